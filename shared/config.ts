@@ -1,0 +1,51 @@
+import { z } from 'zod'
+
+/** Thrown with every fault of the environment at once, one line each. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/**
+ * Validates an environment against a schema and freezes the result.
+ * An empty variable counts as absent, so that `NAME=` in an env file means the default.
+ */
+export function parseConfig<S extends z.ZodObject>(schema: S, env: Record<string, string | undefined>): Readonly<z.infer<S>> {
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+  const result = schema.safeParse(present)
+  if (!result.success) {
+    const faults = result.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
+    throw new ConfigError(`the environment is not usable:\n${faults.join('\n')}`)
+  }
+  return Object.freeze(result.data)
+}
+
+export const port = (fallback: number) => z.coerce.number().int().min(1).max(65_535).default(fallback)
+export const count = (fallback: number) => z.coerce.number().int().min(1).default(fallback)
+
+/** Settings that every process takes. */
+export const processSettings = {
+  BIND_HOST: z.string().default('127.0.0.1'),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
+}
+
+export const redisSettings = {
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).default('redis://127.0.0.1:4379'),
+}
+
+export const clickhouseSettings = {
+  CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).default('http://127.0.0.1:4123'),
+  CLICKHOUSE_USER: z.string().default('default'),
+  CLICKHOUSE_PASSWORD: z.string().default(''),
+  CLICKHOUSE_DATABASE: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]*$/)
+    .default('penstock'),
+}
+
+export const objectStoreSettings = {
+  S3_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  S3_REGION: z.string().default('us-east-1'),
+  S3_BUCKET: z.string().default('penstock'),
+  AWS_ACCESS_KEY_ID: z.string().optional(),
+  AWS_SECRET_ACCESS_KEY: z.string().optional(),
+}

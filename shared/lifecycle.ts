@@ -1,0 +1,63 @@
+import { describeError } from './errors.ts'
+import type { Logger } from './logger.ts'
+
+export interface Lifecycle {
+  /** Registers a step of the shutdown. Steps run last-in-first-out, each within the deadline that remains. */
+  onStop(name: string, step: () => Promise<void> | void): void
+  /** Resolves when every step has run or the deadline has passed. Calling it again returns the same promise. */
+  stop(reason: string): Promise<void>
+}
+
+/** Runs the shutdown steps of a process in reverse order of their registration, within `deadlineMs` altogether. */
+export function createLifecycle(logger: Logger, deadlineMs: number): Lifecycle {
+  const steps: { name: string; step: () => Promise<void> | void }[] = []
+  let stopping: Promise<void> | undefined
+
+  async function runSteps(reason: string): Promise<void> {
+    logger.info({ reason }, 'stopping')
+    const until = Date.now() + deadlineMs
+    for (const { name, step } of steps.reverse()) {
+      const remainingMs = Math.max(100, until - Date.now())
+      try {
+        await withDeadline(Promise.resolve(step()), remainingMs, `${name} did not stop in time`)
+      } catch (error) {
+        logger.error({ step: name, error: describeError(error) }, 'a shutdown step failed')
+      }
+    }
+    logger.info('stopped')
+  }
+
+  return {
+    onStop: (name, step) => void steps.push({ name, step }),
+    stop: reason => (stopping ??= runSteps(reason)),
+  }
+}
+
+/** Rejects with an Error of this message when the promise has not settled after `deadlineMs`. */
+export async function withDeadline<T>(promise: Promise<T>, deadlineMs: number, message: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(message)), deadlineMs)
+  })
+  try {
+    return await Promise.race([promise, deadline])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Runs a process until SIGTERM or SIGINT, then stops it; an unexpected fault stops it with exit code 1. */
+export function runUntilSignal(lifecycle: Lifecycle, logger: Logger): void {
+  const exitAfterStop = (reason: string, code: number) => {
+    void lifecycle.stop(reason).then(() => process.exit(code))
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => exitAfterStop(signal, 0))
+  process.once('uncaughtException', error => {
+    logger.fatal({ err: error }, 'uncaught exception')
+    exitAfterStop('uncaught exception', 1)
+  })
+  process.once('unhandledRejection', error => {
+    logger.fatal({ err: error }, 'unhandled rejection')
+    exitAfterStop('unhandled rejection', 1)
+  })
+}
