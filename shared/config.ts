@@ -9,7 +9,10 @@ export class ConfigError extends Error {
  * Validates an environment against a schema and freezes the result.
  * An empty variable counts as absent, so that `NAME=` in an env file means the default.
  */
-export function parseConfig<S extends z.ZodObject>(schema: S, env: Record<string, string | undefined>): Readonly<z.infer<S>> {
+export function parseConfig<S extends z.ZodObject>(
+  schema: S,
+  env: Record<string, string | undefined>,
+): Readonly<z.infer<S>> {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
   const result = schema.safeParse(present)
   if (!result.success) {
