@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { count, port, processSettings, redisSettings } from '../shared/config.ts'
+
+export const ingestConfigSchema = z.object({
+  ...processSettings,
+  ...redisSettings,
+  /** Where workspaces, surfaces and keys are; the queue's Redis unless it says otherwise. */
+  CONTROL_REDIS_URL: redisSettings.REDIS_URL.optional(),
+  INGEST_PORT: port(4318),
+  INGEST_ADMIN_PORT: port(4319),
+  /** Requests accepted and not yet stored, per queue; above it, INGEST_BACKPRESSURE. */
+  QUEUE_MAX_PAYLOADS: count(500_000),
+  /** Their bytes, per queue. */
+  QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
+  /** Share of Redis' maxmemory above which nothing is admitted: a full Redis stops the workers too. */
+  REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),
+  /** Body bytes that the process holds at once. */
+  HELD_BODY_BYTES: count(256 * 1024 * 1024),
+  COMMIT_MAX_BYTES: count(4 * 1024 * 1024),
+  COMMIT_MAX_FRAMES: count(512),
+  /** A write that Redis has not confirmed by then is answered INGEST_INFRA_UNAVAILABLE. */
+  COMMIT_TIMEOUT_MS: count(800),
+  SHUTDOWN_DEADLINE_MS: count(15_000),
+})
+export type IngestConfig = Readonly<z.infer<typeof ingestConfigSchema>>

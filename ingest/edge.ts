@@ -1,0 +1,69 @@
+import type { Redis } from 'ioredis'
+import { createControlStore } from '../shared/control-store.ts'
+import type { Lifecycle } from '../shared/lifecycle.ts'
+import type { Logger } from '../shared/logger.ts'
+import type { Metrics } from '../shared/metrics.ts'
+import { connectProducer } from '../shared/redis.ts'
+import { createAdmission } from './admit.ts'
+import { createPublicKeyAuthenticator } from './authenticate.ts'
+import type { IngestConfig } from './config.ts'
+import { createGroupCommit, type GroupCommit } from './group-commit.ts'
+import { createIngestMetrics } from './ingest-metrics.ts'
+import { INGEST_QUEUES, type IngestDeps, type IngestQueue } from './server.ts'
+
+export interface Edge {
+  readonly deps: IngestDeps
+  readonly isReady: () => true | string
+}
+
+/** Connects what the routes of the edge need; `lifecycle` takes it down again, after the server that mounts them. */
+export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
+  const ingestMetrics = createIngestMetrics(metrics)
+  const connect = (url: string): Redis => {
+    const redis = connectProducer(url, config.COMMIT_TIMEOUT_MS, logger)
+    lifecycle.onStop('redis', () => redis.disconnect())
+    return redis
+  }
+  const controlUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
+  const controlRedis = connect(controlUrl)
+  // Polled apart from the commits, so that neither waits for the other.
+  const flowRedis = connect(config.REDIS_URL)
+
+  const admission = createAdmission(
+    { redis: flowRedis, queues: INGEST_QUEUES, logger },
+    {
+      maxPayloads: config.QUEUE_MAX_PAYLOADS,
+      maxBytes: config.QUEUE_MAX_BYTES,
+      maxMemoryShare: config.REDIS_MAX_MEMORY_SHARE,
+      pollMs: 250,
+    },
+  )
+  lifecycle.onStop('admission', () => admission.stop())
+  ingestMetrics.watchBacklog(admission, INGEST_QUEUES)
+
+  const queueRedis = INGEST_QUEUES.map(() => connect(config.REDIS_URL))
+  const commits = Object.fromEntries(
+    INGEST_QUEUES.map((queue, i) => {
+      const commit = createGroupCommit(
+        { redis: queueRedis[i] as Redis, queue, logger },
+        {
+          maxCommitBytes: config.COMMIT_MAX_BYTES,
+          maxCommitFrames: config.COMMIT_MAX_FRAMES,
+          onCommit: (frames, bytes, durationMs) => ingestMetrics.observeCommit(queue, frames, bytes, durationMs),
+        },
+      )
+      lifecycle.onStop(`commits of ${queue}`, () => commit.drain())
+      return [queue, commit]
+    }),
+  ) as Record<IngestQueue, GroupCommit>
+
+  const subscriber = connect(controlUrl)
+  const authenticator = createPublicKeyAuthenticator({ control: createControlStore(controlRedis), subscriber, logger })
+  return {
+    deps: { authenticator, admission, commits, logger, now: Date.now },
+    isReady: () => {
+      const connected = [controlRedis, ...queueRedis].every(redis => redis.status === 'ready')
+      return connected || 'redis is not connected'
+    },
+  }
+}

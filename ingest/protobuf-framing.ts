@@ -1,0 +1,47 @@
+/**
+ * True when the bytes are a sequence of whole protobuf fields at their top level: what the edge can check of an OTLP
+ * export at the cost of a few reads, since a request holds one field per resource. It looks into none of them.
+ */
+export function isProtobufMessage(bytes: Buffer): boolean {
+  let at = 0
+  while (at < bytes.length) {
+    const tag = readVarint(bytes, at)
+    if (tag.next < 0 || tag.value < 8 || tag.value > 0xffff_ffff) return false
+    at = tag.next
+    switch (tag.value & 7) {
+      case 0:
+        at = readVarint(bytes, at).next
+        if (at < 0) return false
+        break
+      case 1:
+        at += 8
+        break
+      case 2: {
+        const length = readVarint(bytes, at)
+        if (length.next < 0) return false
+        at = length.next + length.value
+        break
+      }
+      case 5:
+        at += 4
+        break
+      default:
+        return false
+    }
+  }
+  return at === bytes.length
+}
+
+/** The value is exact up to 2^53, which is more than any length that fits a body; `next` is -1 for no varint. */
+function readVarint(bytes: Buffer, start: number): { value: number; next: number } {
+  let value = 0
+  let factor = 1
+  for (let at = start; at < start + 10; at++) {
+    const byte = bytes[at]
+    if (byte === undefined) break
+    value += (byte & 0x7f) * factor
+    if (byte < 0x80) return { value, next: at + 1 }
+    factor *= 128
+  }
+  return { value: 0, next: -1 }
+}

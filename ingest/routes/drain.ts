@@ -1,0 +1,122 @@
+import type { Problem } from '../../schemas/problems.ts'
+import { PROBLEMS } from '../../schemas/problems.ts'
+import { describeError } from '../../shared/errors.ts'
+import type { BodyHandler, Decision, Reply, RequestHead, Route } from '../../shared/http-server.ts'
+import { CONTENT_ENCODINGS, type ContentEncoding, type ContentType } from '../../shared/payload-frame.ts'
+import type { Authentication, Surface } from '../authenticate.ts'
+import { isProtobufMessage } from '../protobuf-framing.ts'
+import type { IngestDeps, IngestQueue } from '../server.ts'
+
+const BODY_LIMIT_BYTES = 20 * 1024 * 1024
+
+/** The queue of each signal that is taken. */
+const SIGNALS: ReadonlyMap<string, IngestQueue> = new Map([['traces', 'spans']])
+
+const PROTOBUF_SUCCESS: Reply = { status: 200, headers: [['content-type', 'application/x-protobuf']] }
+
+/** POST /drain/v1/{signal} (spec 4.4): authenticates, checks the outer form, and answers once the body is on disk. */
+export function drainRoute(deps: IngestDeps): Route {
+  return {
+    method: 'POST',
+    path: '/drain/v1/:signal',
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    cors: true,
+    overLimit: {
+      code: 'REQUEST_INVALID',
+      status: 413,
+      message: 'the body is over the limit of 20 MiB; export smaller batches',
+    },
+    renderProblem: drainProblem,
+    accept(head) {
+      const queue = SIGNALS.get(head.param('signal'))
+      if (queue === undefined) {
+        return drainProblem({ code: 'NOT_FOUND', message: `signal must be one of: ${[...SIGNALS.keys()].join(', ')}` })
+      }
+      const contentType = head.header('content-type')
+      const contentEncoding = head.header('content-encoding')
+      const take = (authentication: Authentication): Decision =>
+        authentication.ok
+          ? takeBody(deps, queue, authentication.surface, contentType, contentEncoding)
+          : drainProblem(authentication.problem)
+      const authentication = deps.authenticator.authenticate(presentedKey(head))
+      return authentication instanceof Promise ? authentication.then(take) : take(authentication)
+    },
+  }
+}
+
+/** The header wins over the query (CONTRACT section 2). */
+function presentedKey(head: RequestHead): string | undefined {
+  return head.header('x-service-public-key') || head.query('public_key')
+}
+
+function takeBody(
+  deps: IngestDeps,
+  queue: IngestQueue,
+  surface: Surface,
+  contentTypeHeader: string | undefined,
+  contentEncodingHeader: string | undefined,
+): BodyHandler {
+  return async body => {
+    const backpressure = deps.admission.refuse(queue)
+    if (backpressure) return drainProblem(backpressure)
+    const contentType = parseContentType(contentTypeHeader)
+    if (contentType === undefined) {
+      return invalid(415, 'content-type must be application/x-protobuf')
+    }
+    const contentEncoding = parseContentEncoding(contentEncodingHeader)
+    if (contentEncoding === undefined) {
+      return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
+    }
+    if (body.length === 0) return PROTOBUF_SUCCESS // an export of nothing
+    if (contentEncoding === 'identity' && !isProtobufMessage(body)) {
+      return invalid(400, 'the body is not a protobuf message: a field is cut short or its tag is invalid')
+    }
+    try {
+      await deps.commits[queue].enqueue({
+        ...surface,
+        receivedAtMs: deps.now(),
+        contentType,
+        contentEncoding,
+        attributes: '',
+        body,
+      })
+    } catch (error) {
+      deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
+      return drainProblem({
+        code: 'INGEST_INFRA_UNAVAILABLE',
+        message: 'the request could not be stored; send it again',
+        retryAfterSeconds: 1,
+      })
+    }
+    deps.admission.admitted(queue, body.length)
+    return PROTOBUF_SUCCESS
+  }
+}
+
+function parseContentType(header: string | undefined): ContentType | undefined {
+  if (header === 'application/x-protobuf') return header
+  const mediaType = header?.split(';', 1)[0]?.trim().toLowerCase()
+  return mediaType === 'application/x-protobuf' ? mediaType : undefined
+}
+
+function parseContentEncoding(header: string | undefined): ContentEncoding | undefined {
+  if (header === undefined || header === '') return 'identity'
+  const encoding = header.trim().toLowerCase()
+  return CONTENT_ENCODINGS.find(known => known === encoding)
+}
+
+function invalid(status: number, message: string): Reply {
+  return drainProblem({ code: 'REQUEST_INVALID', status, message })
+}
+
+/** The problem body of this endpoint has no `service`, and a `code` only for the two that a client may wait out. */
+function drainProblem(problem: Problem): Reply {
+  const withCode = problem.code === 'INGEST_INFRA_UNAVAILABLE' || problem.code === 'INGEST_BACKPRESSURE'
+  const headers: [string, string][] = [['content-type', 'application/json']]
+  if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
+  return {
+    status: problem.status ?? PROBLEMS[problem.code].status,
+    headers,
+    body: JSON.stringify(withCode ? { code: problem.code, message: problem.message } : { message: problem.message }),
+  }
+}

@@ -1,0 +1,61 @@
+import { afterEach, expect, it } from 'vitest'
+import { type AdminServer, createAdminServer, type Health } from './admin-server.ts'
+import { createLogger } from './logger.ts'
+import { createMetrics } from './metrics.ts'
+
+const servers: AdminServer[] = []
+afterEach(() => Promise.all(servers.splice(0).map(server => server.close())))
+
+async function start(isLive: () => Health | Promise<Health>, isReady: () => Health | Promise<Health>) {
+  const metrics = createMetrics('test')
+  metrics.counter({ name: 'penstock_things_total', help: 'Things.', labelNames: ['kind'] }).inc({ kind: 'a' }, 3)
+  const server = createAdminServer({
+    registry: metrics.registry,
+    isLive,
+    isReady,
+    logger: createLogger('test', 'fatal'),
+  })
+  servers.push(server)
+  const base = `http://127.0.0.1:${await server.listen('127.0.0.1', 0)}`
+  return async (path: string, method = 'GET') => {
+    const response = await fetch(base + path, { method })
+    return { status: response.status, text: await response.text() }
+  }
+}
+
+it('answers live and ready with 200, or with 503 and the reason', async () => {
+  const well = await start(
+    () => true,
+    async () => true,
+  )
+  expect(await well('/livez')).toEqual({ status: 200, text: 'ok\n' })
+  expect(await well('/readyz?verbose')).toEqual({ status: 200, text: 'ok\n' })
+
+  const unwell = await start(
+    () => 'no job finished for 90 s',
+    () => Promise.reject(new Error('redis is away')),
+  )
+  expect(await unwell('/livez')).toEqual({ status: 503, text: 'no job finished for 90 s\n' })
+  expect(await unwell('/readyz')).toEqual({ status: 503, text: 'Error: redis is away\n' })
+})
+
+it('calls a check that hangs unwell', async () => {
+  const get = await start(
+    () => true,
+    () => new Promise(() => {}),
+  )
+  expect(await get('/readyz')).toEqual({ status: 503, text: 'Error: the check took too long\n' })
+})
+
+it('serves the metrics of its registry with the process as a label, and nothing else', async () => {
+  const get = await start(
+    () => true,
+    () => true,
+  )
+  const { status, text } = await get('/metrics')
+  expect(status).toBe(200)
+  expect(text).toContain('penstock_things_total{kind="a",process="test"} 3')
+  expect(text).toContain('nodejs_eventloop_lag_seconds')
+  expect((await get('/')).status).toBe(404)
+  expect((await get('/metrics', 'POST')).status).toBe(405)
+})

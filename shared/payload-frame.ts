@@ -1,0 +1,99 @@
+/**
+ * The bytes of a commit as they stand in Redis: framed requests, one after the other, little-endian.
+ *
+ *   payload := version(u8 = 1) frame*
+ *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
+ *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32)
+ *              workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
+ *
+ * A frame holds all that a row may derive from: decoding it again gives the same rows, whenever it happens.
+ */
+const VERSION = 1
+const FIXED_BYTES = 20
+
+export const CONTENT_TYPES = ['application/octet-stream', 'application/x-protobuf', 'application/json'] as const
+export type ContentType = (typeof CONTENT_TYPES)[number]
+
+export const CONTENT_ENCODINGS = ['identity', 'gzip', 'deflate', 'zstd'] as const
+export type ContentEncoding = (typeof CONTENT_ENCODINGS)[number]
+
+export interface PayloadFrame {
+  readonly workspaceId: string
+  readonly surfaceId: string
+  /** Unix time of the request's arrival at the edge. */
+  readonly receivedAtMs: number
+  readonly contentType: ContentType
+  readonly contentEncoding: ContentEncoding
+  /** What the request said beside its body, as JSON; empty where the body says it all. */
+  readonly attributes: string
+  /** As sent: still compressed where `contentEncoding` says so. A view into the payload once read back. */
+  readonly body: Buffer
+}
+
+/** Bytes that this frame takes in a payload. Ids are latin1: they are ours, not a client's. */
+export function frameBytes(frame: PayloadFrame): number {
+  return (
+    FIXED_BYTES +
+    frame.workspaceId.length +
+    frame.surfaceId.length +
+    (frame.attributes === '' ? 0 : Buffer.byteLength(frame.attributes)) +
+    frame.body.length
+  )
+}
+
+/** Joins frames into a payload. */
+export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
+  let length = 1
+  for (const frame of frames) length += frameBytes(frame)
+  const payload = Buffer.allocUnsafe(length)
+  payload[0] = VERSION
+  let at = 1
+  for (const frame of frames) {
+    const start = at + FIXED_BYTES
+    let end = start
+    end += payload.write(frame.workspaceId, end, 'latin1')
+    end += payload.write(frame.surfaceId, end, 'latin1')
+    const attributesStart = end
+    if (frame.attributes !== '') end += payload.write(frame.attributes, end, 'utf8')
+    payload.writeUInt32LE(frame.body.length, at)
+    payload.writeDoubleLE(frame.receivedAtMs, at + 4)
+    payload[at + 12] = CONTENT_TYPES.indexOf(frame.contentType)
+    payload[at + 13] = CONTENT_ENCODINGS.indexOf(frame.contentEncoding)
+    payload[at + 14] = frame.workspaceId.length
+    payload[at + 15] = frame.surfaceId.length
+    payload.writeUInt32LE(end - attributesStart, at + 16)
+    frame.body.copy(payload, end)
+    at = end + frame.body.length
+  }
+  return payload
+}
+
+/** Splits a payload into its frames, whose bodies are views into it. Throws RangeError on anything but a whole payload. */
+export function decodePayload(payload: Buffer): PayloadFrame[] {
+  if (payload[0] !== VERSION) throw new RangeError(`payload version ${payload[0]} is not ${VERSION}`)
+  const frames: PayloadFrame[] = []
+  let at = 1
+  while (at < payload.length) {
+    if (at + FIXED_BYTES > payload.length) throw new RangeError('payload ends within a frame header')
+    const workspaceStart = at + FIXED_BYTES
+    const surfaceStart = workspaceStart + payload.readUInt8(at + 14)
+    const attributesStart = surfaceStart + payload.readUInt8(at + 15)
+    const bodyStart = attributesStart + payload.readUInt32LE(at + 16)
+    const end = bodyStart + payload.readUInt32LE(at)
+    const contentType = CONTENT_TYPES[payload.readUInt8(at + 12)]
+    const contentEncoding = CONTENT_ENCODINGS[payload.readUInt8(at + 13)]
+    if (end > payload.length) throw new RangeError('payload ends within a frame')
+    if (contentType === undefined || contentEncoding === undefined) throw new RangeError('frame header is not ours')
+    frames.push({
+      workspaceId: payload.toString('latin1', workspaceStart, surfaceStart),
+      surfaceId: payload.toString('latin1', surfaceStart, attributesStart),
+      receivedAtMs: payload.readDoubleLE(at + 4),
+      contentType,
+      contentEncoding,
+      attributes: payload.toString('utf8', attributesStart, bodyStart),
+      body: payload.subarray(bodyStart, end),
+    })
+    at = end
+  }
+  return frames
+}

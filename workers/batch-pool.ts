@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto'
+import { TransientError } from '../shared/errors.ts'
+import type { Logger } from '../shared/logger.ts'
+import { decodePayload } from '../shared/payload-frame.ts'
+import { type Batch, createBatch, type PooledJob } from './batch.ts'
+import { Budget } from './budget.ts'
+import type { HeldJob, NamedBatch, PayloadStore } from './payload-store.ts'
+import type { RowBatch } from './row-batch.ts'
+import type { BatchStorer } from './store-batch.ts'
+
+export interface BatchPoolOptions {
+  /** A batch is sealed at the first of these, as soon as an insert slot is free. */
+  readonly maxRows: number
+  readonly maxBytes: number
+  readonly maxAgeMs: number
+  readonly maxConcurrentInserts: number
+  /** Payload bytes fetched from Redis and not yet decoded. */
+  readonly maxFetchedBytes: number
+}
+
+export interface BatchPool {
+  /** Settles when the job's payload is stored or dead-lettered, by this worker or another. Throws a TransientError else. */
+  process(job: HeldJob, payloadBytes: number): Promise<void>
+  /** Stores what is open without waiting for its age. */
+  flush(): void
+}
+
+/**
+ * Coalesces jobs into named batches (ARCHITECTURE, "The way of a payload"). One batch is open; sealed ones wait for an
+ * insert slot, and while all slots are taken the open one grows to its bounds and then holds up decoding: so a store
+ * that is away holds up the pool with bounded memory.
+ */
+export function createBatchPool(
+  deps: { store: PayloadStore; storer: BatchStorer; createRows: () => RowBatch; logger: Logger },
+  options: BatchPoolOptions,
+): BatchPool {
+  const { store, storer } = deps
+  const fetched = new Budget(options.maxFetchedBytes)
+  const slots = new Budget(options.maxConcurrentInserts)
+  const idleRows: RowBatch[] = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
+  const rowsWanted: ((rows: RowBatch) => void)[] = []
+  const resuming = new Map<string, Promise<void>>()
+  let open: { batch: Batch; timer: NodeJS.Timeout } | undefined
+  let decoding: Promise<unknown> = Promise.resolve()
+
+  function takeRows(): Promise<RowBatch> {
+    const rows = idleRows.pop()
+    return rows ? Promise.resolve(rows) : new Promise(resolve => rowsWanted.push(resolve))
+  }
+
+  function giveBack(rows: RowBatch): void {
+    rows.reset()
+    const wanted = rowsWanted.shift()
+    if (wanted) wanted(rows)
+    else idleRows.push(rows)
+  }
+
+  /** One job at a time: its rows stand together, and a batch is never sealed in the middle of a job. */
+  function decodeInTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = decoding.then(work)
+    decoding = turn.catch(() => undefined)
+    return turn
+  }
+
+  async function join(job: HeldJob, payload: Buffer): Promise<PooledJob> {
+    if (open === undefined) {
+      const batch = createBatch(await takeRows())
+      open = { batch, timer: setTimeout(() => void decodeInTurn(seal), options.maxAgeMs) }
+    }
+    const { batch } = open
+    const pooled = await batch.add(job, decodePayload(payload), payload.length)
+    if (batch.rows.rows >= options.maxRows || batch.bytes >= options.maxBytes) await seal()
+    return pooled
+  }
+
+  /** Runs in the turn of the decoder. Waits for an insert slot: meanwhile nothing is decoded. */
+  async function seal(): Promise<void> {
+    const sealed = open
+    if (sealed === undefined) return
+    clearTimeout(sealed.timer)
+    const release = await slots.acquire(1)
+    open = undefined
+    void storeSealed(sealed.batch).finally(() => {
+      release()
+      giveBack(sealed.batch.rows)
+    })
+  }
+
+  async function storeSealed(batch: Batch): Promise<void> {
+    try {
+      const batchId = randomUUID()
+      const conflicts = await store.nameBatch(batchId, batch.jobs)
+      if (conflicts.size > 0) {
+        // Another worker took some of these jobs meanwhile. All start over: what is theirs then shows as named or stored.
+        deps.logger.info({ batchId, conflicts: conflicts.size, jobs: batch.jobs.length }, 'batch could not be named')
+        for (const job of batch.jobs) {
+          if (conflicts.get(job.jobId) === 'lost') job.reject(new TransientError('the lock of the job was lost'))
+          else job.resolve('again')
+        }
+        return
+      }
+      const named: NamedBatch = { batchId, jobIds: batch.jobs.map(job => job.jobId), storedTables: [] }
+      await storer.store(named, batch, batch.jobs)
+      for (const job of batch.jobs) job.resolve('stored')
+    } catch (error) {
+      for (const job of batch.jobs) job.reject(error)
+    }
+  }
+
+  /** Forms again the batch that names this job, and stores it: if its inserts had landed, repeating them adds nothing. */
+  async function resume(batchId: string, holder: HeldJob): Promise<void> {
+    const record = await store.batch(batchId)
+    if (record === undefined) return
+    const rows = await takeRows()
+    const release = await slots.acquire(1)
+    try {
+      const batch = createBatch(rows)
+      const payloads = await store.payloads(record.jobIds)
+      for (const [i, jobId] of record.jobIds.entries()) {
+        const payload = payloads[i]
+        // Payloads go in one step with their batch: if one is missing, the batch was stored or split since.
+        if (!payload) return
+        await batch.add({ jobId, token: '' }, decodePayload(payload), payload.length)
+      }
+      await storer.store({ batchId, ...record }, batch, [holder])
+    } finally {
+      release()
+      giveBack(rows)
+    }
+  }
+
+  function resumeOnce(batchId: string, holder: HeldJob): Promise<void> {
+    let running = resuming.get(batchId)
+    if (running === undefined) {
+      running = resume(batchId, holder).finally(() => resuming.delete(batchId))
+      resuming.set(batchId, running)
+    }
+    return running
+  }
+
+  return {
+    async process(job, payloadBytes) {
+      for (;;) {
+        const release = await fetched.acquire(payloadBytes)
+        let pooled: PooledJob | undefined
+        try {
+          const { batchId, payload } = await store.look(job.jobId)
+          if (batchId !== null) {
+            release()
+            await resumeOnce(batchId, job)
+            continue
+          }
+          if (payload === null) return
+          pooled = await decodeInTurn(() => join(job, payload))
+        } finally {
+          release()
+        }
+        if ((await pooled.outcome) === 'stored') return
+      }
+    },
+    flush: () => void decodeInTurn(seal),
+  }
+}

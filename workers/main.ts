@@ -1,0 +1,80 @@
+import { createClickHouse } from '../clickhouse/client.ts'
+import { QUEUES } from '../schemas/jobs.ts'
+import { createAdminServer } from '../shared/admin-server.ts'
+import { parseConfig } from '../shared/config.ts'
+import { createLifecycle, runUntilSignal } from '../shared/lifecycle.ts'
+import { createLogger } from '../shared/logger.ts'
+import { createMetrics } from '../shared/metrics.ts'
+import { createObjectStore } from '../shared/object-store.ts'
+import { connectConsumer } from '../shared/redis.ts'
+import { poolsFromArguments, workersConfigSchema } from './config.ts'
+import { POOLS } from './pools.ts'
+import { createJobAdder, startSweeper } from './sweep.ts'
+import { createWorkerMetrics } from './worker-metrics.ts'
+
+/** A pool that holds jobs and has not moved for so long is wedged: the process is to be restarted. */
+const WEDGED_AFTER_MS = 120_000
+
+const config = parseConfig(workersConfigSchema, process.env)
+const queues = poolsFromArguments(process.argv.slice(2), QUEUES)
+const logger = createLogger('workers', config.LOG_LEVEL)
+const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
+const metrics = createMetrics('workers')
+const workerMetrics = createWorkerMetrics(metrics)
+
+const redis = connectConsumer(config.REDIS_URL, logger)
+lifecycle.onStop('redis', () => redis.disconnect())
+const clickhouse = createClickHouse({
+  url: config.CLICKHOUSE_URL,
+  user: config.CLICKHOUSE_USER,
+  password: config.CLICKHOUSE_PASSWORD,
+  database: config.CLICKHOUSE_DATABASE,
+})
+lifecycle.onStop('clickhouse', () => clickhouse.close())
+const objects = createObjectStore({
+  endpoint: config.S3_ENDPOINT,
+  region: config.S3_REGION,
+  bucket: config.S3_BUCKET,
+  accessKeyId: config.AWS_ACCESS_KEY_ID,
+  secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+  requestTimeoutMs: 30_000,
+})
+lifecycle.onStop('object store', () => objects.close())
+const jobs = createJobAdder(redis)
+
+const stopping = new AbortController()
+const pools = queues.map(queue =>
+  POOLS[queue]({
+    config,
+    redis,
+    clickhouse,
+    objects,
+    addJobs: jobs.add,
+    logger,
+    metrics: workerMetrics,
+    stopping: stopping.signal,
+  }),
+)
+for (const pool of pools) {
+  workerMetrics.watchPool(pool)
+  lifecycle.onStop(`pool ${pool.queue}`, () => pool.close())
+}
+// An insert may still land in the time a shutdown has; one that waits for an absent store is left to the next worker.
+lifecycle.onStop('retries', () => void setTimeout(() => stopping.abort(), config.SHUTDOWN_DEADLINE_MS / 4).unref())
+
+const sweeper = startSweeper({ redis, addJobs: jobs.add, logger }, queues, config.SWEEP_INTERVAL_MS)
+lifecycle.onStop('sweeper', () => sweeper.stop())
+
+const admin = createAdminServer({
+  registry: metrics.registry,
+  isLive: () => {
+    const wedged = pools.filter(pool => pool.activeJobs > 0 && Date.now() - pool.lastProgressAt > WEDGED_AFTER_MS)
+    return wedged.length === 0 || `no progress: ${wedged.map(pool => pool.queue).join(', ')}`
+  },
+  isReady: () => redis.status === 'ready' || 'redis is not connected',
+  logger,
+})
+lifecycle.onStop('admin server', () => admin.close())
+await admin.listen(config.BIND_HOST, config.WORKERS_ADMIN_PORT)
+runUntilSignal(lifecycle, logger)
+logger.info({ pools: queues }, 'workers are running')

@@ -1,0 +1,158 @@
+import type { Redis } from 'ioredis'
+import type { QueueName } from '../schemas/jobs.ts'
+import { BULL_PREFIX, queueKeys } from '../shared/queue.ts'
+import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
+
+/** A job as its holder knows it: the token is what BullMQ put into the job's lock when this worker took it. */
+export interface HeldJob {
+  readonly jobId: string
+  readonly token: string
+}
+
+export interface BatchRecord {
+  /** In the order in which the batch was formed. */
+  readonly jobIds: readonly string[]
+  /** Tables whose rows of this batch are stored already (the batch is a half of a larger one). */
+  readonly storedTables: readonly string[]
+}
+
+export interface NamedBatch extends BatchRecord {
+  readonly batchId: string
+}
+
+/** Why a job could not be named: it is in another batch, already stored, or no longer held by this worker. */
+export type NamingConflict = 'named' | 'stored' | 'lost'
+
+/** A payload on its way to another queue, or half of one that is split. */
+export interface NewPayload {
+  readonly jobId: string
+  readonly payload: Buffer
+  readonly frames: number
+}
+
+export interface PayloadStore {
+  /** What there is to do for a job: its batch if it was named, else its payload; neither means that it is stored. */
+  look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }>
+  payloads(jobIds: readonly string[]): Promise<(Buffer | null)[]>
+  batch(batchId: string): Promise<BatchRecord | undefined>
+  holds(jobs: readonly HeldJob[]): Promise<boolean>
+  /** Names a batch, for all its jobs or for none. Empty when named, else the jobs in the way. */
+  nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>>
+  /** Deletes what is stored, and moves what was refused to the dead letters, at once. False: another worker had done it. */
+  finishBatch(batch: NamedBatch, done: { frames: number; bytes: number }, refused?: NewPayload): Promise<boolean>
+  /** The same for a job that was stored without a batch. */
+  finishJob(jobId: string, done: { frames: number; bytes: number }): Promise<boolean>
+  splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
+  /** Replaces the only job of a batch by jobs with a part of its frames each, every one in a batch of its own. */
+  splitJob(batch: NamedBatch, parts: readonly (NewPayload & { batchId: string })[]): Promise<boolean>
+}
+
+/**
+ * The state of a queue's payloads in Redis. Every change is one script, so that a worker that dies anywhere leaves
+ * either what was before it or what comes after, and every script may be sent twice.
+ */
+export function createPayloadStore(redis: Redis, queue: QueueName): PayloadStore {
+  const keys = queueKeys(queue)
+  const deadLetterKeys = queueKeys('dead-letters')
+  const bullPrefix = `${BULL_PREFIX}:${queue}:`
+  const define = (name: string, script: { numberOfKeys: number; lua: string }) => {
+    redis.defineCommand(name, script)
+    return (...args: (string | number | Buffer)[]): Promise<unknown> =>
+      (redis as unknown as Record<string, (...args: (string | number | Buffer)[]) => Promise<unknown>>)[name]?.(
+        ...args,
+      ) as Promise<unknown>
+  }
+  const nameBatch = define('penstockNameBatch', NAME_BATCH)
+  const finishBatch = define('penstockFinishBatch', FINISH_BATCH)
+  const finishJob = define('penstockFinishJob', FINISH_JOB)
+  const splitBatch = define('penstockSplitBatch', SPLIT_BATCH)
+  const splitJob = define('penstockSplitJob', SPLIT_JOB)
+
+  return {
+    async look(jobId) {
+      const [batchId, payload] = await Promise.all([
+        redis.hget(keys.batchOf, jobId),
+        redis.getBuffer(keys.payload(jobId)),
+      ])
+      return { batchId, payload }
+    },
+    payloads: jobIds => redis.mgetBuffer(jobIds.map(keys.payload)),
+    async batch(batchId) {
+      const record = await redis.hget(keys.batches, batchId)
+      return record === null ? undefined : (JSON.parse(record) as BatchRecord)
+    },
+    async holds(jobs) {
+      const tokens = await redis.mget(jobs.map(job => keys.lock(job.jobId)))
+      return jobs.every((job, i) => tokens[i] === job.token)
+    },
+    async nameBatch(batchId, jobs) {
+      const record = recordOf({ jobIds: jobs.map(job => job.jobId), storedTables: [] })
+      const held = jobs.flatMap(job => [job.jobId, job.token])
+      const reply = await nameBatch(
+        keys.batchOf,
+        keys.batches,
+        keys.payloadPrefix,
+        bullPrefix,
+        batchId,
+        record,
+        ...held,
+      )
+      const conflicts = new Map<string, NamingConflict>()
+      const pairs = reply as string[]
+      for (let i = 0; i < pairs.length; i += 2) conflicts.set(pairs[i] as string, pairs[i + 1] as NamingConflict)
+      return conflicts
+    },
+    async finishBatch(batch, done, refused) {
+      const refusal = refused
+        ? [deadLetterKeys.payload(refused.jobId), refused.payload, refused.frames, refused.payload.length]
+        : ['', '', 0, 0]
+      const reply = await finishBatch(
+        keys.batchOf,
+        keys.batches,
+        keys.flow,
+        deadLetterKeys.flow,
+        keys.payloadPrefix,
+        batch.batchId,
+        done.frames,
+        done.bytes,
+        ...refusal,
+        ...batch.jobIds,
+      )
+      return reply === 1
+    },
+    async finishJob(jobId, done) {
+      return (await finishJob(keys.payload(jobId), keys.flow, done.frames, done.bytes)) === 1
+    },
+    async splitBatch(batchId, halves) {
+      const args = halves.flatMap(half => [half.batchId, recordOf(half), half.jobIds.length, ...half.jobIds])
+      return (await splitBatch(keys.batchOf, keys.batches, batchId, ...args)) === 1
+    },
+    async splitJob(batch, parts) {
+      const [jobId] = batch.jobIds
+      if (jobId === undefined || batch.jobIds.length !== 1)
+        throw new RangeError('only a batch of one job can be split so')
+      const args = parts.flatMap(part => [
+        part.jobId,
+        part.batchId,
+        recordOf({ jobIds: [part.jobId], storedTables: batch.storedTables }),
+        part.payload,
+      ])
+      const growth = parts.length - 1 // each part has a version byte of its own
+      const reply = await splitJob(
+        keys.batchOf,
+        keys.batches,
+        keys.flow,
+        keys.payloadPrefix,
+        batch.batchId,
+        jobId,
+        growth,
+        ...args,
+      )
+      return reply === 1
+    },
+  }
+}
+
+function recordOf({ jobIds, storedTables }: BatchRecord): string {
+  return JSON.stringify({ jobIds, storedTables } satisfies BatchRecord)
+}

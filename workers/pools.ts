@@ -1,0 +1,84 @@
+import type { Redis } from 'ioredis'
+import { type ClickHouseClient, insertNative } from '../clickhouse/client.ts'
+import type { QueueName } from '../schemas/jobs.ts'
+import type { Logger } from '../shared/logger.ts'
+import type { ObjectStore } from '../shared/object-store.ts'
+import { createBatchPool } from './batch-pool.ts'
+import type { WorkersConfig } from './config.ts'
+import { createSpansBatch } from './otlp/spans.ts'
+import { createPayloadStore, type NewPayload } from './payload-store.ts'
+import { type Pool, startPool } from './pool.ts'
+import type { RowBatch } from './row-batch.ts'
+import { createBatchStorer } from './store-batch.ts'
+import { storeDeadLetters } from './store-dead-letters.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
+
+export interface PoolsDeps {
+  readonly config: WorkersConfig
+  readonly redis: Redis
+  readonly clickhouse: ClickHouseClient
+  readonly objects: ObjectStore
+  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+  readonly logger: Logger
+  readonly metrics: WorkerMetrics
+  readonly stopping: AbortSignal
+}
+
+/** Which pool consumes which queue. */
+export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
+  spans: deps => startRowsPool('spans', createSpansBatch, deps),
+  'dead-letters': startDeadLettersPool,
+}
+
+/** A pool that decodes payloads into rows and inserts them in named batches. */
+function startRowsPool(queue: QueueName, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+  const { config, logger, metrics } = deps
+  const store = createPayloadStore(deps.redis, queue)
+  const storer = createBatchStorer({
+    queue,
+    store,
+    insert: (block, token) =>
+      insertNative(deps.clickhouse, {
+        table: block.table,
+        columns: block.columns,
+        block: block.block,
+        deduplicationToken: token,
+        timeoutMs: config.INSERT_TIMEOUT_MS,
+      }),
+    addJobs: deps.addJobs,
+    logger,
+    stopping: deps.stopping,
+    onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
+    onAttempt: () => pool.progress(),
+  })
+  const batches = createBatchPool(
+    { store, storer, createRows, logger },
+    {
+      maxRows: config.BATCH_MAX_ROWS,
+      maxBytes: config.BATCH_MAX_BYTES,
+      maxAgeMs: config.BATCH_MAX_AGE_MS,
+      maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
+      maxFetchedBytes: config.POOL_FETCHED_BYTES,
+    },
+  )
+  const pool = startPool(
+    queue,
+    { redisUrl: config.REDIS_URL, logger, process: batches.process, onClosing: batches.flush },
+    poolOptions(config, config.POOL_CONCURRENCY),
+  )
+  return pool
+}
+
+function startDeadLettersPool(deps: PoolsDeps): Pool {
+  const { config, logger, objects } = deps
+  const store = createPayloadStore(deps.redis, 'dead-letters')
+  return startPool(
+    'dead-letters',
+    { redisUrl: config.REDIS_URL, logger, process: job => storeDeadLetters({ objects, store }, job.jobId) },
+    poolOptions(config, 2),
+  )
+}
+
+function poolOptions(config: WorkersConfig, concurrency: number) {
+  return { concurrency, lockMs: config.JOB_LOCK_MS, stalledCheckMs: config.JOB_STALLED_CHECK_MS }
+}

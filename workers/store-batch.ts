@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { QueueName } from '../schemas/jobs.ts'
+import { describeError, PermanentError, TransientError } from '../shared/errors.ts'
+import type { Logger } from '../shared/logger.ts'
+import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import { newJobId, retryDelayMs } from '../shared/queue.ts'
+import { type Batch, createBatch, deadLetterPayload, type RefusedFrame } from './batch.ts'
+import type { HeldJob, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
+import type { RowBatch, TableBlock } from './row-batch.ts'
+
+/** Inserts one block under a token: repeated with the same token, it adds nothing. Throws Permanent- or TransientError. */
+export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
+
+export interface BatchStorer {
+  /** Stores a named batch for as long as it takes. The holders are the jobs whose locks this worker answers for. */
+  store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void>
+}
+
+export interface BatchStorerDeps {
+  readonly queue: QueueName
+  readonly store: PayloadStore
+  readonly insert: InsertBlock
+  /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
+  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+  readonly logger: Logger
+  /** Ends the waiting for a store that is away; the batch stays named and is taken up by the next worker. */
+  readonly stopping: AbortSignal
+  readonly onStored?: (batch: Batch, insertMs: number) => void
+  /** A sign of life: a batch waits for its store, but this worker is at it. */
+  readonly onAttempt?: () => void
+}
+
+/** A batch that ClickHouse refuses for its content, and the tables that took theirs before. */
+class RefusedBatchError extends Error {
+  override readonly name = 'RefusedBatchError'
+  readonly storedTables: readonly string[]
+  constructor(storedTables: readonly string[], cause: PermanentError) {
+    super(cause.message, { cause })
+    this.storedTables = storedTables
+  }
+}
+
+export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
+  const { store, logger } = deps
+
+  async function storeBatch(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
+    const startedAt = performance.now()
+    try {
+      await insertTables(named, batch.rows, holders)
+    } catch (error) {
+      if (!(error instanceof RefusedBatchError)) throw error
+      logger.warn({ batchId: named.batchId, jobs: named.jobIds.length, error: error.message }, 'batch was refused')
+      return isolate({ ...named, storedTables: error.storedTables }, batch, holders, error)
+    }
+    await finish(named, batch, batch.refused)
+    deps.onStored?.(batch, performance.now() - startedAt)
+  }
+
+  async function insertTables(named: NamedBatch, rows: RowBatch, holders: readonly HeldJob[]): Promise<void> {
+    const stored = [...named.storedTables]
+    for (const block of rows.tables()) {
+      if (block.rows === 0 || stored.includes(block.table)) continue
+      try {
+        await insertPatiently(block, `${named.batchId}:${block.table}`, holders)
+      } catch (error) {
+        throw error instanceof PermanentError ? new RefusedBatchError(stored, error) : error
+      }
+      stored.push(block.table)
+    }
+  }
+
+  /** The one place that retries: the batch keeps its slot, so the pool pauses while its store is away. */
+  async function insertPatiently(block: TableBlock, token: string, holders: readonly HeldJob[]): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      // This worker may have been stopped for an hour, and its jobs taken over.
+      if (!(await store.holds(holders))) throw new TransientError('the locks of the batch were lost')
+      deps.onAttempt?.()
+      try {
+        return await deps.insert(block, token)
+      } catch (error) {
+        if (error instanceof PermanentError) throw error
+        const waitMs = retryDelayMs(attempt)
+        if (attempt === 1 || attempt % 10 === 0) {
+          logger.warn(
+            { table: block.table, attempt, waitMs, error: describeError(error) },
+            'insert failed, will be repeated',
+          )
+        }
+        await delay(waitMs, undefined, { signal: deps.stopping }).catch(cause => {
+          throw new TransientError('stopped while the store was away', { cause })
+        })
+      }
+    }
+  }
+
+  async function finish(named: NamedBatch, batch: Batch, refused: readonly RefusedFrame[]): Promise<void> {
+    const done = { frames: batch.stats.frames, bytes: batch.stats.payloadBytes }
+    if (refused.length === 0) {
+      await store.finishBatch(named, done)
+      return
+    }
+    // Its id derives from the batch, so that a repeat after a crash adds no second job.
+    const letters = deadLetterPayload(deps.queue, `dead-${named.batchId}`, refused)
+    await store.finishBatch(named, done, letters)
+    await deps.addJobs('dead-letters', [letters])
+  }
+
+  /** Halves a refused batch until the guilty request stands alone; the tables that have its rows are not written again. */
+  async function isolate(
+    named: NamedBatch,
+    batch: Batch,
+    holders: readonly HeldJob[],
+    error: RefusedBatchError,
+  ): Promise<void> {
+    const [only] = batch.jobs
+    if (batch.jobs.length === 1 && only !== undefined) {
+      const [frame] = only.frames
+      if (only.frames.length === 1 && frame !== undefined) {
+        const reason = `refused_by_clickhouse: ${error.message}`.slice(0, 1_000)
+        return finish(named, batch, [{ jobId: only.jobId, index: 0, frame, reason }])
+      }
+      return splitFrames(named, only.frames)
+    }
+    const middle = Math.ceil(batch.jobs.length / 2)
+    const halves = [batch.jobs.slice(0, middle), batch.jobs.slice(middle)].map(jobs => ({
+      jobs,
+      named: { batchId: randomUUID(), jobIds: jobs.map(job => job.jobId), storedTables: named.storedTables },
+    }))
+    const split = await store.splitBatch(
+      named.batchId,
+      halves.map(half => half.named),
+    )
+    if (!split) return // another worker stored or split it
+    for (const half of halves) {
+      batch.rows.reset()
+      const again = createBatch(batch.rows)
+      for (const job of half.jobs) await again.add(job, job.frames, job.payloadBytes)
+      await storeBatch(half.named, again, holders)
+    }
+  }
+
+  /** The parts are jobs of their own, already named; whoever takes them resumes their batches. */
+  async function splitFrames(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void> {
+    const middle = Math.ceil(frames.length / 2)
+    const parts = [frames.slice(0, middle), frames.slice(middle)].map(part => ({
+      jobId: newJobId(),
+      batchId: randomUUID(),
+      payload: encodePayload(part),
+      frames: part.length,
+    }))
+    if (await store.splitJob(named, parts)) await deps.addJobs(deps.queue, parts)
+  }
+
+  return { store: storeBatch }
+}

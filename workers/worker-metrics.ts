@@ -1,0 +1,62 @@
+import type { QueueName } from '../schemas/jobs.ts'
+import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/metrics.ts'
+import type { Batch } from './batch.ts'
+import type { Pool } from './pool.ts'
+
+export interface WorkerMetrics {
+  observeBatch(queue: QueueName, batch: Batch, insertMs: number): void
+  watchPool(pool: Pool): void
+}
+
+/** What the workers tell Prometheus. Reasons come from the decoders' own lists, so their number is bounded. */
+export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
+  const payloads = metrics.counter({
+    name: 'penstock_payloads_total',
+    help: 'Requests whose payload is done, by what became of it.',
+    labelNames: ['queue', 'outcome'],
+  })
+  const rows = metrics.counter({
+    name: 'penstock_rows_total',
+    help: 'Records stored.',
+    labelNames: ['queue'],
+  })
+  const rejected = metrics.counter({
+    name: 'penstock_rejected_records_total',
+    help: 'Records left out of a stored payload, by reason.',
+    labelNames: ['queue', 'reason'],
+  })
+  const insertSeconds = metrics.histogram({
+    name: 'penstock_batch_insert_seconds',
+    help: 'From a named batch to its confirmation by every table.',
+    labelNames: ['queue'],
+    buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const batchRows = metrics.histogram({
+    name: 'penstock_batch_rows',
+    help: 'Records per batch.',
+    labelNames: ['queue'],
+    buckets: [1, 10, 100, 1_000, 10_000, 50_000, 100_000, 200_000],
+  })
+  const pools: Pool[] = []
+  metrics.gauge({
+    name: 'penstock_pool_active_jobs',
+    help: 'Jobs that this process holds.',
+    labelNames: ['queue'],
+    collect() {
+      for (const pool of pools) this.set({ queue: pool.queue }, pool.activeJobs)
+    },
+  })
+
+  return {
+    observeBatch(queue, batch, insertMs) {
+      const dead = batch.refused.length
+      payloads.inc({ queue, outcome: 'stored' }, batch.stats.frames - dead)
+      if (dead > 0) payloads.inc({ queue, outcome: 'dead_lettered' }, dead)
+      rows.inc({ queue }, batch.stats.rows)
+      for (const [reason, count] of batch.stats.rejectedRows) rejected.inc({ queue, reason }, count)
+      insertSeconds.observe({ queue }, insertMs / 1_000)
+      batchRows.observe({ queue }, batch.stats.rows)
+    },
+    watchPool: pool => void pools.push(pool),
+  }
+}
