@@ -4,8 +4,6 @@ import { count, port, processSettings, redisSettings } from '../shared/config.ts
 export const ingestConfigSchema = z.object({
   ...processSettings,
   ...redisSettings,
-  /** Where workspaces, surfaces and keys are; the queue's Redis unless it says otherwise. */
-  CONTROL_REDIS_URL: redisSettings.REDIS_URL.optional(),
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
   /** Requests accepted and not yet stored, per queue; above it, INGEST_BACKPRESSURE. */

@@ -44,19 +44,25 @@ export function createGroupCommit(
   let queue: Queue<CommitJob> | undefined
   let waiting: Waiting[] = []
   let inFlight = false
+  let usable = false
   let onIdle: (() => void)[] = []
 
   if (redis.status === 'ready') open()
   redis.on('ready', open)
+  redis.on('close', () => {
+    usable = false
+  })
 
   /** BullMQ loads its scripts on a ready connection, once; a loss in the middle of that is repaired by the next "ready". */
   function open(): void {
-    if (queue !== undefined) return
+    usable = queue !== undefined
+    if (usable) return
     const opened = openQueue(redis, deps.queue)
     opened.on('error', error => logger.debug({ error: error.message }, 'queue error'))
     opened.waitUntilReady().then(
       () => {
         queue = opened
+        usable = redis.status === 'ready'
       },
       () => void opened.close(),
     )
@@ -93,7 +99,8 @@ export function createGroupCommit(
         for (const { reject } of taken) reject(error)
         for (const { reject } of rest) reject(error)
         // A stalled connection would hold up the next commit as long; a new one tells at once whether Redis is there.
-        if (redis.status === 'ready') redis.disconnect(true)
+        if (usable) redis.disconnect(true)
+        usable = false
       }
     }
     inFlight = false
@@ -127,7 +134,7 @@ export function createGroupCommit(
 
   return {
     enqueue(frame) {
-      if (redis.status !== 'ready') return Promise.reject(new TransientError('redis is not connected'))
+      if (!usable) return Promise.reject(new TransientError('redis is not connected'))
       return new Promise((resolve, reject) => {
         waiting.push({ frame, resolve, reject })
         if (!inFlight) void commitAll()

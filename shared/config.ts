@@ -31,8 +31,12 @@ export const processSettings = {
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
 }
 
+const redisUrl = z.url({ protocol: /^rediss?$/ })
+
 export const redisSettings = {
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }).default('redis://127.0.0.1:4379'),
+  REDIS_URL: redisUrl.default('redis://127.0.0.1:4379'),
+  /** Where workspaces, surfaces and keys are kept; left out, the queue's Redis. */
+  CONTROL_REDIS_URL: redisUrl.optional(),
 }
 
 export const clickhouseSettings = {

@@ -1,0 +1,56 @@
+import { pino } from 'pino'
+import { ingestConfigSchema } from '../../ingest/config.ts'
+import { connectEdge } from '../../ingest/edge.ts'
+import { createIngestRoutes } from '../../ingest/server.ts'
+import type { SurfaceKey } from '../../schemas/control.ts'
+import { parseConfig } from '../../shared/config.ts'
+import { type ControlStore, newId } from '../../shared/control-store.ts'
+import { digestOf, generateKey } from '../../shared/credentials.ts'
+import { createHttpServer } from '../../shared/http-server.ts'
+import { createLifecycle } from '../../shared/lifecycle.ts'
+import { createMetrics } from '../../shared/metrics.ts'
+import { until } from './until.ts'
+
+export interface TestEdge {
+  readonly baseUrl: string
+  readonly port: number
+  stop(): Promise<void>
+}
+
+/** The edge in this process, on a free port, ready. */
+export async function startEdge(redisUrl: string, settings: Record<string, string> = {}): Promise<TestEdge> {
+  const logger = pino({ level: 'silent' })
+  const lifecycle = createLifecycle(logger, 5_000)
+  const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, ...settings })
+  const edge = connectEdge(config, logger, createMetrics('test'), lifecycle)
+  const server = createHttpServer({
+    routes: createIngestRoutes(edge.deps),
+    logger,
+    heldBodyLimitBytes: config.HELD_BODY_BYTES,
+  })
+  lifecycle.onStop('server', () => server.close(1_000))
+  const port = await server.listen('127.0.0.1', 0)
+  await until('the edge is ready', () => edge.isReady() === true)
+  return { baseUrl: `http://127.0.0.1:${port}`, port, stop: () => lifecycle.stop('test') }
+}
+
+/** Stores a key of a surface and returns its text. */
+export async function issueKey(control: ControlStore, key: Partial<SurfaceKey> = {}): Promise<string> {
+  const kind = key.kind ?? 'public'
+  const secret = generateKey(kind)
+  await control.putSurfaceKey({
+    version: 1,
+    id: newId('key'),
+    kind,
+    digest: digestOf(secret),
+    prefix: secret.slice(3, 6),
+    workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
+    scopes: [],
+    createdAt: new Date().toISOString(),
+    expiresAt: null,
+    revokedAt: null,
+    ...key,
+  })
+  return secret
+}

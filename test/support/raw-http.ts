@@ -1,0 +1,128 @@
+import { connect, type Socket } from 'node:net'
+
+/** What came back on a connection, taken apart; client libraries would hide half of it. */
+export interface RawResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** One TCP connection whose bytes the test sends as it likes. */
+export class RawConnection {
+  readonly socket: Socket
+  received = ''
+  closed = false
+  error: string | undefined
+
+  constructor(port: number) {
+    this.socket = connect(port, '127.0.0.1')
+    this.socket.on('data', chunk => {
+      this.received += chunk.toString('latin1')
+    })
+    this.socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.error = error.code
+    })
+    this.socket.on('close', () => {
+      this.closed = true
+    })
+  }
+
+  send(bytes: string | Uint8Array): this {
+    this.socket.write(bytes)
+    return this
+  }
+
+  /** The first `count` responses, once they are complete. */
+  async responses(count: number): Promise<RawResponse[]> {
+    await until(() => parseResponses(this.received).length >= count || this.closed, `${count} responses`)
+    return parseResponses(this.received)
+  }
+
+  async response(): Promise<RawResponse> {
+    const [response] = await this.responses(1)
+    if (!response) throw new Error(`the connection closed (${this.error ?? 'in order'}) after: ${this.received}`)
+    return response
+  }
+
+  async end(): Promise<void> {
+    await until(() => this.closed, 'the connection to close')
+  }
+}
+
+/** One request on a connection of its own. */
+export async function request(port: number, bytes: string | Uint8Array): Promise<RawResponse> {
+  const connection = new RawConnection(port).send(bytes)
+  try {
+    return await connection.response()
+  } finally {
+    connection.socket.destroy()
+  }
+}
+
+/** The text of a request; a body gets its content-length. */
+export function rawRequest(
+  method: string,
+  target: string,
+  headers: Record<string, string> = {},
+  body?: string,
+): string {
+  const all = {
+    host: 'test',
+    ...headers,
+    ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`
+}
+
+/** Waits for a condition; there are no sleeps in tests. */
+export async function until(condition: () => boolean, what: string, deadlineMs = 10_000): Promise<void> {
+  const deadline = performance.now() + deadlineMs
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms for ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+}
+
+/** The complete final responses at the start of a text. */
+export function parseResponses(text: string): RawResponse[] {
+  const responses: RawResponse[] = []
+  let rest = text
+  for (;;) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    if (headEnd === -1) return responses
+    const [statusLine = '', ...lines] = rest.slice(0, headEnd).split('\r\n')
+    const status = Number(statusLine.split(' ')[1])
+    const headers = Object.fromEntries(lines.map(line => splitHeader(line)))
+    rest = rest.slice(headEnd + 4)
+    if (status < 200) continue
+    const body = takeBody(rest, headers)
+    if (!body) return responses
+    responses.push({ status, headers, body: body.text })
+    rest = rest.slice(body.length)
+  }
+}
+
+function splitHeader(line: string): [string, string] {
+  const colon = line.indexOf(':')
+  return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+}
+
+function takeBody(rest: string, headers: Record<string, string>): { text: string; length: number } | undefined {
+  if (headers['transfer-encoding'] !== 'chunked') {
+    const length = Number(headers['content-length'] ?? 0)
+    return rest.length >= length ? { text: rest.slice(0, length), length } : undefined
+  }
+  let text = ''
+  let at = 0
+  for (;;) {
+    const sizeEnd = rest.indexOf('\r\n', at)
+    if (sizeEnd === -1) return undefined
+    const size = Number.parseInt(rest.slice(at, sizeEnd), 16)
+    const next = sizeEnd + 2 + size + 2
+    if (rest.length < next) return undefined
+    text += rest.slice(sizeEnd + 2, sizeEnd + 2 + size)
+    at = next
+    if (size === 0) return { text, length: at }
+  }
+}
