@@ -1,10 +1,20 @@
 import type { Problem } from '../schemas/problems.ts'
 import { readOrigin } from './http-cors.ts'
-import { endWithoutBody, type Framing, hasNoBody, isStream, writeHead, writeWithoutEnding } from './http-reply.ts'
-import { type BodyHandler, type Decision, problemReply, type Reply, type Route } from './http-route.ts'
+import { bodyStalled, faultReply, logFault, overLimit, renderProblem, tooMuchHeld } from './http-problem.ts'
+import {
+  endGradually,
+  endWithoutBody,
+  type Framing,
+  hasNoBody,
+  isStream,
+  writeHead,
+  writeWithoutEnding,
+} from './http-reply.ts'
+import type { BodyHandler, Decision, Reply, Route } from './http-route.ts'
+import { ReplyStream } from './http-stream.ts'
 import type { Logger } from './logger.ts'
 import { type HeldBytes, RequestBody } from './request-body.ts'
-import { MalformedRequestError, type RequestHeadView } from './request-head.ts'
+import type { RequestHeadView } from './request-head.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /** What the exchanges of one server share. */
@@ -63,7 +73,7 @@ export class HttpExchange implements Framing {
   #finished = false
   #quietSweeps = 0
   #discardedBytes = 0
-  #stopStream: (() => void) | undefined
+  #replyStream: ReplyStream | undefined
 
   constructor(context: ExchangeContext, route: Route, res: HttpResponse, headOnly: boolean) {
     this.#context = context
@@ -97,7 +107,7 @@ export class HttpExchange implements Framing {
       arriving.add(this)
       this.#res.onData((chunk, isLast) => this.#receive(chunk, isLast))
       if (contentLength !== undefined && contentLength > this.#route.bodyLimitBytes)
-        this.#bodyProblem = this.#overLimit()
+        this.#bodyProblem = overLimit(this.#route)
     }
     if (decision instanceof Promise) {
       decision.then(
@@ -113,10 +123,12 @@ export class HttpExchange implements Framing {
     if (this.#answered) {
       if (this.#quietSweeps >= this.#context.discardSweeps) this.#hangUp()
     } else if (this.#quietSweeps > this.#context.idleSweeps) {
-      this.#refuse({ code: 'REQUEST_INVALID', status: 408, message: 'the body stopped coming' })
+      this.#restIsSkipped = false
+      this.#refuse(bodyStalled)
     } else {
-      // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s). There is no setting, but
-      // resuming a socket that was never paused starts those 10 s again; with it a body was seen to pause for 32 s.
+      // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s), and has no setting for it.
+      // Resuming starts those 10 s again; but a socket that was not paused hears nothing more once it is resumed.
+      this.#res.pause()
       this.#res.resume()
     }
   }
@@ -150,8 +162,8 @@ export class HttpExchange implements Framing {
   #keep(chunk: ArrayBuffer, isLast: boolean): void {
     const body = this.#body
     if (!body) return
-    if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) this.#bodyProblem = this.#overLimit()
-    else if (!body.append(chunk, isLast)) this.#bodyProblem = backpressure
+    if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) this.#bodyProblem = overLimit(this.#route)
+    else if (!body.append(chunk, isLast)) this.#bodyProblem = tooMuchHeld
     else return
     body.release()
     if (this.#handler) this.#refuse(this.#bodyProblem)
@@ -166,7 +178,7 @@ export class HttpExchange implements Framing {
 
   #handle(handler: BodyHandler): void {
     try {
-      const reply = handler(this.#body?.bytes ?? Buffer.alloc(0))
+      const reply = handler(this.#body?.bytes ?? NO_BYTES)
       if (reply instanceof Promise) {
         reply.then(
           settled => this.#settle(settled),
@@ -185,23 +197,23 @@ export class HttpExchange implements Framing {
 
   #refuse(problem: Problem): void {
     this.#body?.release()
-    this.#answer(this.#render(problem))
+    this.#answer(renderProblem(this.#route, problem, this.#context.logger))
   }
 
   #answer(reply: Reply): void {
     this.#answered = true
-    this.#observe(reply.status)
     try {
+      this.#observe(reply.status)
       if (isStream(reply.body) && !hasNoBody(reply, this)) void this.#stream(reply, reply.body)
-      else if (this.#bodyArriving && !this.#restIsSkipped) this.#answerBeforeEndOfBody(reply)
+      else if (this.#bodyArriving && !this.#restIsSkipped) this.#answerAndDiscard(reply)
       else this.#res.cork(() => this.#write(reply))
     } catch (error) {
-      this.#logFault(error)
+      logFault(this.#route, error, this.#context.logger)
       this.#hangUp()
     }
   }
 
-  #answerBeforeEndOfBody(reply: Reply): void {
+  #answerAndDiscard(reply: Reply): void {
     this.#quietSweeps = 0
     this.#res.cork(() => writeWithoutEnding(this.#res, reply, this))
   }
@@ -210,65 +222,30 @@ export class HttpExchange implements Framing {
     const { body } = reply
     writeHead(this.#res, reply, this, this.#context.stopping)
     if (hasNoBody(reply, this)) endWithoutBody(this.#res, reply)
-    else if (isStream(body)) throw new Error('a stream is not written whole')
-    else if (body !== undefined && body.length > LARGE_REPLY_BYTES) {
-      this.#writeLarge(Buffer.from(body))
+    else if (body === undefined || isStream(body)) this.#res.end()
+    else if (body.length <= LARGE_REPLY_BYTES) this.#res.end(body)
+    else {
+      endGradually(this.#res, Buffer.from(body), () => this.#finish())
       return
-    } else this.#res.end(body)
+    }
     this.#finish()
   }
 
-  #writeLarge(bytes: Uint8Array): void {
-    const send = (offset: number): boolean => {
-      const [sent, done] = this.#res.tryEnd(bytes.subarray(offset), bytes.length)
-      if (done) this.#finish()
-      return sent
-    }
-    if (!send(0) && !this.#finished) this.#res.onWritable(send)
-  }
-
-  /** Pulls the next chunk only when the client has taken the last one, so memory does not grow with the answer. */
-  async #stream(reply: Reply, body: AsyncIterable<Uint8Array>): Promise<void> {
-    const chunks = body[Symbol.asyncIterator]()
-    let wake = () => {}
-    this.#stopStream = () => {
-      wake()
-      Promise.resolve(chunks.return?.()).catch(error => this.#logFault(error))
-    }
-    let headWritten = false
+  async #stream(reply: Reply, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const stream = new ReplyStream()
+    this.#replyStream = stream
+    let begun = false
     try {
-      let step = await chunks.next()
-      while (!this.#finished && !step.done) {
-        const { value } = step
-        let sent = true
-        this.#res.cork(() => {
-          if (!headWritten) writeHead(this.#res, reply, this, this.#context.stopping)
-          headWritten = true
-          sent = this.#res.write(value)
-        })
-        if (!sent)
-          await new Promise<void>(resolve => {
-            wake = resolve
-            this.#res.onWritable(() => {
-              resolve()
-              return true
-            })
-          })
-        if (!this.#finished) step = await chunks.next()
-      }
-      if (this.#finished) return
-      this.#res.cork(() => {
-        if (!headWritten) writeHead(this.#res, reply, this, this.#context.stopping)
-        this.#res.end()
+      await stream.send(this.#res, chunks, () => {
+        begun = true
+        writeHead(this.#res, reply, this, this.#context.stopping)
       })
       this.#finish()
     } catch (error) {
-      if (this.#finished) return
-      this.#stopStream = undefined
       const fault = this.#replyToFault(error)
-      // A chunked body that is cut short tells the client that it is not whole; an answer not yet begun can still say so.
-      if (headWritten) this.#hangUp()
-      else this.#res.cork(() => this.#write(fault))
+      // Cut short, a chunked body tells the client that it is not whole.
+      if (begun) this.#hangUp()
+      else if (!this.#finished) this.#res.cork(() => this.#write(fault))
     }
   }
 
@@ -278,7 +255,7 @@ export class HttpExchange implements Framing {
     // A handler still working on the body keeps it held until it settles.
     if (this.#bodyArriving || !this.#handler) this.#body?.release()
     this.#finish()
-    this.#stopStream?.()
+    this.#replyStream?.abandon()
   }
 
   #hangUp(): void {
@@ -300,34 +277,8 @@ export class HttpExchange implements Framing {
   }
 
   #replyToFault(error: unknown): Reply {
-    if (error instanceof MalformedRequestError) return this.#render({ code: 'REQUEST_INVALID', message: error.message })
-    this.#logFault(error)
-    return this.#render({ code: 'INTERNAL', message: 'the request failed for a reason of ours' })
-  }
-
-  /** Names the pattern, never the path or the query that came: those may hold credentials. */
-  #logFault(error: unknown): void {
-    this.#context.logger.error({ method: this.#route.method, route: this.#route.path, err: error }, 'a request failed')
-  }
-
-  #render(problem: Problem): Reply {
-    return (this.#route.renderProblem ?? problemReply)(problem)
-  }
-
-  #overLimit(): Problem {
-    const { overLimit, bodyLimitBytes } = this.#route
-    return (
-      overLimit ?? {
-        code: 'REQUEST_INVALID',
-        status: 413,
-        message: `the body is over the limit of ${bodyLimitBytes} bytes`,
-      }
-    )
+    return faultReply(this.#route, error, this.#context.logger)
   }
 }
 
-const backpressure: Problem = {
-  code: 'INGEST_BACKPRESSURE',
-  message: 'more bodies are being received than this server may hold',
-  retryAfterSeconds: 1,
-}
+const NO_BYTES = Buffer.alloc(0)

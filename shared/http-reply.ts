@@ -30,6 +30,17 @@ export function endWithoutBody(res: HttpResponse, reply: Reply): void {
   res.endWithoutBody()
 }
 
+/** Hands the body over as fast as the client takes it, instead of having uWS copy it whole. `done` is called at its end, if it comes. */
+export function endGradually(res: HttpResponse, body: Uint8Array, done: () => void): void {
+  const send = (offset: number): boolean => {
+    const [sent, ended] = res.tryEnd(body.subarray(offset), body.length)
+    if (ended) done()
+    return sent
+  }
+  res.onWritable(send)
+  send(0)
+}
+
 /**
  * Writes the whole answer, framing included, without telling uWS that it ended: `end` takes the handle to the connection
  * away, and the rest of the body could be neither counted nor cut. `writeHeader` is what writes bytes as they are, so the

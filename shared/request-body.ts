@@ -23,6 +23,7 @@ export class HeldBytes {
   }
 }
 
+const NO_BYTES = Buffer.alloc(0)
 const FIRST_ALLOCATION_BYTES = 64 * 1024
 
 /**
@@ -48,7 +49,7 @@ export class RequestBody {
   }
 
   get bytes(): Buffer {
-    return this.#bytes ? this.#bytes.subarray(0, this.#size) : Buffer.alloc(0)
+    return this.#bytes ? this.#bytes.subarray(0, this.#size) : NO_BYTES
   }
 
   /** Copies the chunk, whose memory is uWS's own. Returns false, with nothing kept of it, when too many bytes are held. */

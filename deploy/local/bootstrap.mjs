@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
  * finds Node 22, makes sure that Redis is there, then hands over. Plain JavaScript without a dependency.
  */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
 const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test [arguments for vitest]'
 /** uWebSockets.js has binaries up to Node 23; miniflare needs 22; 22.15 is the first with zstd in zlib. */
@@ -21,51 +22,68 @@ const commands = {
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 
-installDependencies()
-const node = findNode()
+const node = prepareNode()
 requireRedis()
-handOver(node, commands[task])
+handOver(node.path, commands[task])
 
-function installDependencies() {
-  if (isInstalled()) return
-  say('installing the dependencies (npm ci)')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed: see above')
+/**
+ * A Node 22 with the dependencies installed for it. npm picks native packages for the Node it runs on (uWebSockets.js
+ * has one for each), so `npm ci` runs on Node 22 too, and not on the one inside the node_modules that it removes.
+ */
+function prepareNode() {
+  const found = [process.execPath, IN_TREE, aside()].map(inspect).find(Boolean)
+  if (found && isInstalled(found)) return found
+  const installer = nodeOutsideTheTree()
+  say(`installing the dependencies (npm ci on Node ${installer.version})`)
+  npm(installer, ['ci'])
+  return inspect(IN_TREE) ?? installer
+}
+
+function nodeOutsideTheTree() {
+  const isInTree = process.execPath.startsWith(join(ROOT, 'node_modules'))
+  const found = (isInTree ? undefined : inspect(process.execPath)) ?? inspect(aside())
+  if (found) return found
+  const { optionalDependencies } = readJson('package.json')
+  const platform = Object.entries(optionalDependencies).find(([name]) =>
+    name.endsWith(`${process.platform}-${process.arch}`),
+  )
+  say(`fetching Node 22 (this is ${process.version})`)
+  const wanted = platform ? platform.join('@') : 'node@22'
+  npm(undefined, ['install', '--prefix', asideDirectory(), '--no-save', wanted])
+  return inspect(aside()) ?? fail('Node 22 is needed and could not be fetched: install it from https://nodejs.org')
+}
+
+/** Undefined when it is not there, does not run, or is of a version that will not do. */
+function inspect(path) {
+  if (!existsSync(path)) return undefined
+  const version =
+    path === process.execPath ? process.version : spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout
+  return isUsableNode(version ?? '') ? { path, version: version.trim().slice(1) } : undefined
 }
 
 /** npm leaves a lockfile of its own as the last thing it installs: it must hold all that ours demands. */
-function isInstalled() {
-  try {
-    const wanted = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages
-    const present = JSON.parse(readFileSync(join(ROOT, 'node_modules/.package-lock.json'), 'utf8')).packages
-    return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
-      if (path === '') return true
-      const installed = present[path]
-      return installed ? installed.version === version && installed.integrity === integrity : optional === true
-    })
-  } catch {
-    return false
-  }
+function isInstalled({ version: nodeVersion }) {
+  const binary = `node_modules/@uwsjs/${process.platform}-${process.arch}-${nodeVersion.split('.', 1)}`
+  if (!existsSync(join(ROOT, binary)) || !existsSync(join(ROOT, 'node_modules/.package-lock.json'))) return false
+  const present = readJson('node_modules/.package-lock.json').packages
+  return Object.entries(readJson('package-lock.json').packages).every(([path, { version, integrity, optional }]) => {
+    if (path === '') return true
+    const installed = present[path]
+    if (!installed) return optional === true
+    return installed.version === version && (integrity === undefined || installed.integrity === integrity)
+  })
 }
 
-/** The running Node if it will do, else the one among the optional dependencies, else one installed aside. */
-function findNode() {
-  if (isUsableNode(process.version)) return process.execPath
-  const aside = join(localDirectory(), 'node')
-  const candidates = [join(ROOT, 'node_modules/.bin/node'), join(aside, 'node_modules/.bin/node')]
-  const found = candidates.find(works)
-  if (found) return found
-  say(`installing Node 22 (this is ${process.version})`)
-  run('npm', ['install', '--prefix', aside, '--no-audit', '--no-fund', '--loglevel=error', 'node@22'], '')
-  const installed = candidates.find(works)
-  return (
-    installed ?? fail('Node 22 is needed and could not be installed: install it from https://nodejs.org and try again')
-  )
-}
-
-function works(path) {
-  if (!existsSync(path)) return false
-  const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
-  return status === 0 && isUsableNode(stdout.trim())
+/** npm on the given Node, or on the one it was made for; a `npm` that is found on PATH runs on the first node there. */
+function npm(on, args) {
+  const path = on ? [dirname(on.path), env.PATH].join(delimiter) : env.PATH
+  const options = { cwd: ROOT, env: { ...env, PATH: path }, stdio: 'inherit' }
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+  const cli = env.npm_execpath?.endsWith('npm-cli.js') ? env.npm_execpath : undefined
+  const { status } = cli
+    ? spawnSync(on?.path ?? process.execPath, [cli, ...args, ...quiet], options)
+    : spawnSync('npm', [...args, ...quiet], options)
+  if (status !== 0) fail(`npm ${args[0]} failed`)
 }
 
 /** A local Redis is needed unless an external one is named; tests always run their own. */
@@ -95,15 +113,23 @@ function handOver(command, args) {
   const child = spawn(command, args, {
     cwd: ROOT,
     env: { ...env, PATH: path },
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    stdio: ['inherit', 'inherit', 'inherit', ...(task === 'start' ? ['ipc'] : [])],
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.once('error', error => fail(`${command} could not be run: ${error.message}`))
   child.once('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code))
 }
 
-function localDirectory() {
-  return env.LOCAL_DIR || join(ROOT, '.local')
+function asideDirectory() {
+  return join(resolve(ROOT, env.LOCAL_DIR || '.local'), 'node')
+}
+
+function aside() {
+  return join(asideDirectory(), 'node_modules/.bin/node')
+}
+
+function readJson(path) {
+  return JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
 }
 
 function hasCommand(name) {
@@ -112,11 +138,6 @@ function hasCommand(name) {
 
 function succeeds(command, args) {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0
-}
-
-function run(command, args, failure) {
-  const { status } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit' })
-  if (status !== 0 && failure) fail(failure)
 }
 
 function aptGet(asRoot, ...args) {

@@ -29,7 +29,10 @@ describe('the servers that npm start runs', () => {
     await client.command({ query: 'INSERT INTO penstock.kept SELECT number FROM numbers(10000)' })
     await services.clickhouse.kill9()
     await services.clickhouse.restart()
-    const result = await client.query({ query: 'SELECT toString(sum(n)) AS sum FROM penstock.kept', format: 'JSONEachRow' })
+    const result = await client.query({
+      query: 'SELECT toString(sum(n)) AS sum FROM penstock.kept',
+      format: 'JSONEachRow',
+    })
     expect(await result.json()).toEqual([{ sum: '49995000' }])
     await client.command({ query: 'DROP TABLE penstock.kept' })
     await client.close()

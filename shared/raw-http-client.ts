@@ -1,6 +1,7 @@
+/** For tests: an HTTP client that sends what it is given and hides nothing of what comes back. */
 import { connect, type Socket } from 'node:net'
 
-/** What came back on a connection, taken apart; client libraries would hide half of it. */
+/** One answer, taken apart. */
 export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -1,0 +1,66 @@
+import { isAbsolute, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import {
+  clickhouseSettings,
+  count,
+  objectStoreSettings,
+  parseConfig,
+  port,
+  processSettings,
+} from '../../shared/config.ts'
+
+/** The checkout this file belongs to. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export const localSettings = z.object({
+  ...processSettings,
+  ...objectStoreSettings,
+  ...clickhouseSettings,
+  /** Where data, keys and credentials are kept between starts; relative to the checkout. */
+  LOCAL_DIR: z.string().default('.local'),
+  /** Named: used instead of a server of ours. */
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  INGEST_PORT: port(4318),
+  INGEST_ADMIN_PORT: port(4319),
+  API_PORT: port(4300),
+  API_ADMIN_PORT: port(4301),
+  WORKERS_ADMIN_PORT: port(4302),
+  REDIS_PORT: port(4379),
+  CLICKHOUSE_PORT: port(4123),
+  S3_PORT: port(4900),
+  RETENTION_DAYS: count(30),
+  /** `maxmemory` of our Redis, as Redis writes it. */
+  REDIS_MAX_MEMORY: z.string().default('2gb'),
+  /** What our ClickHouse may allocate. */
+  CLICKHOUSE_MEMORY_BYTES: z.coerce
+    .number()
+    .int()
+    .min(512 * 1024 ** 2)
+    .default(4 * 1024 ** 3),
+})
+
+export type LocalConfig = Readonly<z.infer<typeof localSettings>>
+
+export function parseLocalConfig(env: Record<string, string | undefined>): LocalConfig {
+  const config = parseConfig(localSettings, env)
+  return { ...config, LOCAL_DIR: isAbsolute(config.LOCAL_DIR) ? config.LOCAL_DIR : join(ROOT, config.LOCAL_DIR) }
+}
+
+/** The ports that this start will listen on, by the variable that moves them. */
+export function portsOf(config: LocalConfig): Map<string, { port: number; host: string }> {
+  const own = ['INGEST_PORT', 'INGEST_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
+  const ports = new Map<string, { port: number; host: string }>()
+  for (const name of own) ports.set(name, { port: config[name], host: config.BIND_HOST })
+  if (!config.REDIS_URL) ports.set('REDIS_PORT', { port: config.REDIS_PORT, host: '127.0.0.1' })
+  if (!config.CLICKHOUSE_URL) ports.set('CLICKHOUSE_PORT', { port: config.CLICKHOUSE_PORT, host: '127.0.0.1' })
+  if (!config.S3_ENDPOINT) ports.set('S3_PORT', { port: config.S3_PORT, host: '127.0.0.1' })
+  return ports
+}
+
+/** Where this machine reaches what is bound to `BIND_HOST`. */
+export function reachableHost(bindHost: string): string {
+  if (bindHost === '0.0.0.0' || bindHost === '::') return '127.0.0.1'
+  return bindHost.includes(':') ? `[${bindHost}]` : bindHost
+}

@@ -1,0 +1,62 @@
+import { prettyFactory } from 'pino-pretty'
+
+export interface ConsoleLog {
+  /** One line of a process of ours: pino's JSON is made readable, anything else is shown as it is. */
+  line(name: string, line: string): void
+  /** What the supervisor itself has to say about a process. */
+  note(name: string, text: string): void
+}
+
+export interface ConsoleLogOptions {
+  write: (text: string) => void
+  isColored: boolean
+  now?: () => Date
+}
+
+const NAME_WIDTH = 10
+/** Of the 256-color palette's readable middle, one for each name in the order in which the names appear. */
+const COLORS = [36, 33, 35, 32, 34, 96, 93, 95]
+
+/** Writes what several processes say as lines of one form: time, name, level and message, fields. */
+export function createConsoleLog({ write, isColored, now = () => new Date() }: ConsoleLogOptions): ConsoleLog {
+  const pretty = prettyFactory({
+    colorize: isColored,
+    singleLine: true,
+    ignore: 'pid,hostname,process,time',
+    errorLikeObjectKeys: ['err'],
+  })
+  const colors = new Map<string, number>()
+
+  function emit(name: string, text: string): void {
+    const time = now().toTimeString().slice(0, 8)
+    const label = name.padEnd(NAME_WIDTH)
+    if (!isColored) {
+      write(`${time} ${label} ${text}\n`)
+      return
+    }
+    const color = colors.get(name) ?? COLORS[colors.size % COLORS.length] ?? 0
+    colors.set(name, color)
+    write(`\x1b[90m${time}\x1b[39m \x1b[${color}m${label}\x1b[39m ${text}\n`)
+  }
+
+  return {
+    line(name, line) {
+      if (line.trim() === '') return
+      const record = parseRecord(line)
+      emit(name, record === undefined ? line : pretty(record).trimEnd())
+    },
+    note: emit,
+  }
+}
+
+function parseRecord(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined
+  try {
+    const record: unknown = JSON.parse(line)
+    return typeof record === 'object' && record !== null && 'level' in record && 'msg' in record
+      ? (record as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { KeyValueSchema } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
+import { Span_SpanKind, Status_StatusCode } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+
+import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
+
+export interface Example {
+  traceId: string
+  findingId: string
+  body: Uint8Array
+}
+
+const SERVICE = 'penstock-example'
+const EXCEPTION = {
+  type: 'EmptyCartError',
+  message: 'the cart is empty',
+  stacktrace: 'EmptyCartError: the cart is empty\n    at checkout (cart.js:12:7)',
+}
+
+/** An OTLP export of one failed span that carries an exception, so that a finding arises. */
+export function exampleExport(owner: { workspaceId: string; surfaceId: string }, nowMs: number): Example {
+  const traceId = randomBytes(16)
+  const endTimeUnixNano = BigInt(nowMs) * 1_000_000n
+  const request = create(ExportTraceServiceRequestSchema, {
+    resourceSpans: [
+      {
+        resource: { attributes: [text('service.name', SERVICE), text('service.version', '1.0.0')] },
+        scopeSpans: [
+          {
+            scope: { name: 'penstock.example' },
+            spans: [
+              {
+                traceId,
+                spanId: randomBytes(8),
+                name: 'GET /checkout',
+                kind: Span_SpanKind.SERVER,
+                startTimeUnixNano: endTimeUnixNano - 42_000_000n,
+                endTimeUnixNano,
+                attributes: [text('http.request.method', 'GET'), text('http.route', '/checkout')],
+                status: { code: Status_StatusCode.ERROR, message: EXCEPTION.message },
+                events: [
+                  {
+                    name: 'exception',
+                    timeUnixNano: endTimeUnixNano - 1_000_000n,
+                    attributes: [
+                      text('exception.type', EXCEPTION.type),
+                      text('exception.message', EXCEPTION.message),
+                      text('exception.stacktrace', EXCEPTION.stacktrace),
+                    ],
+                  },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  })
+  return {
+    traceId: traceId.toString('hex'),
+    findingId: findingIdOf({ ...owner, serviceName: SERVICE, ...EXCEPTION }),
+    body: toBinary(ExportTraceServiceRequestSchema, request),
+  }
+}
+
+function text(key: string, value: string): MessageInitShape<typeof KeyValueSchema> {
+  return { key, value: { value: { case: 'stringValue', value } } }
+}
+
+export interface ExampleAccess {
+  baseUrl: string
+  publicKey: string
+  sessionToken: string
+}
+
+/** Commands for a shell with curl and base64: one stores the example, one lists findings, one reads the trace back. */
+export function exampleCommands({ traceId, findingId, body }: Example, access: ExampleAccess) {
+  const base64 = Buffer.from(body).toString('base64')
+  const authorization = `-H 'authorization: Bearer ${access.sessionToken}'`
+  const findings = `${access.baseUrl}/v3/findings`
+  const trace = `curl -fsS '${findings}/${findingId}/traces/${traceId}' ${authorization}`
+  return {
+    send:
+      `echo ${base64} | base64 -d | curl -sS -w '%{http_code}\\n' '${access.baseUrl}/drain/v1/traces' ` +
+      `-H 'x-service-public-key: ${access.publicKey}' -H 'content-type: application/x-protobuf' --data-binary @-`,
+    list: `curl -sS '${findings}' ${authorization}`,
+    // Stored in a fraction of a second after the 200, so a paste that follows at once may come too early.
+    trace: `for i in 1 2 3 4 5 6 7 8 9; do ${trace} 2>/dev/null && break; sleep 0.5; done`,
+  }
+}

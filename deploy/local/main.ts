@@ -1,0 +1,137 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { ConfigError } from '../../shared/config.ts'
+import { describeError } from '../../shared/errors.ts'
+import { parseLocalConfig } from './config.ts'
+import { createConsoleLog } from './console-log.ts'
+import { exampleCommands, exampleExport } from './example.ts'
+import { claimDirectory } from './lock.ts'
+import { StartError, type Started, startEverything } from './start.ts'
+import { createSupervisor } from './supervisor.ts'
+
+/**
+ * `npm start`, once Node 22 runs it: all servers and processes as children of this one, until Ctrl-C.
+ * The first signal stops them in order, within STOP_DEADLINE_MS altogether; a second one kills them.
+ */
+const STOP_DEADLINE_MS = 4_700
+/** A terminal, npm and bootstrap.mjs all pass one Ctrl-C on: signals this close together are one. */
+const SAME_SIGNAL_MS = 500
+
+const startedAt = Date.now()
+const { env } = process
+const isColored = process.stdout.isTTY === true && !env.NO_COLOR
+const log = createConsoleLog({ write: text => process.stdout.write(text), isColored })
+const say = (text: string) => log.note('penstock', text)
+const config = readConfig()
+
+mkdirSync(config.LOCAL_DIR, { recursive: true, mode: 0o700 })
+const claim = claimDirectory(config.LOCAL_DIR)
+if ('heldBy' in claim) {
+  giveUp(
+    `it runs already with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy}): stop that one, or set LOCAL_DIR and other ports`,
+  )
+}
+
+const supervisor = createSupervisor({ log: log.note })
+let stoppingSince: number | undefined
+handleSignals()
+
+try {
+  say('starting')
+  const logger = pino({ level: config.LOG_LEVEL }, { write: (line: string) => log.line('penstock', line) })
+  const started = await startEverything({ config, env, supervisor, log, logger })
+  if (stoppingSince === undefined) announce(started)
+} catch (error) {
+  if (stoppingSince === undefined) {
+    say(error instanceof StartError ? error.message : `could not start: ${describeError(error)}`)
+    await stopAndExit(1)
+  }
+}
+
+function announce({ credentials, workspaceId }: Started): void {
+  const example = exampleExport({ workspaceId, surfaceId: credentials.surfaceId }, Date.now())
+  const { send, list, trace } = exampleCommands(example, credentials)
+  const rows = {
+    'base URL': `${credentials.baseUrl} (all operations)`,
+    API: credentials.apiUrl,
+    admin: Object.values(credentials.adminUrls).join(' '),
+    'public key': credentials.publicKey,
+    'secret key': credentials.secretKey,
+    workspace: credentials.workspaceSlug,
+    credentials: join(config.LOCAL_DIR, 'credentials.json'),
+    exporter: `OTEL_EXPORTER_OTLP_ENDPOINT=${credentials.baseUrl}/drain OTEL_EXPORTER_OTLP_HEADERS=x-service-public-key=${credentials.publicKey}`,
+  }
+  const table = Object.entries(rows).map(([name, value]) => `  ${name.padEnd(12)} ${value}`)
+  const text = [
+    '',
+    `Penstock is ready (${((Date.now() - startedAt) / 1_000).toFixed(1)} s). Ctrl-C stops it.`,
+    '',
+    ...table,
+    '',
+    'Store a failed span:',
+    '',
+    send,
+    '',
+    'See the finding that it made, then its trace:',
+    '',
+    list,
+    '',
+    trace,
+    '',
+    '',
+  ]
+  process.stdout.write(text.join('\n'))
+}
+
+function handleSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (stoppingSince === undefined) void stopAndExit(0)
+      else if (Date.now() - stoppingSince > SAME_SIGNAL_MS) void killAndExit(130)
+    })
+  }
+  // bootstrap.mjs is gone, or nobody reads what is written here.
+  process.once('disconnect', () => void stopAndExit(0))
+  process.channel?.unref()
+  process.stdout.on('error', () => void stopAndExit(0))
+  process.on('uncaughtException', error => {
+    say(`unexpected: ${describeError(error)}`)
+    void stopAndExit(1)
+  })
+}
+
+async function stopAndExit(code: number): Promise<void> {
+  if (stoppingSince !== undefined) return
+  stoppingSince = Date.now()
+  say('stopping')
+  setTimeout(() => void killAndExit(code), STOP_DEADLINE_MS)
+  await supervisor.stop()
+  say(`stopped in ${((Date.now() - stoppingSince) / 1_000).toFixed(1)} s`)
+  leave(code)
+}
+
+async function killAndExit(code: number): Promise<void> {
+  say('killing what still runs')
+  await supervisor.killAll()
+  leave(code)
+}
+
+function leave(code: number): never {
+  if ('release' in claim) claim.release()
+  process.exit(code)
+}
+
+function readConfig() {
+  try {
+    return parseLocalConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) giveUp(error.message)
+    throw error
+  }
+}
+
+function giveUp(text: string): never {
+  process.stderr.write(`penstock: ${text}\n`)
+  process.exit(1)
+}

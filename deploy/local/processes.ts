@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { type LocalConfig, reachableHost } from './config.ts'
+import { startNodeProcess } from './node-process.ts'
+import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from './secrets.ts'
+import type { ServiceAccess } from './services.ts'
+import type { Unit } from './supervisor.ts'
+
+export interface Addresses {
+  baseUrl: string
+  apiUrl: string
+  adminUrls: { ingest: string; workers: string; api: string }
+}
+
+export function addressesOf(config: LocalConfig): Addresses {
+  const at = (port: number) => `http://${reachableHost(config.BIND_HOST)}:${port}`
+  return {
+    baseUrl: at(config.INGEST_PORT),
+    apiUrl: at(config.API_PORT),
+    adminUrls: {
+      ingest: at(config.INGEST_ADMIN_PORT),
+      workers: at(config.WORKERS_ADMIN_PORT),
+      api: at(config.API_ADMIN_PORT),
+    },
+  }
+}
+
+/** The service's own processes. Stopped in this order, so that nothing arrives where nobody takes it further. */
+export function serviceProcesses(
+  config: LocalConfig,
+  env: Record<string, string | undefined>,
+  log: (name: string, line: string) => void,
+): Unit[] {
+  const { adminUrls } = addressesOf(config)
+  const unit = (name: string, script: string, adminUrl: string, stopStage: number, stopDeadlineMs: number): Unit => ({
+    name,
+    stopStage,
+    stopDeadlineMs,
+    start: signal =>
+      startNodeProcess({
+        script,
+        adminUrl,
+        // It ends by itself a moment before it would be killed.
+        env: { ...env, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
+        signal,
+        log: line => log(name, line),
+      }),
+  })
+  return [
+    unit('edge', 'deploy/local/edge.ts', adminUrls.ingest, 0, 1_200),
+    unit('api', 'api/main.ts', adminUrls.api, 1, 800),
+    unit('workers', 'workers/main.ts', adminUrls.workers, 2, 1_500),
+  ]
+}
+
+/** What the processes read: everything given to us, and where things are here. */
+export function processEnvironment(
+  inherited: Record<string, string | undefined>,
+  config: LocalConfig,
+  secrets: LocalSecrets,
+  access: ServiceAccess,
+): Record<string, string | undefined> {
+  // A developer's own AWS session must not mix with the keys of the local S3.
+  const aws = config.S3_ENDPOINT ? {} : { AWS_SESSION_TOKEN: undefined, AWS_PROFILE: undefined }
+  const auth = inherited.AUTH_JWKS_URL
+    ? {}
+    : { AUTH_PUBLIC_KEY: secrets.authPublicKey, AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL: undefined }
+  return {
+    NODE_COMPILE_CACHE: join(config.LOCAL_DIR, 'compile-cache'),
+    ...inherited,
+    ...aws,
+    ...auth,
+    BIND_HOST: config.BIND_HOST,
+    LOG_LEVEL: config.LOG_LEVEL,
+    INGEST_PORT: String(config.INGEST_PORT),
+    INGEST_ADMIN_PORT: String(config.INGEST_ADMIN_PORT),
+    API_PORT: String(config.API_PORT),
+    API_ADMIN_PORT: String(config.API_ADMIN_PORT),
+    WORKERS_ADMIN_PORT: String(config.WORKERS_ADMIN_PORT),
+    REDIS_URL: access.redisUrl,
+    CLICKHOUSE_URL: access.clickhouse.url,
+    CLICKHOUSE_USER: access.clickhouse.user,
+    CLICKHOUSE_PASSWORD: access.clickhouse.password,
+    CLICKHOUSE_DATABASE: access.clickhouse.database,
+    S3_ENDPOINT: access.s3.endpoint,
+    S3_REGION: access.s3.region,
+    S3_BUCKET: access.s3.bucket,
+    ...(access.s3.accessKeyId && {
+      AWS_ACCESS_KEY_ID: access.s3.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: access.s3.secretAccessKey,
+    }),
+  }
+}

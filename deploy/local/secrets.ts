@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { decodeJwt, exportPKCS8, exportSPKI, generateKeyPair, importPKCS8, SignJWT } from 'jose'
+import { z } from 'zod'
+import { newId } from '../../shared/control-store.ts'
+import { generateKey } from '../../shared/credentials.ts'
+import { writePrivateJson } from './private-file.ts'
+
+export const AUTH_ISSUER = 'penstock-local'
+export const AUTH_AUDIENCE = 'penstock'
+
+const secretsSchema = z.object({
+  workspaceId: z.string(),
+  workspaceSlug: z.string(),
+  userId: z.string(),
+  surfaceId: z.string(),
+  publicKey: z.string(),
+  publicKeyId: z.string(),
+  secretKey: z.string(),
+  secretKeyId: z.string(),
+  s3AccessKeyId: z.string(),
+  s3SecretAccessKey: z.string(),
+  /** PKCS #8 and SPKI, PEM: what session tokens are signed and checked with. */
+  authPrivateKey: z.string(),
+  authPublicKey: z.string(),
+  sessionToken: z.string(),
+  createdAt: z.string(),
+})
+
+/** All that a local installation makes up once and keeps. */
+export type LocalSecrets = z.infer<typeof secretsSchema>
+
+const DAY_SECONDS = 86_400
+const TOKEN_LIFETIME_SECONDS = 365 * DAY_SECONDS
+const RENEW_BEFORE_SECONDS = 30 * DAY_SECONDS
+
+/** Reads the secrets of a directory, or makes them; a session token about to expire is replaced. */
+export async function loadSecrets(directory: string, now: () => number = Date.now): Promise<LocalSecrets> {
+  const path = join(directory, 'secrets.json')
+  const kept = await readSecrets(path)
+  const nowSeconds = Math.floor(now() / 1_000)
+  if (kept && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) return kept
+  const identity = kept ?? (await makeIdentity(now))
+  const secrets = { ...identity, sessionToken: await signSessionToken(identity, nowSeconds) }
+  await writePrivateJson(path, secrets)
+  return secrets
+}
+
+async function readSecrets(path: string): Promise<LocalSecrets | undefined> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  const result = secretsSchema.safeParse(JSON.parse(text))
+  if (!result.success) throw new Error(`${path} is not readable: remove it, and new keys will be made`)
+  return result.data
+}
+
+async function makeIdentity(now: () => number): Promise<Omit<LocalSecrets, 'sessionToken'>> {
+  const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true })
+  return {
+    workspaceId: newId('ws'),
+    workspaceSlug: 'local',
+    userId: 'user_local',
+    surfaceId: newId('srf'),
+    publicKey: generateKey('public'),
+    publicKeyId: newId('key'),
+    secretKey: generateKey('secret'),
+    secretKeyId: newId('key'),
+    s3AccessKeyId: randomBytes(10).toString('hex'),
+    s3SecretAccessKey: randomBytes(20).toString('hex'),
+    authPrivateKey: await exportPKCS8(privateKey),
+    authPublicKey: await exportSPKI(publicKey),
+    createdAt: new Date(now()).toISOString(),
+  }
+}
+
+async function signSessionToken(
+  identity: Pick<LocalSecrets, 'authPrivateKey' | 'userId' | 'workspaceSlug'>,
+  nowSeconds: number,
+): Promise<string> {
+  return new SignJWT({ org: identity.workspaceSlug })
+    .setProtectedHeader({ alg: 'EdDSA' })
+    .setSubject(identity.userId)
+    .setIssuer(AUTH_ISSUER)
+    .setAudience(AUTH_AUDIENCE)
+    .setIssuedAt(nowSeconds)
+    .setExpirationTime(nowSeconds + TOKEN_LIFETIME_SECONDS)
+    .sign(await importPKCS8(identity.authPrivateKey, 'EdDSA'))
+}

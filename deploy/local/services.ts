@@ -1,0 +1,124 @@
+import { join } from 'node:path'
+import type { ChildProcess, LineLog } from './child-process.ts'
+import { startClickHouse } from './clickhouse.ts'
+import type { LocalConfig } from './config.ts'
+import { startRedis } from './redis.ts'
+import { startS3 } from './s3.ts'
+import type { LocalSecrets } from './secrets.ts'
+import type { Unit } from './supervisor.ts'
+
+export interface ServiceAccess {
+  redisUrl: string
+  clickhouse: { url: string; user: string; password: string; database: string }
+  s3: { endpoint: string; region: string; bucket: string; accessKeyId: string; secretAccessKey: string }
+}
+
+export interface LocalServices {
+  access: ServiceAccess
+  redis: Unit | undefined
+  clickhouse: Unit | undefined
+  s3: Unit | undefined
+}
+
+const STAGE = { stopStage: 3, stopDeadlineMs: 1_000 }
+const SHOWN_LINES = 20
+
+/** The servers to run here, and the access to them or to the external ones that the environment names instead. */
+export function localServices(
+  config: LocalConfig,
+  secrets: LocalSecrets,
+  log: (name: string, line: string) => void,
+): LocalServices {
+  const directory = (name: string) => join(config.LOCAL_DIR, name)
+  const isVerbose = config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace'
+
+  function service(name: string, start: (log: LineLog, signal: AbortSignal) => Promise<ChildProcess>): Unit {
+    return {
+      name,
+      ...STAGE,
+      start: signal =>
+        withLastWords(
+          line => log(name, line),
+          isVerbose,
+          l => start(l, signal),
+        ),
+    }
+  }
+
+  const s3 = {
+    region: config.S3_REGION,
+    bucket: config.S3_BUCKET,
+    ...(config.S3_ENDPOINT
+      ? {
+          endpoint: config.S3_ENDPOINT,
+          accessKeyId: config.AWS_ACCESS_KEY_ID ?? '',
+          secretAccessKey: config.AWS_SECRET_ACCESS_KEY ?? '',
+        }
+      : {
+          endpoint: `http://127.0.0.1:${config.S3_PORT}/cdn-cgi/local/r2/s3`,
+          accessKeyId: secrets.s3AccessKeyId,
+          secretAccessKey: secrets.s3SecretAccessKey,
+        }),
+  }
+  return {
+    access: {
+      redisUrl: config.REDIS_URL ?? `redis://127.0.0.1:${config.REDIS_PORT}`,
+      clickhouse: {
+        database: config.CLICKHOUSE_DATABASE,
+        ...(config.CLICKHOUSE_URL
+          ? { url: config.CLICKHOUSE_URL, user: config.CLICKHOUSE_USER, password: config.CLICKHOUSE_PASSWORD }
+          : { url: `http://127.0.0.1:${config.CLICKHOUSE_PORT}`, user: 'default', password: '' }),
+      },
+      s3,
+    },
+    redis: config.REDIS_URL
+      ? undefined
+      : service('redis', (log, signal) =>
+          startRedis({
+            dir: directory('redis'),
+            port: config.REDIS_PORT,
+            maxMemory: config.REDIS_MAX_MEMORY,
+            log,
+            signal,
+          }),
+        ),
+    clickhouse: config.CLICKHOUSE_URL
+      ? undefined
+      : service('clickhouse', (log, signal) =>
+          startClickHouse({
+            dir: directory('clickhouse'),
+            port: config.CLICKHOUSE_PORT,
+            memoryBytes: config.CLICKHOUSE_MEMORY_BYTES,
+            log,
+            signal,
+          }),
+        ),
+    s3: config.S3_ENDPOINT
+      ? undefined
+      : service('s3', (log, signal) => startS3({ dir: directory('s3'), port: config.S3_PORT, log, signal, ...s3 })),
+  }
+}
+
+/** What a server says is shown only when it fails: its last lines then. */
+async function withLastWords(
+  show: LineLog,
+  isVerbose: boolean,
+  start: (log: LineLog) => Promise<ChildProcess>,
+): Promise<ChildProcess> {
+  if (isVerbose) return start(show)
+  const last: string[] = []
+  const showLast = () => last.splice(0).forEach(show)
+  try {
+    const child = await start(line => {
+      last.push(line)
+      if (last.length > SHOWN_LINES) last.shift()
+    })
+    void child.exited.then(({ code, signal }) => {
+      if (code !== 0 && signal !== 'SIGKILL') showLast()
+    })
+    return child
+  } catch (error) {
+    showLast()
+    throw error
+  }
+}

@@ -1,0 +1,123 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createClickHouse } from '../../clickhouse/client.ts'
+import { migrate } from '../../clickhouse/migrate.ts'
+import { createControlStore } from '../../shared/control-store.ts'
+import type { Logger } from '../../shared/logger.ts'
+import { connectConsumer } from '../../shared/redis.ts'
+import type { LocalConfig } from './config.ts'
+import { portsOf } from './config.ts'
+import type { ConsoleLog } from './console-log.ts'
+import { portFault } from './ports.ts'
+import { writePrivateJson } from './private-file.ts'
+import { addressesOf, processEnvironment, serviceProcesses } from './processes.ts'
+import { provision } from './provision.ts'
+import { type LocalSecrets, loadSecrets } from './secrets.ts'
+import { localServices, type ServiceAccess } from './services.ts'
+import type { Supervisor } from './supervisor.ts'
+
+/** What `.local/credentials.json` holds (CONTRACT section 6). */
+export interface LocalCredentials {
+  baseUrl: string
+  ingestUrl: string
+  apiUrl: string
+  adminUrls: { ingest: string; workers: string; api: string }
+  publicKey: string
+  secretKey: string
+  sessionToken: string
+  workspaceSlug: string
+  userId: string
+  surfaceId: string
+  redisUrl: string
+  clickhouseUrl: string
+  s3: { endpoint: string; bucket: string; accessKeyId: string; secretAccessKey: string }
+}
+
+export interface Started {
+  credentials: LocalCredentials
+  workspaceId: string
+}
+
+/** Something that the person at the terminal can change: its message is all that is to be said. */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+}
+
+export interface StartDeps {
+  config: LocalConfig
+  env: Record<string, string | undefined>
+  supervisor: Supervisor
+  log: ConsoleLog
+  logger: Logger
+}
+
+/** Brings everything up and writes the credentials last: once they are there, all of it is ready. */
+export async function startEverything({ config, env, supervisor, log, logger }: StartDeps): Promise<Started> {
+  const credentialsPath = join(config.LOCAL_DIR, 'credentials.json')
+  await rm(credentialsPath, { force: true })
+  const fault = await portFault(portsOf(config))
+  if (fault) throw new StartError(fault)
+
+  const secrets = await loadSecrets(config.LOCAL_DIR)
+  const services = localServices(config, secrets, log.line)
+  const { access } = services
+  const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
+  await Promise.all([
+    run(services.redis).then(() => provisionControlStore(access, secrets, logger)),
+    run(services.clickhouse).then(() => applyMigrations(config, access, log, logger)),
+    run(services.s3),
+  ])
+
+  const childEnv = processEnvironment(env, config, secrets, access)
+  await Promise.all(serviceProcesses(config, childEnv, log.line).map(unit => supervisor.run(unit)))
+
+  const credentials = credentialsOf(config, secrets, access)
+  await writePrivateJson(credentialsPath, credentials)
+  return { credentials, workspaceId: secrets.workspaceId }
+}
+
+async function provisionControlStore(access: ServiceAccess, secrets: LocalSecrets, logger: Logger): Promise<void> {
+  const redis = connectConsumer(access.redisUrl, logger)
+  try {
+    await provision(createControlStore(redis), secrets)
+  } finally {
+    redis.disconnect()
+  }
+}
+
+async function applyMigrations(
+  config: LocalConfig,
+  access: ServiceAccess,
+  log: ConsoleLog,
+  logger: Logger,
+): Promise<void> {
+  const startedAt = Date.now()
+  const { database, ...connection } = access.clickhouse
+  const client = createClickHouse(connection)
+  try {
+    await migrate(client, { database, retentionDays: config.RETENTION_DAYS, logger })
+  } finally {
+    await client.close()
+  }
+  log.note('clickhouse', `schema up to date in ${((Date.now() - startedAt) / 1_000).toFixed(1)} s`)
+}
+
+function credentialsOf(config: LocalConfig, secrets: LocalSecrets, access: ServiceAccess): LocalCredentials {
+  const { baseUrl, apiUrl, adminUrls } = addressesOf(config)
+  const { endpoint, bucket, accessKeyId, secretAccessKey } = access.s3
+  return {
+    baseUrl,
+    ingestUrl: baseUrl,
+    apiUrl,
+    adminUrls,
+    publicKey: secrets.publicKey,
+    secretKey: secrets.secretKey,
+    sessionToken: secrets.sessionToken,
+    workspaceSlug: secrets.workspaceSlug,
+    userId: secrets.userId,
+    surfaceId: secrets.surfaceId,
+    redisUrl: access.redisUrl,
+    clickhouseUrl: access.clickhouse.url,
+    s3: { endpoint, bucket, accessKeyId, secretAccessKey },
+  }
+}

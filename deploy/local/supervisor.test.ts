@@ -1,0 +1,91 @@
+import { expect, it, vi } from 'vitest'
+import { startChild } from './child-process.ts'
+import { createSupervisor, restartDelayMs, type Unit } from './supervisor.ts'
+
+/** A shell that says nothing and ends on SIGTERM, after `onTerm`. */
+function shellUnit(name: string, stopStage: number, options: { onTerm?: string; stopDeadlineMs?: number } = {}) {
+  const pids: number[] = []
+  const unit: Unit = {
+    name,
+    stopStage,
+    stopDeadlineMs: options.stopDeadlineMs ?? 2_000,
+    async start() {
+      const trapped = Promise.withResolvers<string>()
+      const child = await startChild({
+        command: 'sh',
+        args: ['-c', `trap '${options.onTerm ?? 'exit 0'}' TERM; echo up; while :; do sleep 0.01; done`],
+        log: trapped.resolve,
+      })
+      await trapped.promise
+      pids.push(child.pid)
+      return child
+    },
+  }
+  return { unit, pids }
+}
+
+const isRunning = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+it('starts again what was killed, at once the first time', async () => {
+  const supervisor = createSupervisor({ log: () => {} })
+  const { unit, pids } = shellUnit('victim', 0)
+  await supervisor.run(unit)
+  const killedAt = Date.now()
+  process.kill(pids[0] as number, 'SIGKILL')
+  await vi.waitFor(() => expect(pids).toHaveLength(2), { interval: 10, timeout: 5_000 })
+  expect(Date.now() - killedAt).toBeLessThan(1_000)
+  await supervisor.stop()
+  expect(pids.map(isRunning)).toEqual([false, false])
+})
+
+it('stops stage by stage and kills what does not end in time', async () => {
+  const ended: string[] = []
+  const supervisor = createSupervisor({ log: () => {} })
+  const late = shellUnit('late', 1, { onTerm: ':', stopDeadlineMs: 300 })
+  const early = shellUnit('early', 0)
+  for (const { unit } of [late, early]) {
+    const start = unit.start
+    await supervisor.run({
+      ...unit,
+      async start(signal) {
+        const child = await start(signal)
+        void child.exited.then(exit => ended.push(`${unit.name} ${exit.signal ?? exit.code}`))
+        return child
+      },
+    })
+  }
+  await supervisor.stop()
+  expect(ended).toEqual(['early 0', 'late SIGKILL'])
+})
+
+it('keeps trying when a restart fails', async () => {
+  const lines: string[] = []
+  const supervisor = createSupervisor({ log: (_, text) => lines.push(text) })
+  const { unit, pids } = shellUnit('unlucky', 0)
+  let attempts = 0
+  await supervisor.run({
+    ...unit,
+    start: signal => (++attempts === 2 ? Promise.reject(new Error('not now')) : unit.start(signal)),
+  })
+  process.kill(pids[0] as number, 'SIGKILL')
+  await vi.waitFor(() => expect(pids).toHaveLength(2), { interval: 10, timeout: 5_000 })
+  expect(lines).toContain('could not be started: Error: not now')
+  await supervisor.stop()
+})
+
+it('rejects when the first start fails', async () => {
+  const supervisor = createSupervisor({ log: () => {} })
+  const unit: Unit = { name: 'x', stopStage: 0, stopDeadlineMs: 1, start: () => Promise.reject(new Error('no')) }
+  await expect(supervisor.run(unit)).rejects.toThrow('no')
+  await supervisor.stop()
+})
+
+it('waits longer with every failure, up to 5 s', () => {
+  expect([0, 1, 2, 3, 10].map(restartDelayMs)).toEqual([0, 200, 400, 800, 5_000])
+})

@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+/** A failed span in every so many, so that occurrences and findings are counted too. */
+const ERROR_EVERY = 10
+const SPANS_PER_EXPORT = 5
+
+let stack: Stack
+let clickhouse: ClickHouseClient
+
+beforeAll(async () => {
+  stack = await startStack({ JOB_LOCK_MS: '2000', JOB_STALLED_CHECK_MS: '500', SWEEP_INTERVAL_MS: '1000' })
+  clickhouse = createClickHouse({
+    url: stack.services.clickhouseUrl,
+    user: 'default',
+    password: '',
+    database: 'penstock',
+  })
+})
+
+afterAll(async () => {
+  await clickhouse?.close()
+  await stack?.stop()
+})
+
+describe.each([
+  ['the workers', () => stack.workers],
+  ['Redis', () => stack.services.redis],
+  ['ClickHouse', () => stack.services.clickhouse],
+  ['the edge', () => stack.edge],
+] as const)('kill -9 of %s in the middle of a stream of exports', (_name, victim) => {
+  it('leaves every acknowledged span stored exactly once, and no other twice', async () => {
+    const stream = startExports(`run-${randomBytes(4).toString('hex')}`)
+    await until('exports are acknowledged', () => stream.acknowledged.length > 300)
+    for (let round = 0; round < 3; round++) {
+      await victim().kill9()
+      await until('some time passes in the outage', () => stream.attempts() > 20)
+      await victim().restart()
+      const before = stream.acknowledged.length
+      await until('exports are acknowledged again', () => stream.acknowledged.length > before + 300)
+    }
+    await stream.stop()
+    const expected = new Set(stream.acknowledged.flat())
+    const sent = new Set(stream.sent)
+    const stored = await until(
+      'every acknowledged span is stored',
+      async () => {
+        const counts = await countSpans(stream.name)
+        return [...expected].every(id => counts.has(id)) ? counts : undefined
+      },
+      { deadlineMs: 60_000, everyMs: 200 },
+    )
+    expect([...stored].filter(([id, count]) => count !== 1 || !sent.has(id))).toEqual([])
+    const failed = [...stored.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0)
+    await until('findings count what is stored', async () => {
+      const { rows, occurrences, inTraces } = await countOccurrences(stream.name)
+      expect(rows).toBeLessThanOrEqual(failed.length)
+      return rows === failed.length && occurrences === rows && inTraces === rows
+    })
+  })
+})
+
+interface ExportStream {
+  readonly name: string
+  /** Span ids of each acknowledged export, and of everything that was sent at all. */
+  readonly acknowledged: string[][]
+  readonly sent: string[]
+  /** Exports tried since it was last asked for. */
+  attempts(): number
+  stop(): Promise<void>
+}
+
+/** Eight clients that export without pause, and treat whatever is not a 200 as lost. */
+function startExports(name: string): ExportStream {
+  const acknowledged: string[][] = []
+  const sent: string[] = []
+  let serial = 0
+  let attempts = 0
+  let over = false
+
+  async function client(): Promise<void> {
+    while (!over) {
+      const ids = Array.from({ length: SPANS_PER_EXPORT }, () => {
+        const id = Buffer.alloc(8)
+        id.writeUInt32BE(++serial, 0)
+        randomBytes(4).copy(id, 4)
+        return id
+      })
+      sent.push(...ids.map(id => id.toString('hex')))
+      const ok = await post(exportOf(name, ids)).catch(() => false)
+      attempts++
+      if (ok) acknowledged.push(ids.map(id => id.toString('hex')))
+      else await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+
+  const clients = Array.from({ length: 8 }, client)
+  return {
+    name,
+    acknowledged,
+    sent,
+    attempts() {
+      const count = attempts
+      attempts = 0
+      return count
+    },
+    async stop() {
+      over = true
+      await Promise.all(clients)
+    },
+  }
+}
+
+async function post(body: Uint8Array): Promise<boolean> {
+  const response = await fetch(`${stack.ingestUrl}/drain/v1/traces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': stack.secrets.publicKey },
+    body: new Uint8Array(body),
+    signal: AbortSignal.timeout(5_000),
+  })
+  await response.arrayBuffer()
+  return response.status === 200
+}
+
+function exportOf(name: string, ids: Buffer[]): Uint8Array {
+  const now = BigInt(Date.now()) * 1_000_000n
+  return toBinary(
+    ExportTraceServiceRequestSchema,
+    create(ExportTraceServiceRequestSchema, {
+      resourceSpans: [
+        {
+          resource: { attributes: [{ key: 'service.name', value: { value: { case: 'stringValue', value: name } } }] },
+          scopeSpans: [
+            {
+              spans: ids.map(spanId => ({
+                traceId: randomBytes(16),
+                spanId,
+                name: 'work',
+                startTimeUnixNano: now,
+                endTimeUnixNano: now + 1_000n,
+                ...(spanId.readUInt32BE(0) % ERROR_EVERY === 0 ? { status: { code: 2, message: 'it failed' } } : {}),
+              })),
+            },
+          ],
+        },
+      ],
+    }),
+  )
+}
+
+async function countSpans(name: string): Promise<Map<string, number>> {
+  const rows = await query<{ id: string; count: string }>(
+    'SELECT lower(hex(span_id)) AS id, count() AS count FROM spans WHERE service_name = {name: String} GROUP BY id',
+    name,
+  )
+  return new Map(rows.map(row => [row.id, Number(row.count)]))
+}
+
+async function countOccurrences(name: string): Promise<{ rows: number; occurrences: number; inTraces: number }> {
+  const [rows] = await query<{ count: string; ids: string[] }>(
+    'SELECT count() AS count, groupUniqArray(finding_id) AS ids FROM exceptions WHERE service_name = {name: String}',
+    name,
+  )
+  const [findings] = await query<{ count: string }>(
+    `SELECT sum(occurrence_count) AS count FROM findings WHERE finding_id IN
+       (SELECT finding_id FROM exceptions WHERE service_name = {name: String})`,
+    name,
+  )
+  const [traces] = await query<{ count: string }>(
+    `SELECT sum(occurrence_count) AS count FROM finding_traces WHERE finding_id IN
+       (SELECT finding_id FROM exceptions WHERE service_name = {name: String})`,
+    name,
+  )
+  return { rows: Number(rows?.count), occurrences: Number(findings?.count), inTraces: Number(traces?.count) }
+}
+
+async function query<T>(sql: string, name: string): Promise<T[]> {
+  const result = await clickhouse
+    .query({ query: sql, query_params: { name }, format: 'JSONEachRow' })
+    .catch(() => undefined) // it may be restarting
+  return result ? result.json<T>() : []
+}

@@ -1,0 +1,290 @@
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { type Attributes, context, type HrTime, SpanStatusCode } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { HttpInstrumentation } from '@opentelemetry/instrumentation-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BatchSpanProcessor,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+const SERVICE = 'sdk-shop'
+const REQUESTS = 20
+
+let stack: Stack
+let clickhouse: ClickHouseClient
+let exported: readonly ReadableSpan[]
+
+beforeAll(async () => {
+  stack = await startStack()
+  clickhouse = createClickHouse({
+    url: stack.services.clickhouseUrl,
+    user: 'default',
+    password: '',
+    database: 'penstock',
+  })
+  exported = await useInstrumentedShop()
+})
+
+afterAll(async () => {
+  await clickhouse?.close()
+  await stack?.stop()
+})
+
+/** A little server with a failing route, instrumented by the official SDK, which is used and exports all it saw. */
+async function useInstrumentedShop(): Promise<readonly ReadableSpan[]> {
+  const seen = new InMemorySpanExporter()
+  const exporter = new OTLPTraceExporter({
+    url: `${stack.ingestUrl}/drain/v1/traces`,
+    headers: { 'x-service-public-key': stack.secrets.publicKey },
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': SERVICE,
+      'service.version': '3.1.4',
+      'process.pid': 4711,
+      'host.cores.used': [0, 1],
+      'deployment.canary': true,
+    }),
+    spanLimits: { eventCountLimit: 3, linkCountLimit: 1, attributeCountLimit: 12 },
+    spanProcessors: [new BatchSpanProcessor({ exporter }), new SimpleSpanProcessor({ exporter: seen })],
+  })
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  const instrumentation = new HttpInstrumentation({
+    requestHook: (span, request) => {
+      if ('url' in request) span.setAttribute('http.route', request.url === '/fail' ? '/fail' : '/items/:id')
+    },
+  })
+  instrumentation.setTracerProvider(provider)
+  instrumentation.enable()
+  const http = createRequire(import.meta.url)('http') as typeof import('node:http')
+  const tracer = provider.getTracer('shop', '0.9', { schemaUrl: 'https://opentelemetry.io/schemas/1.30.0' })
+
+  const server = http.createServer((request, response) => {
+    tracer.startActiveSpan('load item', { links: exampleLinks(2) }, span => {
+      span.setAttributes({
+        'session.id': 'session-1',
+        'item.name': 'Käsefondue 🫕',
+        'item.price': 12.5,
+        'item.count': 9007199254740991,
+        'item.rare': false,
+        'item.tags': ['a', 'b'],
+        'item.sizes': [1, 2.5],
+        'item.empty': '',
+      })
+      for (let i = 0; i < 4; i++) span.addEvent(`step ${i}`, { i, done: i > 2 })
+      if (request.url === '/fail') {
+        const error = new TypeError('cannot read the price of item 17')
+        span.recordException(error)
+        span.setStatus({ code: SpanStatusCode.ERROR, message: error.message })
+        response.statusCode = 500
+      }
+      span.end()
+      response.end('done')
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  for (let i = 0; i < REQUESTS; i++) {
+    await new Promise<void>((resolve, reject) => {
+      const path = i % 4 === 0 ? '/fail' : `/items/${i}`
+      http
+        .get({ port, host: '127.0.0.1', path, agent: false }, answer => answer.resume().on('end', resolve))
+        .on('error', reject)
+    })
+  }
+  await new Promise(resolve => server.close(resolve))
+  instrumentation.disable()
+  await provider.forceFlush()
+  const spans = [...seen.getFinishedSpans()]
+  await provider.shutdown()
+  return spans
+}
+
+function exampleLinks(count: number) {
+  return Array.from({ length: count }, (_, i) => ({
+    context: { traceId: `${i + 1}`.repeat(32), spanId: `${i + 1}`.repeat(16), traceFlags: 1 },
+    attributes: { reason: `link ${i}` },
+  }))
+}
+
+interface SpanRow {
+  [column: string]: unknown
+  id: string
+}
+
+it('stores every field of every span that the SDK exported', async () => {
+  expect(exported.length).toBe(REQUESTS * 3) // client, server, and the shop's own
+  await until('every span is stored', async () => (await readSpans()).length >= exported.length)
+  const rows = new Map((await readSpans()).map(row => [row.id, row]))
+  expect(rows.size).toBe(exported.length)
+  for (const span of exported) expect(rows.get(span.spanContext().spanId)).toEqual(expectedRow(span))
+})
+
+it('reads back the trace of a finding with GET /v3/findings/{findingId}/traces/{traceId}', async () => {
+  const { findings } = await get<{ findings: { id: string; type: string; occurrenceCount: number }[] }>('/v3/findings')
+  const finding = findings.find(candidate => candidate.type === 'TypeError')
+  if (!finding) throw new Error('the TypeError made no finding')
+  expect(finding.occurrenceCount).toBe(REQUESTS / 4)
+
+  const failed = exported.filter(span => span.events.some(event => event.name === 'exception'))
+  expect(failed).toHaveLength(REQUESTS / 4)
+  for (const { traceId } of failed.map(span => span.spanContext())) {
+    const spans = exported.filter(span => span.spanContext().traceId === traceId).sort(byStart)
+    const answer = await get<{ spans: unknown[] }>(`/v3/findings/${finding.id}/traces/${traceId}`)
+    const starts = spans.map(span => nanos(span.startTime))
+    const ends = spans.map(span => nanos(span.endTime))
+    const startedAt = starts.sort(ascending)[0] as bigint
+    const endedAt = ends.sort(ascending).at(-1) as bigint
+    expect(answer).toEqual({
+      traceId,
+      spans: spans.map(expectedSpan),
+      rootCount: 1,
+      danglingParentCount: 0,
+      startedAtUnixNano: String(startedAt),
+      endedAtUnixNano: String(endedAt),
+      wallDurationMs: Number(endedAt - startedAt) / 1e6,
+      truncated: false,
+    })
+  }
+})
+
+async function get<T>(path: string): Promise<T> {
+  const response = await fetch(stack.apiUrl + path, {
+    headers: { authorization: `Bearer ${stack.secrets.sessionToken}` },
+  })
+  expect(response.status).toBe(200)
+  return (await response.json()) as T
+}
+
+async function readSpans(): Promise<SpanRow[]> {
+  const result = await clickhouse.query({
+    query: `
+      SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, \`links.trace_id\`, \`links.span_id\`),
+        lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS id, lower(hex(parent_span_id)) AS parent,
+        arrayMap(id -> lower(hex(id)), links.trace_id) AS linked_traces,
+        arrayMap(id -> lower(hex(id)), links.span_id) AS linked_spans
+      FROM spans WHERE service_name = {service: String}`,
+    query_params: { service: SERVICE },
+    format: 'JSONEachRow',
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
+  })
+  return result.json<SpanRow>()
+}
+
+function expectedRow(span: ReadableSpan): SpanRow {
+  const { attributes } = span
+  const events = span.events.map(event => ({ ...event, attributes: event.attributes ?? {} }))
+  return {
+    id: span.spanContext().spanId,
+    trace: span.spanContext().traceId,
+    parent: span.parentSpanContext?.spanId ?? '0'.repeat(16),
+    workspace_id: stack.secrets.workspaceId,
+    surface_id: stack.secrets.surfaceId,
+    service_name: SERVICE,
+    service_version: '3.1.4',
+    resource: JSON.stringify(span.resource.attributes),
+    resource_dropped_attributes_count: 0,
+    resource_schema_url: '',
+    scope_name: span.instrumentationScope.name,
+    scope_version: span.instrumentationScope.version ?? '',
+    scope_attributes: '{}',
+    scope_schema_url: span.instrumentationScope.schemaUrl ?? '',
+    scope_dropped_attributes_count: 0,
+    trace_state: '',
+    flags: expect.any(Number),
+    name: span.name,
+    kind: span.kind + 1, // the API counts from INTERNAL = 0, OTLP from INTERNAL = 1
+    start_time_unix_nano: String(nanos(span.startTime)),
+    end_time_unix_nano: String(nanos(span.endTime)),
+    status_code: span.status.code,
+    status_message: span.status.message ?? '',
+    attributes: textsOf(attributes),
+    attribute_types: typesOf(attributes),
+    dropped_attributes_count: span.droppedAttributesCount,
+    'events.time_unix_nano': events.map(event => String(nanos(event.time))),
+    'events.name': events.map(event => event.name),
+    'events.attributes': events.map(event => textsOf(event.attributes)),
+    'events.attribute_types': events.map(event => typesOf(event.attributes)),
+    'events.dropped_attributes_count': events.map(event => event.droppedAttributesCount ?? 0),
+    dropped_events_count: span.droppedEventsCount,
+    linked_traces: span.links.map(link => link.context.traceId),
+    linked_spans: span.links.map(link => link.context.spanId),
+    'links.trace_state': span.links.map(() => ''),
+    'links.flags': span.links.map(() => expect.any(Number)),
+    'links.attributes': span.links.map(link => textsOf(link.attributes ?? {})),
+    'links.attribute_types': span.links.map(link => typesOf(link.attributes ?? {})),
+    'links.dropped_attributes_count': span.links.map(link => link.droppedAttributesCount ?? 0),
+    dropped_links_count: span.droppedLinksCount,
+    session_id: attributes['session.id'] ?? '',
+    http_route: attributes['http.route'] ?? '',
+    http_status_code: attributes['http.response.status_code'] ?? attributes['http.status_code'] ?? 0,
+  }
+}
+
+function textsOf(attributes: Attributes): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(attributes).map(([key, value]) => [
+      key,
+      Array.isArray(value) ? JSON.stringify(value) : String(value),
+    ]),
+  )
+}
+
+function typesOf(attributes: Attributes): string[] {
+  return Object.values(attributes).map(value => {
+    if (Array.isArray(value)) return 'array'
+    if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'double'
+    return typeof value === 'boolean' ? 'bool' : 'string'
+  })
+}
+
+const KINDS = ['INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER']
+const STATUSES = ['UNSET', 'OK', 'ERROR']
+
+/** As the specification shapes it (2.9): what is absent is left out. */
+function expectedSpan(span: ReadableSpan): unknown {
+  const start = nanos(span.startTime)
+  const end = nanos(span.endTime)
+  const { attributes } = span
+  const httpStatusCode = attributes['http.response.status_code'] ?? attributes['http.status_code']
+  return {
+    spanId: span.spanContext().spanId,
+    ...(span.parentSpanContext && { parentSpanId: span.parentSpanContext.spanId }),
+    name: span.name,
+    kind: KINDS[span.kind],
+    serviceName: SERVICE,
+    startTimeUnixNano: String(start),
+    endTimeUnixNano: String(end),
+    durationMs: Number(end - start) / 1e6,
+    statusCode: STATUSES[span.status.code],
+    ...(span.status.message && { statusMessage: span.status.message }),
+    ...(attributes['session.id'] !== undefined && { sessionId: attributes['session.id'] }),
+    ...(attributes['http.route'] !== undefined && { httpRoute: attributes['http.route'] }),
+    ...(httpStatusCode !== undefined && { httpStatusCode }),
+    occurrenceCount: 1,
+    timestamp: `${new Date(Number(start / 1_000_000n)).toISOString().slice(0, 19)}.${String(start % 1_000_000_000n).padStart(9, '0')}Z`,
+  }
+}
+
+function byStart(a: ReadableSpan, b: ReadableSpan): number {
+  const order = ascending(nanos(a.startTime), nanos(b.startTime))
+  return order === 0 ? a.spanContext().spanId.localeCompare(b.spanContext().spanId) : order
+}
+
+function ascending(a: bigint, b: bigint): number {
+  return Number(a - b)
+}
+
+function nanos([seconds, nanoseconds]: HrTime): bigint {
+  return BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds)
+}
