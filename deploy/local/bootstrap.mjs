@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,7 +36,9 @@ function prepareNode() {
   const installer = nodeOutsideTheTree()
   say(`installing the dependencies (npm ci on Node ${installer.version})`)
   npm(installer, ['ci'])
-  return inspect(IN_TREE) ?? installer
+  const installed = inspect(IN_TREE)
+  if (installed) rmSync(asideDirectory(), { recursive: true, force: true })
+  return installed ?? installer
 }
 
 function nodeOutsideTheTree() {
@@ -47,7 +49,7 @@ function nodeOutsideTheTree() {
   const platform = Object.entries(optionalDependencies).find(([name]) =>
     name.endsWith(`${process.platform}-${process.arch}`),
   )
-  say(`fetching Node 22 (this is ${process.version})`)
+  say(`fetching Node 22`)
   const wanted = platform ? platform.join('@') : 'node@22'
   npm(undefined, ['install', '--prefix', asideDirectory(), '--no-save', wanted])
   return inspect(aside()) ?? fail('Node 22 is needed and could not be fetched: install it from https://nodejs.org')

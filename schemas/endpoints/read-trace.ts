@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wholeNumber } from './page.ts'
 
 /** 4.9: GET /v3/findings/{findingId}/traces/{traceId}. */
 export const TRACE_LIMIT_MAX = 2000
@@ -48,12 +49,3 @@ export const traceSchema = z.strictObject({
   truncated: z.boolean(),
 })
 export type Trace = z.infer<typeof traceSchema>
-
-/** A query parameter in decimal digits; the message names the range. */
-function wholeNumber(min: number, max: number) {
-  return z
-    .string()
-    .regex(/^\d{1,10}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine(value => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
-}

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   AUDIENCE,
   createDatabase,
+  ISSUER,
   insertExceptions,
   insertSpans,
-  ISSUER,
   putWorkspace,
   signToken,
   startApi,

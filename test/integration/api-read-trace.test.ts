@@ -70,7 +70,13 @@ describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
           startTimeUnixNano: START + 123_456_790n,
           endTimeUnixNano: START + 123_456_790n,
         },
-        { spanId: '00000000000000ac', parentSpanId: 'ffffffffffffffff', startTimeUnixNano: START, kind: 9, statusCode: 1 },
+        {
+          spanId: '00000000000000ac',
+          parentSpanId: 'ffffffffffffffff',
+          startTimeUnixNano: START,
+          kind: 9,
+          statusCode: 1,
+        },
       ])
       expect(await read(traceId)).toEqual({
         traceId,
@@ -128,7 +134,13 @@ describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
     })
 
     it('orders spans by start, then by span id, and names every kind', async () => {
-      const spanIds = ['00000000000000ff', '8000000000000000', '0000000000000001', 'ffffffffffffffff', '7f00000000000000']
+      const spanIds = [
+        '00000000000000ff',
+        '8000000000000000',
+        '0000000000000001',
+        'ffffffffffffffff',
+        '7f00000000000000',
+      ]
       const traceId = await store([
         ...spanIds.map((spanId, kind) => ({ spanId, kind: kind + 1 })),
         { spanId: '1000000000000000', startTimeUnixNano: START - 1n },

@@ -123,6 +123,17 @@ describe('migrate', () => {
     await run({ retentionDays: 7 })
   })
 
+  it('applies the schema of this checkout, and a changed retention to each of its tables', async () => {
+    const own = { database, logger }
+    await migrate(client, { ...own, retentionDays: 30 })
+    await migrate(client, { ...own, retentionDays: 14 })
+    const expiring = await select<{ name: string; days: string }>(
+      `SELECT name, extract(engine_full, 'toIntervalDay\\((\\d+)\\)') AS days FROM system.tables
+       WHERE database = '${database}' AND days != '' ORDER BY name`,
+    )
+    expect(expiring).toEqual(['exceptions', 'finding_traces', 'findings', 'spans'].map(name => ({ name, days: '14' })))
+  })
+
   async function write(files: Record<string, string>): Promise<void> {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(directory, name), text)))
   }

@@ -73,7 +73,12 @@ export async function putWorkspace(
 export async function createDatabase(url: string, database: string): Promise<ClickHouseClient> {
   const connection = { url, user: 'default', password: '' }
   const admin = createClickHouse(connection)
-  await migrate(admin, { database, retentionDays: 30, logger: pino({ level: 'silent' }) })
+  await migrate(admin, {
+    database,
+    retentionDays: 30,
+    logger: pino({ level: 'silent' }),
+    directory: '/tmp/ch-api/migrations',
+  })
   await admin.close()
   return createClickHouse({ ...connection, database })
 }
@@ -146,7 +151,10 @@ export interface StoredException {
 }
 
 /** Occurrences of findings: the views of the schema make findings and their traces of them. */
-export async function insertExceptions(client: ClickHouseClient, exceptions: readonly StoredException[]): Promise<void> {
+export async function insertExceptions(
+  client: ClickHouseClient,
+  exceptions: readonly StoredException[],
+): Promise<void> {
   const rows = exceptions.map(exception => ({
     workspaceId: 'ws_1',
     type: 'TypeError',

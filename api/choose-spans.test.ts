@@ -1,0 +1,68 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { chooseSpans, DANGLING, ROOT, type TraceShape } from './choose-spans.ts'
+
+const PLENTY = 1e9
+
+function shape(parents: number[], errors: number[] = [], sizes?: number[]): TraceShape {
+  const isError = new Uint8Array(parents.length)
+  for (const error of errors) isError[error] = 1
+  return { parents: Int32Array.from(parents), isError, sizes: Uint32Array.from(sizes ?? parents.map(() => 1)) }
+}
+
+describe('chooseSpans', () => {
+  it('keeps roots, error spans and their ancestors before all others', () => {
+    // 0 root; 1..5 its children; 6 under 5; 7 under 6 is the error.
+    const parents = [ROOT, 0, 0, 0, 0, 0, 5, 6]
+    expect(chooseSpans(shape(parents, [7]), 4, PLENTY)).toEqual([0, 5, 6, 7])
+    expect(chooseSpans(shape(parents, [7]), 6, PLENTY)).toEqual([0, 1, 2, 5, 6, 7])
+  })
+
+  it('fills up from the top of the tree, so that what is kept hangs together', () => {
+    // A chain 0-1-2-3, then two children of the root that start later.
+    const parents = [ROOT, 0, 1, 2, 0, 0]
+    expect(chooseSpans(shape(parents), 4, PLENTY)).toEqual([0, 1, 4, 5])
+  })
+
+  it('leaves room for errors where there are more roots than places', () => {
+    const parents = Array.from({ length: 100 }, () => ROOT)
+    expect(chooseSpans(shape([...parents, 99], [100]), 10, PLENTY)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 99, 100])
+  })
+
+  it('goes round no cycle, and takes what hangs on one last', () => {
+    const parents = [1, 2, 0, 3, 0, DANGLING, 5]
+    expect(chooseSpans(shape(parents), 2, PLENTY)).toEqual([5, 6])
+    expect(chooseSpans(shape(parents, [0, 4]), 7, PLENTY)).toEqual([0, 1, 2, 3, 4, 5, 6])
+  })
+
+  it('passes over a span that is too large for what is left of the budget', () => {
+    expect(chooseSpans(shape([ROOT, 0, 0], [], [10, 500, 20]), 3, 100)).toEqual([0, 2])
+  })
+
+  it('chooses min(limit, all) spans, with the whole path to an error where it fits', () => {
+    const trees = fc.array(fc.nat(), { minLength: 1, maxLength: 60 }).map(numbers =>
+      // Any span may be the parent of any other: roots, gaps, trees and cycles.
+      numbers.map(number => (number % (numbers.length + 2)) - 2),
+    )
+    fc.assert(
+      fc.property(trees, fc.nat(), fc.integer({ min: 1, max: 80 }), (parents, error, limit) => {
+        const failing = error % parents.length
+        const chosen = chooseSpans(shape(parents, [failing]), limit, PLENTY)
+        expect(chosen).toHaveLength(Math.min(limit, parents.length))
+        expect(chosen).toEqual([...new Set(chosen)].sort((a, b) => a - b))
+        const path = new Set<number>()
+        for (let at = failing; at >= 0 && !path.has(at); at = parents[at] ?? ROOT) path.add(at)
+        if (path.size <= limit / 2) expect(chosen).toEqual(expect.arrayContaining([...path]))
+      }),
+    )
+  })
+
+  it('takes a hundred thousand spans in a chain in its stride', () => {
+    const parents = Array.from({ length: 100_000 }, (_, i) => i - 1)
+    const started = performance.now()
+    const chosen = chooseSpans(shape(parents, [99_999]), 2000, PLENTY)
+    expect(performance.now() - started).toBeLessThan(500)
+    expect(chosen).toContain(99_999)
+    expect(chosen).toHaveLength(2000)
+  })
+})

@@ -1,0 +1,55 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, parseConfig } from '../shared/config.ts'
+import { apiConfigSchema, tokenIssuers } from './config.ts'
+
+const pemOf = ({ publicKey }: { publicKey: KeyObject }) => String(publicKey.export({ type: 'spki', format: 'pem' }))
+const ec = (namedCurve: string) => pemOf(generateKeyPairSync('ec', { namedCurve }))
+const rsa = (modulusLength: number) => pemOf(generateKeyPairSync('rsa', { modulusLength }))
+
+const ED25519 = pemOf(generateKeyPairSync('ed25519'))
+const AUTH = { AUTH_ISSUER: 'https://login.example', AUTH_AUDIENCE: 'penstock' }
+const parse = (env: Record<string, string>) => parseConfig(apiConfigSchema, { ...AUTH, ...env })
+
+describe('the configuration of the API', () => {
+  it('takes a public key with its line breaks escaped, and allows only the algorithm it is for', () => {
+    const keys = {
+      EdDSA: ED25519,
+      ES256: ec('P-256'),
+      RS256: rsa(2048),
+    }
+    for (const [algorithm, key] of Object.entries(keys)) {
+      const config = parse({ AUTH_PUBLIC_KEY: key.replaceAll('\n', '\\n') })
+      expect(tokenIssuers(config)).toMatchObject([{ kind: 'session', algorithms: [algorithm] }])
+    }
+  })
+
+  it.each([
+    ['a curve that no algorithm is for', ec('secp384r1')],
+    ['a short RSA key', rsa(1024)],
+    ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
+    ['no key', 'secret'],
+  ])('refuses %s', (_, key) => {
+    expect(() => parse({ AUTH_PUBLIC_KEY: key })).toThrow(/AUTH_PUBLIC_KEY: is not the SPKI PEM/)
+  })
+
+  it('wants either a key or a JWKS', () => {
+    expect(() => parse({})).toThrow(ConfigError)
+    expect(() => parse({ AUTH_PUBLIC_KEY: ED25519, AUTH_JWKS_URL: 'https://login.example/jwks' })).toThrow(ConfigError)
+    expect(tokenIssuers(parse({ AUTH_JWKS_URL: 'https://login.example/jwks' }))).toMatchObject([
+      { algorithms: ['EdDSA', 'ES256', 'RS256'] },
+    ])
+  })
+
+  it('takes a workload issuer whole or not at all, and not the one of the sessions', () => {
+    const workload = {
+      WORKLOAD_ISSUER: 'w',
+      WORKLOAD_JWKS_URL: 'https://w.example/jwks',
+      WORKLOAD_AUDIENCE: 'penstock',
+    }
+    const key = { AUTH_PUBLIC_KEY: ED25519 }
+    expect(tokenIssuers(parse({ ...key, ...workload })).map(({ kind }) => kind)).toEqual(['session', 'workload'])
+    expect(() => parse({ ...key, WORKLOAD_ISSUER: 'w' })).toThrow(/belong together/)
+    expect(() => parse({ ...key, ...workload, WORKLOAD_ISSUER: AUTH.AUTH_ISSUER })).toThrow(/must differ/)
+  })
+})

@@ -1,0 +1,99 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { createRemoteJWKSet } from 'jose'
+import { z } from 'zod'
+import { clickhouseSettings, count, port, processSettings, redisSettings } from '../shared/config.ts'
+import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './verify-token.ts'
+
+const url = z.url({ protocol: /^https?$/ })
+
+export const apiConfigSchema = z
+  .object({
+    ...processSettings,
+    ...redisSettings,
+    ...clickhouseSettings,
+    API_PORT: port(4300),
+    API_ADMIN_PORT: port(4301),
+    /** How long one read may take altogether, in ms, before it is answered 503. */
+    API_QUERY_TIMEOUT_MS: count(10_000),
+    SHUTDOWN_DEADLINE_MS: count(15_000),
+    /** Request bodies that the process holds at once. */
+    HELD_BODY_BYTES: count(64 * 1024 * 1024),
+    /** Session tokens: exactly one of the two. The key is an SPKI PEM; `\n` may stand for line breaks. */
+    AUTH_JWKS_URL: url.optional(),
+    AUTH_PUBLIC_KEY: z
+      .string()
+      .transform(pem => pem.replaceAll('\\n', '\n'))
+      .refine(
+        pem => keyAlgorithm(pem) !== undefined,
+        'is not the SPKI PEM of an Ed25519, P-256 or RSA (2048+) public key',
+      )
+      .optional(),
+    AUTH_ISSUER: z.string(),
+    AUTH_AUDIENCE: z.string(),
+    /** Workload identity: all three, or none and no workload is let in. */
+    WORKLOAD_JWKS_URL: url.optional(),
+    WORKLOAD_ISSUER: z.string().optional(),
+    WORKLOAD_AUDIENCE: z.string().optional(),
+  })
+  .superRefine((config, context) => {
+    const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+    if ((config.AUTH_JWKS_URL === undefined) === (config.AUTH_PUBLIC_KEY === undefined)) {
+      fault('AUTH_JWKS_URL', 'set either this or AUTH_PUBLIC_KEY')
+    }
+    const workload = [config.WORKLOAD_JWKS_URL, config.WORKLOAD_ISSUER, config.WORKLOAD_AUDIENCE]
+    if (workload.includes(undefined) && workload.some(value => value !== undefined)) {
+      fault('WORKLOAD_ISSUER', 'WORKLOAD_ISSUER, WORKLOAD_JWKS_URL and WORKLOAD_AUDIENCE belong together')
+    }
+    // The issuer is what tells a workload's token from a user's.
+    if (config.WORKLOAD_ISSUER === config.AUTH_ISSUER) fault('WORKLOAD_ISSUER', 'must differ from AUTH_ISSUER')
+  })
+
+export type ApiConfig = Readonly<z.infer<typeof apiConfigSchema>>
+
+/** Whose tokens are accepted. Keys of a JWKS are fetched with the first token and kept for ten minutes. */
+export function tokenIssuers(config: ApiConfig): [TokenIssuer, ...TokenIssuer[]] {
+  const session = { kind: 'session', issuer: config.AUTH_ISSUER, audience: config.AUTH_AUDIENCE } as const
+  const issuers: [TokenIssuer, ...TokenIssuer[]] = [{ ...session, ...sessionKeys(config) }]
+  if (config.WORKLOAD_ISSUER && config.WORKLOAD_AUDIENCE && config.WORKLOAD_JWKS_URL) {
+    issuers.push({
+      kind: 'workload',
+      issuer: config.WORKLOAD_ISSUER,
+      audience: config.WORKLOAD_AUDIENCE,
+      keys: remoteKeys(config.WORKLOAD_JWKS_URL),
+      algorithms: TOKEN_ALGORITHMS,
+    })
+  }
+  return issuers
+}
+
+function sessionKeys(config: ApiConfig): Pick<TokenIssuer, 'keys' | 'algorithms'> {
+  if (config.AUTH_JWKS_URL) return { keys: remoteKeys(config.AUTH_JWKS_URL), algorithms: TOKEN_ALGORITHMS }
+  const pem = config.AUTH_PUBLIC_KEY ?? ''
+  const algorithm = keyAlgorithm(pem)
+  if (algorithm === undefined) throw new Error('the schema lets no other key through')
+  return { keys: createPublicKey(pem), algorithms: [algorithm] }
+}
+
+function remoteKeys(jwksUrl: string) {
+  return createRemoteJWKSet(new URL(jwksUrl), {
+    timeoutDuration: 2_000,
+    cooldownDuration: 30_000,
+    cacheMaxAge: 600_000,
+  })
+}
+
+/** The one algorithm that a public key is for; undefined for keys that no accepted algorithm uses. */
+function keyAlgorithm(pem: string): TokenAlgorithm | undefined {
+  let key: KeyObject
+  try {
+    if (!pem.includes('-----BEGIN PUBLIC KEY-----')) return undefined
+    key = createPublicKey(pem)
+  } catch {
+    return undefined
+  }
+  const details = key.asymmetricKeyDetails
+  if (key.asymmetricKeyType === 'ed25519') return 'EdDSA'
+  if (key.asymmetricKeyType === 'ec' && details?.namedCurve === 'prime256v1') return 'ES256'
+  if (key.asymmetricKeyType === 'rsa' && (details?.modulusLength ?? 0) >= 2048) return 'RS256'
+  return undefined
+}

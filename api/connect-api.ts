@@ -1,0 +1,59 @@
+import { createClickHouse } from '../clickhouse/client.ts'
+import { createControlStore } from '../shared/control-store.ts'
+import type { Lifecycle } from '../shared/lifecycle.ts'
+import type { Logger } from '../shared/logger.ts'
+import { connectProducer } from '../shared/redis.ts'
+import { createAuthenticate } from './authenticate.ts'
+import { type ApiConfig, tokenIssuers } from './config.ts'
+import { createSemaphore } from './semaphore.ts'
+import type { ApiDeps } from './server.ts'
+import { createTokenVerifier } from './verify-token.ts'
+
+export interface ConnectedApi {
+  readonly deps: ApiDeps
+  readonly isReady: () => Promise<true | string>
+}
+
+const CONTROL_TIMEOUT_MS = 1_000
+/** With 130 MB for the skeleton and the tree of the largest trace each. */
+const LARGE_TRACES_AT_ONCE = 2
+
+/** Connects what the routes of the API need; `lifecycle` takes it down again, after the server that mounts them. */
+export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecycle): ConnectedApi {
+  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, CONTROL_TIMEOUT_MS, logger)
+  lifecycle.onStop('redis', () => redis.disconnect())
+  const clickhouse = createClickHouse({
+    url: config.CLICKHOUSE_URL,
+    user: config.CLICKHOUSE_USER,
+    password: config.CLICKHOUSE_PASSWORD,
+    database: config.CLICKHOUSE_DATABASE,
+    requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
+    maxConnections: 32,
+  })
+  lifecycle.onStop('clickhouse', () => clickhouse.close())
+
+  const authenticate = createAuthenticate({
+    verifyToken: createTokenVerifier(tokenIssuers(config), Date.now),
+    controlStore: createControlStore(redis),
+    logger,
+    now: Date.now,
+  })
+  let wasReady = false
+  return {
+    deps: {
+      authenticate,
+      clickhouse,
+      largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
+      logger,
+      queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+    },
+    // Once it has begun to serve it goes on: with ClickHouse away, an answer that says so is better than none.
+    async isReady() {
+      if (wasReady) return true
+      if (redis.status !== 'ready') return 'redis is not connected'
+      const ping = await clickhouse.ping({ select: false, abort_signal: AbortSignal.timeout(800) })
+      wasReady = ping.success
+      return wasReady || 'clickhouse does not answer'
+    },
+  }
+}

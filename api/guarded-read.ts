@@ -1,0 +1,47 @@
+import type { Problem } from '../schemas/problems.ts'
+import { describeError, PermanentError, TransientError } from '../shared/errors.ts'
+import { problemReply, type Reply } from '../shared/http-route.ts'
+import type { Guard } from './authenticate.ts'
+import { jsonReply, type Outcome } from './reply.ts'
+import type { ApiDeps } from './server.ts'
+
+/** One read on behalf of the bearer of a token, within its workspace and one deadline. */
+export type Read<T> = (workspaceId: string, signal: AbortSignal) => Promise<Outcome<T>>
+
+/** Checks the credential, then reads; an unreachable store is answered as `guard.unavailable`. */
+export async function guardedRead<T>(
+  { authenticate, logger, queryTimeoutMs }: ApiDeps,
+  authorization: string | undefined,
+  guard: Guard,
+  read: Read<T>,
+): Promise<Reply> {
+  const signal = AbortSignal.timeout(queryTimeoutMs)
+  const access = await authenticate(authorization, guard)
+  if (!access.ok) return problemReply(access.problem)
+  try {
+    const outcome = await read(access.workspaceId, signal)
+    return outcome.ok ? jsonReply(outcome.value) : problemReply(outcome.problem)
+  } catch (error) {
+    if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
+    logger.warn({ error: describeError(error), problem: guard.unavailable.code }, 'a read failed')
+    return problemReply(guard.unavailable)
+  }
+}
+
+const FINDING_NOT_FOUND: Problem = {
+  code: 'FINDING_NOT_FOUND',
+  message: 'there is no such finding, or nothing of what is asked for is retained',
+}
+
+/** The guard of everything that is read of findings. All that a caller may not know of looks the same. */
+export const FINDINGS_GUARD: Guard = {
+  permission: 'org:findings:read',
+  notFound: FINDING_NOT_FOUND,
+  unavailable: {
+    code: 'FINDING_CONTEXT_QUERY_FAILED',
+    message: 'the findings cannot be read at the moment',
+    retryAfterSeconds: 5,
+  },
+}
+
+export const findingNotFound = { ok: false, problem: FINDING_NOT_FOUND } as const

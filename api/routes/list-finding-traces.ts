@@ -1,0 +1,50 @@
+import { selectFinding } from '../../clickhouse/queries/select-finding.ts'
+import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/select-finding-traces.ts'
+import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/endpoints/findings.ts'
+import { pageQuerySchema } from '../../schemas/endpoints/page.ts'
+import type { Route } from '../../shared/http-route.ts'
+import { rfc3339FromUnixNano } from '../format-time.ts'
+import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../guarded-read.ts'
+import { decodeCursor, encodeCursor, parseQuery } from '../parse-query.ts'
+import type { Outcome } from '../reply.ts'
+import type { ApiDeps } from '../server.ts'
+
+/** The traces in which a finding occurred, the most recently seen first. */
+export function listFindingTracesRoute(deps: ApiDeps): Route {
+  return {
+    method: 'GET',
+    path: '/v3/findings/:findingId/traces',
+    bodyLimitBytes: 0,
+    accept(head) {
+      const findingId = head.param('findingId')
+      const asked = { limit: head.query('limit'), cursor: head.query('cursor') }
+      const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<FindingTracesPage>> => {
+        const query = parseQuery(pageQuerySchema, asked)
+        if (!query.ok) return query
+        const cursor = decodeCursor(query.value.cursor)
+        if (!cursor.ok) return cursor
+        if (!findingIdSchema.safeParse(findingId).success) return findingNotFound
+        const { limit } = query.value
+        const page = { workspaceId, findingId, limit: limit + 1, after: cursor.value }
+        const [finding, rows] = await Promise.all([
+          selectFinding(deps.clickhouse, { workspaceId, findingId }, signal),
+          selectFindingTraces(deps.clickhouse, page, signal),
+        ])
+        if (finding === undefined) return findingNotFound
+        const last = rows.length > limit ? rows[limit - 1] : undefined
+        const traces = rows.slice(0, limit).map(presentTrace)
+        return { ok: true, value: { traces, nextCursor: last ? encodeCursor(last) : null } }
+      }
+      return guardedRead(deps, head.header('authorization'), FINDINGS_GUARD, read)
+    },
+  }
+}
+
+function presentTrace(row: FindingTraceRow): FindingTrace {
+  return {
+    id: row.id,
+    traceId: row.id,
+    occurrenceCount: Number(row.occurrenceCount),
+    lastSeenAt: rfc3339FromUnixNano(BigInt(row.lastSeenUnixNano)),
+  }
+}

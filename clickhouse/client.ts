@@ -1,0 +1,135 @@
+import { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { PermanentError, TransientError } from '../shared/errors.ts'
+
+export type { ClickHouseClient } from '@clickhouse/client'
+
+export interface ClickHouseConnection {
+  readonly url: string
+  readonly user: string
+  readonly password: string
+  /** Left out: `default`. Migrations connect without it, since it may not exist yet. */
+  readonly database?: string
+  /** How long a connection may stay silent. Deadlines of single calls are shorter. */
+  readonly requestTimeoutMs?: number
+  readonly maxConnections?: number
+}
+
+/** The official client with keep-alive; it logs nothing, because whoever calls it classifies and logs its errors. */
+export function createClickHouse(connection: ClickHouseConnection): ClickHouseClient {
+  return createClient({
+    url: connection.url,
+    username: connection.user,
+    password: connection.password,
+    application: 'penstock',
+    ...(connection.database === undefined ? {} : { database: connection.database }),
+    request_timeout: connection.requestTimeoutMs ?? 60_000,
+    max_open_connections: connection.maxConnections ?? 10,
+    // An idle socket is dropped before the server drops it, even when a busy event loop has delayed our timers.
+    keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
+    log: { level: ClickHouseLogLevel.OFF },
+  })
+}
+
+export interface NativeInsert {
+  readonly table: string
+  /** Name them: then a column that the schema lacks is a TransientError (migrate first), else the block's own fault. */
+  readonly columns?: readonly string[]
+  /** One Native block, in as many pieces as it was built in. They must not change until the promise settles. */
+  readonly block: readonly Uint8Array[]
+  /** An insert repeated with the same token, and the same block, adds nothing. */
+  readonly deduplicationToken: string
+  readonly timeoutMs: number
+}
+
+/**
+ * Inserts one block and resolves when ClickHouse has confirmed it. Throws what `classifyClickHouseError` says; after a
+ * TransientError the block may or may not be there: repeat it with its token.
+ * 33 MB in 100,000 rows of two constant strings: 22 to 40 ms, 7 ms of them our CPU (`fetch` with one buffer: 160 ms).
+ */
+export async function insertNative(client: ClickHouseClient, insert: NativeInsert): Promise<void> {
+  const columns = insert.columns === undefined ? '' : ` (${insert.columns.map(quoteIdentifier).join(', ')})`
+  const deadline = AbortSignal.timeout(insert.timeoutMs)
+  try {
+    const { stream } = await client.exec({
+      query: `INSERT INTO ${quoteIdentifier(insert.table)}${columns} FORMAT Native`,
+      values: Readable.from(insert.block, { objectMode: false }),
+      abort_signal: deadline,
+      clickhouse_settings: {
+        insert_deduplicate: 1,
+        insert_deduplication_token: insert.deduplicationToken,
+        deduplicate_blocks_in_dependent_materialized_views: 1,
+        async_insert: 0,
+        // Without it the 200 is sent before the block is written, and an error after it would pass for success.
+        wait_end_of_query: 1,
+        // By default a column that the table lacks is dropped in silence.
+        input_format_skip_unknown_fields: 0,
+      },
+    })
+    stream.resume()
+    await finished(stream, { signal: deadline, writable: false }).catch(error => {
+      stream.destroy()
+      throw error
+    })
+  } catch (error) {
+    throw deadline.aborted
+      ? new TransientError(`ClickHouse did not confirm the insert within ${insert.timeoutMs} ms`, { cause: error })
+      : classifyClickHouseError(error)
+  }
+}
+
+/** A database, table or column name as SQL: names cannot be bound as parameters. */
+export function quoteIdentifier(name: string): string {
+  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
+}
+
+/**
+ * What the bytes of an insert can be guilty of (ErrorCodes.cpp of ClickHouse). All else is the state of the server, of
+ * the network or of the schema, and passes. TYPE_MISMATCH (53), CANNOT_CONVERT_TYPE (70), UNKNOWN_TABLE (60) and
+ * NO_SUCH_COLUMN_IN_TABLE (16) are not here although they refuse the block: Native blocks carry the column types of our
+ * encoder, so they say that worker and schema are of different versions, and every payload would be condemned for it.
+ */
+const CONTENT_FAULTS = new Set([
+  6, // CANNOT_PARSE_TEXT
+  9, // SIZES_OF_COLUMNS_DOESNT_MATCH
+  25, // CANNOT_PARSE_ESCAPE_SEQUENCE
+  26, // CANNOT_PARSE_QUOTED_STRING
+  27, // CANNOT_PARSE_INPUT_ASSERTION_FAILED
+  32, // ATTEMPT_TO_READ_AFTER_EOF
+  33, // CANNOT_READ_ALL_DATA
+  38, // CANNOT_PARSE_DATE
+  41, // CANNOT_PARSE_DATETIME
+  69, // ARGUMENT_OUT_OF_BOUND
+  72, // CANNOT_PARSE_NUMBER
+  117, // INCORRECT_DATA
+  128, // TOO_LARGE_ARRAY_SIZE
+  131, // TOO_LARGE_STRING_SIZE
+  190, // SIZES_OF_ARRAYS_DONT_MATCH
+  321, // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+  349, // CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+  376, // CANNOT_PARSE_UUID
+  407, // DECIMAL_OVERFLOW
+  467, // CANNOT_PARSE_BOOL
+  469, // VIOLATED_CONSTRAINT
+  675, // CANNOT_PARSE_IPV4
+  676, // CANNOT_PARSE_IPV6
+])
+
+/** Tells a fault of the inserted bytes (permanent) from everything else (transient), by ClickHouse's error code. */
+export function classifyClickHouseError(error: unknown): PermanentError | TransientError {
+  if (error instanceof PermanentError || error instanceof TransientError) return error
+  if (error instanceof ClickHouseError) {
+    const message = `ClickHouse ${error.code} ${error.type ?? ''}: ${error.message.slice(0, 500)}`
+    const Kind = CONTENT_FAULTS.has(Number(error.code)) ? PermanentError : TransientError
+    return new Kind(message, { cause: error })
+  }
+  const reason = error instanceof Error ? error.message : String(error)
+  return new TransientError(`ClickHouse could not be asked: ${reason.slice(0, 500)}`, { cause: error })
+}
+
+/** Whether a classified error was raised by ClickHouse with this code. */
+export function isClickHouseCode(error: unknown, code: number): boolean {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof ClickHouseError && Number(cause.code) === code
+}

@@ -1,0 +1,164 @@
+import { RowsTooLarge } from './rows-too-large.ts'
+
+/** Short strings are copied four bytes at a time and may write up to three bytes past their end. */
+const OVERSHOOT_BYTES = 4
+const MIN_CAPACITY_BYTES = 4096
+/** Up to here a loop of 32-bit moves beats `Buffer.copy` (7 ns against 10 ns at 20 bytes, 12 against 10 at 40). */
+const LOOP_COPY_BYTES = 32
+/** What one payload may add to one buffer. 64 MiB of payload is the most there is; rows are wider than wire bytes. */
+export const PAYLOAD_LIMIT_BYTES = 128 * 1024 * 1024
+
+/**
+ * Bytes of one stream of a Native column (values, offsets, string bytes), appended to and reused between batches.
+ * One class for every width and for strings keeps the hot path monomorphic. All numbers are little-endian.
+ */
+export class GrowingBuffer {
+  bytes: Buffer = Buffer.allocUnsafeSlow(MIN_CAPACITY_BYTES)
+  view = new DataView(this.bytes.buffer)
+  length = 0
+  /** Past this `reserve` has to think: the end of the memory held, or of what the payload at hand may add. */
+  private limit = MIN_CAPACITY_BYTES - OVERSHOOT_BYTES
+  private ceiling = PAYLOAD_LIMIT_BYTES
+
+  /** Begins a payload: from here on it may add `PAYLOAD_LIMIT_BYTES`, whatever capacity happens to be there. */
+  beginPayload(): void {
+    this.ceiling = this.length + PAYLOAD_LIMIT_BYTES
+    this.limit = Math.min(this.bytes.length - OVERSHOOT_BYTES, this.ceiling)
+  }
+
+  /** Makes room for `size` more bytes. Throws `RowsTooLarge` past the payload's limit. */
+  reserve(size: number): void {
+    if (this.length + size > this.limit) this.grow(this.length + size)
+  }
+
+  private grow(needed: number): void {
+    if (needed > this.ceiling) throw new RowsTooLarge()
+    let capacity = this.bytes.length
+    while (capacity - OVERSHOOT_BYTES < needed) capacity *= 2
+    this.resize(capacity)
+  }
+
+  private resize(capacity: number): void {
+    const bytes = Buffer.allocUnsafeSlow(capacity)
+    this.bytes.copy(bytes, 0, 0, this.length)
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer)
+    this.limit = Math.min(capacity - OVERSHOOT_BYTES, this.ceiling)
+  }
+
+  /** Back to an earlier `length`. */
+  truncate(length: number): void {
+    this.length = length
+  }
+
+  /** Empties the buffer; memory of which not even an eighth was used is given back by halves. */
+  reset(): void {
+    const capacity = this.bytes.length
+    const used = this.length
+    this.length = 0
+    if (capacity > MIN_CAPACITY_BYTES && used < capacity / 8) this.resize(capacity / 2)
+    this.beginPayload()
+  }
+
+  /** What was written, as a view that holds until the next append or reset. */
+  written(): Uint8Array {
+    return this.bytes.subarray(0, this.length)
+  }
+
+  u8(value: number): void {
+    this.reserve(1)
+    this.bytes[this.length++] = value
+  }
+
+  u16(value: number): void {
+    this.reserve(2)
+    this.view.setUint16(this.length, value, true)
+    this.length += 2
+  }
+
+  u32(value: number): void {
+    this.reserve(4)
+    this.view.setUint32(this.length, value, true)
+    this.length += 4
+  }
+
+  u64(low: number, high: number): void {
+    this.reserve(8)
+    const at = this.length
+    this.view.setUint32(at, low, true)
+    this.view.setUint32(at + 4, high, true)
+    this.length = at + 8
+  }
+
+  /** `count` times the same 32-bit number. */
+  fillU32(value: number, count: number): void {
+    this.reserve(count * 4)
+    const end = this.length + count * 4
+    const view = this.view
+    for (let at = this.length; at < end; at += 4) view.setUint32(at, value, true)
+    this.length = end
+  }
+
+  /** `count` times the same 64-bit number. */
+  fillU64(low: number, high: number, count: number): void {
+    this.reserve(count * 8)
+    const end = this.length + count * 8
+    const view = this.view
+    for (let at = this.length; at < end; at += 8) {
+      view.setUint32(at, low, true)
+      view.setUint32(at + 4, high, true)
+    }
+    this.length = end
+  }
+
+  varint(value: number): void {
+    this.reserve(5)
+    let rest = value
+    while (rest >= 0x80) {
+      this.bytes[this.length++] = (rest & 0x7f) | 0x80
+      rest >>>= 7
+    }
+    this.bytes[this.length++] = rest
+  }
+
+  /** The bytes `source[start, end)` alone; `view` is the DataView of the same bytes. */
+  raw(source: Buffer, view: DataView, start: number, end: number): void {
+    const size = end - start
+    this.reserve(size)
+    this.copyIn(source, view, start, size)
+  }
+
+  /** A value of a String column: length as varint, then the bytes `source[start, end)`. */
+  string(source: Buffer, view: DataView, start: number, end: number): void {
+    const size = end - start
+    this.reserve(size + 5)
+    if (size < 0x80) this.bytes[this.length++] = size
+    else this.varint(size)
+    this.copyIn(source, view, start, size)
+  }
+
+  private copyIn(source: Buffer, view: DataView, start: number, size: number): void {
+    const at = this.length
+    if (size <= LOOP_COPY_BYTES && start + size + OVERSHOOT_BYTES <= source.length) {
+      const target = this.view
+      for (let i = 0; i < size; i += 4) target.setUint32(at + i, view.getUint32(start + i, true), true)
+    } else {
+      source.copy(this.bytes, at, start, start + size)
+    }
+    this.length = at + size
+  }
+
+  /** A value of a String column from a JavaScript string. */
+  text(value: string): void {
+    const size = Buffer.byteLength(value)
+    this.reserve(size + 5)
+    this.varint(size)
+    this.length += this.bytes.write(value, this.length)
+  }
+
+  /** Text without a length before it. */
+  rawText(value: string): void {
+    this.reserve(value.length * 3)
+    this.length += this.bytes.write(value, this.length)
+  }
+}

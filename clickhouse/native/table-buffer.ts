@@ -1,0 +1,114 @@
+import type { GrowingBuffer } from './growing-buffer.ts'
+import { type Dictionary, LowCardinality } from './low-cardinality.ts'
+
+/** Chunks below this are joined: a block has a hundred and more, and each would be a write of its own. */
+const JOIN_BELOW_BYTES = 16 * 1024
+
+/**
+ * One column of a Native block. Its data is the concatenation of its parts in ClickHouse's order: offsets before what
+ * they count, keys before values, the elements of a tuple one after the other. Parts may be shared between columns
+ * (the offsets of a Map and of the Array of its types).
+ */
+export interface Column {
+  name: string
+  type: string
+  parts: readonly (GrowingBuffer | LowCardinality)[]
+}
+
+export function column(name: string, type: string, ...parts: Column['parts']): Column {
+  return { name, type, parts }
+}
+
+/** The rows of one table in column buffers: filled by its owner, marked and rewound as a whole. */
+export class TableBuffer {
+  readonly table: string
+  readonly columns: readonly Column[]
+  rows = 0
+  private readonly leaves: readonly (GrowingBuffer | Dictionary)[]
+  private readonly headers: readonly Uint8Array[]
+  private readonly marks: number[]
+  private markedRows = 0
+
+  constructor(table: string, columns: readonly Column[]) {
+    this.table = table
+    this.columns = columns
+    const parts = new Set(columns.flatMap(column => column.parts))
+    this.leaves = [...parts].flatMap(part => (part instanceof LowCardinality ? part.leaves : [part]))
+    this.headers = columns.map(column => Buffer.concat([nativeString(column.name), nativeString(column.type)]))
+    this.marks = this.leaves.map(() => 0)
+  }
+
+  /** Begins a payload: `rewind` comes back to here. */
+  mark(): void {
+    this.markedRows = this.rows
+    for (let i = 0; i < this.leaves.length; i++) {
+      const leaf = this.leaves[i] as GrowingBuffer | Dictionary
+      this.marks[i] = leaf.length
+      leaf.beginPayload()
+    }
+  }
+
+  rewind(): void {
+    this.rows = this.markedRows
+    for (const [i, leaf] of this.leaves.entries()) leaf.truncate(this.marks[i] ?? 0)
+  }
+
+  reset(): void {
+    this.rows = 0
+    for (const leaf of this.leaves) leaf.reset()
+  }
+
+  /** Bytes held, near enough to the size of the block. */
+  get bytes(): number {
+    let sum = 0
+    for (const leaf of this.leaves) sum += 'keys' in leaf ? leaf.keys.length : leaf.length
+    return sum
+  }
+
+  /**
+   * The Native block of an HTTP insert (client revision 0: no block info, no serialization kinds): varint columns,
+   * varint rows, then name, type and data of each column. The chunks hold until the next append or reset.
+   */
+  block(): Uint8Array[] {
+    const chunks: Uint8Array[] = [Buffer.concat([varint(this.columns.length), varint(this.rows)])]
+    for (const [i, column] of this.columns.entries()) {
+      chunks.push(this.headers[i] as Uint8Array)
+      for (const part of column.parts) {
+        if (part instanceof LowCardinality) chunks.push(...part.chunks())
+        else chunks.push(part.written())
+      }
+    }
+    return joinSmall(chunks)
+  }
+}
+
+function joinSmall(chunks: Uint8Array[]): Uint8Array[] {
+  const joined: Uint8Array[] = []
+  let small: Uint8Array[] = []
+  for (const chunk of chunks) {
+    if (chunk.length < JOIN_BELOW_BYTES) {
+      small.push(chunk)
+      continue
+    }
+    if (small.length > 0) joined.push(Buffer.concat(small))
+    small = []
+    joined.push(chunk)
+  }
+  if (small.length > 0) joined.push(Buffer.concat(small))
+  return joined
+}
+
+function varint(value: number): Uint8Array {
+  const bytes: number[] = []
+  let rest = value
+  while (rest >= 0x80) {
+    bytes.push((rest & 0x7f) | 0x80)
+    rest = Math.floor(rest / 128)
+  }
+  return Uint8Array.from([...bytes, rest])
+}
+
+function nativeString(text: string): Uint8Array {
+  const bytes = Buffer.from(text)
+  return Buffer.concat([varint(bytes.length), bytes])
+}

@@ -1,0 +1,20 @@
+import type { ClickHouseClient } from '../client.ts'
+import { selectRows } from '../select.ts'
+import type { FindingKey } from './select-finding.ts'
+import type { TraceKey } from './select-trace.ts'
+
+/** Whether a finding of this workspace occurred in this trace. */
+export async function selectFindingHasTrace(
+  client: ClickHouseClient,
+  key: FindingKey & TraceKey,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const rows = await selectRows(client, {
+    query: `SELECT 1 FROM finding_traces
+            WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+              AND trace_id = unhex({traceId: String}) LIMIT 1`,
+    params: { ...key },
+    signal,
+  })
+  return rows.length > 0
+}

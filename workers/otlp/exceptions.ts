@@ -1,0 +1,200 @@
+import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
+import type { Attributes } from './attributes.ts'
+import { findingIdOf } from './fingerprint.ts'
+import type { PayloadOrigin } from './refusal.ts'
+import type { ResourceEntry } from './resource-cache.ts'
+
+/** Deriving one takes up to 50 µs; what a hostile payload can hold of them must not stop a worker for seconds. */
+const LIMIT_PER_PAYLOAD = 10_000
+const TYPE_LIMIT_BYTES = 1024
+const MESSAGE_LIMIT_BYTES = 8 * 1024
+const STACKTRACE_LIMIT_BYTES = 32 * 1024
+/** Characters of cache keys held by a batch. */
+const CACHE_LIMIT = 8 * 1024 * 1024
+
+/** Of an exception, what was recorded with it. */
+interface ExceptionDetails {
+  type: string
+  message: string
+  stacktrace: string
+  escaped: boolean
+  timeLow: number
+  timeHigh: number
+}
+
+/** The span (or log record) in which exceptions occurred; ids as positions in `bytes`. */
+export interface OccurrenceContext {
+  bytes: Buffer
+  view: DataView
+  traceIdStart: number
+  spanIdStart: number
+  spanName: string
+  sessionId: string
+}
+
+/** Turns exceptions into rows of `exceptions`, with the finding that each belongs to. */
+export class ExceptionDeriver {
+  private readonly table: ExceptionsTable
+  private readonly pending: ExceptionDetails[] = []
+  private readonly findingIds = new Map<string, string>()
+  private heldCharacters = 0
+  private frame: PayloadOrigin = { workspaceId: '', surfaceId: '', receivedAtMs: 0 }
+  private derived = 0
+  /** Exceptions of this payload that were left underived. */
+  overLimit = 0
+
+  constructor(table: ExceptionsTable) {
+    this.table = table
+  }
+
+  beginPayload(frame: PayloadOrigin): void {
+    this.frame = frame
+    this.derived = 0
+    this.overLimit = 0
+    this.pending.length = 0
+  }
+
+  /** Forgets findings of the last batch. */
+  reset(): void {
+    this.findingIds.clear()
+    this.heldCharacters = 0
+  }
+
+  get hasPending(): boolean {
+    return this.pending.length > 0
+  }
+
+  /** Notes an exception until it is known whether its span is stored. The attributes from `first` on are its own. */
+  note(attributes: Attributes, first: AttributePosition, timeLow: number, timeHigh: number): void {
+    if (this.derived + this.pending.length >= LIMIT_PER_PAYLOAD) {
+      this.overLimit++
+      return
+    }
+    const details: ExceptionDetails = { type: '', message: '', stacktrace: '', escaped: false, timeLow, timeHigh }
+    readDetails(attributes, first, details)
+    this.pending.push(details)
+  }
+
+  discardPending(): void {
+    this.pending.length = 0
+  }
+
+  /** Stores what was noted as occurrences in one span. */
+  derivePending(source: number, resource: ResourceEntry, context: OccurrenceContext): void {
+    for (const details of this.pending) this.append(source, details, resource, context)
+    this.pending.length = 0
+  }
+
+  /** A span that failed without recording an exception. */
+  deriveFailure(
+    message: string,
+    timeLow: number,
+    timeHigh: number,
+    resource: ResourceEntry,
+    context: OccurrenceContext,
+  ): void {
+    if (this.derived >= LIMIT_PER_PAYLOAD) {
+      this.overLimit++
+      return
+    }
+    const details = { type: context.spanName, message, stacktrace: '', escaped: false, timeLow, timeHigh }
+    this.append(ExceptionSource.spanStatus, details, resource, context)
+  }
+
+  private append(source: number, details: ExceptionDetails, resource: ResourceEntry, context: OccurrenceContext): void {
+    const { table, frame } = this
+    this.derived++
+    table.buffer.rows++
+    table.workspaceId.fill(table.workspaceId.indexOf(frame.workspaceId), 1)
+    table.surfaceId.fill(table.surfaceId.indexOf(frame.surfaceId), 1)
+    table.receivedAt.u64(frame.receivedAtMs % 0x1_0000_0000, Math.floor(frame.receivedAtMs / 0x1_0000_0000))
+    table.findingId.rawText(this.findingId(details, resource.serviceNameText))
+    table.traceId.raw(context.bytes, context.view, context.traceIdStart, context.traceIdStart + 16)
+    table.spanId.raw(context.bytes, context.view, context.spanIdStart, context.spanIdStart + 8)
+    table.occurredAt.u64(details.timeLow, details.timeHigh)
+    table.serviceName.fill(table.serviceName.indexOf(resource.serviceNameText), 1)
+    table.serviceVersion.fill(table.serviceVersion.indexOf(resource.serviceVersionText), 1)
+    table.sessionId.text(context.sessionId)
+    table.source.u8(source)
+    table.type.text(details.type)
+    table.message.text(details.message)
+    table.stacktrace.text(details.stacktrace)
+    table.spanName.text(context.spanName)
+    table.escaped.u8(details.escaped ? 1 : 0)
+  }
+
+  /** One stack throws again and again: finding it by its text takes 1 µs, parsing and hashing it 10 or more. */
+  private findingId({ type, message, stacktrace }: ExceptionDetails, serviceName: string): string {
+    const { workspaceId, surfaceId } = this.frame
+    const key = [workspaceId, surfaceId, serviceName, type, stacktrace === '' ? message : '', stacktrace].join('\0')
+    const known = this.findingIds.get(key)
+    if (known !== undefined) return known
+    const id = findingIdOf({ workspaceId, surfaceId, serviceName, type, message, stacktrace })
+    this.heldCharacters += key.length
+    if (this.heldCharacters > CACHE_LIMIT) {
+      this.findingIds.clear()
+      this.heldCharacters = key.length
+    }
+    this.findingIds.set(key, id)
+    return id
+  }
+}
+
+/** Where the attributes of one record begin in the buffers that hold many. */
+export interface AttributePosition {
+  keyStart: number
+  valueStart: number
+  count: number
+}
+
+function readDetails(attributes: Attributes, first: AttributePosition, details: ExceptionDetails): void {
+  const { keys, values } = attributes
+  let keyAt = first.keyStart
+  let valueAt = first.valueStart
+  for (let i = first.count; i < attributes.count; i++) {
+    const keyStart = stringStart(keys.bytes, keyAt)
+    const valueStart = stringStart(values.bytes, valueAt)
+    keyAt = keyStart + stringLength(keys.bytes, keyAt)
+    valueAt = valueStart + stringLength(values.bytes, valueAt)
+    if (keyAt - keyStart < 14 || keyAt - keyStart > 20) continue
+    switch (keys.bytes.toString('latin1', keyStart, keyAt)) {
+      case 'exception.type':
+        details.type = cutText(values.bytes, valueStart, valueAt, TYPE_LIMIT_BYTES)
+        break
+      case 'exception.message':
+        details.message = cutText(values.bytes, valueStart, valueAt, MESSAGE_LIMIT_BYTES)
+        break
+      case 'exception.stacktrace':
+        details.stacktrace = cutText(values.bytes, valueStart, valueAt, STACKTRACE_LIMIT_BYTES)
+        break
+      case 'exception.escaped':
+        details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'
+    }
+  }
+}
+
+/** UTF-8 text of at most `limitBytes`, cut between characters. */
+export function cutText(bytes: Buffer, start: number, end: number, limitBytes: number): string {
+  let cut = end
+  if (end - start > limitBytes) {
+    cut = start + limitBytes
+    while (cut > start && ((bytes[cut] as number) & 0xc0) === 0x80) cut--
+  }
+  return bytes.toString('utf8', start, cut)
+}
+
+/** Where the bytes of the String value at `at` begin. */
+function stringStart(bytes: Buffer, at: number): number {
+  let next = at
+  while ((bytes[next] as number) >= 0x80) next++
+  return next + 1
+}
+
+function stringLength(bytes: Buffer, at: number): number {
+  let length = 0
+  for (let next = at, shift = 0; ; next++, shift += 7) {
+    const byte = bytes[next] as number
+    length |= (byte & 0x7f) << shift
+    if (byte < 0x80) return length
+  }
+}

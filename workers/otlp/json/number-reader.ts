@@ -1,0 +1,202 @@
+import { DecimalToken } from './decimal-token.ts'
+import { INVALID_JSON, INVALID_JSON_VALUE } from './json-refusals.ts'
+import { beginsValue, type JsonScanner, QUOTE } from './json-scanner.ts'
+import { FieldKind } from './message-type.ts'
+
+const MINUS = 0x2d
+const POINT = 0x2e
+/** Where so much input is left, a number of twenty digits can be read without asking for the end. */
+const LOOKAHEAD_BYTES = 24
+const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, i) => 10 ** i)
+
+const NAN_TEXT = Buffer.from('NaN')
+const INFINITY_TEXT = Buffer.from('Infinity')
+const MINUS_INFINITY_TEXT = Buffer.from('-Infinity')
+
+/**
+ * Numbers of protobuf's JSON mapping: as JSON numbers or in strings, integers in any notation that is integral.
+ * Plain digits are read at once; anything else goes through `DecimalToken`.
+ */
+export class NumberReader {
+  /** The integer just read, in two's complement, as two unsigned halves. */
+  low = 0
+  high = 0
+  private readonly scanner: JsonScanner
+  private readonly token = new DecimalToken()
+
+  constructor(scanner: JsonScanner) {
+    this.scanner = scanner
+  }
+
+  /** Reads an integer into `low` and `high`; refuses what is out of the range of its kind. */
+  readInteger(kind: FieldKind): void {
+    const negative = this.readDigits() ?? this.readUncommonInteger()
+    if (!isInRange(kind, negative, this.low, this.high)) throw INVALID_JSON_VALUE
+    if (negative) {
+      this.high = (~this.high + (this.low === 0 ? 1 : 0)) >>> 0
+      this.low = -this.low >>> 0
+    }
+  }
+
+  /** Up to twenty digits, as number or string. Returns whether there is a minus; undefined if it is not that simple. */
+  private readDigits(): boolean | undefined {
+    const { bytes, pos } = this.scanner
+    if (pos + LOOKAHEAD_BYTES > bytes.length) return undefined
+    let at = pos
+    const quoted = bytes[at] === QUOTE
+    if (quoted) at++
+    const negative = bytes[at] === MINUS
+    if (negative) at++
+    const first = at
+    const head = digitsAt(bytes, at, at + 9)
+    at = digitsEnd
+    this.low = head
+    this.high = 0
+    if (at === first + 9) {
+      // head * 10^n + tail, n up to 9: both are below 2^30, so the upper half of head times 2^15 is exact in a double.
+      const tail = digitsAt(bytes, at, at + 9)
+      const scale = POWERS_OF_TEN[digitsEnd - at] as number
+      at = digitsEnd
+      const upper = (head >>> 15) * scale
+      const upperHigh = Math.floor(upper / 0x2_0000)
+      const sum = (upper - upperHigh * 0x2_0000) * 0x8000 + (head & 0x7fff) * scale + tail
+      this.low = sum >>> 0
+      this.high = upperHigh + Math.floor(sum / 0x1_0000_0000)
+      if (at === first + 18) {
+        const rest = digitsAt(bytes, at, at + 2)
+        if (digitsEnd > at) this.extend(rest, digitsEnd - at === 1 ? 10 : 100)
+        at = digitsEnd
+      }
+    }
+    const after = bytes[at] as number
+    if (at === first || (bytes[first] === 0x30 && at > first + 1) || this.high > 0xffff_ffff) return undefined
+    if (quoted) {
+      if (after !== QUOTE) return undefined
+      this.scanner.pos = at + 1
+    } else {
+      if (after === POINT || (after | 0x20) === 0x65 || isDigit(after)) return undefined
+      this.scanner.pos = at
+    }
+    return negative
+  }
+
+  private extend(digits: number, scale: number): void {
+    const low = this.low * scale + digits
+    this.low = low >>> 0
+    this.high = this.high * scale + Math.floor(low / 0x1_0000_0000)
+  }
+
+  private readUncommonInteger(): boolean {
+    const token = this.token
+    if (!this.readToken() || !token.toInteger()) throw INVALID_JSON_VALUE
+    this.low = token.low
+    this.high = token.high
+    return token.isNegative && (this.low !== 0 || this.high !== 0)
+  }
+
+  /** Reads a number, or a number in a string; false if the string holds none. */
+  private readToken(): boolean {
+    const scanner = this.scanner
+    const byte = scanner.peek()
+    if (byte === QUOTE) {
+      scanner.readText()
+      return this.token.read(scanner.text, scanner.textStart, scanner.textEnd) === scanner.textEnd
+    }
+    const end = this.token.read(scanner.bytes, scanner.pos, scanner.bytes.length)
+    if (end < 0) throw isDigit(byte) || byte === MINUS || !beginsValue(byte) ? INVALID_JSON : INVALID_JSON_VALUE
+    scanner.pos = end
+    return true
+  }
+
+  /** Reads a double. One too large is refused, as by protobuf's own parsers. */
+  readDouble(): number {
+    const { bytes, pos } = this.scanner
+    if (pos + LOOKAHEAD_BYTES > bytes.length) return this.readUncommonDouble()
+    let at = pos
+    const quoted = bytes[at] === QUOTE
+    if (quoted) at++
+    const negative = bytes[at] === MINUS
+    if (negative) at++
+    const first = at
+    const last = first + 17
+    let mantissa = 0
+    let point = -1
+    for (; at < last; at++) {
+      const byte = bytes[at] as number
+      if (isDigit(byte)) mantissa = mantissa * 10 + byte - 0x30
+      else if (byte === POINT && point < 0) point = at
+      else break
+    }
+    // Below 2^53 the digits are exact, and so is the power of ten: one division rounds once, to the right double.
+    const after = bytes[at] as number
+    const fraction = point < 0 ? 0 : at - point - 1
+    const isPlain =
+      mantissa < 9_007_199_254_740_992 &&
+      at > first &&
+      point !== first &&
+      (point < 0 || fraction > 0) &&
+      (bytes[first] !== 0x30 || at === first + 1 || point === first + 1) &&
+      (quoted ? after === QUOTE : !isDigit(after) && after !== POINT && (after | 0x20) !== 0x65)
+    if (!isPlain) return this.readUncommonDouble()
+    this.scanner.pos = quoted ? at + 1 : at
+    const magnitude = mantissa / (POWERS_OF_TEN[fraction] as number)
+    return negative ? -magnitude : magnitude
+  }
+
+  private readUncommonDouble(): number {
+    const scanner = this.scanner
+    const isText = scanner.peek() === QUOTE
+    if (!this.readToken()) return nameOfDouble(scanner.text, scanner.textStart, scanner.textEnd)
+    const value = this.token.toDouble()
+    if (!Number.isFinite(value)) throw INVALID_JSON_VALUE
+    void isText
+    return value
+  }
+}
+
+/** Where the digits just read by `digitsAt` end. */
+let digitsEnd = 0
+
+/** The value of up to nine digits; `limit` is at most nine away, so it fits into 30 bits. */
+function digitsAt(bytes: Buffer, start: number, limit: number): number {
+  let value = 0
+  let at = start
+  for (; at < limit; at++) {
+    const digit = (bytes[at] as number) - 0x30
+    if (digit < 0 || digit > 9) break
+    value = value * 10 + digit
+  }
+  digitsEnd = at
+  return value
+}
+
+function isInRange(kind: FieldKind, negative: boolean, low: number, high: number): boolean {
+  switch (kind) {
+    case FieldKind.uint32:
+    case FieldKind.fixed32:
+      return high === 0 && (!negative || low === 0)
+    case FieldKind.sint32:
+    case FieldKind.enum:
+      return high === 0 && low <= (negative ? 0x8000_0000 : 0x7fff_ffff)
+    case FieldKind.int64:
+    case FieldKind.sfixed64:
+      return high < 0x8000_0000 || (negative && high === 0x8000_0000 && low === 0)
+    default:
+      return !negative || (low === 0 && high === 0)
+  }
+}
+
+function nameOfDouble(text: Buffer, start: number, end: number): number {
+  if (equals(text, start, end, NAN_TEXT)) return Number.NaN
+  if (equals(text, start, end, INFINITY_TEXT)) return Number.POSITIVE_INFINITY
+  if (equals(text, start, end, MINUS_INFINITY_TEXT)) return Number.NEGATIVE_INFINITY
+  throw INVALID_JSON_VALUE
+}
+
+function equals(text: Buffer, start: number, end: number, other: Buffer): boolean {
+  return text.compare(other, 0, other.length, start, end) === 0
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39
+}

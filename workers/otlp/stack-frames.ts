@@ -1,0 +1,131 @@
+import { normalizeFile } from './normalize-file.ts'
+
+const MAX_LINE_LENGTH = 1024
+
+/** A frame as it stood in the trace, without line and column. */
+interface Frame {
+  functionName: string
+  file: string
+}
+
+/**
+ * The top frames of a stack trace as `function file`, innermost first, without what changes from release to release.
+ * Knows V8, Firefox and Safari, Java, .NET, Python and Go. Lines are cut and then searched with `indexOf` and its
+ * like, so the time is linear in the text whatever it holds.
+ */
+export function topFrames(stack: string, count: number): string[] {
+  const frames: Frame[] = []
+  const python: Frame[] = []
+  for (const line of linesOf(stack)) {
+    const pythonFrame = readPythonFrame(line)
+    if (pythonFrame !== undefined) python.push(pythonFrame)
+    if (python.length > 0) continue
+    const frame = readFrame(line)
+    if (frame !== undefined) frames.push(frame)
+    if (frames.length === count) break
+  }
+  // Python prints the innermost frame last.
+  const top = python.length > 0 ? python.slice(-count).reverse() : frames
+  return top.map(frame => `${normalizeFunction(frame.functionName)} ${normalizeFile(frame.file)}`)
+}
+
+/** The lines of a text, trimmed, each cut to what is worth reading. */
+export function* linesOf(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf('\n', start)
+    const end = newline < 0 ? text.length : newline
+    yield text.slice(start, Math.min(end, start + MAX_LINE_LENGTH)).trim()
+    start = end + 1
+  }
+}
+
+/** `File "app/views.py", line 12, in handler`. */
+function readPythonFrame(line: string): Frame | undefined {
+  if (!line.startsWith('File "')) return undefined
+  const quote = line.indexOf('"', 6)
+  if (quote < 0 || !line.startsWith(', line ', quote + 1)) return undefined
+  const inAt = line.indexOf(', in ', quote)
+  return { functionName: inAt < 0 ? '' : line.slice(inAt + 5), file: line.slice(6, quote) }
+}
+
+function readFrame(line: string): Frame | undefined {
+  if (line.startsWith('at ')) return readAtFrame(line.slice(3))
+  const at = line.lastIndexOf('@')
+  if (at >= 0) return readGeckoFrame(line.slice(0, at), line.slice(at + 1))
+  return readGoFrame(line)
+}
+
+/**
+ * V8: `at async Type.method [as name] (file:1:2)` or `at file:1:2`; Java: `at pkg.Type.method(File.java:1)`;
+ * .NET: `at Ns.Type.Method(Args) in C:\File.cs:line 1`.
+ */
+function readAtFrame(text: string): Frame {
+  const call = text.startsWith('async ') ? text.slice(6) : text
+  const netLine = call.lastIndexOf(':line ')
+  const netFile = netLine < 0 ? -1 : call.indexOf(' in ')
+  if (netFile > 0 && netFile < netLine) {
+    return { functionName: beforeParenthesis(call.slice(0, netFile)), file: call.slice(netFile + 4, netLine) }
+  }
+  if (call.endsWith(')')) {
+    const open = openingOfLast(call)
+    if (open >= 0) return { functionName: call.slice(0, open), file: stripPosition(call.slice(open + 1, -1)).file }
+  }
+  const location = stripPosition(call)
+  return location.numbers > 0 ? { functionName: '', file: location.file } : { functionName: call, file: '' }
+}
+
+/** Firefox and Safari: `method@file:1:2`, where the method may be missing. */
+function readGeckoFrame(functionName: string, place: string): Frame | undefined {
+  const location = stripPosition(place)
+  if (location.numbers === 0 && place !== '[native code]') return undefined
+  return { functionName, file: location.file }
+}
+
+/** Go: `/srv/app/main.go:12 +0x1d`. The function stands on the line before, with the addresses of its arguments. */
+function readGoFrame(line: string): Frame | undefined {
+  const space = line.indexOf(' ')
+  const location = stripPosition(space < 0 ? line : line.slice(0, space))
+  return location.numbers > 0 && location.file.endsWith('.go') ? { functionName: '', file: location.file } : undefined
+}
+
+/** The parenthesis that the last one closes: `at eval (eval at load (file:1:2), <anonymous>:1:1)`, `(a (b).js:1:2)`. */
+function openingOfLast(call: string): number {
+  let depth = 0
+  for (let i = call.length - 1; i >= 0; i--) {
+    if (call[i] === ')') depth++
+    else if (call[i] === '(' && --depth === 0) return i
+  }
+  return -1
+}
+
+function beforeParenthesis(call: string): string {
+  const open = call.indexOf('(')
+  return open < 0 ? call : call.slice(0, open)
+}
+
+/** Takes `:12` or `:12:34` off the end. */
+function stripPosition(place: string): { file: string; numbers: number } {
+  let end = place.length
+  let numbers = 0
+  while (numbers < 2) {
+    let digits = end
+    while (digits > 0 && isDigit(place.charCodeAt(digits - 1))) digits--
+    if (digits === end || digits === 0 || place[digits - 1] !== ':') break
+    end = digits - 1
+    numbers++
+  }
+  return { file: place.slice(0, end), numbers }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
+}
+
+/** Without the alias that V8 adds, and without the numbers that Java gives to lambdas and proxies. */
+function normalizeFunction(name: string): string {
+  const alias = name.indexOf(' [as ')
+  return (alias < 0 ? name : name.slice(0, alias))
+    .trim()
+    .replace(/\$\$Lambda[^.]*/g, '$$$$Lambda')
+    .replace(/\$Proxy\d+/g, '$$Proxy')
+}

@@ -1,0 +1,138 @@
+import { INVALID_TAG, OVERLONG_VARINT, TRUNCATED } from './refusal.ts'
+
+export const VARINT = 0
+export const FIXED64 = 1
+export const LENGTH_DELIMITED = 2
+export const FIXED32 = 5
+
+/**
+ * Protobuf wire primitives over the bytes of one message. Reads take a position and the end of the message at hand,
+ * and leave where they ended in `next`: callers keep the position in a local, which is what makes the loops fast.
+ * A field that a caller does not know has been read like any other, so skipping needs no code of its own.
+ */
+export class WireCursor {
+  readonly bytes: Buffer
+  readonly view: DataView
+  /** Where the read just made ended. */
+  next = 0
+  /** The tag of the field just read: field number << 3 | wire type. */
+  tag = 0
+  /** Where the content of the field just read begins; a length is not part of it. */
+  start = 0
+  /** The varint just read, in two unsigned halves. */
+  low = 0
+  high = 0
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  }
+
+  /** Reads a whole field at `pos`; `tag`, `start`, `next` and, of a varint, `low` and `high` tell what it is. */
+  readField(pos: number, end: number): number {
+    const tag = this.readTag(pos, end)
+    this.tag = tag
+    this.start = this.next
+    switch (tag & 7) {
+      case VARINT:
+        this.readVarint(this.start, end)
+        break
+      case LENGTH_DELIMITED: {
+        const length = this.readLength(this.start, end)
+        this.start = this.next
+        this.next += length
+        break
+      }
+      case FIXED64:
+        this.next = this.start + 8
+        break
+      case FIXED32:
+        this.next = this.start + 4
+        break
+      default:
+        throw INVALID_TAG
+    }
+    if (this.next > end) throw TRUNCATED
+    return tag
+  }
+
+  /** A tag; its wire type is the caller's to check. Field number 0 and tags beyond 32 bits are refused. */
+  readTag(pos: number, end: number): number {
+    const first = pos < end ? (this.bytes[pos] as number) : 0x80
+    if (first < 0x80) {
+      if (first < 8) throw INVALID_TAG
+      this.next = pos + 1
+      return first
+    }
+    const tag = this.readVarint(pos, end)
+    if (tag < 8 || this.high !== 0) throw INVALID_TAG
+    return tag
+  }
+
+  /** The length of a length-delimited field, known to lie within the message. */
+  readLength(pos: number, end: number): number {
+    const first = pos < end ? (this.bytes[pos] as number) : 0x80
+    if (first < 0x80) {
+      this.next = pos + 1
+      if (first > end - this.next) throw TRUNCATED
+      return first
+    }
+    const length = this.readVarint(pos, end)
+    if (this.high !== 0 || length > end - this.next) throw TRUNCATED
+    return length
+  }
+
+  /**
+   * A varint of up to ten bytes; returns its low 32 bits. Bits past the 64th are dropped, as in protobuf's C++ and
+   * JavaScript; a padded varint is as good as a minimal one.
+   */
+  readVarint(pos: number, end: number): number {
+    const bytes = this.bytes
+    let low = 0
+    let high = 0
+    for (let shift = 0, at = pos; shift < 70; shift += 7) {
+      if (at >= end) throw TRUNCATED
+      const byte = bytes[at++] as number
+      const bits = byte & 0x7f
+      if (shift < 28) low |= bits << shift
+      else if (shift === 28) {
+        low |= bits << 28
+        high = bits >>> 4
+      } else high |= bits << (shift - 32)
+      if (byte < 0x80) {
+        this.next = at
+        this.low = low >>> 0
+        this.high = high >>> 0
+        return this.low
+      }
+    }
+    throw OVERLONG_VARINT
+  }
+
+  /** Refuses the message `[start, end)` unless it consists of whole fields. */
+  checkFraming(start: number, end: number): void {
+    for (let pos = start; pos < end; pos = this.next) this.readField(pos, end)
+  }
+}
+
+/**
+ * An embedded message that came in several pieces. Protobuf merges them, and parsing the concatenation of their bytes
+ * is that merge by definition; each piece must be well-formed by itself.
+ */
+export class MessagePieces {
+  private readonly pieces: Buffer[] = []
+
+  /** The first piece; at least one more follows. */
+  constructor(wire: WireCursor, start: number, end: number) {
+    this.add(wire, start, end)
+  }
+
+  add(wire: WireCursor, start: number, end: number): void {
+    wire.checkFraming(start, end)
+    this.pieces.push(wire.bytes.subarray(start, end))
+  }
+
+  merged(): WireCursor {
+    return new WireCursor(Buffer.concat(this.pieces))
+  }
+}
