@@ -66,6 +66,8 @@ export async function selectBinary(
 
 async function failFast<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   try {
+    // The client listens for the abort to come; one that has been it would wait out without it.
+    signal.throwIfAborted()
     return await run()
   } catch (error) {
     if (signal.aborted) throw new TransientError('ClickHouse did not answer in time', { cause: error })

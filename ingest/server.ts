@@ -1,4 +1,4 @@
-import type { QueueName } from '../schemas/jobs.ts'
+import { SIGNAL_QUEUES, type SignalQueue } from '../schemas/jobs.ts'
 import type { Route } from '../shared/http-server.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { Admission } from './admit.ts'
@@ -16,8 +16,8 @@ export interface IngestDeps {
 }
 
 /** Queues that requests go to; the dead letters are the workers' own. */
-export const INGEST_QUEUES = ['spans'] as const satisfies readonly QueueName[]
-export type IngestQueue = (typeof INGEST_QUEUES)[number]
+export const INGEST_QUEUES = Object.values(SIGNAL_QUEUES)
+export type IngestQueue = SignalQueue
 
 /** The routes of the edge, for any process that mounts them. */
 export function createIngestRoutes(deps: IngestDeps): readonly Route[] {

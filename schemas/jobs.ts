@@ -2,6 +2,12 @@ import { z } from 'zod'
 
 /** The queues, one per kind of work. A job of any of them refers to a payload in Redis; it never carries bytes. */
 export const QUEUES = ['spans', 'dead-letters'] as const
+
+/** The signals of OTLP as `/drain/v1/{signal}` names them, and the queue of each. */
+export const SIGNAL_QUEUES = { traces: 'spans' } as const satisfies Record<string, QueueName>
+export type Signal = keyof typeof SIGNAL_QUEUES
+export type SignalQueue = (typeof SIGNAL_QUEUES)[Signal]
+
 export const queueNameSchema = z.enum(QUEUES)
 export type QueueName = z.infer<typeof queueNameSchema>
 

@@ -31,7 +31,7 @@ export interface BatchPool {
  * that is away holds up the pool with bounded memory.
  */
 export function createBatchPool(
-  deps: { store: PayloadStore; storer: BatchStorer; createRows: () => RowBatch; logger: Logger },
+  deps: { signal: string; store: PayloadStore; storer: BatchStorer; createRows: () => RowBatch; logger: Logger },
   options: BatchPoolOptions,
 ): BatchPool {
   const { store, storer } = deps
@@ -64,7 +64,7 @@ export function createBatchPool(
 
   async function join(job: HeldJob, payload: Buffer): Promise<PooledJob> {
     if (open === undefined) {
-      const batch = createBatch(await takeRows())
+      const batch = createBatch(deps.signal, await takeRows())
       open = { batch, timer: setTimeout(() => void decodeInTurn(seal), options.maxAgeMs) }
     }
     const { batch } = open
@@ -114,7 +114,7 @@ export function createBatchPool(
     const rows = await takeRows()
     const release = await slots.acquire(1)
     try {
-      const batch = createBatch(rows)
+      const batch = createBatch(deps.signal, rows)
       const payloads = await store.payloads(record.jobIds)
       for (const [i, jobId] of record.jobIds.entries()) {
         const payload = payloads[i]

@@ -1,8 +1,10 @@
+import { type IngestLogEntry, IngestLogTable } from '../clickhouse/ingest-log-table.ts'
 import type { DeadLetter, QueueName } from '../schemas/jobs.ts'
+import { describeError } from '../shared/errors.ts'
 import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
 import { decompress } from './decompress.ts'
 import type { HeldJob, NewPayload } from './payload-store.ts'
-import type { RowBatch } from './row-batch.ts'
+import type { RowBatch, TableBlock } from './row-batch.ts'
 
 /** A request decompresses to 64 MiB at most (CONTRACT 4.4). */
 const DECOMPRESSED_LIMIT_BYTES = 64 * 1024 * 1024
@@ -40,28 +42,39 @@ export interface Batch {
   /** Held for this batch: column buffers, and the bodies that go to the dead letters. */
   readonly bytes: number
   add(job: HeldJob, frames: readonly PayloadFrame[], payloadBytes: number): Promise<PooledJob>
+  /** What to insert, in this order: the records, what derives from them, and last the log of the batch itself. */
+  tables(): readonly TableBlock[]
 }
 
-export function createBatch(rows: RowBatch): Batch {
+export function createBatch(signal: string, rows: RowBatch): Batch {
   const jobs: PooledJob[] = []
   const refused: RefusedFrame[] = []
   const stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
+  const log = new IngestLogTable()
   let refusedBytes = 0
 
-  async function append(frame: PayloadFrame): Promise<string | undefined> {
+  /** Puts a request's rows into the batch and counts them, or says why none of them can be. */
+  async function append(frame: PayloadFrame, entry: IngestLogEntry): Promise<string | undefined> {
     let body = frame.body
     if (frame.contentEncoding !== 'identity') {
       const decompressed = await decompress(frame.body, frame.contentEncoding, DECOMPRESSED_LIMIT_BYTES)
       if (!decompressed.ok) return decompressed.reason
       body = decompressed.body
     }
-    const result = rows.append(frame, body)
-    if (!result.ok) return result.reason
-    stats.rows += result.rows
-    for (const [reason, count = 0] of Object.entries(result.rejected)) {
-      stats.rejectedRows.set(reason, (stats.rejectedRows.get(reason) ?? 0) + count)
+    try {
+      const result = rows.append(frame, body)
+      if (!result.ok) return result.reason
+      stats.rows += result.rows
+      entry.rows += result.rows
+      for (const [reason, count = 0] of Object.entries(result.rejected)) {
+        add(stats.rejectedRows, reason, count)
+        add(entry.rejected, reason, count)
+      }
+      return undefined
+    } catch (error) {
+      // A fault of ours, which this payload alone meets: its neighbours are stored, and it is kept for when that is mended.
+      return `decoder_fault: ${describeError(error)}`
     }
-    return undefined
   }
 
   return {
@@ -77,15 +90,51 @@ export function createBatch(rows: RowBatch): Batch {
       jobs.push(pooled)
       stats.frames += frames.length
       stats.payloadBytes += payloadBytes
+      const entries = new Map<string, IngestLogEntry>()
       for (const [index, frame] of frames.entries()) {
-        const reason = await append(frame)
+        const entry = entryOf(entries, signal, job.jobId, frame)
+        const reason = await append(frame, entry)
         if (reason === undefined) continue
         refused.push({ jobId: job.jobId, index, frame, reason })
         refusedBytes += frame.body.length
+        add(entry.deadLettered, reason.split(':', 1)[0] as string, 1)
       }
+      for (const entry of entries.values()) log.append(entry)
       return pooled
     },
+    tables: () => [...rows.tables(), ...blocksOf(log)],
   }
+}
+
+/** The log entry of a job and surface, with this frame counted. */
+function entryOf(
+  entries: Map<string, IngestLogEntry>,
+  signal: string,
+  jobId: string,
+  frame: PayloadFrame,
+): IngestLogEntry {
+  const { workspaceId, surfaceId, receivedAtMs } = frame
+  const key = `${workspaceId} ${surfaceId}`
+  let entry = entries.get(key)
+  if (entry === undefined) {
+    const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map(), deadLettered: new Map() }
+    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts }
+    entries.set(key, entry)
+  }
+  entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
+  entry.payloads++
+  entry.bytes += frame.body.length
+  return entry
+}
+
+function blocksOf({ buffer }: IngestLogTable): TableBlock[] {
+  if (buffer.rows === 0) return []
+  const columns = buffer.columns.map(column => column.name)
+  return [{ table: buffer.table, columns, rows: buffer.rows, block: buffer.block() }]
+}
+
+function add(counts: Map<string, number>, reason: string, count: number): void {
+  counts.set(reason, (counts.get(reason) ?? 0) + count)
 }
 
 function poolJob(job: HeldJob, frames: readonly PayloadFrame[], payloadBytes: number): PooledJob {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type ClickHouseClient, insertNative } from '../clickhouse/client.ts'
-import type { QueueName } from '../schemas/jobs.ts'
+import { type QueueName, SIGNAL_QUEUES, type Signal } from '../schemas/jobs.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { ObjectStore } from '../shared/object-store.ts'
 import { createBatchPool } from './batch-pool.ts'
@@ -26,16 +26,18 @@ export interface PoolsDeps {
 
 /** Which pool consumes which queue. */
 export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
-  spans: deps => startRowsPool('spans', createSpansBatch, deps),
+  spans: deps => startSignalPool('traces', createSpansBatch, deps),
   'dead-letters': startDeadLettersPool,
 }
 
 /** A pool that decodes payloads into rows and inserts them in named batches. */
-function startRowsPool(queue: QueueName, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: PoolsDeps): Pool {
   const { config, logger, metrics } = deps
+  const queue = SIGNAL_QUEUES[signal]
   const store = createPayloadStore(deps.redis, queue)
   const storer = createBatchStorer({
     queue,
+    signal,
     store,
     insert: (block, token) =>
       insertNative(deps.clickhouse, {
@@ -52,7 +54,7 @@ function startRowsPool(queue: QueueName, createRows: () => RowBatch, deps: Pools
     onAttempt: () => pool.progress(),
   })
   const batches = createBatchPool(
-    { store, storer, createRows, logger },
+    { signal, store, storer, createRows, logger },
     {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,

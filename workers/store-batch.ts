@@ -7,7 +7,7 @@ import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
 import { newJobId, retryDelayMs } from '../shared/queue.ts'
 import { type Batch, createBatch, deadLetterPayload, type RefusedFrame } from './batch.ts'
 import type { HeldJob, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
-import type { RowBatch, TableBlock } from './row-batch.ts'
+import type { TableBlock } from './row-batch.ts'
 
 /** Inserts one block under a token: repeated with the same token, it adds nothing. Throws Permanent- or TransientError. */
 export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
@@ -19,6 +19,7 @@ export interface BatchStorer {
 
 export interface BatchStorerDeps {
   readonly queue: QueueName
+  readonly signal: string
   readonly store: PayloadStore
   readonly insert: InsertBlock
   /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
@@ -47,7 +48,7 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
   async function storeBatch(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
     const startedAt = performance.now()
     try {
-      await insertTables(named, batch.rows, holders)
+      await insertTables(named, batch, holders)
     } catch (error) {
       if (!(error instanceof RefusedBatchError)) throw error
       logger.warn({ batchId: named.batchId, jobs: named.jobIds.length, error: error.message }, 'batch was refused')
@@ -57,9 +58,9 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
     deps.onStored?.(batch, performance.now() - startedAt)
   }
 
-  async function insertTables(named: NamedBatch, rows: RowBatch, holders: readonly HeldJob[]): Promise<void> {
+  async function insertTables(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
     const stored = [...named.storedTables]
-    for (const block of rows.tables()) {
+    for (const block of batch.tables()) {
       if (block.rows === 0 || stored.includes(block.table)) continue
       try {
         await insertPatiently(block, `${named.batchId}:${block.table}`, holders)
@@ -134,7 +135,7 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
     if (!split) return // another worker stored or split it
     for (const half of halves) {
       batch.rows.reset()
-      const again = createBatch(batch.rows)
+      const again = createBatch(deps.signal, batch.rows)
       for (const job of half.jobs) await again.add(job, job.frames, job.payloadBytes)
       await storeBatch(half.named, again, holders)
     }

@@ -1,3 +1,4 @@
+import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/jobs.ts'
 import type { Problem } from '../../schemas/problems.ts'
 import { PROBLEMS } from '../../schemas/problems.ts'
 import { describeError } from '../../shared/errors.ts'
@@ -5,12 +6,11 @@ import type { BodyHandler, Decision, Reply, RequestHead, Route } from '../../sha
 import { CONTENT_ENCODINGS, type ContentEncoding, type ContentType } from '../../shared/payload-frame.ts'
 import type { Authentication, Surface } from '../authenticate.ts'
 import { isProtobufMessage } from '../protobuf-framing.ts'
-import type { IngestDeps, IngestQueue } from '../server.ts'
+import type { IngestDeps } from '../server.ts'
 
 const BODY_LIMIT_BYTES = 20 * 1024 * 1024
 
-/** The queue of each signal that is taken. */
-const SIGNALS: ReadonlyMap<string, IngestQueue> = new Map([['traces', 'spans']])
+const QUEUES: ReadonlyMap<string, SignalQueue> = new Map(Object.entries(SIGNAL_QUEUES))
 
 const PROTOBUF_SUCCESS: Reply = { status: 200, headers: [['content-type', 'application/x-protobuf']] }
 
@@ -28,9 +28,9 @@ export function drainRoute(deps: IngestDeps): Route {
     },
     renderProblem: drainProblem,
     accept(head) {
-      const queue = SIGNALS.get(head.param('signal'))
+      const queue = QUEUES.get(head.param('signal'))
       if (queue === undefined) {
-        return drainProblem({ code: 'NOT_FOUND', message: `signal must be one of: ${[...SIGNALS.keys()].join(', ')}` })
+        return drainProblem({ code: 'NOT_FOUND', message: `signal must be one of: ${[...QUEUES.keys()].join(', ')}` })
       }
       const contentType = head.header('content-type')
       const contentEncoding = head.header('content-encoding')
@@ -51,7 +51,7 @@ function presentedKey(head: RequestHead): string | undefined {
 
 function takeBody(
   deps: IngestDeps,
-  queue: IngestQueue,
+  queue: SignalQueue,
   surface: Surface,
   contentTypeHeader: string | undefined,
   contentEncodingHeader: string | undefined,

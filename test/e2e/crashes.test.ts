@@ -56,6 +56,11 @@ describe.each([
       { deadlineMs: 60_000, everyMs: 200 },
     )
     expect([...stored].filter(([id, count]) => count !== 1 || !sent.has(id))).toEqual([])
+    await until('the log counts what is stored', async () => {
+      const [log] = await query<{ rows: string }>('SELECT sum(rows) AS rows FROM ingest_log', stream.name)
+      const [all] = await query<{ rows: string }>('SELECT count() AS rows FROM spans', stream.name)
+      return log !== undefined && log.rows === all?.rows
+    })
     const failed = [...stored.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0)
     await until('findings count what is stored', async () => {
       const { rows, occurrences, inTraces } = await countOccurrences(stream.name)

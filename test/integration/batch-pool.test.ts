@@ -69,6 +69,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
   const jobs = createJobAdder(own)
   const storer = createBatchStorer({
     queue: 'spans',
+    signal: 'traces',
     store: payloads,
     insert: store.insert,
     addJobs: jobs.add,
@@ -76,7 +77,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
     stopping: stopping.signal,
   })
   const batches = createBatchPool(
-    { store: payloads, storer, createRows: () => new TextBatch(), logger },
+    { signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
     {
       maxRows: options.maxRows ?? 50,
       maxBytes: 1 << 20,
@@ -170,6 +171,7 @@ describe('a pool of named batches', () => {
     const payloads = createPayloadStore(dead, 'spans')
     const storer = createBatchStorer({
       queue: 'spans',
+      signal: 'traces',
       store: payloads,
       insert: store.insert,
       addJobs: async () => {},
@@ -177,7 +179,7 @@ describe('a pool of named batches', () => {
       stopping: new AbortController().signal,
     })
     const batches = createBatchPool(
-      { store: payloads, storer, createRows: () => new TextBatch(), logger },
+      { signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
       { maxRows: 1_000, maxBytes: 1 << 20, maxAgeMs: 50, maxConcurrentInserts: 1, maxFetchedBytes: 1 << 20 },
     )
     const queue = openQueue(redis, 'spans')
@@ -207,6 +209,7 @@ describe('a pool of named batches', () => {
     await expectAllDone()
     const storer = createBatchStorer({
       queue: 'spans',
+      signal: 'traces',
       store: payloads,
       insert: store.insert,
       addJobs: async () => {},
@@ -217,7 +220,9 @@ describe('a pool of named batches', () => {
     rows.append(frame('late'), Buffer.from('late'))
     const { createBatch } = await import('../../workers/batch.ts')
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
-    await expect(storer.store(named, createBatch(rows), [{ jobId: 'gone', token: 'mine' }])).rejects.toThrow(/locks/)
+    await expect(storer.store(named, createBatch('traces', rows), [{ jobId: 'gone', token: 'mine' }])).rejects.toThrow(
+      /locks/,
+    )
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
 

@@ -13,6 +13,7 @@ import { parseConfig } from '../../shared/config.ts'
 import { createControlStore } from '../../shared/control-store.ts'
 import { createHttpServer } from '../../shared/http-server.ts'
 import { createLifecycle } from '../../shared/lifecycle.ts'
+import { until } from './until.ts'
 
 export const ISSUER = 'https://login.test'
 export const AUDIENCE = 'penstock'
@@ -24,7 +25,7 @@ export interface TestApi {
   stop(): Promise<void>
 }
 
-/** The API in this process, on a free port. */
+/** The API in this process, on a free port, ready. */
 export async function startApi(
   services: { redisUrl: string; clickhouseUrl: string },
   database: string,
@@ -45,6 +46,7 @@ export async function startApi(
   const server = createHttpServer({ routes: createApiRoutes(api.deps), logger, heldBodyLimitBytes: 1024 * 1024 })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
+  await until('the API is ready', async () => (await api.isReady()) === true)
   return { baseUrl: `http://127.0.0.1:${port}`, stop: () => lifecycle.stop('test') }
 }
 
@@ -77,7 +79,6 @@ export async function createDatabase(url: string, database: string): Promise<Cli
     database,
     retentionDays: 30,
     logger: pino({ level: 'silent' }),
-    directory: '/tmp/ch-api/migrations',
   })
   await admin.close()
   return createClickHouse({ ...connection, database })

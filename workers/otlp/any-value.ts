@@ -71,11 +71,20 @@ export function appendBool(target: GrowingBuffer, value: boolean): void {
   else target.raw(FALSE, FALSE_VIEW, 0, FALSE.length)
 }
 
-/** The JSON text of the AnyValue message `[start, end)`: exact ints, base64 for bytes, `null` for an empty value. */
-export function anyValueJson(wire: WireCursor, start: number, end: number): string {
+export interface JsonValue {
+  json: string
+  /** What the promoted columns take of it: the text of a string or an int, else ''. */
+  text: string
+}
+
+/** The AnyValue message `[start, end)` as JSON: exact ints, base64 for bytes, `null` for an empty value. */
+export function jsonOfAnyValue(wire: WireCursor, start: number, end: number): JsonValue {
+  const member = selectMember(wire, start, end)
   scratch.reset()
-  writeMember(scratch, selectMember(wire, start, end), 0)
-  return scratch.bytes.toString('utf8', 0, scratch.length)
+  writeMember(scratch, member, 0)
+  const json = scratch.bytes.toString('utf8', 0, scratch.length)
+  if (member.tag === STRING_TAG) return { json, text: JSON.parse(json) }
+  return { json, text: member.tag === INT_TAG ? json : '' }
 }
 
 /** The member of a oneof that holds, wherever its bytes are. `tag` is 0 when none is set. */

@@ -1,5 +1,5 @@
 import type { OriginColumns } from '../../clickhouse/origin-columns.ts'
-import { anyValueJson, readKeyValue } from './any-value.ts'
+import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
 /** Raw bytes kept as cache keys; a batch whose resources outgrow it converts some of them again. */
@@ -74,7 +74,7 @@ export class ResourceCache {
   private convertResource(message: EmbeddedMessage): ResourceEntry {
     const wire = message.cursor()
     const end = message.end
-    const attributes = new Map<string, string>()
+    const attributes = new Map<string, JsonValue>()
     let droppedAttributesCount = 0
     for (let pos = message.start; pos < end; ) {
       const tag = wire.readField(pos, end)
@@ -82,8 +82,8 @@ export class ResourceCache {
       if (tag === 0x0a) addAttribute(attributes, wire, wire.start, pos)
       else if (tag === 0x10) droppedAttributesCount = wire.low
     }
-    const serviceNameText = plainText(attributes.get('service.name'))
-    const serviceVersionText = plainText(attributes.get('service.version'))
+    const serviceNameText = attributes.get('service.name')?.text ?? ''
+    const serviceVersionText = attributes.get('service.version')?.text ?? ''
     return {
       resource: this.columns.resource.indexOf(canonicalJson(attributes)),
       serviceName: this.columns.serviceName.indexOf(serviceNameText),
@@ -98,7 +98,7 @@ export class ResourceCache {
   private convertScope(message: EmbeddedMessage): ScopeEntry {
     const wire = message.cursor()
     const end = message.end
-    const attributes = new Map<string, string>()
+    const attributes = new Map<string, JsonValue>()
     let name = ''
     let version = ''
     let droppedAttributesCount = 0
@@ -160,20 +160,14 @@ export class EmbeddedMessage {
 }
 
 /** Of a key sent twice the last value counts: JSON with a key twice would be read differently by every reader. */
-function addAttribute(attributes: Map<string, string>, wire: WireCursor, start: number, end: number): void {
+function addAttribute(attributes: Map<string, JsonValue>, wire: WireCursor, start: number, end: number): void {
   const pair = readKeyValue(wire, start, end)
   const key = wire.bytes.toString('utf8', pair.keyStart, pair.keyEnd)
-  attributes.set(key, anyValueJson(pair.value, pair.valueStart, pair.valueEnd))
+  attributes.set(key, jsonOfAnyValue(pair.value, pair.valueStart, pair.valueEnd))
 }
 
 /** The same attributes in any order give the same text: keys are sorted by code unit. */
-function canonicalJson(attributes: Map<string, string>): string {
+function canonicalJson(attributes: Map<string, JsonValue>): string {
   const keys = [...attributes.keys()].sort()
-  return `{${keys.map(key => `${JSON.stringify(key)}:${attributes.get(key)}`).join(',')}}`
-}
-
-/** The text of a JSON string; of anything else its JSON, of an absent or empty value ''. */
-function plainText(json: string | undefined): string {
-  if (json === undefined || json === 'null') return ''
-  return json.startsWith('"') ? JSON.parse(json) : json
+  return `{${keys.map(key => `${JSON.stringify(key)}:${attributes.get(key)?.json}`).join(',')}}`
 }

@@ -56,7 +56,7 @@ export class WireCursor {
     return tag
   }
 
-  /** A tag; its wire type is the caller's to check. Field number 0 and tags beyond 32 bits are refused. */
+  /** A tag; its wire type is the caller's to check. Field number 0 and tags of over 32 bits or five bytes are refused. */
   readTag(pos: number, end: number): number {
     const first = pos < end ? (this.bytes[pos] as number) : 0x80
     if (first < 0x80) {
@@ -65,7 +65,7 @@ export class WireCursor {
       return first
     }
     const tag = this.readVarint(pos, end)
-    if (tag < 8 || this.high !== 0) throw INVALID_TAG
+    if (tag < 8 || this.high !== 0 || this.next - pos > 5) throw INVALID_TAG
     return tag
   }
 

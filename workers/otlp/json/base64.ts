@@ -1,8 +1,6 @@
 const OTHER = 0xff
 const SEXTETS = new Uint8Array(256).fill(OTHER)
-for (const [value, letter] of [
-  ...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
-].entries()) {
+for (const [value, letter] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].entries()) {
   SEXTETS[letter.charCodeAt(0)] = value
 }
 SEXTETS[0x2d] = 62

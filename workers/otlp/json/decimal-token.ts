@@ -84,7 +84,7 @@ export class DecimalToken {
 
   /** Correctly rounded; infinite if too large. */
   toDouble(): number {
-    return Number(this.bytes.latin1Slice(this.start, this.end))
+    return Number(this.bytes.toString('latin1', this.start, this.end))
   }
 
   /** The power of ten that the digit at a place in the input stands for. */

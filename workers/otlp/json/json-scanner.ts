@@ -1,7 +1,7 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { DecimalToken } from './decimal-token.ts'
 import { INVALID_JSON, JSON_TOO_DEEP } from './json-refusals.ts'
-import { endOfString, unescape } from './json-string.ts'
+import { endOfString, unescapeString } from './json-string.ts'
 
 export const QUOTE = 0x22
 export const COMMA = 0x2c
@@ -24,7 +24,7 @@ const NULL = Buffer.from('null')
 /** RFC 8259 over the bytes of one text. Whatever is not JSON is refused, in what is skipped as well. */
 export class JsonScanner {
   bytes: Buffer = Buffer.alloc(0)
-  view = new DataView(new ArrayBuffer(0))
+  view: DataView = new DataView(new ArrayBuffer(0))
   pos = 0
   /** Where the text of the string just read by `readText` is: in the input, or unescaped in `scratch`. */
   text: Buffer = this.bytes
@@ -78,7 +78,7 @@ export class JsonScanner {
   /** Reads the string at its opening quote; `text` then holds it until the next call. */
   readText(): void {
     const start = this.pos + 1
-    const close = endOfString(this.bytes, start)
+    const close = endOfString(this.bytes, this.view, start)
     this.pos = (close < 0 ? ~close : close) + 1
     if (close >= 0) {
       this.text = this.bytes
@@ -87,7 +87,7 @@ export class JsonScanner {
       return
     }
     this.scratch.reset()
-    unescape(this.bytes, this.view, start, ~close, this.scratch)
+    unescapeString(this.bytes, this.view, start, ~close, this.scratch)
     this.text = this.scratch.bytes
     this.textStart = 0
     this.textEnd = this.scratch.length
@@ -147,23 +147,30 @@ export class JsonScanner {
   }
 
   private skipString(): void {
-    const close = endOfString(this.bytes, this.pos + 1)
+    const close = endOfString(this.bytes, this.view, this.pos + 1)
     this.pos = (close < 0 ? ~close : close) + 1
   }
 
   private skipScalar(first: number): void {
     switch (first) {
       case QUOTE:
-        return this.skipString()
+        this.skipString()
+        break
       case 0x74:
-        return this.readTrue()
+        this.readTrue()
+        break
       case 0x66:
-        return this.readFalse()
+        this.readFalse()
+        break
       case 0x6e:
-        return this.readNull()
+        this.readNull()
+        break
+      default: {
+        const end = this.number.read(this.bytes, this.pos, this.bytes.length)
+        if (end < 0) throw INVALID_JSON
+        this.pos = end
+      }
     }
-    this.pos = this.number.read(this.bytes, this.pos, this.bytes.length)
-    if (this.pos < 0) throw INVALID_JSON
   }
 }
 

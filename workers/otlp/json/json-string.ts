@@ -53,7 +53,7 @@ function copyUncommonString(bytes: Buffer, view: DataView, start: number, out: G
   out.reserve(end - start + lengthBytes)
   out.length += lengthBytes
   const textStart = out.length
-  unescape(bytes, view, start, end, out)
+  unescapeString(bytes, view, start, end, out)
   writeLength(out, textStart, lengthBytes)
   return end + 1
 }
@@ -96,7 +96,7 @@ function afterEscape(bytes: Buffer, pos: number): number {
 }
 
 /** Appends the text of `[start, end)`, whose escapes are known to be valid. A lone surrogate becomes U+FFFD. */
-export function unescape(bytes: Buffer, view: DataView, start: number, end: number, out: GrowingBuffer): void {
+export function unescapeString(bytes: Buffer, view: DataView, start: number, end: number, out: GrowingBuffer): void {
   out.reserve(end - start)
   const target = out.view
   let at = out.length

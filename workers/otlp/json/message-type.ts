@@ -54,6 +54,14 @@ export interface MessageType {
 /** No key of ours with its quote and colon is longer: where so much input is left, words can be compared unchecked. */
 export const MAX_KEY_BYTES = 24
 
+const REPEATABLE: ReadonlySet<FieldKind> = new Set([
+  FieldKind.message,
+  FieldKind.string,
+  FieldKind.double,
+  FieldKind.fixed64,
+  FieldKind.uint64,
+])
+
 const FIXED64 = 1
 const LENGTH_DELIMITED = 2
 const FIXED32 = 5
@@ -74,6 +82,7 @@ export function linkMessages(
       const numbers = names && new Map(names.map((valueName, value) => [valueName, value]))
       const kind = numbers ? FieldKind.enum : (FieldKind[typeName as keyof typeof FieldKind] ?? FieldKind.message)
       const field = makeField(name, number, kind, repeated !== undefined, numbers)
+      if (repeated && !REPEATABLE.has(kind)) throw new Error(`repeated ${typeName} is not provided for`)
       const initial = name.charCodeAt(0) & 31
       field.alternative = byInitial[initial]
       byInitial[initial] = field

@@ -145,11 +145,9 @@ export class NumberReader {
 
   private readUncommonDouble(): number {
     const scanner = this.scanner
-    const isText = scanner.peek() === QUOTE
     if (!this.readToken()) return nameOfDouble(scanner.text, scanner.textStart, scanner.textEnd)
     const value = this.token.toDouble()
     if (!Number.isFinite(value)) throw INVALID_JSON_VALUE
-    void isText
     return value
   }
 }
