@@ -4,9 +4,9 @@ import { createHttpServer } from '../shared/http-server.ts'
 import { createLifecycle, runUntilSignal } from '../shared/lifecycle.ts'
 import { createLogger } from '../shared/logger.ts'
 import { createMetrics } from '../shared/metrics.ts'
+import { createRequestObserver } from '../shared/request-metrics.ts'
 import { ingestConfigSchema } from './config.ts'
 import { connectEdge } from './edge.ts'
-import { createRequestObserver } from './ingest-metrics.ts'
 import { createIngestRoutes } from './server.ts'
 
 const config = parseConfig(ingestConfigSchema, process.env)

@@ -5,6 +5,8 @@ import type { Logger } from '../shared/logger.ts'
 import type { ObjectStore } from '../shared/object-store.ts'
 import { createBatchPool } from './batch-pool.ts'
 import type { WorkersConfig } from './config.ts'
+import { acceptJson } from './otlp/accept-json.ts'
+import { createJsonTranscoder } from './otlp/json/transcode-json.ts'
 import { createSpansBatch } from './otlp/spans.ts'
 import { createPayloadStore, type NewPayload } from './payload-store.ts'
 import { type Pool, startPool } from './pool.ts'
@@ -53,8 +55,9 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
     onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
     onAttempt: () => pool.progress(),
   })
+  const transcoder = createJsonTranscoder()
   const batches = createBatchPool(
-    { signal, store, storer, createRows, logger },
+    { signal, store, storer, createRows: () => acceptJson(signal, createRows(), transcoder), logger },
     {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,

@@ -12,7 +12,13 @@ const BODY_LIMIT_BYTES = 20 * 1024 * 1024
 
 const QUEUES: ReadonlyMap<string, SignalQueue> = new Map(Object.entries(SIGNAL_QUEUES))
 
-const PROTOBUF_SUCCESS: Reply = { status: 200, headers: [['content-type', 'application/x-protobuf']] }
+/** The empty Export…ServiceResponse, in each encoding of a request. */
+const SUCCESS: Record<OtlpContentType, Reply> = {
+  'application/x-protobuf': { status: 200, headers: [['content-type', 'application/x-protobuf']] },
+  'application/json': { status: 200, headers: [['content-type', 'application/json']], body: '{}' },
+}
+
+type OtlpContentType = Exclude<ContentType, 'application/octet-stream'>
 
 /** POST /drain/v1/{signal} (spec 4.4): authenticates, checks the outer form, and answers once the body is on disk. */
 export function drainRoute(deps: IngestDeps): Route {
@@ -61,16 +67,15 @@ function takeBody(
     if (backpressure) return drainProblem(backpressure)
     const contentType = parseContentType(contentTypeHeader)
     if (contentType === undefined) {
-      return invalid(415, 'content-type must be application/x-protobuf')
+      return invalid(415, 'content-type must be application/x-protobuf or application/json')
     }
     const contentEncoding = parseContentEncoding(contentEncodingHeader)
     if (contentEncoding === undefined) {
       return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
     }
-    if (body.length === 0) return PROTOBUF_SUCCESS // an export of nothing
-    if (contentEncoding === 'identity' && !isProtobufMessage(body)) {
-      return invalid(400, 'the body is not a protobuf message: a field is cut short or its tag is invalid')
-    }
+    if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType] // an export of nothing
+    const fault = contentEncoding === 'identity' ? formFault(contentType, body) : undefined
+    if (fault !== undefined) return invalid(400, fault)
     try {
       await deps.commits[queue].enqueue({
         ...surface,
@@ -89,14 +94,31 @@ function takeBody(
       })
     }
     deps.admission.admitted(queue, body.length)
-    return PROTOBUF_SUCCESS
+    return SUCCESS[contentType]
   }
 }
 
-function parseContentType(header: string | undefined): ContentType | undefined {
-  if (header === 'application/x-protobuf') return header
+/** What can be seen to be wrong without decoding; a worker finds the rest. */
+function formFault(contentType: OtlpContentType, body: Buffer): string | undefined {
+  if (contentType === 'application/json') {
+    return startsJsonObject(body) ? undefined : 'the body is not a JSON object: it must begin with {'
+  }
+  return isProtobufMessage(body)
+    ? undefined
+    : 'the body is not a protobuf message: a field is cut short or its tag is invalid'
+}
+
+function startsJsonObject(body: Buffer): boolean {
+  for (const byte of body) {
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return byte === 0x7b
+  }
+  return false
+}
+
+function parseContentType(header: string | undefined): OtlpContentType | undefined {
+  if (header === 'application/x-protobuf' || header === 'application/json') return header
   const mediaType = header?.split(';', 1)[0]?.trim().toLowerCase()
-  return mediaType === 'application/x-protobuf' ? mediaType : undefined
+  return mediaType === 'application/x-protobuf' || mediaType === 'application/json' ? mediaType : undefined
 }
 
 function parseContentEncoding(header: string | undefined): ContentEncoding | undefined {

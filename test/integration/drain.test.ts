@@ -40,6 +40,8 @@ afterAll(async () => {
 /** A message with one field, as an export has one field per resource. */
 const EXPORT = Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(Buffer.alloc(100, 7)).finish())
 
+const JSON_TYPE = { 'content-type': 'application/json' }
+
 interface Post {
   path?: string
   headers?: Record<string, string>
@@ -92,6 +94,15 @@ describe('an accepted export', () => {
     expect(await acknowledged()).toMatchObject([{ contentEncoding: 'gzip', body }])
   })
 
+  it('may be JSON, and is answered in JSON', async () => {
+    const body = Buffer.from(' \n{"resourceSpans":[]}')
+    const answer = await post({ body, headers: { 'content-type': 'application/json; charset=utf-8' } })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    expect(answer.body.toString()).toBe('{}')
+    expect(await acknowledged()).toMatchObject([{ contentType: 'application/json', body }])
+  })
+
   it('may be empty: an export of nothing is a success', async () => {
     expect((await post({ body: Buffer.alloc(0) })).status).toBe(200)
     expect(await acknowledged()).toEqual([])
@@ -121,6 +132,8 @@ describe('a refused export is told why, and the next request is served', () => {
     ['an unknown encoding', () => ({ headers: { 'content-encoding': 'br' } }), 415, /content-encoding must be/],
     ['a truncated message', () => ({ body: EXPORT.subarray(0, 50) }), 400, /not a protobuf message/],
     ['text', () => ({ body: Buffer.from('{"resourceSpans":[]}') }), 400, /not a protobuf message/],
+    ['JSON that is no object', () => ({ headers: JSON_TYPE, body: Buffer.from(' []') }), 400, /must begin with {/],
+    ['no JSON at all', () => ({ headers: JSON_TYPE, body: Buffer.alloc(0) }), 400, /must begin with {/],
     ['21 MiB', () => ({ body: Buffer.alloc(21 * MIB) }), 413, /20 MiB/],
   ]
 

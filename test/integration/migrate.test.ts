@@ -131,7 +131,10 @@ describe('migrate', () => {
       `SELECT name, extract(engine_full, 'toIntervalDay\\((\\d+)\\)') AS days FROM system.tables
        WHERE database = '${database}' AND days != '' ORDER BY name`,
     )
-    expect(expiring).toEqual(['exceptions', 'finding_traces', 'findings', 'spans'].map(name => ({ name, days: '14' })))
+    expect(expiring.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['exceptions', 'finding_traces', 'findings', 'spans']),
+    )
+    expect(new Set(expiring.map(({ days }) => days))).toEqual(new Set(['14']))
   })
 
   async function write(files: Record<string, string>): Promise<void> {

@@ -1,6 +1,6 @@
 import type { NativeValue } from '../../clickhouse/native/read-block.ts'
-import type { AnyValue, KeyValue } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { ExportTraceServiceRequest } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { AnyValue, KeyValue } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { Span, Span_Event } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
 import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
@@ -39,7 +39,9 @@ export function expectedTables(origin: PayloadOrigin, request: ExportTraceServic
         if (rejection !== undefined) result.rejected[rejection] = (result.rejected[rejection] ?? 0) + 1
         else {
           result.spans.push({ ...shared, ...spanRow(span) })
-          result.exceptions.push(...exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name')))
+          result.exceptions.push(
+            ...exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name')),
+          )
         }
       }
     }
@@ -101,8 +103,8 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadOrigin, serviceNa
         ? [
             {
               source: 3,
-              type: wellFormed(span.name),
-              message: wellFormed(span.status?.message ?? ''),
+              type: cut(span.name, 1024),
+              message: cut(span.status?.message ?? '', 8192),
               stacktrace: '',
               escaped: false,
               occurredAt: span.endTimeUnixNano,
@@ -130,12 +132,12 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadOrigin, serviceNa
     occurred_at_unix_nano: occurredAt,
     service_name: shared.service_name as string,
     service_version: shared.service_version as string,
-    session_id: latin1(promotedText(span.attributes, 'session.id')),
+    session_id: latin1(cut(promotedText(span.attributes, 'session.id'), 1024)),
     source,
     type: latin1(type),
     message: latin1(message),
     stacktrace: latin1(stacktrace),
-    span_name: latin1(span.name),
+    span_name: latin1(cut(span.name, 1024)),
     escaped,
   }))
 }
@@ -143,9 +145,9 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadOrigin, serviceNa
 function ofEvent({ attributes, timeUnixNano }: Span_Event) {
   return {
     source: 1,
-    type: wellFormed(lastText(attributes, 'exception.type')).slice(0, 1024),
-    message: wellFormed(lastText(attributes, 'exception.message')).slice(0, 8192),
-    stacktrace: wellFormed(lastText(attributes, 'exception.stacktrace')).slice(0, 32_768),
+    type: cut(lastText(attributes, 'exception.type'), 1024),
+    message: cut(lastText(attributes, 'exception.message'), 8192),
+    stacktrace: cut(lastText(attributes, 'exception.stacktrace'), 32_768),
     escaped: lastText(attributes, 'exception.escaped') === 'true',
     occurredAt: timeUnixNano,
   }
@@ -228,6 +230,13 @@ function httpStatus(attributes: KeyValue[], name: string): number {
 function statusCode(span: Span): number {
   const code = span.status?.code ?? 0
   return code >= 0 && code <= 2 ? code : 0
+}
+
+/** As many whole characters as fit. */
+function cut(text: string, limitBytes: number): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= limitBytes) return wellFormed(text)
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, limitBytes), { stream: true })
 }
 
 function isZero(bytes: Uint8Array): boolean {

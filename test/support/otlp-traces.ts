@@ -52,7 +52,10 @@ const span = fc.record({
 })
 
 /** A span as it may come: with any of its fields, or none. */
-const partialSpan = fc.oneof({ weight: 3, arbitrary: span }, { weight: 1, arbitrary: fc.record({ ...fields(span) }, { requiredKeys: ['traceId', 'spanId'] }) })
+const partialSpan = fc.oneof(
+  { weight: 3, arbitrary: span },
+  { weight: 1, arbitrary: fc.record({ ...fields(span) }, { requiredKeys: ['traceId', 'spanId'] }) },
+)
 
 function fields(_: typeof span) {
   return { traceId: id(16), spanId: id(8), name: text, attributes, events: fc.array(event, { maxLength: 2 }) }
@@ -66,7 +69,10 @@ export const traceRequest: fc.Arbitrary<ExportTraceServiceRequest> = fc
         resource,
         schemaUrl: text,
         scopeSpans: fc.array(
-          fc.record({ scope, schemaUrl: text, spans: fc.array(partialSpan, { maxLength: 4 }) }, { requiredKeys: ['spans'] }),
+          fc.record(
+            { scope, schemaUrl: text, spans: fc.array(partialSpan, { maxLength: 4 }) },
+            { requiredKeys: ['spans'] },
+          ),
           { maxLength: 2 },
         ),
       },

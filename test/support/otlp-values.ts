@@ -1,10 +1,49 @@
 import fc from 'fast-check'
 
 /** The texts that decide between two ways through the code, besides random ones. */
-const EDGE_TEXTS = ['', '"', '\\', '\u0000', '\n', '\u007f', 'é', '日本', '👩‍🚀', 'a'.repeat(31), 'b'.repeat(127), 'c'.repeat(128), 'd'.repeat(20_000)]
-const KEYS = ['session.id', 'http.route', 'http.response.status_code', 'http.status_code', 'a', 'http.roue', 'session_id', '__proto__']
+const EDGE_TEXTS = [
+  '',
+  '"',
+  '\\',
+  '\u0000',
+  '\n',
+  '\u007f',
+  'é',
+  '日本',
+  '👩‍🚀',
+  'a'.repeat(31),
+  'b'.repeat(127),
+  'c'.repeat(128),
+  'd'.repeat(20_000),
+]
+const KEYS = [
+  'session.id',
+  'http.route',
+  'http.response.status_code',
+  'http.status_code',
+  'a',
+  'http.roue',
+  'session_id',
+  '__proto__',
+]
 export const EXCEPTION_KEYS = ['exception.type', 'exception.message', 'exception.stacktrace', 'exception.escaped']
-const EDGE_INTS = [0n, 1n, 9n, 10n, 127n, 128n, 200n, 404n, 32_767n, 32_768n, 99_999n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 63n - 1n]
+const EDGE_INTS = [
+  0n,
+  1n,
+  9n,
+  10n,
+  127n,
+  128n,
+  200n,
+  404n,
+  32_767n,
+  32_768n,
+  99_999n,
+  2n ** 31n,
+  2n ** 32n,
+  2n ** 53n,
+  2n ** 63n - 1n,
+]
 const EDGE_DOUBLES = [0, -0, 1, -1, 0.1, 1e21, 1e-7, 5e-324, Number.MAX_VALUE, 2 ** 53, NaN, Infinity, -Infinity]
 
 export const text = fc.oneof(
@@ -29,7 +68,10 @@ export const { anyValue, keyValue } = fc.letrec<{ anyValue: AnyValueInit; keyVal
     { weight: 3, arbitrary: int64.map(value => ({ value: { case: 'intValue' as const, value } })) },
     { weight: 1, arbitrary: fc.boolean().map(value => ({ value: { case: 'boolValue' as const, value } })) },
     { weight: 2, arbitrary: double.map(value => ({ value: { case: 'doubleValue' as const, value } })) },
-    { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }).map(value => ({ value: { case: 'bytesValue' as const, value } })) },
+    {
+      weight: 1,
+      arbitrary: fc.uint8Array({ maxLength: 40 }).map(value => ({ value: { case: 'bytesValue' as const, value } })),
+    },
     { weight: 1, arbitrary: fc.constant({ value: { case: undefined } }) },
     {
       weight: 1,

@@ -52,7 +52,10 @@ function rewriteField(field: Field & { content: Uint8Array }, desc: DescField | 
     return random() < 0.1 ? [makeField(number, wireType, random), field] : [field]
   }
   if (desc === undefined) return [field]
-  const message = desc.fieldKind === 'message' || (desc.fieldKind === 'list' && desc.listKind === 'message') ? desc.message : undefined
+  const message =
+    desc.fieldKind === 'message' || (desc.fieldKind === 'list' && desc.listKind === 'message')
+      ? desc.message
+      : undefined
   if (message === undefined) {
     const later = delimited(number, field.content, random)
     return desc.fieldKind !== 'list' && random() < 0.1 ? [makeField(number, wireType, random), later] : [later]

@@ -6,8 +6,9 @@ import type { ResourceEntry } from './resource-cache.ts'
 
 /** Deriving one takes up to 50 µs; what a hostile payload can hold of them must not stop a worker for seconds. */
 const LIMIT_PER_PAYLOAD = 10_000
-const TYPE_LIMIT_BYTES = 1024
-const MESSAGE_LIMIT_BYTES = 8 * 1024
+/** What `exceptions` keeps of a text; the span keeps all of it. */
+export const NAME_LIMIT_BYTES = 1024
+export const MESSAGE_LIMIT_BYTES = 8 * 1024
 const STACKTRACE_LIMIT_BYTES = 32 * 1024
 /** Characters of cache keys held by a batch. */
 const CACHE_LIMIT = 8 * 1024 * 1024
@@ -159,7 +160,7 @@ function readDetails(attributes: Attributes, first: AttributePosition, details: 
     if (keyAt - keyStart < 14 || keyAt - keyStart > 20) continue
     switch (keys.bytes.toString('latin1', keyStart, keyAt)) {
       case 'exception.type':
-        details.type = cutText(values.bytes, valueStart, valueAt, TYPE_LIMIT_BYTES)
+        details.type = cutText(values.bytes, valueStart, valueAt, NAME_LIMIT_BYTES)
         break
       case 'exception.message':
         details.message = cutText(values.bytes, valueStart, valueAt, MESSAGE_LIMIT_BYTES)

@@ -2,7 +2,13 @@ import { ExceptionSource } from '../../clickhouse/exceptions-table.ts'
 import type { SpansTable } from '../../clickhouse/spans-table.ts'
 import { ValueType } from './any-value.ts'
 import type { Attributes } from './attributes.ts'
-import type { ExceptionDeriver, OccurrenceContext } from './exceptions.ts'
+import {
+  cutText,
+  type ExceptionDeriver,
+  MESSAGE_LIMIT_BYTES,
+  NAME_LIMIT_BYTES,
+  type OccurrenceContext,
+} from './exceptions.ts'
 import { INVALID_TAG, type RowRejection, TRUNCATED } from './refusal.ts'
 import type { ResourceEntry } from './resource-cache.ts'
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, type WireCursor } from './wire.ts'
@@ -388,12 +394,12 @@ export class SpanDecoder {
       view,
       traceIdStart,
       spanIdStart,
-      spanName: bytes.toString('utf8', name, nameEnd),
-      sessionId: values.bytes.toString('utf8', this.sessionStart, this.sessionEnd),
+      spanName: cutText(bytes, name, nameEnd, NAME_LIMIT_BYTES),
+      sessionId: cutText(values.bytes, this.sessionStart, this.sessionEnd, NAME_LIMIT_BYTES),
     }
     if (this.hasException) this.exceptions.derivePending(ExceptionSource.spanEvent, resource, context)
     else {
-      const message = bytes.toString('utf8', this.messageStart, this.messageEnd)
+      const message = cutText(bytes, this.messageStart, this.messageEnd, MESSAGE_LIMIT_BYTES)
       this.exceptions.deriveFailure(message, endLow, endHigh, resource, context)
     }
   }

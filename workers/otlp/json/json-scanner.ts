@@ -36,6 +36,7 @@ export class JsonScanner {
 
   /** Begins at the first byte, or after a byte order mark (RFC 8259, section 8.1, allows to ignore it). */
   reset(bytes: Buffer): void {
+    this.scratch.reset()
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.text = bytes

@@ -55,11 +55,14 @@ export function createJsonTranscoder(): JsonTranscoder {
         if (error instanceof JsonRefusal) return { ok: false, reason: error.reason }
         if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
         throw error
+      } finally {
+        walk.release()
       }
     },
   }
 }
 
+const NOTHING = Buffer.alloc(0)
 /** A message that is nested deeper than the protocol itself goes is never moved: see `closeLength`. */
 const DEEP = 24
 const DEEP_LENGTH_BYTES = 4
@@ -87,6 +90,11 @@ class JsonWalk {
       if (scanner.peek() !== 0) throw INVALID_JSON
     }
     return out.bytes.subarray(0, out.length)
+  }
+
+  /** Lets go of the body. */
+  release(): void {
+    this.scanner.reset(NOTHING)
   }
 
   private expectObject(): void {

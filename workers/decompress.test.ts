@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { decompress } from './decompress.ts'
+
+const LIMIT_BYTES = 64 * 1024 * 1024
+const COMPRESSORS = [
+  ['gzip', 'gzip', gzipSync],
+  ['deflate', 'deflate', deflateSync],
+  ['deflate without its zlib header', 'deflate', deflateRawSync],
+  ['zstd', 'zstd', zstdCompressSync],
+] as const
+
+describe.each(COMPRESSORS)('%s', (_name, encoding, compress) => {
+  it('gives back what was compressed', async () => {
+    const body = Buffer.concat([randomBytes(10_000), Buffer.alloc(50_000, 'abc')])
+    expect(await decompress(compress(body), encoding, LIMIT_BYTES)).toEqual({ ok: true, body })
+    expect(await decompress(compress(Buffer.alloc(0)), encoding, LIMIT_BYTES)).toMatchObject({ ok: true })
+  })
+
+  it('takes a body of exactly the limit, and refuses one byte more without inflating it whole', async () => {
+    const largest = await decompress(compress(Buffer.alloc(LIMIT_BYTES)), encoding, LIMIT_BYTES)
+    expect(largest.ok && largest.body.length).toBe(LIMIT_BYTES)
+    const bomb = compress(Buffer.alloc(2 * LIMIT_BYTES))
+    const before = process.memoryUsage().rss
+    expect(await decompress(bomb, encoding, LIMIT_BYTES)).toEqual({ ok: false, reason: 'too_large_decompressed' })
+    expect(process.memoryUsage().rss - before).toBeLessThan(3 * LIMIT_BYTES)
+  })
+
+  it('refuses what is cut short or is not compressed at all', async () => {
+    const whole = compress(randomBytes(1_000))
+    for (const body of [whole.subarray(0, 500), Buffer.from('plain text, honestly'), Buffer.alloc(0)]) {
+      expect(await decompress(body, encoding, LIMIT_BYTES)).toEqual({ ok: false, reason: 'bad_compression' })
+    }
+  })
+})
+
+it('takes zstd in several frames, whole, and gzip in several members', async () => {
+  const parts = [randomBytes(1_000), Buffer.alloc(300_000, 'abc'), randomBytes(10)]
+  const body = Buffer.concat(parts)
+  expect(await decompress(Buffer.concat(parts.map(part => gzipSync(part))), 'gzip', LIMIT_BYTES)).toEqual({
+    ok: true,
+    body,
+  })
+  const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3])
+  const frames = Buffer.concat([skippable, ...parts.map(part => zstdCompressSync(part))])
+  expect(await decompress(frames, 'zstd', LIMIT_BYTES)).toEqual({ ok: true, body })
+  expect(await decompress(frames, 'zstd', body.length - 1)).toMatchObject({ reason: 'too_large_decompressed' })
+  for (const rest of [frames.subarray(0, -1), Buffer.concat([frames, Buffer.from('garbage!')]), skippable]) {
+    expect(await decompress(rest, 'zstd', LIMIT_BYTES)).toEqual({ ok: false, reason: 'bad_compression' })
+  }
+})
