@@ -9,6 +9,10 @@ import type { LocalSecrets } from './secrets.ts'
  */
 export async function provision(store: ControlStore, secrets: LocalSecrets): Promise<void> {
   const { workspaceId, surfaceId, userId, createdAt } = secrets
+  const owner = await store.workspaceBySlug(secrets.workspaceSlug)
+  if (owner && owner.id !== workspaceId) {
+    throw new Error(`the workspace "${owner.slug}" of this Redis was made with the keys of another LOCAL_DIR: use that`)
+  }
   if (!(await store.workspaceById(workspaceId))) {
     await store.putWorkspace({ version: 1, id: workspaceId, slug: secrets.workspaceSlug, name: 'Local', createdAt })
   }

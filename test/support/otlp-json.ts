@@ -229,11 +229,13 @@ class VariedWriter extends PlainWriter {
 
   protected override integer(value: number | bigint, _isAttribute: boolean): string {
     let text = String(value)
+    if (BigInt(value) === 0n) return this.quoted(this.chance(0.1) ? '-0' : text)
     const zeros = /0*$/.exec(text)?.[0].length ?? 0
-    if (value == 0 && this.chance(0.1)) text = '-0'
-    else if (value != 0 && zeros > 0 && this.chance(0.2)) text = `${text.slice(0, -zeros)}e+${zeros}`
-    else if (this.chance(0.03)) text = `${text}.000`
-    else if (value != 0 && this.chance(0.03)) text = `${text}0E-1`
+    const form = this.random()
+    if (form < 0.2 && zeros > 0) text = `${text.slice(0, -zeros)}e+${zeros}`
+    else if (form < 0.03) text = `${text}.000`
+    else if (form < 0.06) text = `${text}0E-1`
+    else if (form < 0.09) text = text.replace(/^(-?\d)(\d+)$/, (_, head, tail) => `${head}.${tail}e${tail.length}`)
     return this.quoted(text)
   }
 

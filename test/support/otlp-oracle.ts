@@ -180,7 +180,8 @@ function textOf(any: AnyValue | undefined): string {
     case 'boolValue':
     case 'intValue':
       return String(member.value)
-    default:
+    case 'arrayValue':
+    case 'kvlistValue':
       return jsonOf(any)
   }
 }
@@ -201,7 +202,8 @@ function jsonOf(any: AnyValue | undefined): string {
       return `[${member.value.values.map(jsonOf).join(',')}]`
     case 'kvlistValue':
       return `{${member.value.values.map(({ key, value }) => `${JSON.stringify(wellFormed(key))}:${jsonOf(value)}`).join(',')}}`
-    default:
+    case 'boolValue':
+    case 'intValue':
       return String(member.value)
   }
 }

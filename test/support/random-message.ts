@@ -5,10 +5,37 @@ import type { Random } from './scramble-message.ts'
 const MAX_DEPTH = 14
 const MAX_ITEMS = 3
 
-const TEXTS = ['', '"', '\\', '\u0000', '\n', '/', '\u007f', 'é', '\u{1F469}‍\u{1F680}', '\ud800', '\udc00x', 'GET /api/:id']
+const TEXTS = [
+  '',
+  '"',
+  '\\',
+  '\u0000',
+  '\n',
+  '/',
+  '\u007f',
+  'é',
+  '\u{1F469}‍\u{1F680}',
+  '\ud800',
+  '\udc00x',
+  'GET /api/:id',
+]
 const TEXT_LENGTHS = [3, 4, 7, 8, 31, 32, 123, 124, 125, 127, 128, 129, 300]
-const CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz ABC0123456789./:_-'é日\u{1F6B0}\"\\\n\t\u0001"]
-const DOUBLES = [0, -0, 1, -1, 0.1, 1e21, 1e-7, 5e-324, 2.2250738585072014e-308, Number.MAX_VALUE, 2 ** 53, 2 ** 53 + 2, 1 / 3]
+const CHARACTERS = [...'abcdefghijklmnopqrstuvwxyz ABC0123456789./:_-\'é日\u{1F6B0}"\\\n\t\u0001']
+const DOUBLES = [
+  0,
+  -0,
+  1,
+  -1,
+  0.1,
+  1e21,
+  1e-7,
+  5e-324,
+  2.2250738585072014e-308,
+  Number.MAX_VALUE,
+  2 ** 53,
+  2 ** 53 + 2,
+  1 / 3,
+]
 const SPECIAL_DOUBLES = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
 /** A message of any type with any of its fields, or none, and with the values that decoders get wrong. */
@@ -41,7 +68,8 @@ function randomValue(field: DescField, random: Random, depth: number, rate: numb
   if (field.message) {
     return create(field.message, randomFields(field.message, random, depth + 1, depth > 8 ? rate / 2 : rate) as never)
   }
-  if (field.enum) return random() < 0.9 ? pick(field.enum.values, random).number : pick([99, -1, 2 ** 31 - 1, -(2 ** 31)], random)
+  if (field.enum)
+    return random() < 0.9 ? pick(field.enum.values, random).number : pick([99, -1, 2 ** 31 - 1, -(2 ** 31)], random)
   if (field.scalar === ScalarType.BYTES && field.name.endsWith('_id')) return randomId(field.name, random)
   return randomScalar(field.scalar as ScalarType, random)
 }

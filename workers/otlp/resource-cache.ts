@@ -1,8 +1,9 @@
 import type { OriginColumns } from '../../clickhouse/origin-columns.ts'
 import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
+import { BytesCache } from './bytes-cache.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
-/** Raw bytes kept as cache keys; a batch whose resources outgrow it converts some of them again. */
+/** Raw bytes kept to be known again; a batch whose resources outgrow it converts some of them again. */
 const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
 
 /** A Resource as dictionary indexes of the origin columns, and what exceptions need of it as text. */
@@ -24,13 +25,12 @@ export interface ScopeEntry {
 
 /**
  * Converts Resource and InstrumentationScope once per distinct bytes in a batch. Exporters repeat theirs in every
- * payload; looking one up by its bytes takes 0.4 µs, converting one of ten attributes 9 µs.
+ * payload; one of ten attributes is found again in 0.2 µs and converted in 7.
  */
 export class ResourceCache {
   private readonly columns: OriginColumns
-  private readonly resources = new Map<string, ResourceEntry>()
-  private readonly scopes = new Map<string, ScopeEntry>()
-  private heldBytes = 0
+  private readonly resources = new BytesCache<ResourceEntry>(CACHE_LIMIT_BYTES)
+  private readonly scopes = new BytesCache<ScopeEntry>(CACHE_LIMIT_BYTES)
 
   constructor(columns: OriginColumns) {
     this.columns = columns
@@ -40,34 +40,24 @@ export class ResourceCache {
   clear(): void {
     this.resources.clear()
     this.scopes.clear()
-    this.heldBytes = 0
   }
 
   resource(message: EmbeddedMessage): ResourceEntry {
-    const key = message.key()
-    const known = this.resources.get(key)
+    const { bytes, view } = message.cursor()
+    const known = this.resources.get(bytes, view, message.start, message.end)
     if (known !== undefined) return known
     const entry = this.convertResource(message)
-    this.makeRoom(key)
-    this.resources.set(key, entry)
+    this.resources.set(bytes, view, message.start, message.end, entry)
     return entry
   }
 
   scope(message: EmbeddedMessage): ScopeEntry {
-    const key = message.key()
-    const known = this.scopes.get(key)
+    const { bytes, view } = message.cursor()
+    const known = this.scopes.get(bytes, view, message.start, message.end)
     if (known !== undefined) return known
     const entry = this.convertScope(message)
-    this.makeRoom(key)
-    this.scopes.set(key, entry)
+    this.scopes.set(bytes, view, message.start, message.end, entry)
     return entry
-  }
-
-  private makeRoom(key: string): void {
-    this.heldBytes += key.length
-    if (this.heldBytes <= CACHE_LIMIT_BYTES) return
-    this.clear()
-    this.heldBytes = key.length
   }
 
   /** Resource: `repeated KeyValue attributes = 1; uint32 dropped_attributes_count = 2`. */
@@ -141,13 +131,7 @@ export class EmbeddedMessage {
     this.end = end
   }
 
-  /** The bytes of the whole message, as a string of one character each. */
-  key(): string {
-    const wire = this.cursor()
-    return wire.bytes.toString('latin1', this.start, this.end)
-  }
-
-  /** What to read `[start, end)` from. */
+  /** What to read `[start, end)` from. To be called before these are read: it may move them. */
   cursor(): WireCursor {
     if (this.pieces !== undefined) {
       this.wire = this.pieces.merged()

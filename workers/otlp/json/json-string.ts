@@ -1,6 +1,7 @@
 import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { hexValue } from './hex.ts'
 import { INVALID_JSON } from './json-refusals.ts'
+import { putLength } from './protobuf-writer.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -54,7 +55,7 @@ function copyUncommonString(bytes: Buffer, view: DataView, start: number, out: G
   out.length += lengthBytes
   const textStart = out.length
   unescapeString(bytes, view, start, end, out)
-  writeLength(out, textStart, lengthBytes)
+  putLength(out, textStart, lengthBytes)
   return end + 1
 }
 
@@ -187,14 +188,4 @@ function varintBytes(value: number): number {
   let size = 1
   for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++
   return size
-}
-
-/** Writes the length of what stands from `start` to the end of `out` into the `lengthBytes` before it. */
-export function writeLength(out: GrowingBuffer, start: number, lengthBytes: number): void {
-  let rest = out.length - start
-  for (let at = start - lengthBytes; at < start - 1; at++) {
-    out.bytes[at] = (rest & 0x7f) | 0x80
-    rest >>>= 7
-  }
-  out.bytes[start - 1] = rest
 }

@@ -1,16 +1,6 @@
-import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { RowsTooLarge } from '../../../clickhouse/native/rows-too-large.ts'
-import { decodeBase64 } from './base64.ts'
-import { hexValue } from './hex.ts'
+import { INVALID_JSON, JSON_TOO_DEEP, JsonRefusal, type JsonRefusalReason } from './json-refusals.ts'
 import {
-  INVALID_JSON,
-  INVALID_JSON_VALUE,
-  JSON_TOO_DEEP,
-  JsonRefusal,
-  type JsonRefusalReason,
-} from './json-refusals.ts'
-import {
-  beginsValue,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
@@ -21,9 +11,9 @@ import {
   QUOTE,
 } from './json-scanner.ts'
 import { REQUEST_TYPES } from './json-schema.ts'
-import { copyString, writeLength } from './json-string.ts'
 import { type Field, FieldKind, MAX_KEY_BYTES, type MessageType } from './message-type.ts'
-import { NumberReader } from './number-reader.ts'
+import { ProtobufWriter } from './protobuf-writer.ts'
+import { ValueTranscoder, wrongType } from './value-transcoder.ts'
 
 export type TranscodeResult =
   | {
@@ -63,29 +53,28 @@ export function createJsonTranscoder(): JsonTranscoder {
 }
 
 const NOTHING = Buffer.alloc(0)
-/** A message that is nested deeper than the protocol itself goes is never moved: see `closeLength`. */
+
+/**
+ * Content that outgrows the room for its length is moved, once for every message around it. Deeper than the protocol
+ * goes without nested values there is room for any length at once, which keeps the time linear.
+ */
 const DEEP = 24
 const DEEP_LENGTH_BYTES = 4
-/** A tag and any number, or a tag and a length. */
-const TAG_AND_NUMBER_BYTES = 16
-/** Longer than any name of an enum's value. */
-const MAX_ENUM_NAME_BYTES = 64
-/** Ids of traces and spans as hex. */
-const LONG_ID_DIGITS = 32
-const SHORT_ID_DIGITS = 16
 
 class JsonWalk {
   private readonly scanner = new JsonScanner()
-  private readonly numbers = new NumberReader(this.scanner)
-  private readonly out = new GrowingBuffer()
+  private readonly writer = new ProtobufWriter()
+  private readonly values = new ValueTranscoder(this.scanner, this.writer)
 
   run(type: MessageType, body: Buffer): Buffer {
-    const { scanner, out } = this
+    const { scanner } = this
+    const { out } = this.writer
     scanner.reset(body)
     out.reset()
+    const first = scanner.peek()
     // An empty body is an empty export, as in protobuf.
-    if (scanner.peek() !== 0) {
-      this.expectObject()
+    if (first !== 0) {
+      if (first !== OPEN_OBJECT) throw wrongType(first)
       this.readMessage(type, 1)
       if (scanner.peek() !== 0) throw INVALID_JSON
     }
@@ -97,12 +86,7 @@ class JsonWalk {
     this.scanner.reset(NOTHING)
   }
 
-  private expectObject(): void {
-    const byte = this.scanner.peek()
-    if (byte !== OPEN_OBJECT) throw wrongType(byte)
-  }
-
-  /** Writes the fields of the object at the scanner, which is the `depth`th one in another. */
+  /** Writes the fields of the object at the scanner. `depth` counts the objects and arrays that it ends. */
   private readMessage(type: MessageType, depth: number): void {
     const scanner = this.scanner
     if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
@@ -125,10 +109,11 @@ class JsonWalk {
       }
       previous = field
       expected = field.next
-      const byte = scanner.peek()
-      if (byte === 0x6e) scanner.readNull()
-      else if (field.repeated) this.readList(field, byte, depth + 1)
-      else this.readValue(field, byte, depth)
+      const first = scanner.peek()
+      if (first === 0x6e) scanner.readNull()
+      else if (field.repeated) this.readList(field, first, depth + 1)
+      else if (field.kind === FieldKind.message) this.readEmbedded(field, first, depth + 1)
+      else this.values.field(field, first)
     } while (scanner.another(CLOSE_OBJECT))
   }
 
@@ -164,239 +149,36 @@ class JsonWalk {
   }
 
   private readList(field: Field, first: number, depth: number): void {
-    const scanner = this.scanner
+    const { scanner, writer, values } = this
     if (first !== OPEN_ARRAY) throw wrongType(first)
     if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
     scanner.pos++
     if (scanner.peek() === CLOSE_ARRAY) {
       scanner.pos++
-      return
-    }
-    if (field.kind === FieldKind.message || field.kind === FieldKind.string) {
-      do this.readValue(field, scanner.peek(), depth)
+    } else if (field.kind === FieldKind.message) {
+      do this.readEmbedded(field, scanner.peek(), depth + 1)
       while (scanner.another(CLOSE_ARRAY))
-      return
-    }
-    this.writeTag(field)
-    const start = this.openLength(2)
-    do this.readNumber(field)
-    while (scanner.another(CLOSE_ARRAY))
-    this.closeLength(start, 2)
-  }
-
-  /** Writes one value with its tag. `first` is its first byte, where the scanner is. */
-  private readValue(field: Field, first: number, depth: number): void {
-    switch (field.kind) {
-      case FieldKind.message:
-        if (first !== OPEN_OBJECT) throw wrongType(first)
-        this.readEmbedded(field, field.message as MessageType, depth + 1)
-        break
-      case FieldKind.string:
-        if (first !== QUOTE) throw wrongType(first)
-        this.writeTag(field)
-        this.scanner.pos = copyString(this.scanner.bytes, this.scanner.view, this.scanner.pos + 1, this.out)
-        break
-      case FieldKind.id:
-        if (first !== QUOTE) throw wrongType(first)
-        this.readId(field)
-        break
-      case FieldKind.bytes:
-        if (first !== QUOTE) throw wrongType(first)
-        this.readBytes(field)
-        break
-      case FieldKind.bool:
-        this.readBool(field, first)
-        break
-      case FieldKind.enum:
-        if (first === QUOTE) this.readEnumName(field)
-        else {
-          this.writeTag(field)
-          this.readNumber(field)
-        }
-        break
-      default:
-        this.writeTag(field)
-        this.readNumber(field)
+    } else if (field.kind === FieldKind.string) {
+      do values.field(field, scanner.peek())
+      while (scanner.another(CLOSE_ARRAY))
+    } else {
+      writer.tag(field)
+      const start = writer.openLength(1)
+      do values.number(field)
+      while (scanner.another(CLOSE_ARRAY))
+      writer.closeLength(start, 1)
     }
   }
 
-  private readEmbedded(field: Field, type: MessageType, depth: number): void {
-    this.writeTag(field)
+  private readEmbedded(field: Field, first: number, depth: number): void {
+    if (first !== OPEN_OBJECT) throw wrongType(first)
+    const { writer } = this
+    const type = field.message as MessageType
     const lengthBytes = depth > DEEP ? DEEP_LENGTH_BYTES : type.lengthBytes
-    const start = this.openLength(lengthBytes)
+    writer.tag(field)
+    const start = writer.openLength(lengthBytes)
     this.readMessage(type, depth)
-    this.closeLength(start, lengthBytes)
-  }
-
-  private readBool(field: Field, first: number): void {
-    const isTrue = first === 0x74
-    if (isTrue) this.scanner.readTrue()
-    else if (first === 0x66) this.scanner.readFalse()
-    else throw wrongType(first)
-    this.writeTag(field)
-    this.out.u8(isTrue ? 1 : 0)
-  }
-
-  /** A name that is not known is ignored with its field, like an unknown field. */
-  private readEnumName(field: Field): void {
-    const scanner = this.scanner
-    scanner.readText()
-    if (scanner.textEnd - scanner.textStart > MAX_ENUM_NAME_BYTES) return
-    const number = field.numbers?.get(scanner.text.toString('latin1', scanner.textStart, scanner.textEnd))
-    if (number === undefined) return
-    this.writeTag(field)
-    this.out.u8(number)
-  }
-
-  private readNumber(field: Field): void {
-    const { out, numbers } = this
-    if (field.kind === FieldKind.double) {
-      const value = numbers.readDouble()
-      out.reserve(8)
-      out.view.setFloat64(out.length, value, true)
-      out.length += 8
-      return
-    }
-    numbers.readInteger(field.kind)
-    const { low, high } = numbers
-    switch (field.kind) {
-      case FieldKind.fixed64:
-      case FieldKind.sfixed64:
-        out.u64(low, high)
-        break
-      case FieldKind.fixed32:
-        out.u32(low)
-        break
-      case FieldKind.sint32:
-        // ZigZag: the sign becomes the lowest bit.
-        this.writeVarint(((low << 1) ^ (low >> 31)) >>> 0, 0)
-        break
-      default:
-        this.writeVarint(low, high)
-    }
-  }
-
-  private writeVarint(low: number, high: number): void {
-    const out = this.out
-    if (high === 0) {
-      if (low < 0x80) out.u8(low)
-      else out.varint(low)
-      return
-    }
-    out.reserve(10)
-    const bytes = out.bytes
-    let at = out.length
-    let lower = low
-    let upper = high
-    while (upper !== 0 || lower >= 0x80) {
-      bytes[at++] = (lower & 0x7f) | 0x80
-      lower = ((lower >>> 7) | (upper << 25)) >>> 0
-      upper >>>= 7
-    }
-    bytes[at++] = lower
-    out.length = at
-  }
-
-  private readId(field: Field): void {
-    this.writeTag(field)
-    const { bytes, pos } = this.scanner
-    const digits = pos + 1
-    if (digits + LONG_ID_DIGITS < bytes.length) {
-      const count =
-        bytes[digits + LONG_ID_DIGITS] === QUOTE
-          ? LONG_ID_DIGITS
-          : bytes[digits + SHORT_ID_DIGITS] === QUOTE
-            ? SHORT_ID_DIGITS
-            : 0
-      if (count > 0 && this.writeHex(bytes, digits, digits + count)) {
-        this.scanner.pos = digits + count + 1
-        return
-      }
-    }
-    this.readUncommonId()
-  }
-
-  /**
-   * An id of another length, with escapes, or malformed. Of the last kind it is written as a single byte: the decoder
-   * rejects that record for its id, and the others are stored.
-   */
-  private readUncommonId(): void {
-    const scanner = this.scanner
-    scanner.readText()
-    if ((scanner.textEnd - scanner.textStart) % 2 === 0) {
-      if (this.writeHex(scanner.text, scanner.textStart, scanner.textEnd)) return
-    }
-    this.out.u8(1)
-    this.out.u8(0)
-  }
-
-  /** Writes a length and the bytes that an even number of hex digits make; false, and nothing, if they are not hex. */
-  private writeHex(text: Buffer, start: number, end: number): boolean {
-    const out = this.out
-    const before = out.length
-    const size = (end - start) >>> 1
-    out.varint(size)
-    out.reserve(size)
-    const target = out.bytes
-    let at = out.length
-    let all = 0
-    for (let pos = start; pos < end; pos += 2) {
-      const byte = hexValue(text[pos] as number, text[pos + 1] as number)
-      all |= byte
-      target[at++] = byte
-    }
-    out.length = all > 0xff ? before : at
-    return all <= 0xff
-  }
-
-  private readBytes(field: Field): void {
-    const { scanner, out } = this
-    this.writeTag(field)
-    scanner.readText()
-    const size = scanner.textEnd - scanner.textStart
-    // One byte of length where that is enough: the decoder's fast path wants it so.
-    const lengthBytes = size < 0x80 ? 1 : 5
-    const start = this.openLength(lengthBytes)
-    out.reserve(size)
-    const end = decodeBase64(scanner.text, scanner.textStart, scanner.textEnd, out.bytes, start)
-    if (end < 0) throw INVALID_JSON_VALUE
-    out.length = end
-    writeLength(out, start, lengthBytes)
-  }
-
-  private writeTag(field: Field): void {
-    const out = this.out
-    out.reserve(TAG_AND_NUMBER_BYTES)
-    out.view.setUint16(out.length, field.tag, true)
-    out.length += field.tagBytes
-  }
-
-  /** Keeps room for a length; returns where the content begins. */
-  private openLength(lengthBytes: number): number {
-    const out = this.out
-    out.reserve(TAG_AND_NUMBER_BYTES)
-    out.length += lengthBytes
-    return out.length
-  }
-
-  /**
-   * Writes the length before the content that begins at `start`. Content that outgrew the room is moved: once per
-   * message around it, so deeply nested ones get room enough for any length at once, which keeps the time linear.
-   */
-  private closeLength(start: number, lengthBytes: number): void {
-    const out = this.out
-    const size = out.length - start
-    if (size >>> (7 * lengthBytes) === 0) {
-      writeLength(out, start, lengthBytes)
-      return
-    }
-    let needed = lengthBytes + 1
-    while (size >>> (7 * needed) !== 0) needed++
-    const shift = needed - lengthBytes
-    out.reserve(shift)
-    out.bytes.copyWithin(start + shift, start, out.length)
-    out.length += shift
-    writeLength(out, start + shift, needed)
+    writer.closeLength(start, lengthBytes)
   }
 }
 
@@ -412,9 +194,4 @@ function isName(text: Buffer, start: number, end: number, name: string): boolean
   if (end - start !== name.length) return false
   for (let i = 0; i < name.length; i++) if (text[start + i] !== name.charCodeAt(i)) return false
   return true
-}
-
-/** What is wrong with a value that begins so where another type is wanted. */
-function wrongType(first: number): JsonRefusal {
-  return beginsValue(first) ? INVALID_JSON_VALUE : INVALID_JSON
 }

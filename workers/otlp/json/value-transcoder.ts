@@ -1,0 +1,178 @@
+import { decodeBase64 } from './base64.ts'
+import { hexValue } from './hex.ts'
+import { INVALID_JSON, INVALID_JSON_VALUE, type JsonRefusal } from './json-refusals.ts'
+import { beginsValue, type JsonScanner, QUOTE } from './json-scanner.ts'
+import { copyString } from './json-string.ts'
+import { type Field, FieldKind } from './message-type.ts'
+import { NumberReader } from './number-reader.ts'
+import type { ProtobufWriter } from './protobuf-writer.ts'
+
+/** Longer than any name of an enum's value. */
+const MAX_ENUM_NAME_BYTES = 64
+/** Ids of traces and spans as hex. */
+const LONG_ID_DIGITS = 32
+const SHORT_ID_DIGITS = 16
+
+/** Single values other than messages, from JSON to protobuf. */
+export class ValueTranscoder {
+  private readonly scanner: JsonScanner
+  private readonly writer: ProtobufWriter
+  private readonly numbers: NumberReader
+
+  constructor(scanner: JsonScanner, writer: ProtobufWriter) {
+    this.scanner = scanner
+    this.writer = writer
+    this.numbers = new NumberReader(scanner)
+  }
+
+  /** Writes a value with its tag. `first` is its first byte, where the scanner is. */
+  field(field: Field, first: number): void {
+    switch (field.kind) {
+      case FieldKind.string:
+        if (first !== QUOTE) throw wrongType(first)
+        this.string(field)
+        break
+      case FieldKind.id:
+        if (first !== QUOTE) throw wrongType(first)
+        this.id(field)
+        break
+      case FieldKind.bytes:
+        if (first !== QUOTE) throw wrongType(first)
+        this.base64(field)
+        break
+      case FieldKind.bool:
+        this.bool(field, first)
+        break
+      case FieldKind.enum:
+        if (first === QUOTE) {
+          this.enumName(field)
+          break
+        }
+        this.writer.tag(field)
+        this.number(field)
+        break
+      default:
+        this.writer.tag(field)
+        this.number(field)
+    }
+  }
+
+  private string(field: Field): void {
+    const { scanner, writer } = this
+    writer.tag(field)
+    scanner.pos = copyString(scanner.bytes, scanner.view, scanner.pos + 1, writer.out)
+  }
+
+  private bool(field: Field, first: number): void {
+    const isTrue = first === 0x74
+    if (isTrue) this.scanner.readTrue()
+    else if (first === 0x66) this.scanner.readFalse()
+    else throw wrongType(first)
+    this.writer.tag(field)
+    this.writer.out.u8(isTrue ? 1 : 0)
+  }
+
+  /** A name that is not known is ignored with its field, like an unknown field. */
+  private enumName(field: Field): void {
+    const scanner = this.scanner
+    scanner.readText()
+    if (scanner.textEnd - scanner.textStart > MAX_ENUM_NAME_BYTES) return
+    const number = field.numbers?.get(scanner.text.toString('latin1', scanner.textStart, scanner.textEnd))
+    if (number === undefined) return
+    this.writer.tag(field)
+    this.writer.out.u8(number)
+  }
+
+  /** A number without a tag, as in a packed field. */
+  number(field: Field): void {
+    const { writer, numbers } = this
+    if (field.kind === FieldKind.double) {
+      writer.double(numbers.readDouble())
+      return
+    }
+    numbers.readInteger(field.kind)
+    const { low, high } = numbers
+    switch (field.kind) {
+      case FieldKind.fixed64:
+      case FieldKind.sfixed64:
+        writer.out.u64(low, high)
+        break
+      case FieldKind.fixed32:
+        writer.out.u32(low)
+        break
+      case FieldKind.sint32:
+        // ZigZag: the sign becomes the lowest bit.
+        writer.varint(((low << 1) ^ (low >> 31)) >>> 0, 0)
+        break
+      default:
+        writer.varint(low, high)
+    }
+  }
+
+  private id(field: Field): void {
+    this.writer.tag(field)
+    const { bytes, pos } = this.scanner
+    const digits = pos + 1
+    if (digits + LONG_ID_DIGITS < bytes.length) {
+      let count = 0
+      if (bytes[digits + LONG_ID_DIGITS] === QUOTE) count = LONG_ID_DIGITS
+      if (bytes[digits + SHORT_ID_DIGITS] === QUOTE) count = SHORT_ID_DIGITS
+      if (count > 0 && this.hex(bytes, digits, digits + count)) {
+        this.scanner.pos = digits + count + 1
+        return
+      }
+    }
+    this.uncommonId()
+  }
+
+  /**
+   * An id of another length, with escapes, or malformed. Of the last kind it is written as a single byte, which no id
+   * is: the decoder rejects that record for its id, and the others are stored.
+   */
+  private uncommonId(): void {
+    const scanner = this.scanner
+    scanner.readText()
+    if ((scanner.textEnd - scanner.textStart) % 2 === 0) {
+      if (this.hex(scanner.text, scanner.textStart, scanner.textEnd)) return
+    }
+    this.writer.out.u8(1)
+    this.writer.out.u8(0)
+  }
+
+  /** Writes a length and the bytes that an even number of hex digits make; false, and nothing, if they are not hex. */
+  private hex(text: Buffer, start: number, end: number): boolean {
+    const out = this.writer.out
+    const before = out.length
+    const size = (end - start) >>> 1
+    out.varint(size)
+    out.reserve(size)
+    const target = out.bytes
+    let at = out.length
+    let all = 0
+    for (let pos = start; pos < end; pos += 2) {
+      const byte = hexValue(text[pos] as number, text[pos + 1] as number)
+      all |= byte
+      target[at++] = byte
+    }
+    out.length = all > 0xff ? before : at
+    return all <= 0xff
+  }
+
+  private base64(field: Field): void {
+    const { scanner, writer } = this
+    const out = writer.out
+    writer.tag(field)
+    scanner.readText()
+    const start = writer.openLength(1)
+    out.reserve(scanner.textEnd - scanner.textStart)
+    const end = decodeBase64(scanner.text, scanner.textStart, scanner.textEnd, out.bytes, start)
+    if (end < 0) throw INVALID_JSON_VALUE
+    out.length = end
+    writer.closeLength(start, 1)
+  }
+}
+
+/** What is wrong with a value that begins so where another type is wanted. */
+export function wrongType(first: number): JsonRefusal {
+  return beginsValue(first) ? INVALID_JSON_VALUE : INVALID_JSON
+}
