@@ -3,11 +3,12 @@ import type { S3Access } from './services.ts'
 
 export interface ListedObject {
   key: string
+  bytes: Buffer
   body: string
   metadata: Record<string, string>
 }
 
-/** Every object below a prefix, with its text and metadata. */
+/** Every object below a prefix, with its bytes, as text too, and metadata. */
 export async function listObjects(access: S3Access, prefix: string): Promise<ListedObject[]> {
   const client = new S3Client({
     endpoint: access.endpoint,
@@ -20,7 +21,8 @@ export async function listObjects(access: S3Access, prefix: string): Promise<Lis
     return await Promise.all(
       (listing.Contents ?? []).map(async ({ Key: key = '' }) => {
         const object = await client.send(new GetObjectCommand({ Bucket: access.bucket, Key: key }))
-        return { key, body: (await object.Body?.transformToString()) ?? '', metadata: object.Metadata ?? {} }
+        const bytes = Buffer.from((await object.Body?.transformToByteArray()) ?? [])
+        return { key, bytes, body: bytes.toString(), metadata: object.Metadata ?? {} }
       }),
     )
   } finally {

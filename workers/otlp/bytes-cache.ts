@@ -6,7 +6,7 @@ interface Entry<T> {
 
 /**
  * Values by the bytes they were made of. A hash holds one entry, the latest: whoever constructs collisions gets what
- * there would be without a cache, and nothing slower. Finding a value by 400 bytes takes 0.2 µs; by a latin1 string of
+ * there would be without a cache, and nothing slower. Finding a value by 400 bytes takes 0.3 µs; by a latin1 string of
  * them in a Map it takes 0.6.
  */
 export class BytesCache<T> {

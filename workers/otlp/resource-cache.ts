@@ -25,7 +25,7 @@ export interface ScopeEntry {
 
 /**
  * Converts Resource and InstrumentationScope once per distinct bytes in a batch. Exporters repeat theirs in every
- * payload; one of ten attributes is found again in 0.2 µs and converted in 7.
+ * payload; one of ten attributes is found again in 0.3 µs and converted in 7.
  */
 export class ResourceCache {
   private readonly columns: OriginColumns
@@ -144,14 +144,14 @@ export class EmbeddedMessage {
 }
 
 /** Of a key sent twice the last value counts: JSON with a key twice would be read differently by every reader. */
-function addAttribute(attributes: Map<string, JsonValue>, wire: WireCursor, start: number, end: number): void {
+export function addAttribute(attributes: Map<string, JsonValue>, wire: WireCursor, start: number, end: number): void {
   const pair = readKeyValue(wire, start, end)
   const key = wire.bytes.toString('utf8', pair.keyStart, pair.keyEnd)
   attributes.set(key, jsonOfAnyValue(pair.value, pair.valueStart, pair.valueEnd))
 }
 
 /** The same attributes in any order give the same text: keys are sorted by code unit. */
-function canonicalJson(attributes: Map<string, JsonValue>): string {
+export function canonicalJson(attributes: Map<string, JsonValue>): string {
   const keys = [...attributes.keys()].sort()
   return `{${keys.map(key => `${JSON.stringify(key)}:${attributes.get(key)?.json}`).join(',')}}`
 }

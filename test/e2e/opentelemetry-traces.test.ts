@@ -2,8 +2,10 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { type Attributes, context, type HrTime, SpanStatusCode } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { OTLPTraceExporter as JsonTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { OTLPTraceExporter as ProtobufTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http'
+import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
   BatchSpanProcessor,
@@ -12,17 +14,15 @@ import {
   SimpleSpanProcessor,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
-const SERVICE = 'sdk-shop'
 const REQUESTS = 20
 
 let stack: Stack
 let clickhouse: ClickHouseClient
-let exported: readonly ReadableSpan[]
 
 beforeAll(async () => {
   stack = await startStack()
@@ -32,7 +32,6 @@ beforeAll(async () => {
     password: '',
     database: 'penstock',
   })
-  exported = await useInstrumentedShop()
 })
 
 afterAll(async () => {
@@ -40,16 +39,25 @@ afterAll(async () => {
   await stack?.stop()
 })
 
+/** Patches the http module, once for all tests; each test then lets it report to a provider of its own. */
+const instrumentation = new HttpInstrumentation({
+  requestHook: (span, request) => {
+    if ('url' in request) span.setAttribute('http.route', request.url === '/fail' ? '/fail' : '/items/:id')
+  },
+})
+context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+
 /** A little server with a failing route, instrumented by the official SDK, which is used and exports all it saw. */
-async function useInstrumentedShop(): Promise<readonly ReadableSpan[]> {
+async function useInstrumentedShop(service: string, Exporter: TraceExporter, compression: CompressionAlgorithm) {
   const seen = new InMemorySpanExporter()
-  const exporter = new OTLPTraceExporter({
+  const exporter = new Exporter({
     url: `${stack.ingestUrl}/drain/v1/traces`,
     headers: { 'x-service-public-key': stack.secrets.publicKey },
+    compression,
   })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
-      'service.name': SERVICE,
+      'service.name': service,
       'service.version': '3.1.4',
       'process.pid': 4711,
       'host.cores.used': [0, 1],
@@ -58,14 +66,7 @@ async function useInstrumentedShop(): Promise<readonly ReadableSpan[]> {
     spanLimits: { eventCountLimit: 3, linkCountLimit: 1, attributeCountLimit: 12 },
     spanProcessors: [new BatchSpanProcessor({ exporter }), new SimpleSpanProcessor({ exporter: seen })],
   })
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  const instrumentation = new HttpInstrumentation({
-    requestHook: (span, request) => {
-      if ('url' in request) span.setAttribute('http.route', request.url === '/fail' ? '/fail' : '/items/:id')
-    },
-  })
   instrumentation.setTracerProvider(provider)
-  instrumentation.enable()
   const http = createRequire(import.meta.url)('http') as typeof import('node:http')
   const tracer = provider.getTracer('shop', '0.9', { schemaUrl: 'https://opentelemetry.io/schemas/1.30.0' })
 
@@ -103,7 +104,6 @@ async function useInstrumentedShop(): Promise<readonly ReadableSpan[]> {
     })
   }
   await new Promise(resolve => server.close(resolve))
-  instrumentation.disable()
   await provider.forceFlush()
   const spans = [...seen.getFinishedSpans()]
   await provider.shutdown()
@@ -122,41 +122,67 @@ interface SpanRow {
   id: string
 }
 
-it('stores every field of every span that the SDK exported', async () => {
-  expect(exported.length).toBe(REQUESTS * 3) // client, server, and the shop's own
-  await until('every span is stored', async () => (await readSpans()).length >= exported.length)
-  const rows = new Map((await readSpans()).map(row => [row.id, row]))
-  expect(rows.size).toBe(exported.length)
-  for (const span of exported) expect(rows.get(span.spanContext().spanId)).toEqual(expectedRow(span))
-})
+type TraceExporter = typeof ProtobufTraceExporter | typeof JsonTraceExporter
 
-it('reads back the trace of a finding with GET /v3/findings/{findingId}/traces/{traceId}', async () => {
-  const { findings } = await get<{ findings: { id: string; type: string; occurrenceCount: number }[] }>('/v3/findings')
-  const finding = findings.find(candidate => candidate.type === 'TypeError')
-  if (!finding) throw new Error('the TypeError made no finding')
-  expect(finding.occurrenceCount).toBe(REQUESTS / 4)
+describe.each([
+  ['protobuf', ProtobufTraceExporter, CompressionAlgorithm.NONE],
+  ['protobuf, gzip', ProtobufTraceExporter, CompressionAlgorithm.GZIP],
+  ['JSON', JsonTraceExporter, CompressionAlgorithm.NONE],
+  ['JSON, gzip', JsonTraceExporter, CompressionAlgorithm.GZIP],
+] as const)('traces of the official SDK as %s', (name, Exporter, compression) => {
+  const service = `shop (${name})`
+  let exported: readonly ReadableSpan[]
 
-  const failed = exported.filter(span => span.events.some(event => event.name === 'exception'))
-  expect(failed).toHaveLength(REQUESTS / 4)
-  for (const { traceId } of failed.map(span => span.spanContext())) {
-    const spans = exported.filter(span => span.spanContext().traceId === traceId).sort(byStart)
-    const answer = await get<{ spans: unknown[] }>(`/v3/findings/${finding.id}/traces/${traceId}`)
-    const starts = spans.map(span => nanos(span.startTime))
-    const ends = spans.map(span => nanos(span.endTime))
-    const startedAt = starts.sort(ascending)[0] as bigint
-    const endedAt = ends.sort(ascending).at(-1) as bigint
-    expect(answer).toEqual({
-      traceId,
-      spans: spans.map(expectedSpan),
-      rootCount: 1,
-      danglingParentCount: 0,
-      startedAtUnixNano: String(startedAt),
-      endedAtUnixNano: String(endedAt),
-      wallDurationMs: Number(endedAt - startedAt) / 1e6,
-      truncated: false,
+  beforeAll(async () => {
+    exported = await useInstrumentedShop(service, Exporter, compression)
+  })
+
+  it('are stored with every field of every span', async () => {
+    expect(exported.length).toBe(REQUESTS * 3) // client, server, and the shop's own
+    const rows = await until('every span is stored', async () => {
+      const read = await readSpans(service)
+      return read.length >= exported.length ? read : undefined
     })
-  }
+    expect(rows).toHaveLength(exported.length)
+    const byId = new Map(rows.map(row => [row.id, row]))
+    for (const span of exported) expect(byId.get(span.spanContext().spanId)).toEqual(expectedRow(service, span))
+  })
+
+  it('are read back with GET /v3/findings/{findingId}/traces/{traceId}', async () => {
+    const finding = await until('the TypeError has made a finding', async () => {
+      const { findings } = await get<{ findings: Finding[] }>('/v3/findings')
+      return findings.find(candidate => candidate.type === 'TypeError' && candidate.serviceName === service)
+    })
+    expect(finding.occurrenceCount).toBe(REQUESTS / 4)
+    const failed = exported.filter(span => span.events.some(event => event.name === 'exception'))
+    expect(failed).toHaveLength(REQUESTS / 4)
+    for (const { traceId } of failed.map(span => span.spanContext())) {
+      const spans = exported.filter(span => span.spanContext().traceId === traceId).sort(byStart)
+      const startedAt = spans.map(span => nanos(span.startTime)).sort(ascending)[0] as bigint
+      const endedAt = spans
+        .map(span => nanos(span.endTime))
+        .sort(ascending)
+        .at(-1) as bigint
+      expect(await get(`/v3/findings/${finding.id}/traces/${traceId}`)).toEqual({
+        traceId,
+        spans: spans.map(span => expectedSpan(service, span)),
+        rootCount: 1,
+        danglingParentCount: 0,
+        startedAtUnixNano: String(startedAt),
+        endedAtUnixNano: String(endedAt),
+        wallDurationMs: Number(endedAt - startedAt) / 1e6,
+        truncated: false,
+      })
+    }
+  })
 })
+
+interface Finding {
+  id: string
+  type: string
+  serviceName: string
+  occurrenceCount: number
+}
 
 async function get<T>(path: string): Promise<T> {
   const response = await fetch(stack.apiUrl + path, {
@@ -166,7 +192,7 @@ async function get<T>(path: string): Promise<T> {
   return (await response.json()) as T
 }
 
-async function readSpans(): Promise<SpanRow[]> {
+async function readSpans(service: string): Promise<SpanRow[]> {
   const result = await clickhouse.query({
     query: `
       SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, links),
@@ -176,14 +202,14 @@ async function readSpans(): Promise<SpanRow[]> {
           ::Tuple(trace String, span String, trace_state String, attributes Map(String, String),
             types Array(String), dropped UInt32), links) AS links
       FROM spans WHERE service_name = {service: String}`,
-    query_params: { service: SERVICE },
+    query_params: { service },
     format: 'JSONEachRow',
     clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
   })
   return result.json<SpanRow>()
 }
 
-function expectedRow(span: ReadableSpan): SpanRow {
+function expectedRow(service: string, span: ReadableSpan): SpanRow {
   const { attributes } = span
   const events = span.events.map(event => ({ ...event, attributes: event.attributes ?? {} }))
   return {
@@ -192,7 +218,7 @@ function expectedRow(span: ReadableSpan): SpanRow {
     parent: span.parentSpanContext?.spanId ?? '0'.repeat(16),
     workspace_id: stack.secrets.workspaceId,
     surface_id: stack.secrets.surfaceId,
-    service_name: SERVICE,
+    service_name: service,
     service_version: '3.1.4',
     resource: JSON.stringify(Object.fromEntries(Object.entries(span.resource.attributes).sort())),
     resource_dropped_attributes_count: 0,
@@ -257,7 +283,7 @@ const KINDS = ['INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER']
 const STATUSES = ['UNSET', 'OK', 'ERROR']
 
 /** As the specification shapes it (2.9): what is absent is left out. */
-function expectedSpan(span: ReadableSpan): unknown {
+function expectedSpan(service: string, span: ReadableSpan): unknown {
   const start = nanos(span.startTime)
   const end = nanos(span.endTime)
   const { attributes } = span
@@ -267,7 +293,7 @@ function expectedSpan(span: ReadableSpan): unknown {
     ...(span.parentSpanContext && { parentSpanId: span.parentSpanContext.spanId }),
     name: span.name,
     kind: KINDS[span.kind],
-    serviceName: SERVICE,
+    serviceName: service,
     startTimeUnixNano: String(start),
     endTimeUnixNano: String(end),
     durationMs: Number(end - start) / 1e6,

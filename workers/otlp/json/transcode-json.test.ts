@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest'
+import { anyValue, anyValueOf, pointField, readTraces, spanField } from '../../../test/support/read-otlp-json.ts'
+import { createSpansBatch } from '../spans.ts'
+import { createJsonTranscoder } from './transcode-json.ts'
+
+const transcoder = createJsonTranscoder()
+
+describe('the whole body', () => {
+  it.each([
+    '',
+    '  ',
+    '{}',
+    ' \r\n\t{ } \n',
+    '\ufeff',
+    '\ufeff{}',
+    '{"resourceSpans":[]}',
+    '{"resourceSpans":null}',
+    '{"futureField":1}',
+  ])('is an empty export: %j', text => {
+    expect(transcoder.transcode('traces', Buffer.from(text))).toEqual({ ok: true, message: Buffer.alloc(0) })
+  })
+
+  it.each([
+    ['[]', 'invalid_json_value'],
+    ['null', 'invalid_json_value'],
+    ['"{}"', 'invalid_json_value'],
+    ['1', 'invalid_json_value'],
+    ['{', 'invalid_json'],
+    ['}', 'invalid_json'],
+    ['{}{}', 'invalid_json'],
+    ['{} x', 'invalid_json'],
+    ['{}\0', 'invalid_json'],
+    ['\0{}', 'invalid_json'],
+    ['{,}', 'invalid_json'],
+    ['{"a":1,}', 'invalid_json'],
+    ['{"a" 1}', 'invalid_json'],
+    ['{"a":}', 'invalid_json'],
+    ['{a:1}', 'invalid_json'],
+    ["{'a':1}", 'invalid_json'],
+    ['{"a":1 "b":2}', 'invalid_json'],
+    ['{"a":[1,]}', 'invalid_json'],
+    ['{"a":[1}', 'invalid_json'],
+    ['{"a":{]}', 'invalid_json'],
+    ['{"a":tru}', 'invalid_json'],
+    ['{"a":nul', 'invalid_json'],
+    ['{"a":// comment\n1}', 'invalid_json'],
+    ['{"resourceSpans":[{}', 'invalid_json'],
+    ['{"resourceSpans":[{},]}', 'invalid_json'],
+    ['{"resourceSpans":?}', 'invalid_json'],
+    ['{"resourceSpans"}', 'invalid_json'],
+    ['{"resourceSpans":{}}', 'invalid_json_value'],
+    ['{"resourceSpans":[[]]}', 'invalid_json_value'],
+    ['{"resourceSpans":[{"resource":[]}]}', 'invalid_json_value'],
+    ['{"resourceSpans":[{"schemaUrl":1}]}', 'invalid_json_value'],
+  ])('is refused: %j', (text, reason) => expect(readTraces(text)).toBe(reason))
+
+  it.each(['01', '-', '+1', '.5', '1.', '1.e1', '1e', '1e+', '0x1', '1_0', 'NaN', 'Infinity', '- 1'])(
+    'is refused for what is no JSON number, in a known field or not: %s',
+    text => {
+      for (const padding of ['', ' '.repeat(50)]) {
+        expect(readTraces(`{"unknown":${text}}${padding}`)).toBe('invalid_json')
+        expect(spanField(`"kind":${text}${padding}`)).toBe('invalid_json')
+        expect(spanField(`"startTimeUnixNano":${text}${padding}`)).toBe('invalid_json')
+        expect(anyValue(`{"doubleValue":${text}}${padding}`)).toBe('invalid_json')
+      }
+    },
+  )
+
+  it.each(['0', '-0', '0.0', '1E5', '1e+5', '-1.25e-400', '1e999999999999', '9'.repeat(40)])(
+    'is taken with any JSON number in what is unknown: %s',
+    text => expect(readTraces(`{"unknown":[${text},{"a":${text}}]}`)).toMatchObject({ resourceSpans: [] }),
+  )
+})
+
+describe('keys', () => {
+  it('come in any order, with white space anywhere', () => {
+    const text = ` { "resourceSpans" : [ { "scopeSpans" :\t[ { "spans" :\r\n[ { "flags" : 257 , "name" : "a" } ] } ] } ] } `
+    expect(readTraces(text)).toMatchObject({
+      resourceSpans: [{ scopeSpans: [{ spans: [{ flags: 257, name: 'a' }] }] }],
+    })
+  })
+
+  it('may hold escapes', () => expect(spanField('"name":null,"n\\u0061me":"a"')).toBe('a'))
+
+  // The protobuf mapping would take both forms; OTLP says that the original names are no valid keys.
+  it('are lowerCamelCase: the original names are unknown fields', () => {
+    expect(spanField('"droppedEventsCount":2,"dropped_events_count":1')).toBe(2)
+    expect(readTraces('{"resource_spans":[{}]}')).toMatchObject({ resourceSpans: [] })
+  })
+
+  it.each(['', 'nam', 'names', 'Name', 'NAME', '__proto__', 'constructor', 'toString', '\u00ee', 'a\\nb'])(
+    'that are unknown are skipped with their value: %s',
+    key => {
+      const anything = '{"a":[[],{},[{"b":null}],"\\u00e9\\n",-1.5e3,true,false]}'
+      expect(spanField(`"name":"a","${key}":${anything},"kind":3`)).toBe('a')
+    },
+  )
+
+  it('that are unknown may be long', () => expect(spanField(`"name":"a","${'n'.repeat(5_000)}":1`)).toBe('a'))
+
+  it('that repeat: the last scalar counts, lists are joined, messages merged', () => {
+    expect(spanField('"kind":1,"kind":2')).toBe(2)
+    expect(spanField('"links":[{}],"links":[{},{}]')).toHaveLength(3)
+    expect(spanField('"status":{"code":2},"status":{"message":"m"}')).toMatchObject({ code: 2, message: 'm' })
+    expect(anyValueOf('{"stringValue":"a","intValue":1}')).toBe(1n)
+    expect(anyValueOf('{"intValue":1,"stringValue":"a"}')).toBe('a')
+  })
+})
+
+describe('null', () => {
+  it.each(['name', 'traceId', 'kind', 'startTimeUnixNano', 'flags', 'attributes', 'events', 'status'])(
+    'is an absent field: %s',
+    name => expect(spanField(`"${name}":null`)).toEqual(spanField(`"${name}":null,"name":""`)),
+  )
+
+  it('takes nothing back', () => {
+    expect(spanField('"kind":2,"kind":null')).toBe(2)
+    expect(anyValueOf('{"intValue":1,"stringValue":null}')).toBe(1n)
+  })
+
+  it('is no element of an array', () => {
+    expect(readTraces('{"resourceSpans":[null]}')).toBe('invalid_json_value')
+    expect(anyValue('{"arrayValue":{"values":[{},null]}}')).toBe('invalid_json_value')
+    expect(pointField('histogram', 'explicitBounds', '"explicitBounds":[1,null]')).toBe('invalid_json_value')
+  })
+})
+
+describe('depth', () => {
+  const nested = (depth: number, open: string, close: string, inner: string) =>
+    open.repeat(depth) + inner + close.repeat(depth)
+
+  const maps = (depth: number) =>
+    nested(depth, '{"kvlistValue":{"values":[{"key":"k","value":', '}]}}', '{"intValue":1}')
+
+  it("of values is the decoder's to judge: 64 maps within each other are taken, 65 are not", () => {
+    const append = (depth: number) => {
+      const span = `{"traceId":"${'1'.repeat(32)}","spanId":"${'1'.repeat(16)}","attributes":[{"key":"k","value":${maps(depth)}}]}`
+      const body = Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}]}`)
+      const result = transcoder.transcode('traces', body)
+      return result.ok && createSpansBatch().append({} as never, result.message)
+    }
+    expect(append(64)).toMatchObject({ ok: true, rows: 1 })
+    expect(append(65)).toEqual({ ok: false, reason: 'nesting_too_deep' })
+  })
+
+  it('of 64 maps is taken where it is deepest, in an exemplar', () => {
+    const exemplar = `{"filteredAttributes":[{"key":"k","value":${maps(64)}}]}`
+    const metric = `{"histogram":{"dataPoints":[{"exemplars":[${exemplar}]}]}}`
+    const text = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[${metric}]}]}]}`
+    expect(transcoder.transcode('metrics', Buffer.from(text)).ok).toBe(true)
+  })
+
+  it.each([
+    [
+      'values',
+      `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":${nested(100_000, '{"arrayValue":{"values":[', ']}}', '{}')}}]}]}]}`,
+    ],
+    ['unknown arrays', `{"a":${nested(100_000, '[', ']', '')}}`],
+    ['unknown objects', `{"a":${nested(100_000, '{"a":', '}', '1')}}`],
+    ['unclosed arrays', `{"a":${'['.repeat(1_000_000)}`],
+  ])('without bound is refused: %s', (_, text) => {
+    expect(transcoder.transcode('logs', Buffer.from(text))).toEqual({ ok: false, reason: 'nesting_too_deep' })
+  })
+
+  it('of 300 is the most', () => {
+    const unknown = (depth: number) => readTraces(`{"a":${nested(depth, '[', ']', '')}}`)
+    expect(unknown(299)).toMatchObject({ resourceSpans: [] })
+    expect(unknown(300)).toBe('nesting_too_deep')
+  })
+})
+
+describe('size', () => {
+  it('what takes more than 128 MiB as protobuf is refused', () => {
+    const head = '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"histogram":{"dataPoints":[{"explicitBounds":['
+    const zeros = Buffer.alloc(40_000_000, '0,')
+    const body = Buffer.concat([Buffer.from(head), zeros, Buffer.from('0]}]}}]}]}]}')])
+    expect(transcoder.transcode('metrics', body)).toEqual({ ok: false, reason: 'rows_too_large' })
+  })
+
+  it('a large value deep within others takes time in proportion to its size', () => {
+    const value = `{"stringValue":"${'x'.repeat(16 * 1024 * 1024)}"}`
+    const open = '{"kvlistValue":{"values":[{"value":'
+    const text = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":${open.repeat(60)}${value}${'}]}}'.repeat(60)}}]}]}]}`
+    const body = Buffer.from(text)
+    const times = Array.from({ length: 4 }, () => {
+      const startedAt = performance.now()
+      expect(transcoder.transcode('logs', body).ok).toBe(true)
+      return performance.now() - startedAt
+    })
+    expect(Math.min(...times)).toBeLessThan(250)
+  })
+})
