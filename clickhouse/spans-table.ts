@@ -2,7 +2,8 @@ import { GrowingBuffer } from './native/growing-buffer.ts'
 import { type Column, column, TableBuffer } from './native/table-buffer.ts'
 import { OriginColumns } from './origin-columns.ts'
 
-const VALUE_TYPE =
+/** The type of one code in the type columns of attributes: see `ValueType` of workers/otlp/any-value.ts. */
+export const VALUE_TYPE =
   "Enum8('empty' = 0, 'string' = 1, 'bool' = 2, 'int' = 3, 'double' = 4, 'array' = 5, 'kvlist' = 6, 'bytes' = 7)"
 
 /** Keys, texts and type codes of attributes, filled by whoever decodes them. */
@@ -175,7 +176,8 @@ class LinkColumns extends NestedColumns {
   }
 }
 
-function attributeColumns(prefix: string, offsets: GrowingBuffer, attributes: AttributeBuffers): Column[] {
+/** The two columns that attributes make: a Map and the types of its values, divided by the same offsets. */
+export function attributeColumns(prefix: string, offsets: GrowingBuffer, attributes: AttributeBuffers): Column[] {
   return [
     column(`${prefix}attributes`, 'Map(String, String)', offsets, attributes.keys, attributes.values),
     column(`${prefix}attribute_types`, `Array(${VALUE_TYPE})`, offsets, attributes.types),

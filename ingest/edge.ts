@@ -49,6 +49,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
         {
           maxCommitBytes: config.COMMIT_MAX_BYTES,
           maxCommitFrames: config.COMMIT_MAX_FRAMES,
+          timeoutMs: config.COMMIT_TIMEOUT_MS,
           onCommit: (frames, bytes, durationMs) => ingestMetrics.observeCommit(queue, frames, bytes, durationMs),
         },
       )

@@ -2,6 +2,7 @@ import { createIORedisClient, type IRedisTransaction, Job, type Queue } from 'bu
 import type { Redis } from 'ioredis'
 import type { CommitJob, QueueName } from '../schemas/jobs.ts'
 import { TransientError } from '../shared/errors.ts'
+import { withDeadline } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
 import { encodePayload, frameBytes, type PayloadFrame } from '../shared/payload-frame.ts'
 import { JOB_OPTIONS, newJobId, openQueue, queueKeys } from '../shared/queue.ts'
@@ -20,11 +21,17 @@ export interface GroupCommitOptions {
   /** A commit takes what waits up to these bounds, and always at least one frame. */
   readonly maxCommitBytes: number
   readonly maxCommitFrames: number
+  /** A request that is not confirmed so long after it came fails, with all that came after it. */
+  readonly timeoutMs: number
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
+/** What a commit gets even when its requests had to wait for slow ones before it. */
+const MIN_COMMIT_MS = 100
+
 interface Waiting {
   readonly frame: PayloadFrame
+  readonly since: number
   readonly resolve: () => void
   readonly reject: (error: TransientError) => void
 }
@@ -88,8 +95,11 @@ export function createGroupCommit(
     inFlight = true
     while (waiting.length > 0) {
       const taken = takeWaiting()
+      const waitedMs = performance.now() - (taken[0]?.since ?? 0)
       try {
-        await commit(taken.map(entry => entry.frame))
+        // Counted from the arrival of the oldest: it may have waited for a commit that took nearly as long itself.
+        const timeoutMs = Math.max(MIN_COMMIT_MS, options.timeoutMs - waitedMs)
+        await withDeadline(commit(taken.map(entry => entry.frame)), timeoutMs, 'redis did not confirm in time')
         for (const { resolve } of taken) resolve()
       } catch (cause) {
         // What waits would meet the same store, and its clients have a second altogether: all fail now.
@@ -136,7 +146,7 @@ export function createGroupCommit(
     enqueue(frame) {
       if (!usable) return Promise.reject(new TransientError('redis is not connected'))
       return new Promise((resolve, reject) => {
-        waiting.push({ frame, resolve, reject })
+        waiting.push({ frame, since: performance.now(), resolve, reject })
         if (!inFlight) void commitAll()
       })
     },

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 
 /** The queues, one per kind of work. A job of any of them refers to a payload in Redis; it never carries bytes. */
-export const QUEUES = ['spans', 'dead-letters'] as const
+export const QUEUES = ['spans', 'logs', 'metrics', 'dead-letters'] as const
 
 /** The signals of OTLP as `/drain/v1/{signal}` names them, and the queue of each. */
-export const SIGNAL_QUEUES = { traces: 'spans' } as const satisfies Record<string, QueueName>
+export const SIGNAL_QUEUES = { traces: 'spans', logs: 'logs', metrics: 'metrics' } as const satisfies Record<
+  string,
+  QueueName
+>
 export type Signal = keyof typeof SIGNAL_QUEUES
 export type SignalQueue = (typeof SIGNAL_QUEUES)[Signal]
 

@@ -38,6 +38,8 @@ export const JOB_OPTIONS: JobsOptions = {
   backoff: { type: 'custom' },
   removeOnComplete: true,
   removeOnFail: false,
+  // BullMQ keeps the stack of every attempt otherwise, and there is no last attempt.
+  stackTraceLimit: 1,
 }
 
 /** Exponential from 200 ms to 30 s, with up to half of it taken off at random. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { TransientError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
-import { decodePayload } from '../shared/payload-frame.ts'
+import { decodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
 import { type Batch, createBatch, type PooledJob } from './batch.ts'
 import { Budget } from './budget.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from './payload-store.ts'
@@ -16,6 +16,15 @@ export interface BatchPoolOptions {
   readonly maxConcurrentInserts: number
   /** Payload bytes fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number
+  /** A job whose requests decompress to more is split: small bodies of large rows may have shared its commit. */
+  readonly maxJobDecodedBytes: number
+}
+
+interface OpenBatch {
+  readonly batch: Batch
+  readonly timer: NodeJS.Timeout
+  /** Asked for once, by age or by size, whichever comes first. */
+  slot?: Promise<() => void>
 }
 
 export interface BatchPool {
@@ -40,7 +49,7 @@ export function createBatchPool(
   const idleRows: RowBatch[] = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
   const rowsWanted: ((rows: RowBatch) => void)[] = []
   const resuming = new Map<string, Promise<void>>()
-  let open: { batch: Batch; timer: NodeJS.Timeout } | undefined
+  let open: OpenBatch | undefined
   let decoding: Promise<unknown> = Promise.resolve()
 
   function takeRows(): Promise<RowBatch> {
@@ -62,15 +71,46 @@ export function createBatchPool(
     return turn
   }
 
-  async function join(job: HeldJob, payload: Buffer): Promise<PooledJob> {
+  /** Undefined: the job was split, or is another worker's. */
+  async function join(job: HeldJob, payload: Buffer): Promise<PooledJob | undefined> {
+    const frames = decodePayload(payload)
     if (open === undefined) {
       const batch = createBatch(deps.signal, await takeRows())
-      open = { batch, timer: setTimeout(() => void decodeInTurn(seal), options.maxAgeMs) }
+      open = { batch, timer: setTimeout(flush, options.maxAgeMs) }
     }
     const { batch } = open
-    const pooled = await batch.add(job, decodePayload(payload), payload.length)
-    if (batch.rows.rows >= options.maxRows || batch.bytes >= options.maxBytes) await seal()
+    const pooled = await batch.add(job, frames, payload.length, options.maxJobDecodedBytes).catch(error => {
+      giveUp()
+      throw error
+    })
+    if (pooled === undefined) {
+      giveUp()
+      await splitJob(job, frames)
+    } else if (batch.rows.rows >= options.maxRows || batch.bytes >= options.maxBytes) await seal()
     return pooled
+  }
+
+  /** The open batch holds some rows of a job that cannot be in it: whoever shared it with that job starts over. */
+  function giveUp(): void {
+    if (open === undefined) return
+    const { batch, timer, slot } = open
+    open = undefined
+    clearTimeout(timer)
+    void slot?.then(release => release())
+    for (const job of batch.jobs) job.resolve('again')
+    giveBack(batch.rows)
+  }
+
+  async function splitJob(job: HeldJob, frames: readonly PayloadFrame[]): Promise<void> {
+    const named: NamedBatch = { batchId: randomUUID(), jobIds: [job.jobId], storedTables: [] }
+    const conflicts = await store.nameBatch(named.batchId, [job])
+    if (conflicts.get(job.jobId) === 'lost') throw new TransientError('the lock of the job was lost')
+    if (conflicts.size === 0) await storer.split(named, frames)
+  }
+
+  function slotOf(batch: OpenBatch): Promise<() => void> {
+    batch.slot ??= slots.acquire(1)
+    return batch.slot
   }
 
   /** Runs in the turn of the decoder. Waits for an insert slot: meanwhile nothing is decoded. */
@@ -78,12 +118,19 @@ export function createBatchPool(
     const sealed = open
     if (sealed === undefined) return
     clearTimeout(sealed.timer)
-    const release = await slots.acquire(1)
+    const release = await slotOf(sealed)
     open = undefined
     void storeSealed(sealed.batch).finally(() => {
       release()
       giveBack(sealed.batch.rows)
     })
+  }
+
+  /** Waits for the slot before it takes the decoder's turn: until then the batch grows. */
+  function flush(): void {
+    const flushed = open
+    if (flushed === undefined) return
+    void slotOf(flushed).then(() => decodeInTurn(async () => (flushed === open ? seal() : undefined)))
   }
 
   async function storeSealed(batch: Batch): Promise<void> {
@@ -100,8 +147,8 @@ export function createBatchPool(
         return
       }
       const named: NamedBatch = { batchId, jobIds: batch.jobs.map(job => job.jobId), storedTables: [] }
-      await storer.store(named, batch, batch.jobs)
-      for (const job of batch.jobs) job.resolve('stored')
+      const isStored = await storer.store(named, batch, batch.jobs)
+      for (const job of batch.jobs) job.resolve(isStored ? 'stored' : 'again')
     } catch (error) {
       for (const job of batch.jobs) job.reject(error)
     }
@@ -120,7 +167,11 @@ export function createBatchPool(
         const payload = payloads[i]
         // Payloads go in one step with their batch: if one is missing, the batch was stored or split since.
         if (!payload) return
-        await batch.add({ jobId, token: '' }, decodePayload(payload), payload.length)
+        const frames = decodePayload(payload)
+        // Of several jobs each was within the limit when they were named together.
+        const maxDecodedBytes = record.jobIds.length === 1 ? options.maxJobDecodedBytes : Number.POSITIVE_INFINITY
+        const pooled = await batch.add({ jobId, token: '' }, frames, payload.length, maxDecodedBytes)
+        if (pooled === undefined) return await storer.split({ batchId, ...record }, frames)
       }
       await storer.store({ batchId, ...record }, batch, [holder])
     } finally {
@@ -140,6 +191,7 @@ export function createBatchPool(
 
   return {
     async process(job, payloadBytes) {
+      let resumed: string | undefined
       for (;;) {
         const release = await fetched.acquire(payloadBytes)
         let pooled: PooledJob | undefined
@@ -147,7 +199,9 @@ export function createBatchPool(
           const { batchId, payload } = await store.look(job.jobId)
           if (batchId !== null) {
             release()
+            if (batchId === resumed) throw new TransientError(`batch ${batchId} names a job and cannot be formed again`)
             await resumeOnce(batchId, job)
+            resumed = batchId
             continue
           }
           if (payload === null) return
@@ -155,9 +209,9 @@ export function createBatchPool(
         } finally {
           release()
         }
-        if ((await pooled.outcome) === 'stored') return
+        if (pooled && (await pooled.outcome) === 'stored') return
       }
     },
-    flush: () => void decodeInTurn(seal),
+    flush,
   }
 }

@@ -39,9 +39,18 @@ export interface Batch {
   readonly jobs: readonly PooledJob[]
   readonly refused: readonly RefusedFrame[]
   readonly stats: BatchStats
-  /** Held for this batch: column buffers, and the bodies that go to the dead letters. */
+  /** Column buffers or payloads, whichever is more: a payload may be large and have no rows, and is held all the same. */
   readonly bytes: number
-  add(job: HeldJob, frames: readonly PayloadFrame[], payloadBytes: number): Promise<PooledJob>
+  /**
+   * Undefined when a job of several requests decodes to more than `maxDecodedBytes`: some of its rows are in the batch
+   * then, which must be given up.
+   */
+  add(
+    job: HeldJob,
+    frames: readonly PayloadFrame[],
+    payloadBytes: number,
+    maxDecodedBytes: number,
+  ): Promise<PooledJob | undefined>
   /** What to insert, in this order: the records, what derives from them, and last the log of the batch itself. */
   tables(): readonly TableBlock[]
 }
@@ -51,7 +60,7 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
   const refused: RefusedFrame[] = []
   const stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
   const log = new IngestLogTable()
-  let refusedBytes = 0
+  let decodedBytes = 0
 
   /** Puts a request's rows into the batch and counts them, or says why none of them can be. */
   async function append(frame: PayloadFrame, entry: IngestLogEntry): Promise<string | undefined> {
@@ -61,6 +70,7 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
       if (!decompressed.ok) return decompressed.reason
       body = decompressed.body
     }
+    decodedBytes += body.length
     try {
       const result = rows.append(frame, body)
       if (!result.ok) return result.reason
@@ -83,20 +93,21 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
     refused,
     stats,
     get bytes() {
-      return rows.bytes + refusedBytes
+      return Math.max(rows.bytes, stats.payloadBytes)
     },
-    async add(job, frames, payloadBytes) {
+    async add(job, frames, payloadBytes, maxDecodedBytes) {
+      const decodedBefore = decodedBytes
       const pooled = poolJob(job, frames, payloadBytes)
       jobs.push(pooled)
       stats.frames += frames.length
       stats.payloadBytes += payloadBytes
       const entries = new Map<string, IngestLogEntry>()
       for (const [index, frame] of frames.entries()) {
+        if (index > 0 && decodedBytes - decodedBefore > maxDecodedBytes) return undefined
         const entry = entryOf(entries, signal, job.jobId, frame)
         const reason = await append(frame, entry)
         if (reason === undefined) continue
         refused.push({ jobId: job.jobId, index, frame, reason })
-        refusedBytes += frame.body.length
         add(entry.deadLettered, reason.split(':', 1)[0] as string, 1)
       }
       for (const entry of entries.values()) log.append(entry)

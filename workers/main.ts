@@ -68,6 +68,8 @@ lifecycle.onStop('sweeper', () => sweeper.stop())
 const admin = createAdminServer({
   registry: metrics.registry,
   isLive: () => {
+    // Every pool waits for Redis while it is away; a restart would only make them wait anew.
+    if (redis.status !== 'ready') return true
     const wedged = pools.filter(pool => pool.activeJobs > 0 && Date.now() - pool.lastProgressAt > WEDGED_AFTER_MS)
     return wedged.length === 0 || `no progress: ${wedged.map(pool => pool.queue).join(', ')}`
   },

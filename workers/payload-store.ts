@@ -74,7 +74,8 @@ export function createPayloadStore(redis: Redis, queue: QueueName): PayloadStore
         redis.hget(keys.batchOf, jobId),
         redis.getBuffer(keys.payload(jobId)),
       ])
-      return { batchId, payload }
+      // With its batch a payload is fetched again: who waits for that holds nothing.
+      return { batchId, payload: batchId === null ? payload : null }
     },
     payloads: jobIds => redis.mgetBuffer(jobIds.map(keys.payload)),
     async batch(batchId) {

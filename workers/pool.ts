@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'bullmq'
 import { type CommitJob, commitJobSchema, type QueueName } from '../schemas/jobs.ts'
 import { TransientError } from '../shared/errors.ts'
@@ -31,6 +32,21 @@ export interface PoolOptions {
   readonly stalledCheckMs: number
 }
 
+/** How long a worker waits for its next try when Redis answered a fetch with an error. */
+const FETCH_RETRY_MS = 1_000
+
+/** BullMQ fetches again at once after an error that is not the connection's: 8,000 times a second while Redis is full. */
+class PatientWorker extends Worker<CommitJob> {
+  protected override async moveToActive(token: string, name?: string) {
+    try {
+      return await super.moveToActive(token, name)
+    } catch (error) {
+      if (!this.closing) await delay(FETCH_RETRY_MS)
+      throw error
+    }
+  }
+}
+
 /** Consumes one queue with BullMQ. Jobs are retried without limit; a job whose worker died is taken up by another. */
 export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): Pool & { progress(): void } {
   const { logger, now = Date.now } = deps
@@ -38,7 +54,7 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
   let activeJobs = 0
   let lastProgressAt = now()
 
-  const worker = new Worker<CommitJob>(
+  const worker = new PatientWorker(
     queue,
     async (job, token) => {
       if (job.id === undefined || token === undefined) throw new TransientError('a job came without its id or lock')

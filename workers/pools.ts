@@ -7,6 +7,8 @@ import { createBatchPool } from './batch-pool.ts'
 import type { WorkersConfig } from './config.ts'
 import { acceptJson } from './otlp/accept-json.ts'
 import { createJsonTranscoder } from './otlp/json/transcode-json.ts'
+import { createLogsBatch } from './otlp/logs.ts'
+import { createMetricsBatch } from './otlp/metrics.ts'
 import { createSpansBatch } from './otlp/spans.ts'
 import { createPayloadStore, type NewPayload } from './payload-store.ts'
 import { type Pool, startPool } from './pool.ts'
@@ -26,9 +28,14 @@ export interface PoolsDeps {
   readonly stopping: AbortSignal
 }
 
+/** A commit of the edge holds 4 MiB of requests as sent, or one larger; compressed ones may hold a thousand times that. */
+const MAX_JOB_DECODED_BYTES = 128 * 1024 * 1024
+
 /** Which pool consumes which queue. */
 export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   spans: deps => startSignalPool('traces', createSpansBatch, deps),
+  logs: deps => startSignalPool('logs', createLogsBatch, deps),
+  metrics: deps => startSignalPool('metrics', createMetricsBatch, deps),
   'dead-letters': startDeadLettersPool,
 }
 
@@ -64,6 +71,7 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
       maxAgeMs: config.BATCH_MAX_AGE_MS,
       maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
       maxFetchedBytes: config.POOL_FETCHED_BYTES,
+      maxJobDecodedBytes: MAX_JOB_DECODED_BYTES,
     },
   )
   const pool = startPool(
@@ -77,11 +85,13 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
 function startDeadLettersPool(deps: PoolsDeps): Pool {
   const { config, logger, objects } = deps
   const store = createPayloadStore(deps.redis, 'dead-letters')
-  return startPool(
+  const letters = { objects, store, onStored: () => pool.progress() }
+  const pool = startPool(
     'dead-letters',
-    { redisUrl: config.REDIS_URL, logger, process: job => storeDeadLetters({ objects, store }, job.jobId) },
+    { redisUrl: config.REDIS_URL, logger, process: job => storeDeadLetters(letters, job.jobId) },
     poolOptions(config, 2),
   )
+  return pool
 }
 
 function poolOptions(config: WorkersConfig, concurrency: number) {

@@ -13,8 +13,13 @@ import type { TableBlock } from './row-batch.ts'
 export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
 
 export interface BatchStorer {
-  /** Stores a named batch for as long as it takes. The holders are the jobs whose locks this worker answers for. */
-  store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void>
+  /**
+   * Stores a named batch for as long as it takes. The holders are the jobs whose locks this worker answers for.
+   * False: it was stored or split by another worker meanwhile, and its jobs are to be looked at anew.
+   */
+  store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<boolean>
+  /** Replaces the only job of a named batch by two, each with half of its requests. */
+  split(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void>
 }
 
 export interface BatchStorerDeps {
@@ -45,7 +50,7 @@ class RefusedBatchError extends Error {
 export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
   const { store, logger } = deps
 
-  async function storeBatch(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
+  async function storeBatch(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<boolean> {
     const startedAt = performance.now()
     try {
       await insertTables(named, batch, holders)
@@ -54,8 +59,9 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
       logger.warn({ batchId: named.batchId, jobs: named.jobIds.length, error: error.message }, 'batch was refused')
       return isolate({ ...named, storedTables: error.storedTables }, batch, holders, error)
     }
-    await finish(named, batch, batch.refused)
+    if (!(await finish(named, batch, batch.refused))) return false
     deps.onStored?.(batch, performance.now() - startedAt)
+    return true
   }
 
   async function insertTables(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
@@ -95,16 +101,14 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
     }
   }
 
-  async function finish(named: NamedBatch, batch: Batch, refused: readonly RefusedFrame[]): Promise<void> {
+  async function finish(named: NamedBatch, batch: Batch, refused: readonly RefusedFrame[]): Promise<boolean> {
     const done = { frames: batch.stats.frames, bytes: batch.stats.payloadBytes }
-    if (refused.length === 0) {
-      await store.finishBatch(named, done)
-      return
-    }
+    if (refused.length === 0) return store.finishBatch(named, done)
     // Its id derives from the batch, so that a repeat after a crash adds no second job.
     const letters = deadLetterPayload(deps.queue, `dead-${named.batchId}`, refused)
-    await store.finishBatch(named, done, letters)
+    const finished = await store.finishBatch(named, done, letters)
     await deps.addJobs('dead-letters', [letters])
+    return finished
   }
 
   /** Halves a refused batch until the guilty request stands alone; the tables that have its rows are not written again. */
@@ -113,7 +117,7 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
     batch: Batch,
     holders: readonly HeldJob[],
     error: RefusedBatchError,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const [only] = batch.jobs
     if (batch.jobs.length === 1 && only !== undefined) {
       const [frame] = only.frames
@@ -121,28 +125,31 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
         const reason = `refused_by_clickhouse: ${error.message}`.slice(0, 1_000)
         return finish(named, batch, [{ jobId: only.jobId, index: 0, frame, reason }])
       }
-      return splitFrames(named, only.frames)
+      await split(named, only.frames)
+      return true
     }
     const middle = Math.ceil(batch.jobs.length / 2)
     const halves = [batch.jobs.slice(0, middle), batch.jobs.slice(middle)].map(jobs => ({
       jobs,
       named: { batchId: randomUUID(), jobIds: jobs.map(job => job.jobId), storedTables: named.storedTables },
     }))
-    const split = await store.splitBatch(
+    const isSplit = await store.splitBatch(
       named.batchId,
       halves.map(half => half.named),
     )
-    if (!split) return // another worker stored or split it
+    if (!isSplit) return false
+    let allStored = true
     for (const half of halves) {
       batch.rows.reset()
       const again = createBatch(deps.signal, batch.rows)
-      for (const job of half.jobs) await again.add(job, job.frames, job.payloadBytes)
-      await storeBatch(half.named, again, holders)
+      for (const job of half.jobs) await again.add(job, job.frames, job.payloadBytes, Number.POSITIVE_INFINITY)
+      if (!(await storeBatch(half.named, again, holders))) allStored = false
     }
+    return allStored
   }
 
   /** The parts are jobs of their own, already named; whoever takes them resumes their batches. */
-  async function splitFrames(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void> {
+  async function split(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void> {
     const middle = Math.ceil(frames.length / 2)
     const parts = [frames.slice(0, middle), frames.slice(middle)].map(part => ({
       jobId: newJobId(),
@@ -150,8 +157,11 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
       payload: encodePayload(part),
       frames: part.length,
     }))
-    if (await store.splitJob(named, parts)) await deps.addJobs(deps.queue, parts)
+    await store.splitJob(named, parts)
+    // Also when it answers that there was nothing to split: the connection may have sent it twice. Jobs without a
+    // payload do nothing.
+    await deps.addJobs(deps.queue, parts)
   }
 
-  return { store: storeBatch }
+  return { store: storeBatch, split }
 }

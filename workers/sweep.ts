@@ -3,7 +3,7 @@ import type { CommitJob, QueueName } from '../schemas/jobs.ts'
 import { describeError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
 import { decodePayload } from '../shared/payload-frame.ts'
-import { JOB_OPTIONS, openQueue, queueKeys } from '../shared/queue.ts'
+import { JOB_OPTIONS, openQueue, type QueueKeys, queueKeys } from '../shared/queue.ts'
 import type { NewPayload } from './payload-store.ts'
 
 /** Adds the jobs of payloads that are in Redis already. A job that exists is left alone, one that was done finds nothing. */
@@ -14,6 +14,7 @@ export function createJobAdder(redis: Redis) {
       let queue = queues.get(name)
       if (queue === undefined) {
         queue = openQueue(redis, name)
+        queue.on('error', () => {}) // the connection logs its own; without a listener BullMQ prints each to stderr
         queues.set(name, queue)
       }
       await queue.addBulk(
@@ -32,6 +33,7 @@ export function createJobAdder(redis: Redis) {
 
 export interface SweepDeps {
   readonly redis: Redis
+  readonly logger: Logger
   readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
 }
 
@@ -39,51 +41,67 @@ export interface SweepDeps {
  * Gives every payload without a live job its job again: a worker died between moving a payload and adding its job, or
  * someone emptied the queue. Never deletes. Returns how many it found.
  */
-export async function sweep(deps: SweepDeps, queue: QueueName): Promise<number> {
-  const { redis } = deps
+export async function sweep(deps: SweepDeps, queue: QueueName, stopping?: AbortSignal): Promise<number> {
+  const { redis, logger } = deps
   const keys = queueKeys(queue)
   let found = 0
   for await (const page of redis.scanStream({ match: `${keys.payloadPrefix}*`, count: 500 })) {
-    for (const key of page as string[]) {
-      const jobId = key.slice(keys.payloadPrefix.length)
-      const [exists, failed] = await Promise.all([redis.exists(keys.job(jobId)), redis.zscore(keys.failed, jobId)])
-      if (exists === 1 && failed === null) continue
-      const payload = await redis.getBuffer(key)
+    if (stopping?.aborted) break
+    const jobIds = (page as string[]).map(key => key.slice(keys.payloadPrefix.length))
+    for (const jobId of await withoutJob(redis, keys, jobIds)) {
+      const payload = await redis.getBuffer(keys.payload(jobId))
       if (payload === null) continue
-      if (failed !== null) await redis.multi().zrem(keys.failed, jobId).del(keys.job(jobId)).exec()
-      await deps.addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
-      found++
+      try {
+        await deps.addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
+        found++
+      } catch (error) {
+        // One that this version cannot read must not keep the rest from their jobs.
+        logger.warn({ queue, jobId, error: describeError(error) }, 'a payload could not be given a job')
+      }
     }
   }
   return found
 }
 
-/** Sweeps now and then, one queue after the other, until it is stopped. */
-export function startSweeper(
-  deps: SweepDeps & { logger: Logger },
-  queues: readonly QueueName[],
-  intervalMs: number,
-): { stop(): Promise<void> } {
-  let running = Promise.resolve()
-  const timer = setInterval(() => {
-    running = running.then(sweepAll)
-  }, intervalMs)
+/** Only who takes a job from the failed set deletes it: another sweeper may have added its successor meanwhile. */
+const REMOVE_FAILED = `
+if redis.call('ZREM', KEYS[1], ARGV[1]) == 1 then redis.call('DEL', KEYS[2]) end
+`
+
+/** Asked page by page: in a long outage every payload of the queue is looked at in each sweep. */
+async function withoutJob(redis: Redis, keys: QueueKeys, jobIds: readonly string[]): Promise<string[]> {
+  const states = await Promise.all(
+    jobIds.map(async jobId => {
+      const [exists, failed] = await Promise.all([redis.exists(keys.job(jobId)), redis.zscore(keys.failed, jobId)])
+      if (failed !== null) await redis.eval(REMOVE_FAILED, 2, keys.failed, keys.job(jobId), jobId)
+      return exists === 0 || failed !== null ? jobId : undefined
+    }),
+  )
+  return states.filter(jobId => jobId !== undefined)
+}
+
+/** Sweeps now and then, one queue after the other, until it is stopped. A pause lies between two sweeps however long they take. */
+export function startSweeper(deps: SweepDeps, queues: readonly QueueName[], intervalMs: number): { stop(): void } {
+  const stopping = new AbortController()
+  let timer = setTimeout(sweepAll, intervalMs)
 
   async function sweepAll(): Promise<void> {
     for (const queue of queues) {
       try {
-        const found = await sweep(deps, queue)
+        const found = await sweep(deps, queue, stopping.signal)
         if (found > 0) deps.logger.warn({ queue, found }, 'payloads without a job were given one')
       } catch (error) {
-        deps.logger.warn({ queue, error: describeError(error) }, 'sweep failed')
+        if (!stopping.signal.aborted) deps.logger.warn({ queue, error: describeError(error) }, 'sweep failed')
       }
     }
+    if (!stopping.signal.aborted) timer = setTimeout(sweepAll, intervalMs)
   }
 
   return {
+    /** Does not wait: a sweep may be cut short anywhere, and on a Redis that hangs it would take the pools' time to close. */
     stop() {
-      clearInterval(timer)
-      return running
+      stopping.abort()
+      clearTimeout(timer)
     },
   }
 }

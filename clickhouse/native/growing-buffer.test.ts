@@ -39,7 +39,9 @@ describe('a growing buffer', () => {
   it('writes texts as UTF-8 with their length in bytes', () => {
     const buffer = new GrowingBuffer()
     buffer.text('é👩‍🚀')
-    expect(Buffer.from(buffer.written())).toEqual(Buffer.from('\x0d\xc3\xa9\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80', 'latin1'))
+    expect(Buffer.from(buffer.written())).toEqual(
+      Buffer.from('\x0d\xc3\xa9\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80', 'latin1'),
+    )
   })
 
   it('fills runs', () => {

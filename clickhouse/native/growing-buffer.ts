@@ -90,6 +90,15 @@ export class GrowingBuffer {
     this.length = at + 8
   }
 
+  /** `count` times the same byte. */
+  fillBytes(byte: number, count: number): void {
+    this.reserve(count)
+    const end = this.length + count
+    if (count > 32) this.bytes.fill(byte, this.length, end)
+    else for (let at = this.length; at < end; at++) this.bytes[at] = byte
+    this.length = end
+  }
+
   /** `count` times the same 32-bit number. */
   fillU32(value: number, count: number): void {
     this.reserve(count * 4)

@@ -33,6 +33,11 @@ export class Dictionary {
     return index
   }
 
+  /** The value with this index. */
+  textOf(index: number): string {
+    return this.texts[index] as string
+  }
+
   beginPayload(): void {
     this.keys.beginPayload()
   }

@@ -1,6 +1,6 @@
 /**
  * Reads Native blocks back into values, for tests and tools. String is a text of one character per byte (latin1), so
- * that nothing is lost of bytes that are no UTF-8; FixedString is hex; 64-bit numbers and DateTime64 are bigint; Enum8
+ * that nothing is lost of bytes that are no UTF-8; FixedString is hex; 64-bit integers and DateTime64 are bigint; Enum8
  * is its number; Map is a list of pairs, since keys may repeat; Tuple is an object by the names of its elements.
  */
 export type NativeValue =
@@ -8,6 +8,7 @@ export type NativeValue =
   | number
   | bigint
   | boolean
+  | null
   | NativeValue[]
   | [NativeValue, NativeValue][]
   | { [name: string]: NativeValue }
@@ -86,6 +87,11 @@ function readValues(input: Input, type: string, count: number): NativeValue[] {
       return repeat(() => input.take(4).readUInt32LE())
     case 'UInt64':
       return repeat(() => input.take(8).readBigUInt64LE())
+    case 'Int32':
+      return repeat(() => input.take(4).readInt32LE())
+    case 'Float64':
+      return repeat(() => input.take(8).readDoubleLE())
+    case 'Int64':
     case 'DateTime64':
       return repeat(() => input.take(8).readBigInt64LE())
     case 'FixedString':
@@ -94,6 +100,8 @@ function readValues(input: Input, type: string, count: number): NativeValue[] {
       return repeat(() => input.string())
     case 'LowCardinality':
       return readLowCardinality(input, count)
+    case 'Nullable':
+      return readNullables(input, parameters[0] as string, count)
     case 'Array':
       return readArrays(input, parameters[0] as string, count)
     case 'Map':
@@ -103,6 +111,11 @@ function readValues(input: Input, type: string, count: number): NativeValue[] {
     default:
       throw new RangeError(`no reader for the type ${type}`)
   }
+}
+
+function readNullables(input: Input, type: string, count: number): NativeValue[] {
+  const isNull = input.take(count)
+  return readValues(input, type, count).map((value, i) => (isNull[i] === 1 ? null : value))
 }
 
 function readArrays(input: Input, type: string, count: number): NativeValue[][] {

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { type Attributes, context, type HrTime, SpanStatusCode } from '@opentelemetry/api'
+import { context, SpanStatusCode } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { OTLPTraceExporter as JsonTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
@@ -16,6 +16,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { nanos, textsOf, typesOf } from '../support/attribute-text.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -262,23 +263,6 @@ function expectedRow(service: string, span: ReadableSpan): SpanRow {
   }
 }
 
-function textsOf(attributes: Attributes): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(attributes).map(([key, value]) => [
-      key,
-      Array.isArray(value) ? JSON.stringify(value) : String(value),
-    ]),
-  )
-}
-
-function typesOf(attributes: Attributes): string[] {
-  return Object.values(attributes).map(value => {
-    if (Array.isArray(value)) return 'array'
-    if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'double'
-    return typeof value === 'boolean' ? 'bool' : 'string'
-  })
-}
-
 const KINDS = ['INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER']
 const STATUSES = ['UNSET', 'OK', 'ERROR']
 
@@ -314,8 +298,4 @@ function byStart(a: ReadableSpan, b: ReadableSpan): number {
 
 function ascending(a: bigint, b: bigint): number {
   return Number(a - b)
-}
-
-function nanos([seconds, nanoseconds]: HrTime): bigint {
-  return BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds)
 }

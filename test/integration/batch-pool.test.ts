@@ -1,12 +1,14 @@
+import { gzipSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { createGroupCommit } from '../../ingest/group-commit.ts'
 import type { QueueName } from '../../schemas/jobs.ts'
 import { createObjectStore } from '../../shared/object-store.ts'
-import type { PayloadFrame } from '../../shared/payload-frame.ts'
+import { encodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
 import { openQueue, queueKeys } from '../../shared/queue.ts'
 import { connectConsumer, connectProducer } from '../../shared/redis.ts'
+import { createBatch } from '../../workers/batch.ts'
 import { createBatchPool } from '../../workers/batch-pool.ts'
 import { createPayloadStore } from '../../workers/payload-store.ts'
 import { startPool } from '../../workers/pool.ts'
@@ -51,7 +53,7 @@ async function edge(maxCommitFrames = 8) {
   opened.push(() => producer.disconnect())
   const commit = createGroupCommit(
     { redis: producer, queue: 'spans', logger },
-    { maxCommitBytes: 1 << 20, maxCommitFrames },
+    { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 1_000 },
   )
   await until('the queue is open', () =>
     commit.enqueue(frame('opening')).then(
@@ -84,6 +86,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
       maxAgeMs: 20,
       maxConcurrentInserts: 2,
       maxFetchedBytes: 1 << 20,
+      maxJobDecodedBytes: 10_000,
     },
   )
   const pool = startPool(
@@ -97,7 +100,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
     await jobs.close()
     own.disconnect()
   })
-  return { payloads, pool }
+  return { payloads, pool, storer }
 }
 
 async function backlog(queue: QueueName = 'spans'): Promise<number> {
@@ -180,7 +183,14 @@ describe('a pool of named batches', () => {
     })
     const batches = createBatchPool(
       { signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
-      { maxRows: 1_000, maxBytes: 1 << 20, maxAgeMs: 50, maxConcurrentInserts: 1, maxFetchedBytes: 1 << 20 },
+      {
+        maxRows: 1_000,
+        maxBytes: 1 << 20,
+        maxAgeMs: 50,
+        maxConcurrentInserts: 1,
+        maxFetchedBytes: 1 << 20,
+        maxJobDecodedBytes: 10_000,
+      },
     )
     const queue = openQueue(redis, 'spans')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
@@ -218,12 +228,67 @@ describe('a pool of named batches', () => {
     })
     const rows = new TextBatch()
     rows.append(frame('late'), Buffer.from('late'))
-    const { createBatch } = await import('../../workers/batch.ts')
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
     await expect(storer.store(named, createBatch('traces', rows), [{ jobId: 'gone', token: 'mine' }])).rejects.toThrow(
       /locks/,
     )
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
+  })
+
+  it('fills the open batch for as long as the inserts before it keep their slots', async () => {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    let busy = 0
+    store.before = insert => {
+      if (insert.lines.length > 1 || !['slow 1', 'slow 2'].includes(insert.lines[0] as string)) return
+      busy++
+      return released
+    }
+    worker(store)
+    await until('the backlog is empty', async () => (await backlog()) === 0)
+    for (const [i, line] of ['slow 1', 'slow 2'].entries()) {
+      await commit.enqueue(frame(line))
+      await until('a slot is taken', () => busy === i + 1)
+    }
+    await commit.enqueue(frame('early'))
+    const early = Date.now()
+    await until('its batch is old enough to be stored', () => Date.now() > early + 200)
+    await commit.enqueue(frame('late'))
+    await until('both are held', async () => (await redis.llen('penstock:bull:spans:active')) === 4)
+    const late = Date.now()
+    await until('the late one is decoded', () => Date.now() > late + 50)
+    release()
+    await expectAllDone()
+    expect(store.inserts.filter(insert => insert.table === 'first').map(insert => insert.lines)).toContainEqual([
+      'early',
+      'late',
+    ])
+  })
+
+  it('splits a job whose requests decompress to more than it may hold, and stores each of them once', async () => {
+    const commit = await edge(64)
+    const store = new TokenStore()
+    const bombs = Array.from({ length: 32 }, (_, i) => `${i} `.padEnd(4_000, 'x'))
+    const neighbours = ['n1', 'n2', 'n3']
+    const compressed = (line: string) => ({ ...frame(''), contentEncoding: 'gzip', body: gzipSync(line) }) as const
+    await Promise.all([
+      ...neighbours.map(line => commit.enqueue(frame(line))),
+      ...bombs.map(line => commit.enqueue(compressed(line))),
+    ])
+    worker(store)
+    await expectAllDone()
+    for (const table of ['first', 'second']) {
+      expect(store.lines(table).sort()).toEqual(['opening', ...neighbours, ...bombs].sort())
+    }
+    const largest = Math.max(...store.inserts.map(insert => insert.lines.filter(line => line.length === 4_000).length))
+    expect(largest).toBeLessThanOrEqual(4)
+  })
+
+  it('does not take a batch for stored that another worker has split or stored', async () => {
+    const { storer } = worker(new TokenStore())
+    const named = { batchId: 'split by another', jobIds: ['a'], storedTables: [] }
+    expect(await storer.store(named, createBatch('traces', new TextBatch()), [])).toBe(false)
   })
 
   it('names a batch for all its jobs or for none', async () => {
@@ -284,7 +349,39 @@ it('the sweeper gives a payload without a job its job again', async () => {
   worker(store)
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add }, 'spans')).toBe(2)
+  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(2)
   await expectAllDone()
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
+})
+
+it('the sweeper passes over a payload that it cannot read', async () => {
+  for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
+  await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
+  const jobs = createJobAdder(redis)
+  opened.push(() => jobs.close())
+  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(1)
+  expect(await redis.exists(keys.job('orphan'))).toBe(1)
+})
+
+it('a job that fails again and again does not grow', async () => {
+  let attempts = 0
+  const pool = startPool(
+    'spans',
+    {
+      redisUrl: url,
+      logger,
+      process: () => {
+        attempts++
+        return Promise.reject(new Error('not yet'))
+      },
+    },
+    { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
+  )
+  opened.push(() => pool.close())
+  const jobs = createJobAdder(redis)
+  opened.push(() => jobs.close())
+  await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
+  await until('it has failed three times', () => attempts === 3)
+  const stacks = JSON.parse((await redis.hget(keys.job('failing'), 'stacktrace')) ?? '[]')
+  expect(stacks).toHaveLength(1)
 })

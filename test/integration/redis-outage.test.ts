@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startRedis } from '../../deploy/local/redis.ts'
 import type { LocalService } from '../../deploy/local/service.ts'
+import { createGroupCommit } from '../../ingest/group-commit.ts'
 import { createControlStore } from '../../shared/control-store.ts'
 import { generateKey } from '../../shared/credentials.ts'
 import { decodePayload } from '../../shared/payload-frame.ts'
 import { queueKeys } from '../../shared/queue.ts'
+import { connectProducer } from '../../shared/redis.ts'
 import { issueKey, startEdge, type TestEdge } from '../support/edge.ts'
 import { until } from '../support/until.ts'
 
@@ -102,6 +105,41 @@ it('a Redis that hangs is answered 503 within a second, and what was acknowledge
     process.kill(server.pid, 'SIGCONT')
   })
   await expectStored(markers)
+})
+
+it('a request that waited for a slow commit is refused within a second all the same', async () => {
+  const logger = pino({ level: 'silent' })
+  const redis = connectProducer(server.url, 800, logger)
+  const commits = createGroupCommit(
+    { redis, queue: 'spans', logger },
+    { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 },
+  )
+  const enqueue = (body: string) =>
+    commits.enqueue({
+      workspaceId: 'ws_1',
+      surfaceId: 'srf_1',
+      receivedAtMs: Date.now(),
+      contentType: 'application/x-protobuf',
+      contentEncoding: 'identity',
+      attributes: '',
+      body: Buffer.from(body),
+    })
+  const accepted = () =>
+    enqueue('opening').then(
+      () => true,
+      () => false,
+    )
+  await until('the queue is open', accepted)
+  const control = new Redis(server.url)
+  await control.call('CLIENT', 'PAUSE', '600', 'WRITE')
+  control.disconnect()
+  const slow = enqueue('slow').then(() => process.kill(server.pid, 'SIGSTOP'))
+  const startedAt = performance.now()
+  await expect(enqueue('waiting')).rejects.toThrow(/could not confirm/)
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  await slow
+  process.kill(server.pid, 'SIGCONT')
+  redis.disconnect()
 })
 
 it('a Redis that is killed and comes back has every acknowledged export, once', async () => {

@@ -5,7 +5,7 @@ import type { Span, Span_Event } from '../../schemas/otlp/generated/opentelemetr
 import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
 import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
 
-type Row = Record<string, NativeValue>
+export type Row = Record<string, NativeValue>
 
 export interface ExpectedTables {
   spans: Row[]
@@ -153,7 +153,7 @@ function ofEvent({ attributes, timeUnixNano }: Span_Event) {
   }
 }
 
-function attributeColumns(attributes: KeyValue[]): Row {
+export function attributeColumns(attributes: KeyValue[]): Row {
   return {
     attributes: attributes.map(({ key, value }): [NativeValue, NativeValue] => [latin1(key), latin1(textOf(value))]),
     attribute_types: attributes.map(({ value }) => typeOf(value)),
@@ -162,11 +162,11 @@ function attributeColumns(attributes: KeyValue[]): Row {
 
 const TYPES = ['stringValue', 'boolValue', 'intValue', 'doubleValue', 'arrayValue', 'kvlistValue', 'bytesValue']
 
-function typeOf(value: AnyValue | undefined): number {
+export function typeOf(value: AnyValue | undefined): number {
   return TYPES.indexOf(value?.value.case ?? '') + 1
 }
 
-function textOf(any: AnyValue | undefined): string {
+export function textOf(any: AnyValue | undefined): string {
   const member = any?.value
   switch (member?.case) {
     case undefined:
@@ -208,18 +208,18 @@ function jsonOf(any: AnyValue | undefined): string {
   }
 }
 
-function canonicalJson(attributes: KeyValue[]): string {
+export function canonicalJson(attributes: KeyValue[]): string {
   const last = new Map(attributes.map(({ key, value }) => [wellFormed(key), jsonOf(value)]))
   const pairs = [...last].sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${pairs.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
 }
 
 /** The text of the last attribute of this name, whatever its type. */
-function lastText(attributes: KeyValue[], name: string): string {
+export function lastText(attributes: KeyValue[], name: string): string {
   return wellFormed(textOf(attributes.findLast(({ key }) => key === name)?.value))
 }
 
-function promotedText(attributes: KeyValue[], name: string): string {
+export function promotedText(attributes: KeyValue[], name: string): string {
   const value = attributes.findLast(({ key }) => key === name)?.value
   return value?.value.case === 'stringValue' || value?.value.case === 'intValue' ? textOf(value) : ''
 }
@@ -235,7 +235,7 @@ function statusCode(span: Span): number {
 }
 
 /** As many whole characters as fit. */
-function cut(text: string, limitBytes: number): string {
+export function cut(text: string, limitBytes: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= limitBytes) return wellFormed(text)
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, limitBytes), { stream: true })
@@ -245,15 +245,15 @@ function isZero(bytes: Uint8Array): boolean {
   return bytes.every(byte => byte === 0)
 }
 
-function hex(bytes: Uint8Array): string {
+export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
-function wellFormed(text: string): string {
+export function wellFormed(text: string): string {
   return text.toWellFormed()
 }
 
 /** As `readBlock` shows a String: one character per byte of its UTF-8. */
-function latin1(text: string): string {
+export function latin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

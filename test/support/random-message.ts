@@ -57,7 +57,7 @@ function randomFields(desc: DescMessage, random: Random, depth: number, rate: nu
       if (field.message && depth >= MAX_DEPTH) continue
       const length = random() < rate ? Math.floor(random() * (MAX_ITEMS + 1)) : depth < 3 ? 1 : 0
       init[field.localName] = Array.from({ length }, () => randomValue(field, random, depth, rate))
-    } else if (random() < rate && !(field.message && depth >= MAX_DEPTH)) {
+    } else if (random() < (isId(field) ? 0.95 : rate) && !(field.message && depth >= MAX_DEPTH)) {
       init[field.localName] = randomValue(field, random, depth, rate)
     }
   }
@@ -70,8 +70,12 @@ function randomValue(field: DescField, random: Random, depth: number, rate: numb
   }
   if (field.enum)
     return random() < 0.9 ? pick(field.enum.values, random).number : pick([99, -1, 2 ** 31 - 1, -(2 ** 31)], random)
-  if (field.scalar === ScalarType.BYTES && field.name.endsWith('_id')) return randomId(field.name, random)
+  if (isId(field)) return randomId(field.name, random)
   return randomScalar(field.scalar as ScalarType, random)
+}
+
+function isId(field: DescField): boolean {
+  return field.scalar === ScalarType.BYTES && field.name.endsWith('_id')
 }
 
 function randomId(name: string, random: Random): Uint8Array {

@@ -1,3 +1,6 @@
+/** What an entry takes besides its bytes, about. */
+const ENTRY_BYTES = 250
+
 /** What was made of bytes that come again and again. */
 interface Entry<T> {
   bytes: Buffer
@@ -25,7 +28,7 @@ export class BytesCache<T> {
   }
 
   set(bytes: Buffer, view: DataView, start: number, end: number, value: T): void {
-    this.heldBytes += end - start
+    this.heldBytes += end - start + ENTRY_BYTES
     if (this.heldBytes > this.limitBytes) this.clear()
     this.entries.set(hashOf(view, start, end), { bytes: Buffer.from(bytes.subarray(start, end)), value })
   }

@@ -13,7 +13,11 @@ function textOf(value: bigint): string {
 
 describe('int64 as text', () => {
   it('is exact for every value', () => {
-    const edges = Array.from({ length: 64 }, (_, bit) => 2n ** BigInt(bit)).flatMap(power => [power - 1n, power, power + 1n])
+    const edges = Array.from({ length: 64 }, (_, bit) => 2n ** BigInt(bit)).flatMap(power => [
+      power - 1n,
+      power,
+      power + 1n,
+    ])
     const tens = Array.from({ length: 19 }, (_, exponent) => 10n ** BigInt(exponent)).flatMap(ten => [ten - 1n, ten])
     for (const value of [...edges, ...tens]) {
       for (const signed of [value, -value]) {
@@ -41,6 +45,13 @@ describe('a double as text', () => {
   })
 
   it('stays apart from an int within JSON, and is a string where JSON has no such number', () => {
-    expect([1, -0, 1e21, 0.5, NaN, -Infinity].map(doubleJson)).toEqual(['1.0', '-0.0', '1e+21', '0.5', '"NaN"', '"-Infinity"'])
+    expect([1, -0, 1e21, 0.5, NaN, -Infinity].map(doubleJson)).toEqual([
+      '1.0',
+      '-0.0',
+      '1e+21',
+      '0.5',
+      '"NaN"',
+      '"-Infinity"',
+    ])
   })
 })

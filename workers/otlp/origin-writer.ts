@@ -38,9 +38,10 @@ export class OriginWriter {
     return this.resource
   }
 
-  beginScope(message: EmbeddedMessage, schemaUrl: string): void {
+  beginScope(message: EmbeddedMessage, schemaUrl: string): ScopeEntry {
     this.scope = this.cache.scope(message)
     this.scopeSchemaUrl = this.columns.scopeSchemaUrl.indexOf(schemaUrl)
+    return this.scope
   }
 
   /** The origin of the `count` records that follow those already there. */

@@ -55,7 +55,16 @@ describe('a wire cursor', () => {
 
   it('reads a field of every wire type whole', () => {
     const bytes = Buffer.from(
-      new BinaryWriter().tag(2, 0).uint64(300n).tag(3, 1).fixed64(7n).tag(100, 2).string('abc').tag(5, 5).fixed32(9).finish(),
+      new BinaryWriter()
+        .tag(2, 0)
+        .uint64(300n)
+        .tag(3, 1)
+        .fixed64(7n)
+        .tag(100, 2)
+        .string('abc')
+        .tag(5, 5)
+        .fixed32(9)
+        .finish(),
     )
     const wire = new WireCursor(bytes)
     const fields: [number, number, number][] = []

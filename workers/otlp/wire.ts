@@ -1,9 +1,14 @@
-import { INVALID_TAG, OVERLONG_VARINT, TRUNCATED } from './refusal.ts'
+import { INVALID_TAG, OVERLONG_VARINT, TOO_MANY_PIECES, TRUNCATED } from './refusal.ts'
 
 export const VARINT = 0
 export const FIXED64 = 1
 export const LENGTH_DELIMITED = 2
 export const FIXED32 = 5
+
+/** How much merging of split messages is left to a payload. */
+interface MergeAllowance {
+  remainingBytes: number
+}
 
 /**
  * Protobuf wire primitives over the bytes of one message. Reads take a position and the end of the message at hand,
@@ -23,8 +28,12 @@ export class WireCursor {
   low = 0
   high = 0
 
-  constructor(bytes: Buffer) {
+  /** Shared by all cursors over one payload. */
+  readonly merge: MergeAllowance
+
+  constructor(bytes: Buffer, merge: MergeAllowance = { remainingBytes: MERGE_LIMIT_BYTES }) {
     this.bytes = bytes
+    this.merge = merge
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
@@ -115,24 +124,43 @@ export class WireCursor {
   }
 }
 
+/** What merging may copy of one payload: no SDK sends a message in pieces, and pieces within pieces multiply. */
+const MERGE_LIMIT_BYTES = 64 * 1024 * 1024
+const MIN_CAPACITY_BYTES = 64
+
 /**
  * An embedded message that came in several pieces. Protobuf merges them, and parsing the concatenation of their bytes
  * is that merge by definition; each piece must be well-formed by itself.
  */
 export class MessagePieces {
-  private readonly pieces: Buffer[] = []
+  private readonly merge: MergeAllowance
+  private bytes = Buffer.allocUnsafe(MIN_CAPACITY_BYTES)
+  private length = 0
 
   /** The first piece; at least one more follows. */
   constructor(wire: WireCursor, start: number, end: number) {
+    this.merge = wire.merge
     this.add(wire, start, end)
   }
 
   add(wire: WireCursor, start: number, end: number): void {
+    const size = end - start
+    if (size === 0) return
     wire.checkFraming(start, end)
-    this.pieces.push(wire.bytes.subarray(start, end))
+    this.merge.remainingBytes -= size
+    if (this.merge.remainingBytes < 0) throw TOO_MANY_PIECES
+    if (this.length + size > this.bytes.length) this.grow(this.length + size)
+    wire.bytes.copy(this.bytes, this.length, start, end)
+    this.length += size
   }
 
   merged(): WireCursor {
-    return new WireCursor(Buffer.concat(this.pieces))
+    return new WireCursor(this.bytes.subarray(0, this.length), this.merge)
+  }
+
+  private grow(needed: number): void {
+    const bytes = Buffer.allocUnsafe(Math.max(needed, this.bytes.length * 2))
+    this.bytes.copy(bytes, 0, 0, this.length)
+    this.bytes = bytes
   }
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type DescMessage, fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
@@ -57,14 +58,15 @@ describe('the JSON transcoder', () => {
     for (let i = 0; i < PAYLOADS; i++) {
       const { signal, desc, text } = originals[i % originals.length] as (typeof originals)[number]
       const body = mutate(text, random)
-      const startedAt = performance.now()
+      const startedAt = process.threadCpuUsage()
       const result = transcoders[0].transcode(signal, within(body, '"}]'))
-      slowestMs = Math.max(slowestMs, performance.now() - startedAt)
+      const { user, system } = process.threadCpuUsage(startedAt)
+      slowestMs = Math.max(slowestMs, (user + system) / 1_000)
       const other = transcoders[1].transcode(signal, within(body, '1e\\'))
       expect(other.ok).toBe(result.ok)
       if (result.ok && other.ok) {
         expect(result.message.equals(other.message)).toBe(true)
-        fromBinary(desc, result.message)
+        if (isUtf8(body)) fromBinary(desc, result.message)
         if (body.length > 0) JSON.parse(body.toString())
       } else if (!result.ok) {
         expect(other).toEqual(result)

@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { LoadConnection } from './connection.ts'
+import { Histogram } from './histogram.ts'
+import type { LoadPlan, LoadResult } from './plan.ts'
+import { createChanges, prepareRequest, renewIds } from './requests.ts'
+import type { ResponseHead } from './response-reader.ts'
+import { createSchedule } from './schedule.ts'
+
+/** How long the answers to what was sent may take after the load has ended. */
+const LAST_ANSWERS_MS = 30_000
+
+/** Runs one load to its end. `notify` is called at both ends of the measured window. */
+export async function runLoad(
+  plan: LoadPlan,
+  bodies: readonly Buffer[],
+  notify: (edge: 'begin' | 'end') => void,
+): Promise<LoadResult> {
+  const nextChange = createChanges(Date.now())
+  const latency = new Histogram()
+  const statuses: Record<string, number> = {}
+  const faults: Record<string, number> = {}
+  let window: { start: number; end: number } | undefined
+  let sending = true
+  let ok = 0
+
+  function send(connection: LoadConnection, dueAt: number): void {
+    const request = connection.takeRequest()
+    if (plan.payload.freshIds) renewIds(request, nextChange())
+    connection.send(request, dueAt)
+  }
+
+  const schedule = plan.mode.kind === 'open' ? createSchedule(plan.mode.requestsPerSecond, send) : undefined
+
+  function onFree(connection: LoadConnection): void {
+    if (schedule) schedule.offer(connection)
+    else if (sending && connection.isOpen && !connection.inFlight) send(connection, performance.now())
+  }
+
+  function onAnswer(connection: LoadConnection, head: ResponseHead): void {
+    const now = performance.now()
+    statuses[head.status] = (statuses[head.status] ?? 0) + 1
+    if (window === undefined) return
+    if (head.status === 200 && now < window.end) ok++
+    const counted = schedule ? connection.dueAt >= window.start && connection.dueAt < window.end : now < window.end
+    if (counted) latency.record(now - connection.dueAt)
+  }
+
+  const connections = shareOut(plan, bodies).map(
+    requests =>
+      new LoadConnection(plan.port, requests, {
+        onFree,
+        onAnswer(connection, head) {
+          onAnswer(connection, head)
+          return !schedule && head.status === 429 ? (head.retryAfterSeconds ?? 1) * 1_000 : 0
+        },
+        onFault: (_connection, code) => {
+          faults[code] = (faults[code] ?? 0) + 1
+        },
+      }),
+  )
+  try {
+    schedule?.start()
+    await delay(plan.warmUpMs)
+    notify('begin')
+    const start = performance.now()
+    const cpu = process.cpuUsage()
+    window = { start, end: start + plan.durationMs }
+    schedule?.lateness.reset()
+    await delay(plan.durationMs)
+    const end = performance.now()
+    const { user, system } = process.cpuUsage(cpu)
+    notify('end')
+    sending = false
+    schedule?.stop()
+    await lastAnswers(connections, () => schedule?.waiting ?? 0)
+    return {
+      seconds: (Math.min(end, window.end) - start) / 1_000,
+      ok,
+      latency: latency.percentiles(),
+      lateness: (schedule?.lateness ?? new Histogram()).percentiles(),
+      statuses,
+      faults,
+      bodyBytes: bodies.reduce((sum, body) => sum + body.length, 0) / bodies.length,
+      cpuSeconds: (user + system) / 1e6,
+    }
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
+/** Every connection's own requests: a share of the pool, or a copy of one where there are more connections than bodies. */
+function shareOut(plan: LoadPlan, bodies: readonly Buffer[]) {
+  return Array.from({ length: plan.connections }, (_, i) => {
+    const share = bodies.filter((_body, at) => at % plan.connections === i)
+    const own = share.length > 0 ? share : [bodies[i % bodies.length] as Buffer]
+    return own.map(body => prepareRequest(plan, body))
+  })
+}
+
+async function lastAnswers(connections: readonly LoadConnection[], waiting: () => number): Promise<void> {
+  const deadline = performance.now() + LAST_ANSWERS_MS
+  while (waiting() > 0 || connections.some(connection => connection.inFlight)) {
+    if (performance.now() > deadline) throw new Error(`requests were still unanswered after ${LAST_ANSWERS_MS} ms`)
+    await delay(2)
+  }
+}

@@ -1,0 +1,20 @@
+import { pino } from 'pino'
+import { createHttpServer } from '../../shared/http-server.ts'
+
+/** The product's HTTP server with a route that keeps nothing: what is between this and the edge is the edge's own work. */
+const server = createHttpServer({
+  logger: pino({ level: 'warn' }),
+  heldBodyLimitBytes: 256 * 1024 * 1024,
+  routes: [
+    {
+      method: 'POST',
+      path: '/drain/v1/:signal',
+      bodyLimitBytes: 20 * 1024 * 1024,
+      cors: true,
+      accept: () => () => ({ status: 200, headers: [['content-type', 'application/x-protobuf']] }),
+    },
+    { method: 'GET', path: '/readyz', bodyLimitBytes: 0, accept: () => ({ status: 200, body: 'ok\n' }) },
+  ],
+})
+await server.listen('127.0.0.1', Number(process.env.PORT))
+process.once('SIGTERM', () => process.exit(0))

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
+
+async function select<T>(client: ClickHouseClient, query: string, params: Record<string, string> = {}): Promise<T[]> {
+  return (await client.query({ query, query_params: params, format: 'JSONEachRow' })).json<T>()
+}
+
+/** Empties every table of a database that has parts of its own, but for the journal of migrations. */
+export async function truncateTables(client: ClickHouseClient, database: string): Promise<void> {
+  const tables = await select<{ name: string }>(
+    client,
+    `SELECT name FROM system.tables
+     WHERE database = {database: String} AND engine LIKE '%MergeTree' AND name != 'schema_migrations'`,
+    { database },
+  )
+  for (const { name } of tables) {
+    await client.command({ query: `TRUNCATE TABLE ${quoteIdentifier(database)}.${quoteIdentifier(name)}` })
+  }
+}
+
+/** Waits until ClickHouse has had nothing to merge for a second, for a minute at most. */
+export async function settleMerges(client: ClickHouseClient): Promise<void> {
+  const deadline = performance.now() + 60_000
+  for (let quiet = 0; quiet < 5 && performance.now() < deadline; ) {
+    const [row] = await select<{ n: number }>(client, 'SELECT count() AS n FROM system.merges')
+    quiet = Number(row?.n) === 0 ? quiet + 1 : 0
+    await delay(200)
+  }
+}
+
+/** Blocks written to MergeTree tables since the server began, and their rows. */
+export async function writtenBlocks(client: ClickHouseClient): Promise<{ inserts: number; rows: number }> {
+  const events = await select<{ event: string; value: number }>(
+    client,
+    `SELECT event, value FROM system.events WHERE event IN ('MergeTreeDataWriterBlocks', 'MergeTreeDataWriterRows')`,
+  )
+  const counted = (name: string) => Number(events.find(({ event }) => event === name)?.value ?? 0)
+  return { inserts: counted('MergeTreeDataWriterBlocks'), rows: counted('MergeTreeDataWriterRows') }
+}

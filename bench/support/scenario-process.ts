@@ -1,0 +1,59 @@
+import type { Scenario, ScenarioContext, ScenarioResult } from './scenario.ts'
+
+/** What bench/main.ts asks of this process, as its first and only message. */
+export interface ScenarioOrder {
+  /** File URL of the scenario's module. */
+  readonly module: string
+  readonly quick: boolean
+  readonly dir: string
+}
+
+export type ScenarioMessage =
+  | { readonly kind: 'progress'; readonly text: string }
+  | { readonly kind: 'result'; readonly result: ScenarioResult }
+  | { readonly kind: 'failed'; readonly error: string }
+
+/** Runs one scenario: a process each, so that none is measured with code that another has warmed up or memory it has left. */
+const tell = (message: ScenarioMessage) =>
+  new Promise<void>(resolve => {
+    if (process.connected) process.send?.(message, () => resolve())
+    else resolve()
+  })
+const endSteps: (() => Promise<void> | void)[] = []
+let ending: Promise<void> | undefined
+
+async function runEndSteps(): Promise<void> {
+  for (const step of endSteps.reverse()) {
+    try {
+      await step()
+    } catch (error) {
+      await tell({ kind: 'progress', text: `while ending: ${error}` })
+    }
+  }
+}
+
+const end = () => (ending ??= runEndSteps())
+
+async function run({ module, quick, dir }: ScenarioOrder): Promise<void> {
+  const context: ScenarioContext = {
+    quick,
+    dir,
+    progress: text => void tell({ kind: 'progress', text }),
+    onEnd: step => void endSteps.push(step),
+  }
+  try {
+    const { scenario } = (await import(module)) as { scenario: Scenario }
+    const result = await scenario.run(context)
+    await end()
+    await tell({ kind: 'result', result })
+  } catch (error) {
+    await end()
+    await tell({ kind: 'failed', error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+    process.exitCode = 1
+  }
+  process.exit()
+}
+
+process.once('message', (order: ScenarioOrder) => void run(order))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end().then(() => process.exit(130)))
+process.once('disconnect', () => void end().then(() => process.exit(130)))

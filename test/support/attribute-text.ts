@@ -1,0 +1,30 @@
+import type { AnyValue, Attributes, HrTime } from '@opentelemetry/api'
+
+/** How the attributes of the SDK are expected in a `Map(String, String)`. */
+export function textsOf(attributes: Attributes): Record<string, string> {
+  return Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, textOf(value)]))
+}
+
+/** And in the array of their types beside it. */
+export function typesOf(attributes: Attributes): string[] {
+  return Object.values(attributes).map(typeOf)
+}
+
+export function textOf(value: AnyValue): string {
+  if (value === null || value === undefined) return ''
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+export function typeOf(value: AnyValue): string {
+  if (value === null || value === undefined) return 'empty'
+  if (value instanceof Uint8Array) return 'bytes'
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'object') return 'kvlist'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'double'
+  return typeof value === 'boolean' ? 'bool' : 'string'
+}
+
+export function nanos([seconds, nanoseconds]: HrTime): bigint {
+  return BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds)
+}
