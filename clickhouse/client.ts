@@ -41,6 +41,8 @@ export interface NativeInsert {
   /** An insert repeated with the same token, and the same block, adds nothing. */
   readonly deduplicationToken: string
   readonly timeoutMs: number
+  /** Ends the waiting before that: the block may be there or not, as after a timeout. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -50,7 +52,7 @@ export interface NativeInsert {
  */
 export async function insertNative(client: ClickHouseClient, insert: NativeInsert): Promise<void> {
   const columns = insert.columns === undefined ? '' : ` (${insert.columns.map(quoteIdentifier).join(', ')})`
-  const deadline = AbortSignal.timeout(insert.timeoutMs)
+  const deadline = AbortSignal.any([AbortSignal.timeout(insert.timeoutMs), ...(insert.signal ? [insert.signal] : [])])
   try {
     const { stream } = await client.exec({
       query: `INSERT INTO ${quoteIdentifier(insert.table)}${columns} FORMAT Native`,

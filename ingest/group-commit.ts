@@ -1,4 +1,4 @@
-import { createIORedisClient, type IRedisTransaction, Job, type Queue } from 'bullmq'
+import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob, QueueName } from '../schemas/jobs.ts'
 import { TransientError } from '../shared/errors.ts'
@@ -6,6 +6,7 @@ import { withDeadline } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
 import { encodePayload, frameBytes, type PayloadFrame } from '../shared/payload-frame.ts'
 import { JOB_OPTIONS, newJobId, openQueue, queueKeys } from '../shared/queue.ts'
+import { runTransaction, setInPlace } from './redis-transaction.ts'
 
 export interface GroupCommit {
   /**
@@ -130,15 +131,12 @@ export function createGroupCommit(
       JOB_OPTIONS,
       jobId,
     )
-    const transaction = bull.multi()
-    transaction.set(keys.payload(jobId), payload)
-    transaction.hincrby(keys.flow, 'acceptedPayloads', frames.length)
-    transaction.hincrby(keys.flow, 'acceptedBytes', payload.length)
-    // BullMQ's wrapper of `multi()` is such a transaction; its type only shows the ioredis half.
-    await job.addJob(transaction as unknown as IRedisTransaction)
-    const results = await transaction.exec()
-    const failed = results?.find(([error]) => error !== null)
-    if (results === null || failed) throw failed?.[0] ?? new Error('the transaction was discarded')
+    await runTransaction(redis, () => [
+      setInPlace(redis, keys.payload(jobId), payload),
+      redis.hincrby(keys.flow, 'acceptedPayloads', frames.length),
+      redis.hincrby(keys.flow, 'acceptedBytes', payload.length),
+      job.addJob(bull),
+    ])
     options.onCommit?.(frames.length, payload.length, performance.now() - startedAt)
   }
 

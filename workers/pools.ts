@@ -55,6 +55,7 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
         block: block.block,
         deduplicationToken: token,
         timeoutMs: config.INSERT_TIMEOUT_MS,
+        signal: deps.stopping,
       }),
     addJobs: deps.addJobs,
     logger,

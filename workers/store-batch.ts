@@ -5,9 +5,9 @@ import { describeError, PermanentError, TransientError } from '../shared/errors.
 import type { Logger } from '../shared/logger.ts'
 import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
 import { newJobId, retryDelayMs } from '../shared/queue.ts'
-import { type Batch, createBatch, deadLetterPayload, type RefusedFrame } from './batch.ts'
+import { type Batch, createBatch, deadLetterPayload, type PooledJob } from './batch.ts'
 import type { HeldJob, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
-import type { TableBlock } from './row-batch.ts'
+import type { RowBatch, TableBlock } from './row-batch.ts'
 
 /** Inserts one block under a token: repeated with the same token, it adds nothing. Throws Permanent- or TransientError. */
 export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
@@ -59,7 +59,7 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
       logger.warn({ batchId: named.batchId, jobs: named.jobIds.length, error: error.message }, 'batch was refused')
       return isolate({ ...named, storedTables: error.storedTables }, batch, holders, error)
     }
-    if (!(await finish(named, batch, batch.refused))) return false
+    if (!(await finish(named, batch))) return false
     deps.onStored?.(batch, performance.now() - startedAt)
     return true
   }
@@ -101,11 +101,11 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
     }
   }
 
-  async function finish(named: NamedBatch, batch: Batch, refused: readonly RefusedFrame[]): Promise<boolean> {
+  async function finish(named: NamedBatch, batch: Batch): Promise<boolean> {
     const done = { frames: batch.stats.frames, bytes: batch.stats.payloadBytes }
-    if (refused.length === 0) return store.finishBatch(named, done)
+    if (batch.refused.length === 0) return store.finishBatch(named, done)
     // Its id derives from the batch, so that a repeat after a crash adds no second job.
-    const letters = deadLetterPayload(deps.queue, `dead-${named.batchId}`, refused)
+    const letters = deadLetterPayload(deps.queue, `dead-${named.batchId}`, batch.refused)
     const finished = await store.finishBatch(named, done, letters)
     await deps.addJobs('dead-letters', [letters])
     return finished
@@ -120,10 +120,8 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
   ): Promise<boolean> {
     const [only] = batch.jobs
     if (batch.jobs.length === 1 && only !== undefined) {
-      const [frame] = only.frames
-      if (only.frames.length === 1 && frame !== undefined) {
-        const reason = `refused_by_clickhouse: ${error.message}`.slice(0, 1_000)
-        return finish(named, batch, [{ jobId: only.jobId, index: 0, frame, reason }])
+      if (only.frames.length === 1) {
+        return deadLetter(named, only, holders, `refused_by_clickhouse: ${error.message}`.slice(0, 1_000))
       }
       await split(named, only.frames)
       return true
@@ -148,6 +146,22 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
     return allStored
   }
 
+  /** Stores nothing of the job but its log, and moves its one request to the dead letters. */
+  async function deadLetter(
+    named: NamedBatch,
+    job: PooledJob,
+    holders: readonly HeldJob[],
+    reason: string,
+  ): Promise<boolean> {
+    const startedAt = performance.now()
+    const batch = createBatch(deps.signal, refuseAll(reason))
+    await batch.add(job, job.frames, job.payloadBytes, Number.POSITIVE_INFINITY)
+    await insertTables(named, batch, holders)
+    if (!(await finish(named, batch))) return false
+    deps.onStored?.(batch, performance.now() - startedAt)
+    return true
+  }
+
   /** The parts are jobs of their own, already named; whoever takes them resumes their batches. */
   async function split(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void> {
     const middle = Math.ceil(frames.length / 2)
@@ -164,4 +178,9 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
   }
 
   return { store: storeBatch, split }
+}
+
+/** A batch that takes no row. */
+function refuseAll(reason: string): RowBatch {
+  return { rows: 0, bytes: 0, append: () => ({ ok: false, reason }), tables: () => [], reset() {} }
 }

@@ -4,18 +4,19 @@
 --   arrival; the two times stand beside it as they were sent.
 -- ORDER BY: dashboards ask for a service over a time. Days of arrival, compact parts and the window: see 0001.
 -- Zero trace_id and span_id: the record belongs to no trace.
--- logs_by_trace: one trace among 5 million records in 4.5 ms (6.7 with all columns) as with a projection by trace, which
---   takes eight times the disk; 8.4 and 11.3 without.
--- logs_by_word: ask with hasAllTokens(body, 'connection timeout') or hasAnyTokens, in any case. Of 5 million records,
---   13 tokens each, most with a number of their own, 1 million of the workspace asked for:
---     index                            a rare word   an id, any workspace   a common word per minute
---     none                                   28 ms                 120 ms                      34 ms
---     tokenbf_v1 (32 KiB a granule)           6 ms                  11 ms                      73 ms
---     text                                    3 ms                   4 ms                      12 ms
---   Bloom filters are read whole for every question (4 MB per million records) and do not help with a word that every
---   granule holds; the text index is read in a few places however long the table. It costs 4.6 CPU s per million
---   records with its merges, tokenbf_v1 0.7, ngrambf_v1 about 3; on disk 35 MB per million, tokenbf_v1 4 MB.
--- body ZSTD(1): 40 % less than LZ4, and no more CPU.
+-- logs_by_trace: the records of one trace among 5 million in 4.5 ms (8.4 without it), as with a projection by trace, which
+--   takes eight times the disk.
+-- logs_by_word: ask with hasAllTokens(lower(body), 'connection timeout') or hasAnyTokens; the words in lower case. Seen
+--   with 5 million records of 13 words, most of them with a number of their own, a million in the workspace asked for:
+--     index                         rare word   id, any workspace   frequent word by minute   CPU s per million records
+--     none                              28 ms              120 ms                     34 ms   2.3, with merges
+--     tokenbf_v1 (32 KiB)                6 ms               11 ms                     73 ms   + 0.7
+--     ngrambf_v1 (4 letters, 32 KiB)     5 ms               10 ms                     67 ms   + 3, one merge
+--     text                               3 ms                4 ms                     12 ms   + 4.6
+--   Bloom filters are read whole for every question (4 MB per million records) and are of no use for a word that each
+--   granule holds; the text index is read in a few places of each part, however large. On records as bench/ makes
+--   them it costs 2.7 CPU s per million beside 1.7 for all else, and 28 bytes each on disk beside 44.
+-- body ZSTD(1): 40 % less than LZ4, for no more CPU.
 CREATE TABLE IF NOT EXISTS logs
 (
   workspace_id LowCardinality(String),

@@ -14,7 +14,12 @@ let stack: Stack
 let clickhouse: ClickHouseClient
 
 beforeAll(async () => {
-  stack = await startStack({ JOB_LOCK_MS: '2000', JOB_STALLED_CHECK_MS: '500', SWEEP_INTERVAL_MS: '1000' })
+  stack = await startStack({
+    JOB_LOCK_MS: '2000',
+    JOB_STALLED_CHECK_MS: '500',
+    SWEEP_INTERVAL_MS: '1000',
+    SHUTDOWN_DEADLINE_MS: '4000',
+  })
   clickhouse = createClickHouse({
     url: stack.services.clickhouseUrl,
     user: 'default',
@@ -67,6 +72,23 @@ describe.each([
       expect(rows).toBeLessThanOrEqual(failed.length)
       return rows === failed.length && occurrences === rows && inTraces === rows
     })
+  })
+})
+
+it('SIGTERM ends edge and workers in time while ClickHouse is away, and what was acknowledged is stored afterwards', async () => {
+  const stream = startExports(`run-${randomBytes(4).toString('hex')}`)
+  await until('exports are acknowledged', () => stream.acknowledged.length > 300)
+  await stack.services.clickhouse.kill9()
+  await until('the queue grows', () => stream.attempts() > 200)
+  for (const part of [stack.workers, stack.edge]) {
+    expect(await part.stop(5_000)).toEqual({ code: 0, signal: null })
+  }
+  await stream.stop()
+  await Promise.all([stack.services.clickhouse.restart(), stack.workers.restart(), stack.edge.restart()])
+  const expected = stream.acknowledged.flat()
+  await until('every acknowledged span is stored', async () => {
+    const counts = await countSpans(stream.name)
+    return expected.every(id => counts.get(id) === 1)
   })
 })
 

@@ -329,6 +329,10 @@ describe('what cannot be stored', () => {
     expect(store.lines('second').sort()).toEqual(stored)
     // The table before the one that refused has taken the poison, once; it is not written again.
     expect(store.lines('first').sort()).toEqual([...stored, 'poison'].sort())
+    // Each has its line in the log of what became of it.
+    const log = store.lines('ingest_log').join('\n')
+    expect(log).toContain('refused_by_clickhouse')
+    expect(log).toContain('truncated')
     const kept = await listObjects(services.s3, 'dead-letters/ws_1/srf_1/spans/2026-11-20/')
     const recent = kept.filter(object => ['poison', 'undecodable bytes'].includes(object.body))
     expect(recent.map(object => [object.body, decodeURIComponent(object.metadata.reason ?? '')]).sort()).toEqual([

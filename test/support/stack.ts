@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { migrate } from '../../clickhouse/migrate.ts'
-import type { ChildProcess } from '../../deploy/local/child-process.ts'
+import type { ChildExit, ChildProcess } from '../../deploy/local/child-process.ts'
 import { startNodeProcess } from '../../deploy/local/node-process.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { provision } from '../../deploy/local/provision.ts'
@@ -17,7 +17,8 @@ type ProcessName = keyof typeof PROCESSES
 export interface StackProcess {
   readonly pid: number
   kill9(): Promise<void>
-  stop(): Promise<void>
+  /** SIGTERM, and SIGKILL after the deadline; how it ended tells which was needed. */
+  stop(deadlineMs?: number): Promise<ChildExit>
   restart(): Promise<void>
 }
 
@@ -78,7 +79,10 @@ export async function startStack(settings: Record<string, string> = {}): Promise
         return child.pid
       },
       kill9: () => child.kill9(),
-      stop: () => child.stop(),
+      async stop(deadlineMs) {
+        await child.stop(deadlineMs)
+        return child.exited
+      },
       async restart() {
         if (child.hasExited) child = await start()
       },

@@ -71,6 +71,7 @@ export function createLogsBatch(): RowBatch {
       else if (tag === 0x0a) message.add(wire.start, pos)
       else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', wire.start, pos)
     }
+    if (rowLimit === 0) return
     recordsLeft -= rowLimit
     if (recordsLeft < 0) throw new RowsTooLarge()
     origin.beginScope(message, schemaUrl)
