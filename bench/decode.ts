@@ -74,7 +74,7 @@ function transcode(name: string, options: TracePayloadOptions): Contender {
     name,
     take() {
       for (const body of bodies) {
-        const result = batch.append(ORIGIN as never, body)
+        const result = batch.append(ORIGIN, body)
         if (!result.ok) throw new Error(result.reason)
         if (batch.rows < BATCH_ROWS) continue
         batch.tables()

@@ -17,7 +17,7 @@ const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FI
 A full run of all scenarios writes bench/RESULTS.md. BENCH_DIR says where the servers keep their data meanwhile.`
 
 /** In the order of the report. Each is a file of this folder that exports `scenario`. */
-const SCENARIOS = ['decode', 'decode-json', 'ingest', 'pipeline', 'trace-read']
+const SCENARIOS = ['decode', 'decode-json', 'decode-logs', 'decode-metrics', 'ingest', 'pipeline', 'trace-read']
 
 const RESULTS = new URL('RESULTS.md', import.meta.url)
 

@@ -151,7 +151,7 @@ abstract class NestedColumns {
   }
 }
 
-class EventColumns extends NestedColumns {
+export class EventColumns extends NestedColumns {
   readonly time = new GrowingBuffer()
   readonly name = new GrowingBuffer()
   protected readonly buffers: readonly GrowingBuffer[]
@@ -162,7 +162,7 @@ class EventColumns extends NestedColumns {
   }
 }
 
-class LinkColumns extends NestedColumns {
+export class LinkColumns extends NestedColumns {
   readonly traceId = new GrowingBuffer()
   readonly spanId = new GrowingBuffer()
   readonly traceState = new GrowingBuffer()

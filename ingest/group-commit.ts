@@ -4,7 +4,7 @@ import type { CommitJob, QueueName } from '../schemas/jobs.ts'
 import { TransientError } from '../shared/errors.ts'
 import { withDeadline } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
-import { encodePayload, frameBytes, type PayloadFrame } from '../shared/payload-frame.ts'
+import { encodePayload, frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../shared/payload-frame.ts'
 import { JOB_OPTIONS, newJobId, openQueue, queueKeys } from '../shared/queue.ts'
 import { runTransaction, setInPlace } from './redis-transaction.ts'
 
@@ -40,7 +40,8 @@ interface Waiting {
 /**
  * Writes many requests with one transaction: a frame waits only while a commit is in flight, and the next commit takes
  * all that waited. So an idle edge adds no latency, and a busy one shares each fsync and each job among hundreds of
- * requests, without a timer.
+ * requests, without a timer. The first commit after a pause takes what came in the same turn of the event loop: without
+ * that it would hold one frame, and all that came with it would wait for the next (36 frames a commit instead of 25).
  */
 export function createGroupCommit(
   deps: { redis: Redis; queue: QueueName; logger: Logger },
@@ -54,6 +55,11 @@ export function createGroupCommit(
   let inFlight = false
   let usable = false
   let onIdle: (() => void)[] = []
+  /**
+   * Payloads are built here, one after the other. With new memory for each, and for each body, V8 made ten full
+   * collections a second at 25,000 requests of 8 KB: the edge took twice the CPU, and 195 MB instead of 155.
+   */
+  let buffer: Buffer | undefined
 
   if (redis.status === 'ready') open()
   redis.on('ready', open)
@@ -93,7 +99,6 @@ export function createGroupCommit(
   }
 
   async function commitAll(): Promise<void> {
-    inFlight = true
     while (waiting.length > 0) {
       const taken = takeWaiting()
       const waitedMs = performance.now() - (taken[0]?.since ?? 0)
@@ -112,6 +117,7 @@ export function createGroupCommit(
         // A stalled connection would hold up the next commit as long; a new one tells at once whether Redis is there.
         if (usable) redis.disconnect(true)
         usable = false
+        buffer = undefined // the old connection may still be reading it
       }
     }
     inFlight = false
@@ -122,7 +128,8 @@ export function createGroupCommit(
   async function commit(frames: PayloadFrame[]): Promise<void> {
     if (queue === undefined) throw new TransientError('the queue is not open yet')
     const startedAt = performance.now()
-    const payload = encodePayload(frames)
+    buffer ??= Buffer.allocUnsafeSlow(options.maxCommitBytes + PAYLOAD_HEADER_BYTES)
+    const payload = encodePayload(frames, buffer)
     const jobId = newJobId()
     const job = new Job<CommitJob>(
       queue,
@@ -145,7 +152,9 @@ export function createGroupCommit(
       if (!usable) return Promise.reject(new TransientError('redis is not connected'))
       return new Promise((resolve, reject) => {
         waiting.push({ frame, since: performance.now(), resolve, reject })
-        if (!inFlight) void commitAll()
+        if (inFlight) return
+        inFlight = true
+        setImmediate(() => void commitAll())
       })
     },
     drain() {

@@ -32,6 +32,17 @@ it('gives back the frames it was given', () => {
   )
 })
 
+it('builds in a buffer that is large enough, whatever was there, and elsewhere when it is not', () => {
+  fc.assert(
+    fc.property(frames, fc.nat({ max: 4_000 }), (sent, size) => {
+      const buffer = Buffer.alloc(size, 0xaa)
+      const payload = encodePayload(sent, buffer)
+      expect(payload.equals(encodePayload(sent))).toBe(true)
+      expect(payload.buffer === buffer.buffer).toBe(payload.length <= size)
+    }),
+  )
+})
+
 it('refuses a payload that is cut short, rather than reading past it', () => {
   fc.assert(
     fc.property(frames, fc.nat(), (sent, cut) => {

@@ -10,6 +10,7 @@
  */
 const VERSION = 1
 const FIXED_BYTES = 20
+export const PAYLOAD_HEADER_BYTES = 1
 
 export const CONTENT_TYPES = ['application/octet-stream', 'application/x-protobuf', 'application/json'] as const
 export type ContentType = (typeof CONTENT_TYPES)[number]
@@ -41,13 +42,13 @@ export function frameBytes(frame: PayloadFrame): number {
   )
 }
 
-/** Joins frames into a payload. */
-export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
-  let length = 1
+/** Joins frames into a payload: at the start of `buffer` when it is large enough, else in memory of its own. */
+export function encodePayload(frames: readonly PayloadFrame[], buffer?: Buffer): Buffer {
+  let length = PAYLOAD_HEADER_BYTES
   for (const frame of frames) length += frameBytes(frame)
-  const payload = Buffer.allocUnsafe(length)
+  const payload = buffer && buffer.length >= length ? buffer.subarray(0, length) : Buffer.allocUnsafe(length)
   payload[0] = VERSION
-  let at = 1
+  let at = PAYLOAD_HEADER_BYTES
   for (const frame of frames) {
     const start = at + FIXED_BYTES
     let end = start
@@ -72,7 +73,7 @@ export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
 export function decodePayload(payload: Buffer): PayloadFrame[] {
   if (payload[0] !== VERSION) throw new RangeError(`payload version ${payload[0]} is not ${VERSION}`)
   const frames: PayloadFrame[] = []
-  let at = 1
+  let at = PAYLOAD_HEADER_BYTES
   while (at < payload.length) {
     if (at + FIXED_BYTES > payload.length) throw new RangeError('payload ends within a frame header')
     const workspaceStart = at + FIXED_BYTES

@@ -1,5 +1,5 @@
 import type { GrowingBuffer } from './growing-buffer.ts'
-import { type Dictionary, LowCardinality } from './low-cardinality.ts'
+import { Dictionary, LowCardinality } from './low-cardinality.ts'
 
 /** Chunks below this are joined: a block has a hundred and more, and each would be a write of its own. */
 const JOIN_BELOW_BYTES = 16 * 1024
@@ -25,6 +25,7 @@ export class TableBuffer {
   readonly columns: readonly Column[]
   rows = 0
   private readonly leaves: readonly (GrowingBuffer | Dictionary)[]
+  private readonly buffers: readonly GrowingBuffer[]
   private readonly headers: readonly Uint8Array[]
   private readonly marks: number[]
   private markedRows = 0
@@ -34,6 +35,7 @@ export class TableBuffer {
     this.columns = columns
     const parts = new Set(columns.flatMap(column => column.parts))
     this.leaves = [...parts].flatMap(part => (part instanceof LowCardinality ? part.leaves : [part]))
+    this.buffers = this.leaves.map(leaf => (leaf instanceof Dictionary ? leaf.keys : leaf))
     this.headers = columns.map(column => Buffer.concat([nativeString(column.name), nativeString(column.type)]))
     this.marks = this.leaves.map(() => 0)
   }
@@ -61,7 +63,7 @@ export class TableBuffer {
   /** Bytes held, near enough to the size of the block. */
   get bytes(): number {
     let sum = 0
-    for (const leaf of this.leaves) sum += 'keys' in leaf ? leaf.keys.length : leaf.length
+    for (let i = 0; i < this.buffers.length; i++) sum += (this.buffers[i] as GrowingBuffer).length
     return sum
   }
 

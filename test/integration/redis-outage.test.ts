@@ -134,6 +134,7 @@ it('a request that waited for a slow commit is refused within a second all the s
   await control.call('CLIENT', 'PAUSE', '600', 'WRITE')
   control.disconnect()
   const slow = enqueue('slow').then(() => process.kill(server.pid, 'SIGSTOP'))
+  await new Promise(resolve => setImmediate(resolve)) // its commit has begun: the next request waits for another
   const startedAt = performance.now()
   await expect(enqueue('waiting')).rejects.toThrow(/could not confirm/)
   expect(performance.now() - startedAt).toBeLessThan(1_000)

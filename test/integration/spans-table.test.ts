@@ -19,11 +19,14 @@ const DATABASE = `spans_table_${process.pid}`
 /** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
 const STORED_MESSAGES = 2_000
 const MESSAGES = 20_000
-const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
-  workspaceId: `ws_${i}`,
-  surfaceId: `srf_${i}`,
-  receivedAtMs: Date.now() - i * 86_400_000 + i,
-}))
+/** Three workspaces, each with payloads of another day. */
+const originOf = (i: number) => ({
+  workspaceId: `ws_${i % 3}`,
+  surfaceId: `srf_${i % 3}`,
+  receivedAtMs: NOW - (i % 3) * 86_400_000 + (i % 3),
+})
+/** Rows older than the retention would be gone at once. */
+const NOW = Date.now()
 
 describe('the tables of spans and exceptions', () => {
   const { clickhouseUrl } = inject('services')
@@ -67,8 +70,10 @@ describe('the tables of spans and exceptions', () => {
 
   /** Byte for byte: JSON has no way to say what is no UTF-8. */
   async function selectNative(table: string): Promise<Row[]> {
+    // Dictionaries within a Map are written in a way that `readBlock` does not know.
+    const columns = table === 'spans' ? "* REPLACE (CAST(attributes, 'Map(String, String)') AS attributes)" : '*'
     const { stream } = await client.exec({
-      query: `SELECT * FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
+      query: `SELECT ${columns} FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
     })
     const chunks: Buffer[] = []
     for await (const chunk of stream) chunks.push(chunk as Buffer)
@@ -78,9 +83,9 @@ describe('the tables of spans and exceptions', () => {
   it(`hold every value of ${STORED_MESSAGES} random messages`, async () => {
     const expected: { spans: Row[]; exceptions: Row[] } = { spans: [], exceptions: [] }
     for (const [i, request] of fc.sample(traceRequest, STORED_MESSAGES).entries()) {
-      const origin = ORIGINS[i % ORIGINS.length] as (typeof ORIGINS)[0]
+      const origin = originOf(i)
       const body = Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
-      expect(batch.append(origin as never, body).ok).toBe(true)
+      expect(batch.append(origin, body).ok).toBe(true)
       const { spans, exceptions } = expectedTables(origin, request)
       expected.spans.push(...spans)
       expected.exceptions.push(...exceptions)
@@ -94,7 +99,7 @@ describe('the tables of spans and exceptions', () => {
 
   it('count every occurrence of a finding once, however often its insert is repeated', async () => {
     for (const [i, request] of fc.sample(traceRequest, 300).entries()) {
-      batch.append(ORIGINS[i % 3] as never, Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+      batch.append(originOf(i), Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
     }
     const exceptions = readTables(batch).get('exceptions') ?? []
     expect(exceptions.length).toBeGreaterThan(50)
@@ -152,8 +157,8 @@ describe('the tables of spans and exceptions', () => {
         },
       ],
     })
-    const origin = { ...ORIGINS[0], receivedAtMs: Date.parse('2026-11-20T12:00:00.123Z') }
-    batch.append(origin as never, Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+    const origin = originOf(0)
+    batch.append(origin, Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
     await insert()
     const [row] = await select<Record<string, unknown>>(
       'SELECT * REPLACE (hex(trace_id) AS trace_id, hex(span_id) AS span_id) FROM spans',
@@ -163,7 +168,7 @@ describe('the tables of spans and exceptions', () => {
       attribute_types: ['string', 'int', 'array'],
     }
     expect(row).toMatchObject({
-      received_at: '2026-11-20 12:00:00.123',
+      received_at: new Date(NOW).toISOString().replace('T', ' ').replace('Z', ''),
       resource: '{"int":-9223372036854775808,"list":[true],"text":"é 日本 👩‍🚀 \\"\\\\"}',
       resource_dropped_attributes_count: 4_294_967_295,
       trace_id: '0102030405060708090A0B0C0D0E0F10',
@@ -190,13 +195,13 @@ describe('the tables of spans and exceptions', () => {
     })
     const body = Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
     body.write('\xff\x00\xc3X', body.indexOf('XXXX'), 'latin1')
-    batch.append(ORIGINS[0] as never, body)
+    batch.append(originOf(0), body)
     await insert()
     expect(await select('SELECT hex(name) AS name FROM spans')).toEqual([{ name: 'FF00C358' }])
   })
 
   it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
-    const origin = ORIGINS[0] as (typeof ORIGINS)[0]
+    const origin = originOf(0)
     fc.assert(
       fc.property(traceRequest, fc.nat(), (request, seed) => {
         const plain = toBinary(ExportTraceServiceRequestSchema, request)

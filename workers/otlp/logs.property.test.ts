@@ -1,4 +1,3 @@
-// biome-ignore-all lint/style/noRestrictedImports: what tests share is no process.
 import { toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

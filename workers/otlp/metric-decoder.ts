@@ -1,10 +1,13 @@
 import { type MetricPointsTable, MetricType } from '../../clickhouse/metric-points-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
-import { DataPointDecoder, type PointAttributes } from './data-points.ts'
+import { HistogramPointDecoder } from './histogram-points.ts'
 import { type MetricHeader, MetricHeaders } from './metric-header.ts'
+import { NumberPointDecoder } from './number-points.ts'
+import { type PointAttributes, PointWriter } from './point-writer.ts'
 import type { RejectedCounts, RowRejection } from './refusal.ts'
 import { EmbeddedMessage } from './resource-cache.ts'
 import { Hash64 } from './series-id.ts'
+import { SummaryPointDecoder } from './summary-points.ts'
 import type { WireCursor } from './wire.ts'
 
 const MAX_TEMPORALITY = 2
@@ -26,7 +29,10 @@ interface Stream {
 export class MetricDecoder {
   private readonly table: MetricPointsTable
   private readonly headers: MetricHeaders
-  private readonly points: DataPointDecoder
+  private readonly writer: PointWriter
+  private readonly numbers: NumberPointDecoder
+  private readonly histograms: HistogramPointDecoder
+  private readonly summaries: SummaryPointDecoder
   private readonly identity = new Hash64()
   private readonly stream: Stream = { type: MetricType.gauge, temporality: 0, isMonotonic: false }
   private pointsOfPayload = 0
@@ -34,7 +40,10 @@ export class MetricDecoder {
   constructor(table: MetricPointsTable, attributes: PointAttributes) {
     this.table = table
     this.headers = new MetricHeaders(table.metric)
-    this.points = new DataPointDecoder(table, attributes)
+    this.writer = new PointWriter(table, attributes)
+    this.numbers = new NumberPointDecoder(table, this.writer)
+    this.histograms = new HistogramPointDecoder(table, this.writer)
+    this.summaries = new SummaryPointDecoder(table, this.writer)
   }
 
   /** After a rewind or reset of the columns: the indexes that were known are no longer there. */
@@ -69,12 +78,12 @@ export class MetricDecoder {
     }
     if (runStart < end) fields.add(runStart, end)
     const type = typeOfData(dataTag)
-    if (data !== undefined && type !== undefined) this.appendData(this.headers.of(fields), type, data, origin, rejected)
+    if (data !== undefined && type !== undefined) this.appendData(fields, type, data, origin, rejected)
   }
 
   /** Gauge, Sum, Histogram, ExponentialHistogram or Summary: `data_points = 1`, and what `readStream` knows. */
   private appendData(
-    header: MetricHeader,
+    fields: EmbeddedMessage,
     type: MetricType,
     data: EmbeddedMessage,
     origin: Hash64,
@@ -83,8 +92,12 @@ export class MetricDecoder {
     const wire = data.cursor()
     const { buffer } = this.table
     const firstRow = buffer.rows
-    this.readStream(type, wire, data.start, data.end)
-    this.points.beginMetric(this.identify(header, origin))
+    const count = this.readStream(type, wire, data.start, data.end)
+    if (count === 0) return
+    this.pointsOfPayload += count
+    if (this.pointsOfPayload > MAX_POINTS_PER_PAYLOAD) throw new RowsTooLarge()
+    const header = this.headers.of(fields)
+    this.writer.beginMetric(this.identify(header, origin))
     for (let pos = data.start; pos < data.end; ) {
       const tag = wire.readField(pos, data.end)
       pos = wire.next
@@ -99,18 +112,22 @@ export class MetricDecoder {
     switch (type) {
       case MetricType.gauge:
       case MetricType.sum:
-        return this.points.appendNumber(wire, start, end)
+        return this.numbers.append(wire, start, end)
       case MetricType.histogram:
-        return this.points.appendHistogram(wire, start, end)
+        return this.histograms.append(wire, start, end)
       case MetricType.exponentialHistogram:
-        return this.points.appendExponentialHistogram(wire, start, end)
+        return this.histograms.appendExponential(wire, start, end)
       case MetricType.summary:
-        return this.points.appendSummary(wire, start, end)
+        return this.summaries.append(wire, start, end)
     }
   }
 
-  /** `AggregationTemporality aggregation_temporality = 2` of sums and histograms, `bool is_monotonic = 3` of sums. */
-  private readStream(type: MetricType, wire: WireCursor, start: number, end: number): void {
+  /**
+   * `AggregationTemporality aggregation_temporality = 2` of sums and histograms, `bool is_monotonic = 3` of sums. Returns
+   * the number of points.
+   */
+  private readStream(type: MetricType, wire: WireCursor, start: number, end: number): number {
+    let count = 0
     const { stream } = this
     stream.type = type
     stream.temporality = 0
@@ -119,11 +136,11 @@ export class MetricDecoder {
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
-      if (tag === 0x0a) this.pointsOfPayload++
+      if (tag === 0x0a) count++
       else if (tag === 0x10 && hasTemporality) stream.temporality = wire.low <= MAX_TEMPORALITY ? wire.low : 0
       else if (tag === 0x18 && type === MetricType.sum) stream.isMonotonic = wire.low !== 0 || wire.high !== 0
     }
-    if (this.pointsOfPayload > MAX_POINTS_PER_PAYLOAD) throw new RowsTooLarge()
+    return count
   }
 
   /** What OpenTelemetry's data model calls identifying, but for the attributes of the point. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSpansBatch } from './spans.ts'
 
-const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 const SIZE = 8 * 1024 * 1024
 /** 64 MiB of it are the largest payload there is; a worker that stands still for seconds loses its locks. */
 const MAX_MS = 1_500
@@ -30,6 +30,18 @@ function splitAtEveryLevel(levels: number): Buffer {
   return inAttribute(field(0x12, value))
 }
 
+/** Of up to three times, since the machine may be busy: what is slow by itself is slow every time. */
+function leastMs(run: () => void, after: () => void = () => {}): number {
+  let leastMs = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 3 && leastMs > MAX_MS / 2; i++) {
+    const startedAt = performance.now()
+    run()
+    leastMs = Math.min(leastMs, performance.now() - startedAt)
+    after()
+  }
+  return leastMs
+}
+
 describe('a payload made to be slow', () => {
   it.each<[string, Buffer]>([
     ['empty resource spans', many(0x0a, 0)],
@@ -46,16 +58,16 @@ describe('a payload made to be slow', () => {
     ['unknown fields', inSpan(many(0xa8, 0x7f, 0))],
   ])('of %s is taken in time and in bounds', (_, body) => {
     const batch = createSpansBatch()
-    const startedAt = performance.now()
-    expect(batch.append(ORIGIN, body).ok).toBe(true)
-    expect(performance.now() - startedAt).toBeLessThan(MAX_MS)
+    expect(leastMs(() => expect(batch.append(ORIGIN, body).ok).toBe(true), batch.reset)).toBeLessThan(MAX_MS)
+    batch.append(ORIGIN, body)
     expect(batch.bytes).toBeLessThan(10 * SIZE)
   })
 
   it('by pieces within pieces is refused before they multiply', () => {
-    const startedAt = performance.now()
-    expect(createSpansBatch().append(ORIGIN, splitAtEveryLevel(60))).toEqual({ ok: false, reason: 'too_many_pieces' })
-    expect(performance.now() - startedAt).toBeLessThan(MAX_MS)
+    const body = splitAtEveryLevel(60)
+    const refuse = () =>
+      expect(createSpansBatch().append(ORIGIN, body)).toEqual({ ok: false, reason: 'too_many_pieces' })
+    expect(leastMs(refuse)).toBeLessThan(MAX_MS)
     expect(createSpansBatch().append(ORIGIN, splitAtEveryLevel(3)).ok).toBe(true)
   })
 })

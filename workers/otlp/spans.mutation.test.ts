@@ -1,4 +1,3 @@
-// biome-ignore-all lint/style/noRestrictedImports: what tests share is no process.
 import { toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +9,7 @@ import type { RowBatch } from '../row-batch.ts'
 import { createSpansBatch } from './spans.ts'
 
 const PAYLOADS = 100_000
-const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 /** Every so many payloads the rows themselves are read and compared. */
 const READ_EVERY = 100
 const MAX_MS = 100

@@ -7,7 +7,7 @@ import { createSpansBatch } from './spans.ts'
 
 type SpanInit = MessageInitShape<typeof SpanSchema>
 
-const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 const IDS = { traceId: new Uint8Array(16).fill(1), spanId: new Uint8Array(8).fill(2) }
 const text = (key: string, value: string) => ({ key, value: { value: { case: 'stringValue' as const, value } } })
 const int = (key: string, value: bigint) => ({ key, value: { value: { case: 'intValue' as const, value } } })

@@ -1,0 +1,85 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, expect, it } from 'vitest'
+import type { LoadPlan } from './plan.ts'
+import { runLoad } from './run-load.ts'
+
+const bodies = [Buffer.from('first'), Buffer.from('second')]
+let stop = () => {}
+afterEach(() => stop())
+
+/** A server that answers with what `answer` says, and its plan. */
+async function serve(answer: () => Promise<{ status: number; retryAfter?: number }>, plan: Partial<LoadPlan>) {
+  const server = createServer(async (request, response) => {
+    request.resume()
+    const { status, retryAfter } = await answer()
+    if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+    response.statusCode = status
+    response.end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  stop = () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    path: '/drain/v1/traces',
+    headers: {},
+    connections: 4,
+    payload: { spans: 1, pool: 2, freshIds: false },
+    mode: { kind: 'closed' },
+    warmUpMs: 50,
+    durationMs: 300,
+    ...plan,
+  } satisfies LoadPlan
+}
+
+it('counts what a closed loop gets, and tells when the measured window begins and ends', async () => {
+  const plan = await serve(async () => ({ status: 200 }), {})
+  const edges: string[] = []
+  const result = await runLoad(plan, bodies, edge => edges.push(edge))
+  expect(edges).toEqual(['begin', 'end'])
+  expect(result.ok).toBeGreaterThan(50)
+  expect(result.statuses[200]).toBeGreaterThanOrEqual(result.ok)
+  expect(Object.keys(result.statuses)).toEqual(['200'])
+  expect(result.faults).toEqual({})
+  expect(result.bodyBytes).toBe(5.5)
+})
+
+it('waits for as long as a 429 says', async () => {
+  const plan = await serve(async () => ({ status: 429, retryAfter: 5 }), {})
+  expect((await runLoad(plan, bodies, () => {})).statuses).toEqual({ 429: 4 })
+})
+
+it('shows the stall of a server to everyone who would have come meanwhile', async () => {
+  let stalled = false
+  const answer = async () => {
+    if (stalled) await delay(250)
+    return { status: 200 }
+  }
+  const plan = await serve(answer, { mode: { kind: 'open', requestsPerSecond: 1_000 }, durationMs: 500 })
+  setTimeout(() => {
+    stalled = true
+  }, 200)
+  setTimeout(() => {
+    stalled = false
+  }, 400)
+  const result = await runLoad(plan, bodies, () => {})
+  // Four connections have at most a few requests that were slow themselves; hundreds were due behind them.
+  expect(result.latency.p50Ms).toBeGreaterThan(50)
+  expect(result.latency.maxMs).toBeGreaterThan(200)
+  expect(result.statuses[200]).toBeGreaterThan(400)
+})
+
+it('counts requests that were lost with their connection', async () => {
+  const server = createServer(request => request.socket.destroy())
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const plan = await serve(async () => ({ status: 200 }), {})
+  const { port } = server.address() as AddressInfo
+  const result = await runLoad({ ...plan, port }, bodies, () => {})
+  server.close()
+  expect(result.ok).toBe(0)
+  expect(Object.values(result.faults).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(4)
+})

@@ -1,0 +1,64 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire'
+import { describe, expect, it } from 'vitest'
+import { Attributes } from './attributes.ts'
+import { WireCursor } from './wire.ts'
+
+const string = (text: string) => new BinaryWriter().tag(1, 2).string(text).finish()
+const int = (value: bigint) => new BinaryWriter().tag(3, 0).int64(value).finish()
+const keyOf = (text: string) => new BinaryWriter().tag(1, 2).string(text).finish()
+const anyOf = (any: Uint8Array) => new BinaryWriter().tag(2, 2).bytes(any).finish()
+
+/** Key length, key, type code and text of a KeyValue message made of these pieces. */
+function read(...pieces: Uint8Array[]): [number, string, number, string] {
+  const bytes = Buffer.concat(pieces)
+  const attributes = new Attributes()
+  // What stands before must not matter.
+  attributes.append(new WireCursor(Buffer.concat([keyOf('before')])), 0, 8)
+  const [keys, types] = [attributes.keys.length, attributes.types.length]
+  const keyLength = attributes.append(new WireCursor(bytes), 0, bytes.length)
+  const key = attributes.keys.bytes.toString('utf8', attributes.keys.length - keyLength, attributes.keys.length)
+  const prefix = attributes.keys.length - keys - keyLength
+  expect(prefix).toBe(keyLength < 128 ? 1 : keyLength < 16_384 ? 2 : 3)
+  const text = attributes.values.bytes.toString('utf8', attributes.valueStart, attributes.values.length)
+  return [keyLength, key, attributes.types.bytes[types] as number, text]
+}
+
+describe('an attribute', () => {
+  it('is read in the form that every SDK writes', () => {
+    expect(read(keyOf('key'), anyOf(string('text')))).toEqual([3, 'key', 1, 'text'])
+    expect(read(keyOf('key'), anyOf(int(404n)))).toEqual([3, 'key', 3, '404'])
+    expect(read(keyOf('key'), anyOf(int(-1n)))).toEqual([3, 'key', 3, '-1'])
+    expect(read(keyOf('key'), anyOf(new BinaryWriter().tag(2, 0).bool(true).finish()))).toEqual([3, 'key', 2, 'true'])
+    expect(read(keyOf('key'), anyOf(new BinaryWriter().tag(4, 1).double(0.5).finish()))).toEqual([3, 'key', 4, '0.5'])
+  })
+
+  it.each([125, 126, 127, 128, 129, 16_383, 16_384])('of %i bytes is read like a shorter one', size => {
+    expect(read(keyOf('k'.repeat(size)), anyOf(string('t'.repeat(size))))).toEqual([
+      size,
+      'k'.repeat(size),
+      1,
+      't'.repeat(size),
+    ])
+  })
+
+  it('is read in any other form that protobuf allows', () => {
+    expect(read()).toEqual([0, '', 0, ''])
+    expect(read(keyOf('key'))).toEqual([3, 'key', 0, ''])
+    expect(read(anyOf(string('text')), keyOf('key'))).toEqual([3, 'key', 1, 'text'])
+    expect(read(keyOf('old'), keyOf('key'), anyOf(string('text')))).toEqual([3, 'key', 1, 'text'])
+    expect(read(keyOf('key'), anyOf(string('text')), anyOf(new Uint8Array()))).toEqual([3, 'key', 1, 'text'])
+    expect(read(keyOf('key'), anyOf(Buffer.concat([int(1n), string('last')])))).toEqual([3, 'key', 1, 'last'])
+    expect(read(keyOf('key'), anyOf(Buffer.concat([string('first'), int(2n)])))).toEqual([3, 'key', 3, '2'])
+  })
+
+  it('is not taken for the usual form when a length only looks like it', () => {
+    // The value's length 5 is padded to two bytes, and its first byte, 0x85, is what is left of the message after it.
+    const padded = Buffer.concat([Buffer.from([0x12, 0x85, 0x00]), string('abc')])
+    const filler = new BinaryWriter()
+      .tag(100, 2)
+      .bytes(new Uint8Array(0x85 - 9))
+      .finish()
+    expect(padded.length + filler.length).toBe(0x85 + 2)
+    expect(read(keyOf('key'), padded, filler)).toEqual([3, 'key', 1, 'abc'])
+  })
+})
