@@ -8,13 +8,25 @@ import { startEdge } from './support/start-product.ts'
 import { type BenchRedis, startBenchRedis } from './support/start-stores.ts'
 import { summarize } from './support/statistics.ts'
 
-const CONNECTIONS = 64
+/** What is sent, and over how many connections. */
+interface Load {
+  readonly spans: number
+  readonly connections: number
+}
+
+const LOADS: readonly Load[] = [
+  { spans: 1, connections: 64 },
+  { spans: 20, connections: 64 },
+  { spans: 200, connections: 64 },
+]
+const QUICK_LOADS = LOADS.slice(0, 2)
+
 const EDGE = 'product edge'
 const HTTP_SERVER = 'its HTTP server alone'
 const EMPTY_ROUTE = 'uWS, empty route'
 const PEER = 'Fastify, job per request'
 
-/** Per number of spans in a payload: at least this share of the empty route, and this many times the peer (issue 4). */
+/** At 64 connections, by spans in a payload: at least this share of the empty route, and this many times the peer (issue 4). */
 const GOALS: ReadonlyMap<number, { emptyRoute?: number; peer?: number }> = new Map([
   [1, { emptyRoute: 0.35, peer: 2.5 }],
   [20, { peer: 4 }],
@@ -46,8 +58,8 @@ export const scenario: Scenario = {
     context.onEnd(() => generator.stop())
     const contenders = await startContenders(context, redis)
     const rows: Row[] = []
-    for (const spans of context.quick ? [1, 20] : [1, 20, 200]) {
-      rows.push(...(await measurePayload(context, generator, contenders, spans)))
+    for (const load of context.quick ? QUICK_LOADS : LOADS) {
+      rows.push(...(await measureLoad(context, generator, contenders, load)))
     }
     return { rows, notes: NOTES, facts: { Redis: redis.version } }
   },
@@ -91,40 +103,40 @@ async function startContenders(context: ScenarioContext, redis: BenchRedis): Pro
   ]
 }
 
-async function measurePayload(
+async function measureLoad(
   context: ScenarioContext,
   generator: LoadGenerator,
   contenders: readonly Contender[],
-  spans: number,
+  load: Load,
 ): Promise<Row[]> {
   const measured = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]))
-  const rounds = context.quick ? 3 : 7
+  const rounds = context.quick ? 3 : 5
   for (let round = 1; round <= rounds; round++) {
     for (const contender of contenders) {
-      const result = await measureOnce(context, generator, contender, spans)
+      const result = await measureOnce(context, generator, contender, load)
       measured.get(contender.name)?.push(result)
       const rate = Math.round(result.load.ok / result.load.seconds).toLocaleString('en')
-      context.progress(`${spans} spans, round ${round}/${rounds}: ${contender.name} ${rate} requests/s`)
+      context.progress(`${textOf(load)}, round ${round}/${rounds}: ${contender.name} ${rate} requests/s`)
     }
   }
-  return [...measured].map(([name, results]) => toRow(name, spans, results))
+  return [...measured].map(([name, results]) => toRow(name, load, results))
 }
 
 async function measureOnce(
   context: ScenarioContext,
   generator: LoadGenerator,
   contender: Contender,
-  spans: number,
+  { spans, connections }: Load,
 ): Promise<Measured> {
   const plan: LoadPlan = {
     port: contender.port,
     path: '/drain/v1/traces',
     headers: { 'x-service-public-key': contender.publicKey, 'content-type': 'application/x-protobuf' },
-    connections: CONNECTIONS,
-    payload: { spans, pool: CONNECTIONS, freshIds: false },
+    connections,
+    payload: { spans, pool: connections, freshIds: false },
     mode: { kind: 'closed' },
-    warmUpMs: context.quick ? 400 : 1_000,
-    durationMs: context.quick ? 1_000 : 2_500,
+    warmUpMs: context.quick ? 400 : 800,
+    durationMs: context.quick ? 1_000 : 2_000,
   }
   const meter = meterProcesses(contender.pids)
   let use: Record<string, ProcessUse> = {}
@@ -141,21 +153,21 @@ async function measureOnce(
   return { load, use }
 }
 
-function toRow(name: string, spans: number, results: readonly Measured[]): Row {
+function toRow(name: string, load: Load, results: readonly Measured[]): Row {
   const median = (of: (measured: Measured) => number) => summarize(results.map(of)).median
   const perMillion = (process: string) => (of: Measured) => ((of.use[process]?.cpuSeconds ?? 0) / of.load.ok) * 1e6
   const processes = Object.keys(results[0]?.use ?? {})
-  const ofSize = (other: string) => `${other}, ${plural(spans)}`
-  const goals = GOALS.get(spans)
+  const underLoad = (other: string) => `${other}, ${textOf(load)}`
+  const goals = load.connections === 64 ? GOALS.get(load.spans) : undefined
   const ratios: Ratio[] =
     name !== EDGE
       ? []
       : [
-          { to: ofSize(EMPTY_ROUTE), ...(goals?.emptyRoute && { goal: { atLeast: goals.emptyRoute } }) },
-          { to: ofSize(PEER), ...(goals?.peer && { goal: { atLeast: goals.peer } }) },
+          { to: underLoad(EMPTY_ROUTE), ...(goals?.emptyRoute && { goal: { atLeast: goals.emptyRoute } }) },
+          { to: underLoad(PEER), ...(goals?.peer && { goal: { atLeast: goals.peer } }) },
         ]
   return {
-    name: ofSize(name),
+    name: underLoad(name),
     unit: 'requests/s',
     samples: results.map(({ load }) => load.ok / load.seconds),
     ratios,
@@ -163,7 +175,7 @@ function toRow(name: string, spans: number, results: readonly Measured[]): Row {
       per: 'million requests',
       seconds: Object.fromEntries([
         ...processes.map(process => [process, median(perMillion(process))]),
-        ['load generator', median(({ load }) => (load.cpuSeconds / load.ok) * 1e6)],
+        ['load generator', median(({ load: { cpuSeconds, ok } }) => (cpuSeconds / ok) * 1e6)],
       ]),
     },
     peakMemoryBytes: Object.fromEntries(
@@ -171,10 +183,12 @@ function toRow(name: string, spans: number, results: readonly Measured[]): Row {
     ),
     details: {
       'server busy': `${Math.round(median(({ use, load }) => (use.edge?.cpuSeconds ?? 0) / load.seconds) * 100)} %`,
+      'generator busy': `${Math.round(median(({ load: { cpuSeconds, seconds } }) => cpuSeconds / seconds) * 100)} %`,
       'p50 / p99': `${median(({ load }) => load.latency.p50Ms).toFixed(1)} / ${median(({ load }) => load.latency.p99Ms).toFixed(1)} ms`,
       body: `${Math.round(results[0]?.load.bodyBytes ?? 0).toLocaleString('en')} bytes`,
     },
   }
 }
 
-const plural = (spans: number) => (spans === 1 ? '1 span' : `${spans} spans`)
+const textOf = ({ spans, connections }: Load) =>
+  `${spans} ${spans === 1 ? 'span' : 'spans'}, ${connections} connections`
