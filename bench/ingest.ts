@@ -20,6 +20,8 @@ const LOADS: readonly Load[] = [
   { spans: 200, connections: 64 },
 ]
 const QUICK_LOADS = LOADS.slice(0, 2)
+/** Once, and not counted: the servers compile what they run. */
+const WARM_UP: Load = { spans: 20, connections: 64 }
 
 const EDGE = 'product edge'
 const HTTP_SERVER = 'its HTTP server alone'
@@ -57,6 +59,8 @@ export const scenario: Scenario = {
     const generator = await startGenerator()
     context.onEnd(() => generator.stop())
     const contenders = await startContenders(context, redis)
+    context.progress('warming up')
+    for (const contender of contenders) await measureOnce(context, generator, contender, WARM_UP)
     const rows: Row[] = []
     for (const load of context.quick ? QUICK_LOADS : LOADS) {
       rows.push(...(await measureLoad(context, generator, contenders, load)))

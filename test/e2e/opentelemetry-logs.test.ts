@@ -132,8 +132,12 @@ describe.each([
       const { findings } = (await response.json()) as { findings: { id: string; type: string; serviceName: string }[] }
       return findings.find(candidate => candidate.type === 'RangeError' && candidate.serviceName === service)
     })
-    const response = await fetch(`${stack.apiUrl}/v3/findings/${finding.id}/traces`, { headers })
-    expect(await response.json()).toMatchObject({ traces: [{ traceId: 'ab'.repeat(16), occurrenceCount: 1 }] })
+    const traces = await until('its trace is known', async () => {
+      const response = await fetch(`${stack.apiUrl}/v3/findings/${finding.id}/traces`, { headers })
+      const page = (await response.json()) as { traces: unknown[] }
+      return page.traces.length > 0 ? page.traces : undefined
+    })
+    expect(traces).toMatchObject([{ traceId: 'ab'.repeat(16), occurrenceCount: 1 }])
   })
 })
 

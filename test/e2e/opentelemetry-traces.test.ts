@@ -151,8 +151,8 @@ describe.each([
 
   it('are read back with GET /v3/findings/{findingId}/traces/{traceId}', async () => {
     const finding = await until('the TypeError has made a finding', async () => {
-      const { findings } = await get<{ findings: Finding[] }>('/v3/findings')
-      return findings.find(candidate => candidate.type === 'TypeError' && candidate.serviceName === service)
+      const page = await get<{ findings: Finding[] }>('/v3/findings')
+      return page?.findings.find(candidate => candidate.type === 'TypeError' && candidate.serviceName === service)
     })
     expect(finding.occurrenceCount).toBe(REQUESTS / 4)
     const failed = exported.filter(span => span.events.some(event => event.name === 'exception'))
@@ -164,7 +164,9 @@ describe.each([
         .map(span => nanos(span.endTime))
         .sort(ascending)
         .at(-1) as bigint
-      expect(await get(`/v3/findings/${finding.id}/traces/${traceId}`)).toEqual({
+      // A finding and its traces become visible one after the other.
+      const answer = await until('the trace is known', () => get(`/v3/findings/${finding.id}/traces/${traceId}`))
+      expect(answer).toEqual({
         traceId,
         spans: spans.map(span => expectedSpan(service, span)),
         rootCount: 1,
@@ -185,12 +187,15 @@ interface Finding {
   occurrenceCount: number
 }
 
-async function get<T>(path: string): Promise<T> {
+/** Undefined for what is not there yet. */
+async function get<T>(path: string): Promise<T | undefined> {
   const response = await fetch(stack.apiUrl + path, {
     headers: { authorization: `Bearer ${stack.secrets.sessionToken}` },
   })
+  const body = await response.json()
+  if (response.status === 404) return undefined
   expect(response.status).toBe(200)
-  return (await response.json()) as T
+  return body as T
 }
 
 async function readSpans(service: string): Promise<SpanRow[]> {
