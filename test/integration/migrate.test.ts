@@ -75,10 +75,10 @@ describe('migrate', () => {
 
   it('waits for a holder that lives, and gives up after its time', async () => {
     await write({ '0001_slow.sql': SLOW })
-    const slow = run({ lockExpiryMs: 1_000 })
+    const slow = run({ lockExpiryMs: 2_000 })
     await expect.poll(tables, { timeout: 20_000 }).toContain('before_sleep')
-    await expect(run({ lockExpiryMs: 1_000, lockWaitMs: 100 })).rejects.toThrow(TransientError)
-    await Promise.all([slow, run({ lockExpiryMs: 1_000 })])
+    await expect(run({ lockExpiryMs: 2_000, lockWaitMs: 100 })).rejects.toThrow(TransientError)
+    await Promise.all([slow, run({ lockExpiryMs: 2_000 })])
     expect(await select(`SELECT count() AS n FROM ${database}.before_sleep`)).toEqual([{ n: 1 }])
   })
 
