@@ -69,6 +69,7 @@ export const scenario: Scenario = {
       notes: [
         'Time runs from the first request until count() in ClickHouse equals what was accepted; a run in which it never does, or passes it, fails.',
         'Clients obey 429 and Retry-After. CPU includes the merges that the inserts caused.',
+        'The peer gathers the rows of many jobs for 200 ms, as asynchronous inserts would do for it on a ClickHouse server.',
       ],
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
     }

@@ -41,7 +41,8 @@ interface Waiting {
  * Writes many requests with one transaction: a frame waits only while a commit is in flight, and the next commit takes
  * all that waited. So an idle edge adds no latency, and a busy one shares each fsync and each job among hundreds of
  * requests, without a timer. The first commit after a pause takes what came in the same turn of the event loop: without
- * that it would hold one frame, and all that came with it would wait for the next (36 frames a commit instead of 25).
+ * that it would hold one frame, and all that came with it would wait for the next (64 clients where fsync is fast: 36
+ * frames a commit instead of 25).
  */
 export function createGroupCommit(
   deps: { redis: Redis; queue: QueueName; logger: Logger },
@@ -56,8 +57,8 @@ export function createGroupCommit(
   let usable = false
   let onIdle: (() => void)[] = []
   /**
-   * Payloads are built here, one after the other. With new memory for each, and for each body, V8 made ten full
-   * collections a second at 25,000 requests of 8 KB: the edge took twice the CPU, and 195 MB instead of 155.
+   * Payloads are built here, one after the other. V8 counts the memory of buffers, and answers half a megabyte per commit
+   * with full collections: measured with 8 KB bodies, 17.8 µs of CPU per request and 198 MB instead of 16.3 µs and 174 MB.
    */
   let buffer: Buffer | undefined
 

@@ -127,7 +127,12 @@ export class ExceptionDeriver {
   /** One stack throws again and again: finding it by its text takes 1 µs, parsing and hashing it 10 or more. */
   private findingId({ type, message, stacktrace }: ExceptionDetails, serviceName: string): string {
     const { workspaceId, surfaceId } = this.frame
-    const key = [workspaceId, surfaceId, serviceName, type, stacktrace === '' ? message : '', stacktrace].join('\0')
+    // All that the id derives from, and lengths, since any of these texts may hold whatever would separate them. A stack
+    // of blanks counts as none there, so the message is left out only beside one that says something.
+    const withoutStack = stacktrace.trim() === ''
+    const lengths = `${serviceName.length} ${type.length} ${withoutStack ? 'message' : 'stack'}`
+    const place = withoutStack ? message : stacktrace
+    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${place}`
     const known = this.findingIds.get(key)
     if (known !== undefined) return known
     const id = findingIdOf({ workspaceId, surfaceId, serviceName, type, message, stacktrace })

@@ -4,6 +4,7 @@ import { readBlock, rowsOf } from '../../clickhouse/native/read-block.ts'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { AnyValueSchema } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecordSchema } from '../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
+import { findingIdOf } from './fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
 
 type RecordInit = Exclude<MessageInitShape<typeof LogRecordSchema>, { $typeName: string }>
@@ -34,6 +35,32 @@ const wrapped = (record: Buffer) => field(0x0a, field(0x12, field(0x12, record))
 describe('a batch of logs', () => {
   const batch = createLogsBatch()
   beforeEach(() => batch.reset())
+
+  it('tells findings apart that differ only in the message beside a blank stack, or in where one text ends', () => {
+    const exceptions: [type: string, message: string, stacktrace: string][] = [
+      ['', 'out of paper', ' '],
+      ['', 'out of ink', ' '],
+      ['E', 'x', ''],
+      ['E\0x', '', ''],
+      ['E', '\0x', ''],
+      ['E', '', 'x'],
+    ]
+    const record = ([type, message, stacktrace]: (typeof exceptions)[0]): RecordInit => ({
+      ...IDS,
+      attributes: [
+        text('exception.type', type),
+        text('exception.message', message),
+        text('exception.stacktrace', stacktrace),
+      ],
+    })
+    expect(batch.append(ORIGIN, payload(exceptions.map(record))).ok).toBe(true)
+    const ids = rows('exceptions').map(row => Buffer.from(String(row.finding_id), 'hex').toString())
+    const origin = { workspaceId: 'ws_1', surfaceId: 'srf_1', serviceName: 'shop' }
+    expect(ids).toEqual(
+      exceptions.map(([type, message, stacktrace]) => findingIdOf({ ...origin, type, message, stacktrace })),
+    )
+    expect(new Set(ids).size).toBe(exceptions.length)
+  })
 
   function rows(table: string) {
     const found = batch.tables().find(block => block.table === table)
