@@ -4,7 +4,7 @@ import { describeError } from '../shared/errors.ts'
 import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
 import { decompress } from './decompress.ts'
 import type { HeldJob, NewPayload } from './payload-store.ts'
-import type { RowBatch, TableBlock } from './row-batch.ts'
+import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 
 /** A request decompresses to 64 MiB at most (CONTRACT 4.4). */
 const DECOMPRESSED_LIMIT_BYTES = 64 * 1024 * 1024
@@ -113,7 +113,7 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
       for (const entry of entries.values()) log.append(entry)
       return pooled
     },
-    tables: () => [...rows.tables(), ...blocksOf(log)],
+    tables: () => [...rows.tables(), ...blocksOf([log.buffer])],
   }
 }
 
@@ -136,12 +136,6 @@ function entryOf(
   entry.payloads++
   entry.bytes += frame.body.length
   return entry
-}
-
-function blocksOf({ buffer }: IngestLogTable): TableBlock[] {
-  if (buffer.rows === 0) return []
-  const columns = buffer.columns.map(column => column.name)
-  return [{ table: buffer.table, columns, rows: buffer.rows, block: buffer.block() }]
 }
 
 function add(counts: Map<string, number>, reason: string, count: number): void {

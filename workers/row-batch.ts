@@ -1,3 +1,4 @@
+import type { TableBuffer } from '../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../shared/payload-frame.ts'
 
 /** What became of one request's bytes: all rows but those rejected for a reason are in the batch, or none is. */
@@ -22,4 +23,16 @@ export interface RowBatch {
   /** The blocks to insert, in this order. Valid until `reset`. */
   tables(): readonly TableBlock[]
   reset(): void
+}
+
+/** The blocks of those tables that have rows. They hold until the next append or reset of their buffers. */
+export function blocksOf(buffers: readonly TableBuffer[]): TableBlock[] {
+  return buffers
+    .filter(buffer => buffer.rows > 0)
+    .map(buffer => ({
+      table: buffer.table,
+      columns: buffer.columns.map(column => column.name),
+      rows: buffer.rows,
+      block: buffer.block(),
+    }))
 }

@@ -1,7 +1,7 @@
 import { ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
 import { LogsTable } from '../../clickhouse/logs-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
-import type { AppendResult, RowBatch } from '../row-batch.ts'
+import { type AppendResult, blocksOf, type RowBatch } from '../row-batch.ts'
 import { Attributes } from './attributes.ts'
 import { ExceptionDeriver } from './exceptions.ts'
 import { LogDecoder } from './log-decoder.ts'
@@ -119,15 +119,7 @@ export function createLogsBatch(): RowBatch {
     get bytes() {
       return table.buffer.bytes + exceptionsTable.buffer.bytes
     },
-    tables: () =>
-      buffers
-        .filter(buffer => buffer.rows > 0)
-        .map(buffer => ({
-          table: buffer.table,
-          columns: buffer.columns.map(column => column.name),
-          rows: buffer.rows,
-          block: buffer.block(),
-        })),
+    tables: () => blocksOf(buffers),
     reset() {
       for (const buffer of buffers) buffer.reset()
       origin.clearCache()

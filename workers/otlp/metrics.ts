@@ -1,6 +1,6 @@
 import { MetricPointsTable } from '../../clickhouse/metric-points-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
-import type { AppendResult, RowBatch } from '../row-batch.ts'
+import { type AppendResult, blocksOf, type RowBatch } from '../row-batch.ts'
 import { Attributes } from './attributes.ts'
 import { MetricDecoder } from './metric-decoder.ts'
 import { OriginWriter } from './origin-writer.ts'
@@ -105,11 +105,7 @@ export function createMetricsBatch(): RowBatch {
     get bytes() {
       return buffer.bytes
     },
-    tables() {
-      if (buffer.rows === 0) return []
-      const columns = buffer.columns.map(column => column.name)
-      return [{ table: buffer.table, columns, rows: buffer.rows, block: buffer.block() }]
-    },
+    tables: () => blocksOf([buffer]),
     reset() {
       table.reset()
       clearCaches()

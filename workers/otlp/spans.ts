@@ -1,7 +1,7 @@
 import { ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
 import { SpansTable } from '../../clickhouse/spans-table.ts'
-import type { AppendResult } from '../row-batch.ts'
+import { type AppendResult, blocksOf } from '../row-batch.ts'
 import { Attributes } from './attributes.ts'
 import { ExceptionDeriver } from './exceptions.ts'
 import { OriginWriter } from './origin-writer.ts'
@@ -113,15 +113,7 @@ export function createSpansBatch(): OtlpBatch {
     get bytes() {
       return table.buffer.bytes + exceptionsTable.buffer.bytes
     },
-    tables: () =>
-      buffers
-        .filter(buffer => buffer.rows > 0)
-        .map(buffer => ({
-          table: buffer.table,
-          columns: buffer.columns.map(column => column.name),
-          rows: buffer.rows,
-          block: buffer.block(),
-        })),
+    tables: () => blocksOf(buffers),
     reset() {
       for (const buffer of buffers) buffer.reset()
       origin.clearCache()
