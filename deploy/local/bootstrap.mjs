@@ -5,13 +5,13 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * What `npm start` and `npm test` run on a fresh machine, with nothing but Node 20 and npm: installs the dependencies,
+ * What `npm start`, `npm test` and `npm run bench` run on a fresh machine, with nothing but Node 20 and npm: installs the dependencies,
  * finds Node 22, makes sure that Redis is there, then hands over. Plain JavaScript without a dependency.
  */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
-const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test [arguments for vitest]'
+const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|bench [arguments]'
 /** uWebSockets.js has binaries up to Node 23; miniflare needs 22; 22.15 is the first with zstd in zlib. */
 const isUsableNode = version => /^v?(22\.(1[5-9]|[2-9]\d)|23)\./.test(version)
 
@@ -19,6 +19,7 @@ const [task, ...rest] = process.argv.slice(2)
 const commands = {
   start: ['--import', 'tsx', 'deploy/local/main.ts', ...rest],
   test: ['node_modules/vitest/vitest.mjs', 'run', ...rest],
+  bench: ['--import', 'tsx', 'bench/main.ts', ...rest],
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 
