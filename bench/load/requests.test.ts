@@ -32,7 +32,7 @@ function spansOf(bytes: Buffer) {
 
 it('renews every id of a request, and nothing else of it', () => {
   const [body = Buffer.alloc(0)] = buildBodies(plan.payload)
-  const request = prepareRequest(plan, body)
+  const request = prepareRequest(plan, body, 0)
   const before = spansOf(request.bytes)
   const nextChange = createChanges(7)
   renewIds(request, nextChange())

@@ -16,8 +16,9 @@ export function buildBodies({ spans, pool }: PayloadPlan): Buffer[] {
   )
 }
 
-export function prepareRequest(plan: LoadPlan, body: Buffer): PreparedRequest {
-  const headers = { host: `127.0.0.1:${plan.port}`, ...plan.headers, 'content-length': String(body.length) }
+export function prepareRequest(plan: LoadPlan, body: Buffer, poolIndex: number): PreparedRequest {
+  const varied = plan.varyHeaders?.[poolIndex % plan.varyHeaders.length]
+  const headers = { host: `127.0.0.1:${plan.port}`, ...plan.headers, ...varied, 'content-length': String(body.length) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = Buffer.from(`POST ${plan.path} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1')
   const idOffsets = plan.payload.freshIds ? findIds(body).map(offset => offset + head.length) : []

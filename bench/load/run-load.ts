@@ -90,10 +90,12 @@ export async function runLoad(
 
 /** Every connection's own requests: a share of the pool, or a copy of one where there are more connections than bodies. */
 function shareOut(plan: LoadPlan, bodies: readonly Buffer[]) {
+  const requestAt = (index: number) => prepareRequest(plan, bodies[index % bodies.length] as Buffer, index)
   return Array.from({ length: plan.connections }, (_, i) => {
-    const share = bodies.filter((_body, at) => at % plan.connections === i)
-    const own = share.length > 0 ? share : [bodies[i % bodies.length] as Buffer]
-    return own.map(body => prepareRequest(plan, body))
+    const share = Array.from({ length: Math.ceil((bodies.length - i) / plan.connections) }, (_, turn) =>
+      requestAt(i + turn * plan.connections),
+    )
+    return share.length > 0 ? share : [requestAt(i)]
   })
 }
 

@@ -38,8 +38,18 @@ export interface Row {
   /** CPU seconds per process, for `per` (say "million spans"). */
   readonly cpu?: { readonly per: string; readonly seconds: Readonly<Record<string, number>> }
   readonly peakMemoryBytes?: Readonly<Record<string, number>>
+  /** Its place in a chart of the report, if it has one. */
+  readonly plot?: Plot
   /** More about it in words: percentiles, rows per insert, errors. */
   readonly details?: Readonly<Record<string, string>>
+}
+
+/** Rows of one chart and line, over all scenarios, make a line of that chart. */
+export interface Plot {
+  readonly chart: 'throughput by payload size' | 'throughput by number of processes'
+  readonly line: string
+  /** Spans (records, points) a payload, or processes. */
+  readonly x: number
 }
 
 export interface Ratio {
