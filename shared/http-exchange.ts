@@ -163,8 +163,9 @@ export class HttpExchange implements Framing {
     const body = this.#body
     if (!body) return
     if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) this.#bodyProblem = overLimit(this.#route)
-    else if (!body.append(chunk, isLast)) this.#bodyProblem = tooMuchHeld
-    else return
+    // Most bodies come in one piece, after their head was decided on: the handler reads those where they stand.
+    else if (isLast && body.size === 0 && this.#handler ? body.lend(chunk) : body.append(chunk, isLast)) return
+    else this.#bodyProblem = tooMuchHeld
     body.release()
     if (this.#handler) this.#refuse(this.#bodyProblem)
   }
@@ -179,6 +180,7 @@ export class HttpExchange implements Framing {
   #handle(handler: BodyHandler): void {
     try {
       const reply = handler(this.#body?.bytes ?? NO_BYTES)
+      this.#body?.forget()
       if (reply instanceof Promise) {
         reply.then(
           settled => this.#settle(settled),

@@ -22,7 +22,10 @@ export interface Reply {
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
 }
 
-/** Gets the whole body, once; the bytes count as held until its reply is there. */
+/**
+ * Gets the whole body, once. The bytes may be uWS's own: they are gone when the handler returns or first awaits, and what
+ * it keeps it must have copied by then. They count as held until its reply is there.
+ */
 export type BodyHandler = (body: Buffer) => Reply | Promise<Reply>
 
 /** A reply refuses (or answers) without the body; a handler wants the body. */

@@ -42,31 +42,38 @@ export function frameBytes(frame: PayloadFrame): number {
   )
 }
 
-/** Joins frames into a payload: at the start of `buffer` when it is large enough, else in memory of its own. */
-export function encodePayload(frames: readonly PayloadFrame[], buffer?: Buffer): Buffer {
+/** Joins frames into a payload. */
+export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
   let length = PAYLOAD_HEADER_BYTES
   for (const frame of frames) length += frameBytes(frame)
-  const payload = buffer && buffer.length >= length ? buffer.subarray(0, length) : Buffer.allocUnsafe(length)
-  payload[0] = VERSION
-  let at = PAYLOAD_HEADER_BYTES
-  for (const frame of frames) {
-    const start = at + FIXED_BYTES
-    let end = start
-    end += payload.write(frame.workspaceId, end, 'latin1')
-    end += payload.write(frame.surfaceId, end, 'latin1')
-    const attributesStart = end
-    if (frame.attributes !== '') end += payload.write(frame.attributes, end, 'utf8')
-    payload.writeUInt32LE(frame.body.length, at)
-    payload.writeDoubleLE(frame.receivedAtMs, at + 4)
-    payload[at + 12] = CONTENT_TYPES.indexOf(frame.contentType)
-    payload[at + 13] = CONTENT_ENCODINGS.indexOf(frame.contentEncoding)
-    payload[at + 14] = frame.workspaceId.length
-    payload[at + 15] = frame.surfaceId.length
-    payload.writeUInt32LE(end - attributesStart, at + 16)
-    frame.body.copy(payload, end)
-    at = end + frame.body.length
-  }
+  const payload = Buffer.allocUnsafe(length)
+  let end = beginPayload(payload)
+  for (const frame of frames) end = appendFrame(payload, end, frame)
   return payload
+}
+
+/** Writes the header at the start of the buffer; returns where the first frame goes. */
+export function beginPayload(buffer: Buffer): number {
+  buffer[0] = VERSION
+  return PAYLOAD_HEADER_BYTES
+}
+
+/** Copies a frame, its body included, to where the last one ended; returns where it ends. `frameBytes` must fit there. */
+export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame): number {
+  let end = at + FIXED_BYTES
+  end += buffer.write(frame.workspaceId, end, 'latin1')
+  end += buffer.write(frame.surfaceId, end, 'latin1')
+  const attributesStart = end
+  if (frame.attributes !== '') end += buffer.write(frame.attributes, end, 'utf8')
+  buffer.writeUInt32LE(frame.body.length, at)
+  buffer.writeDoubleLE(frame.receivedAtMs, at + 4)
+  buffer[at + 12] = CONTENT_TYPES.indexOf(frame.contentType)
+  buffer[at + 13] = CONTENT_ENCODINGS.indexOf(frame.contentEncoding)
+  buffer[at + 14] = frame.workspaceId.length
+  buffer[at + 15] = frame.surfaceId.length
+  buffer.writeUInt32LE(end - attributesStart, at + 16)
+  buffer.set(frame.body, end)
+  return end + frame.body.length
 }
 
 /** Splits a payload into its frames, whose bodies are views into it. Throws RangeError on anything but a whole payload. */

@@ -49,4 +49,18 @@ describe('RequestBody', () => {
     expect(held.used).toBe(80)
     expect(second.size).toBe(0)
   })
+
+  it('lends a body that came whole without a copy, and counts it until it is released, though its memory is forgotten', () => {
+    const held = new HeldBytes(100)
+    const chunk = new Uint8Array([1, 2, 3])
+    const body = new RequestBody(held, 3)
+    expect(body.lend(chunk.buffer)).toBe(true)
+    expect(body.bytes.buffer).toBe(chunk.buffer)
+    body.forget()
+    expect(held.used).toBe(3)
+    body.release()
+    body.release()
+    expect(held.used).toBe(0)
+    expect(new RequestBody(held, 101).lend(new ArrayBuffer(101))).toBe(false)
+  })
 })

@@ -36,6 +36,7 @@ export class RequestBody {
   readonly #mostBytes: number
   #bytes: Buffer | undefined
   #size = 0
+  #heldBytes = 0
   #released = false
 
   /** `mostBytes`: the announced length, or else the limit; it bounds the growth. */
@@ -62,6 +63,7 @@ export class RequestBody {
         ? needed
         : Math.min(Math.max(2 * capacity, needed, FIRST_ALLOCATION_BYTES), Math.max(this.#mostBytes, needed))
       if (!this.#held.take(grown - capacity)) return false
+      this.#heldBytes = grown
       const bytes = Buffer.allocUnsafe(grown)
       this.#bytes?.copy(bytes, 0, 0, this.#size)
       this.#bytes = bytes
@@ -71,9 +73,24 @@ export class RequestBody {
     return true
   }
 
+  /** A whole body that came in one piece, as it stands in uWS's memory: it is gone when the call that brought it returns. */
+  lend(chunk: ArrayBuffer): boolean {
+    if (!this.#held.take(chunk.byteLength)) return false
+    this.#heldBytes = chunk.byteLength
+    this.#bytes = Buffer.from(chunk)
+    this.#size = chunk.byteLength
+    return true
+  }
+
+  /** Lets go of the memory, while its bytes go on counting as held: whoever has copied them holds them. */
+  forget(): void {
+    this.#bytes = undefined
+  }
+
   /** Lets go of the bytes; what comes after is not kept. Calling it again does nothing. */
   release(): void {
-    this.#held.give(this.#bytes?.length ?? 0)
+    this.#held.give(this.#heldBytes)
+    this.#heldBytes = 0
     this.#bytes = undefined
     this.#released = true
   }

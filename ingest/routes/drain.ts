@@ -2,7 +2,7 @@ import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/jobs.ts'
 import type { Problem } from '../../schemas/problems.ts'
 import { PROBLEMS } from '../../schemas/problems.ts'
 import { describeError } from '../../shared/errors.ts'
-import type { BodyHandler, Decision, Reply, RequestHead, Route } from '../../shared/http-server.ts'
+import type { Decision, Reply, RequestHead, Route } from '../../shared/http-server.ts'
 import { CONTENT_ENCODINGS, type ContentEncoding, type ContentType } from '../../shared/payload-frame.ts'
 import type { Authentication, Surface } from '../authenticate.ts'
 import { isProtobufMessage } from '../protobuf-framing.ts'
@@ -38,14 +38,15 @@ export function drainRoute(deps: IngestDeps): Route {
       if (queue === undefined) {
         return drainProblem({ code: 'NOT_FOUND', message: `signal must be one of: ${[...QUEUES.keys()].join(', ')}` })
       }
-      const contentType = head.header('content-type')
-      const contentEncoding = head.header('content-encoding')
-      const take = (authentication: Authentication): Decision =>
-        authentication.ok
-          ? takeBody(deps, queue, authentication.surface, contentType, contentEncoding)
-          : drainProblem(authentication.problem)
+      const request = {
+        queue,
+        contentType: head.header('content-type'),
+        contentEncoding: head.header('content-encoding'),
+      }
       const authentication = deps.authenticator.authenticate(presentedKey(head))
-      return authentication instanceof Promise ? authentication.then(take) : take(authentication)
+      return authentication instanceof Promise
+        ? authentication.then(settled => decide(deps, request, settled))
+        : decide(deps, request, authentication)
     },
   }
 }
@@ -55,47 +56,55 @@ function presentedKey(head: RequestHead): string | undefined {
   return head.header('x-service-public-key') || head.query('public_key')
 }
 
-function takeBody(
-  deps: IngestDeps,
-  queue: SignalQueue,
-  surface: Surface,
-  contentTypeHeader: string | undefined,
-  contentEncodingHeader: string | undefined,
-): BodyHandler {
-  return async body => {
-    const backpressure = deps.admission.refuse(queue)
-    if (backpressure) return drainProblem(backpressure)
-    const contentType = parseContentType(contentTypeHeader)
-    if (contentType === undefined) {
-      return invalid(415, 'content-type must be application/x-protobuf or application/json')
-    }
-    const contentEncoding = parseContentEncoding(contentEncodingHeader)
-    if (contentEncoding === undefined) {
-      return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
-    }
-    if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType] // an export of nothing
-    const fault = contentEncoding === 'identity' ? formFault(contentType, body) : undefined
-    if (fault !== undefined) return invalid(400, fault)
-    try {
-      await deps.commits[queue].enqueue({
-        ...surface,
-        receivedAtMs: deps.now(),
-        contentType,
-        contentEncoding,
-        attributes: '',
-        body,
-      })
-    } catch (error) {
-      deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
-      return drainProblem({
-        code: 'INGEST_INFRA_UNAVAILABLE',
-        message: 'the request could not be stored; send it again',
-        retryAfterSeconds: 1,
-      })
-    }
-    deps.admission.admitted(queue, body.length)
-    return SUCCESS[contentType]
+/** What the head of a request says of its body. */
+interface Announced {
+  readonly queue: SignalQueue
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+}
+
+/** A function of its own, not one inside `accept`: this runs for every request. */
+function decide(deps: IngestDeps, announced: Announced, authentication: Authentication): Decision {
+  if (!authentication.ok) return drainProblem(authentication.problem)
+  const { surface } = authentication
+  return body => takeBody(deps, announced, surface, body)
+}
+
+async function takeBody(deps: IngestDeps, announced: Announced, surface: Surface, body: Buffer): Promise<Reply> {
+  const { queue } = announced
+  const backpressure = deps.admission.refuse(queue)
+  if (backpressure) return drainProblem(backpressure)
+  const contentType = parseContentType(announced.contentType)
+  if (contentType === undefined) {
+    return invalid(415, 'content-type must be application/x-protobuf or application/json')
   }
+  const contentEncoding = parseContentEncoding(announced.contentEncoding)
+  if (contentEncoding === undefined) {
+    return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
+  }
+  if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType] // an export of nothing
+  const fault = contentEncoding === 'identity' ? formFault(contentType, body) : undefined
+  if (fault !== undefined) return invalid(400, fault)
+  const { length } = body
+  try {
+    await deps.commits[queue].enqueue({
+      ...surface,
+      receivedAtMs: deps.now(),
+      contentType,
+      contentEncoding,
+      attributes: '',
+      body,
+    })
+  } catch (error) {
+    deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
+    return drainProblem({
+      code: 'INGEST_INFRA_UNAVAILABLE',
+      message: 'the request could not be stored; send it again',
+      retryAfterSeconds: 1,
+    })
+  }
+  deps.admission.admitted(queue, length)
+  return SUCCESS[contentType]
 }
 
 /** What can be seen to be wrong without decoding; a worker finds the rest. */
