@@ -1,114 +1,173 @@
-import { createSpansBatch } from '../workers/otlp/spans.ts'
-import { decodeTraceRowsByBufbuild } from './peers/bufbuild-rows.ts'
-import { decodeTraceRows, type TraceRow } from './peers/otlp-rows.ts'
+import type { PayloadFrame } from '../shared/payload-frame.ts'
+import { createJsonTranscoder } from '../workers/otlp/json/transcode-json.ts'
+import type { RowBatch } from '../workers/row-batch.ts'
+import { type DecodeRows, SIGNALS, type Signal } from './decode-signals.ts'
 import type { Row, Scenario } from './support/scenario.ts'
-import { type TracePayloadOptions, tracePayload } from './trace-payload.ts'
+import { type Contender, methodOfTurns, takeTurns } from './support/take-turns.ts'
 
-const TRANSCODER = 'transcoder, 200 spans'
-const PROTOBUFJS = 'protobufjs and JSON rows'
-const BUFBUILD = '@bufbuild/protobuf and JSON rows'
-/** Rows per insert of the spans pool: the blocks are closed and the buffers reset as often as there. */
+/** Records a payload, where nothing else is said. */
+const TYPICAL = 200
+/** Rows per insert of a pool: the blocks are closed and the buffers reset as often as there. */
 const BATCH_ROWS = 100_000
-const PAYLOADS = 50
-const ORIGIN = { workspaceId: 'ws_bench', surfaceId: 'srf_bench', receivedAtMs: 1_790_000_000_000 }
+/** Different payloads: more than the caches of a core hold. */
+const PAYLOADS = 40
 
-const TYPICAL: TracePayloadOptions = { spans: 200, spansPerTrace: 20, exceptionEvery: 0 }
-
-/** Takes payloads for about so long and returns how many spans it took. */
-interface Contender {
-  readonly name: string
-  readonly ratios?: Row['ratios']
-  readonly goal?: Row['goal']
-  take(): number
+const FRAME: PayloadFrame = {
+  workspaceId: 'ws_bench',
+  surfaceId: 'srf_bench',
+  receivedAtMs: 1_790_000_000_000,
+  contentType: 'application/x-protobuf',
+  contentEncoding: 'identity',
+  attributes: '',
+  body: Buffer.alloc(0),
 }
 
 export const scenario: Scenario = {
   name: 'decode',
   question:
-    'How many spans a second does one core turn from OTLP protobuf into blocks of ClickHouse rows, against decoding ' +
-    'into objects and writing them as JSONEachRow?',
-  async run({ quick, progress }) {
-    const [rounds, roundMs] = quick ? [3, 300] : [9, 1_500]
-    const contenders = createContenders()
-    const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]))
-    for (const contender of contenders) measure(contender, roundMs)
-    for (let round = 0; round < rounds; round++) {
-      progress(`round ${round + 1} of ${rounds}`)
-      for (const contender of contenders) samples.get(contender.name)?.push(measure(contender, roundMs))
+    'How many spans, log records and data points a second does one core turn from OTLP into Native blocks, of protobuf ' +
+    'and of JSON, against libraries that decode into objects and write them as JSONEachRow; and what of it is writing?',
+  async run(context) {
+    const rows: Row[] = []
+    for (const signal of SIGNALS) {
+      const progress = (text: string) => context.progress(`${signal.name}, ${text}`)
+      rows.push(...(await takeTurns(createContenders(signal), `${signal.noun}/s`, { ...context, progress })))
     }
     return {
-      rows: contenders.map(({ name, ratios, goal }) => ({
-        name,
-        unit: 'spans/s',
-        samples: samples.get(name) ?? [],
-        ...(ratios && { ratios }),
-        ...(goal && { goal }),
-      })),
+      rows,
+      method: methodOfTurns(context.quick),
       notes: [
-        `Payloads of ${Math.round(tracePayload(TYPICAL).length / TYPICAL.spans)} bytes a span: ten resource attributes, eight of each span. The transcoder also writes columns the JSON rows lack (types of attributes, dropped counts, scope, flags).`,
-        'Contenders take turns in one process, so the code of one may have been compiled with the garbage of another in mind; ratios are of the same round.',
+        ...SIGNALS.map(noteOf),
+        'By CPU time of the thread: what the garbage collector does on others, mostly for the libraries, is not counted.',
+        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are in their column buffers already: a header each and a list of views, since decoding has put every value where it is sent from. "JSON.stringify alone" writes row objects that are there already.`,
+        'The ways to do one signal take turns in one process, so the code of one may have been compiled with the garbage of another in mind.',
       ],
     }
   },
 }
 
-function createContenders(): Contender[] {
+function createContenders(signal: Signal): Contender[] {
+  const { name, noun, payload, costlier, createBatch, peers, goal } = signal
+  const rowOf = (what: string) => `${name}: ${what}`
+  const typical = rowOf(`product, ${TYPICAL} ${noun}`)
+  const byLibrary = {
+    protobufjs: rowOf('protobufjs and JSON rows'),
+    bufbuild: rowOf('@bufbuild/protobuf and JSON rows'),
+  }
+  const stringify = rowOf('JSON.stringify alone')
+  const bodies = payloadsOf(payload, TYPICAL)
+  const product = (what: string, of: Signal['payload'], count: number): Contender => ({
+    name: rowOf(`product, ${what}`),
+    take: decode(createBatch(), payloadsOf(of, count), count),
+  })
   return [
     {
-      ...transcode(TRANSCODER, TYPICAL),
-      goal: { atLeast: 800_000 },
-      ratios: [{ to: PROTOBUFJS, goal: { atLeast: 5 } }, { to: BUFBUILD }],
+      name: typical,
+      take: decode(createBatch(), bodies, TYPICAL),
+      ratios: [{ to: byLibrary.protobufjs, goal: { atLeast: 5 } }, { to: byLibrary.bufbuild }],
+      ...(goal && { goal }),
     },
-    transcode('transcoder, every tenth span with an exception', { ...TYPICAL, exceptionEvery: 10 }),
-    transcode('transcoder, 20 spans', { ...TYPICAL, spans: 20 }),
-    transcode('transcoder, 1 span', { ...TYPICAL, spans: 1 }),
-    writeJson(PROTOBUFJS, decodeTraceRows),
-    writeJson(BUFBUILD, decodeTraceRowsByBufbuild),
+    product(`${TYPICAL} ${noun}, ${costlier.name}`, costlier.payload, TYPICAL),
+    product(`20 ${noun}`, payload, 20),
+    product(`1 ${noun.slice(0, -1)}`, payload, 1),
+    { name: byLibrary.protobufjs, take: writeRows(peers.protobufjs, bodies) },
+    { name: byLibrary.bufbuild, take: writeRows(peers.bufbuild, bodies) },
+    { ...blocksAlone(rowOf('blocks alone'), createBatch(), bodies), ratios: [{ to: stringify }] },
+    { name: stringify, take: stringifyAlone(peers.protobufjs, bodies) },
+    ...createJsonContenders(signal, bodies, typical),
   ]
 }
 
-function transcode(name: string, options: TracePayloadOptions): Contender {
-  const bodies = Array.from({ length: PAYLOADS }, () => tracePayload(options))
-  const batch = createSpansBatch()
+function createJsonContenders(signal: Signal, bodies: readonly Buffer[], asProtobuf: string): Contender[] {
+  const { name, toJson, createBatch, peers } = signal
+  const transcoder = createJsonTranscoder()
+  const toProtobuf = (body: Buffer) => {
+    const result = transcoder.transcode(name, body)
+    if (!result.ok) throw new Error(result.reason)
+    return result.message
+  }
+  const json = bodies.map(toJson)
+  const byParse = `${name} as JSON: JSON.parse and JSON rows`
+  return [
+    {
+      name: `${name} as JSON: product`,
+      take: decode(createBatch(), json, TYPICAL, toProtobuf),
+      ratios: [...(peers.json ? [{ to: byParse, goal: { atLeast: 1.5 } }] : []), { to: asProtobuf }],
+    },
+    ...(peers.json ? [{ name: byParse, take: writeRows(peers.json, json) }] : []),
+  ]
+}
+
+function payloadsOf(payload: Signal['payload'], count: number): Buffer[] {
+  return Array.from({ length: PAYLOADS }, () => payload(count))
+}
+
+/** As a worker does it: payload after payload into column buffers, which become blocks when they are full. */
+function decode(
+  batch: RowBatch,
+  bodies: readonly Buffer[],
+  recordsPerBody: number,
+  toProtobuf?: (body: Buffer) => Buffer,
+): Contender['take'] {
+  return () => {
+    for (const body of bodies) {
+      append(batch, toProtobuf ? toProtobuf(body) : body, recordsPerBody)
+      if (batch.rows < BATCH_ROWS) continue
+      batch.tables()
+      batch.reset()
+    }
+    return bodies.length * recordsPerBody
+  }
+}
+
+function append(batch: RowBatch, body: Buffer, records: number): void {
+  const result = batch.append(FRAME, body)
+  if (!result.ok) throw new Error(result.reason)
+  if (result.rows !== records) throw new Error(`${result.rows} rows of ${records} records`)
+}
+
+/** `rows` counts what derives from records too; records are counted by what was appended. */
+function blocksAlone(name: string, batch: RowBatch, bodies: readonly Buffer[]): Contender {
+  let records = 0
+  while (records < BATCH_ROWS) {
+    for (const body of bodies) append(batch, body, TYPICAL)
+    records += bodies.length * TYPICAL
+  }
+  const bytes = batch.tables().flatMap(({ block }) => block.map(chunk => chunk.length))
+  const perRecord = bytes.reduce((sum, length) => sum + length, 0) / records
   return {
     name,
+    details: { 'a record': `${Math.round(perRecord)} bytes of Native`, 'chunks of a block': String(bytes.length) },
     take() {
-      for (const body of bodies) {
-        const result = batch.append(ORIGIN, body)
-        if (!result.ok) throw new Error(result.reason)
-        if (batch.rows < BATCH_ROWS) continue
-        batch.tables()
-        batch.reset()
-      }
-      return bodies.length * options.spans
+      if (batch.tables().length === 0) throw new Error('there are no blocks')
+      return records
     },
   }
 }
 
-function writeJson(name: string, decode: (body: Buffer, origin: typeof ORIGIN) => TraceRow[]): Contender {
-  const bodies = Array.from({ length: PAYLOADS }, () => tracePayload(TYPICAL))
-  return {
-    name,
-    take() {
-      for (const body of bodies) {
-        let lines = ''
-        for (const row of decode(body, ORIGIN)) lines += `${JSON.stringify(row)}\n`
-        Buffer.from(lines)
-      }
-      return bodies.length * TYPICAL.spans
-    },
+function stringifyAlone(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender['take'] {
+  const payloads = bodies.map(body => decodeRows(body, FRAME))
+  return () => {
+    for (const rows of payloads) writeLines(rows)
+    return payloads.length * TYPICAL
   }
 }
 
-/** Spans per second over about `durationMs`. */
-function measure(contender: Contender, durationMs: number): number {
-  globalThis.gc?.()
-  const startedAt = performance.now()
-  let spans = 0
-  let elapsedMs = 0
-  while (elapsedMs < durationMs) {
-    spans += contender.take()
-    elapsedMs = performance.now() - startedAt
+function writeRows(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender['take'] {
+  return () => {
+    for (const body of bodies) writeLines(decodeRows(body, FRAME))
+    return bodies.length * TYPICAL
   }
-  return (spans / elapsedMs) * 1_000
+}
+
+/** As @clickhouse/client does it: text, then bytes. */
+function writeLines(rows: readonly object[]): Buffer {
+  let lines = ''
+  for (const row of rows) lines += `${JSON.stringify(row)}\n`
+  return Buffer.from(lines)
+}
+
+function noteOf({ name, noun, payload, note }: Signal): string {
+  const bytes = Math.round(payload(TYPICAL).length / TYPICAL)
+  return `${name}: payloads of ${bytes} bytes a ${noun.slice(0, -1)} in protobuf; ${note}.`
 }

@@ -1,10 +1,14 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { parseArgs } from 'node:util'
-import { type BenchRun, renderComparison, renderMarkdown, renderText } from './report.ts'
+import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { drawChart } from './chart.ts'
+import { type EarlierRun, readRun, renderComparison } from './compare-runs.ts'
+import { type BenchRun, type FailedScenario, renderMarkdown, renderText } from './report.ts'
 import { machineFacts } from './support/machine.ts'
 import { makeDataDir, runScenario } from './support/run-scenario.ts'
 import type { Scenario } from './support/scenario.ts'
-import { countGoals, type SummarizedScenario, summarizeScenario } from './support/summary.ts'
+import { goalsOf, type SummarizedScenario, summarizeScenario } from './support/summary.ts'
+import { throughputCharts } from './throughput-charts.ts'
 
 const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FILE] [--list]
 
@@ -14,12 +18,28 @@ const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FI
   --compare FILE  show what has changed since the run that wrote FILE
   --list          name the scenarios and their questions
 
-A full run of all scenarios writes bench/RESULTS.md. BENCH_DIR says where the servers keep their data meanwhile.`
+A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR says where the servers keep their data
+meanwhile; OTELCOL_BIN names an OpenTelemetry Collector to measure beside the others.`
 
 /** In the order of the report. Each is a file of this folder that exports `scenario`. */
-const SCENARIOS = ['decode', 'decode-json', 'decode-logs', 'decode-metrics', 'ingest', 'pipeline', 'trace-read']
+const SCENARIOS = ['decode', 'ingest', 'pipeline', 'freshness', 'growth', 'trace-read', 'memory', 'cold-start']
 
-const RESULTS = new URL('RESULTS.md', import.meta.url)
+const OPTIONS = {
+  quick: { type: 'boolean', default: false },
+  json: { type: 'string' },
+  compare: { type: 'string' },
+  list: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const satisfies ParseArgsConfig['options']
+
+/** Ends the run before it has begun; the message says what to do instead. */
+class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+// The scenario's process is told, ends what it has started, and is waited for.
+const interruption = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
 
 const moduleOf = (name: string) => new URL(`${name}.ts`, import.meta.url)
 
@@ -28,74 +48,121 @@ async function questionOf(name: string): Promise<string> {
   return scenario.question
 }
 
-async function run(names: readonly string[], quick: boolean): Promise<BenchRun & { failed: readonly string[] }> {
+async function run(names: readonly string[], quick: boolean): Promise<BenchRun> {
+  const startedAt = performance.now()
   const dir = await makeDataDir()
   const facts = await machineFacts(dir).finally(() => rm(dir, { recursive: true }))
   const scenarios: SummarizedScenario[] = []
-  const failed: string[] = []
+  const failed: FailedScenario[] = []
   for (const name of names) {
-    const startedAt = performance.now()
-    const progress = (text: string) => {
-      const seconds = Math.round((performance.now() - startedAt) / 1_000)
-      process.stderr.write(`${name.padEnd(10)} ${String(seconds).padStart(4)} s  ${text}\n`)
-    }
-    try {
-      const question = await questionOf(name)
-      progress(question)
-      const result = await runScenario(moduleOf(name), quick, progress, interruption.signal)
-      Object.assign(facts, result.facts)
-      scenarios.push(summarizeScenario({ name, question }, result, (performance.now() - startedAt) / 1_000))
-    } catch (error) {
-      if (interruption.signal.aborted) throw error
-      progress(`failed: ${error instanceof Error ? error.message : error}`)
-      failed.push(name)
-    }
+    const result = await runOne(name, quick, facts)
+    if ('reason' in result) failed.push(result)
+    else scenarios.push(result)
   }
-  return { version: 1, quick, facts, scenarios, failed }
+  return { version: 1, quick, seconds: (performance.now() - startedAt) / 1_000, facts, scenarios, failed }
 }
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    quick: { type: 'boolean', default: false },
-    json: { type: 'string' },
-    compare: { type: 'string' },
-    list: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
+/** Adds to `facts` what the scenario knows. Rejects only when the run was interrupted. */
+async function runOne(
+  name: string,
+  quick: boolean,
+  facts: Record<string, string>,
+): Promise<SummarizedScenario | FailedScenario> {
+  const startedAt = performance.now()
+  const seconds = () => (performance.now() - startedAt) / 1_000
+  const progress = (text: string) => {
+    process.stderr.write(`${name.padEnd(10)} ${seconds().toFixed(0).padStart(4)} s  ${text}\n`)
+  }
+  try {
+    const question = await questionOf(name)
+    progress(question)
+    const result = await runScenario(moduleOf(name), quick, progress, interruption.signal)
+    Object.assign(facts, result.facts)
+    const summarized = summarizeScenario({ name, question }, result, seconds())
+    const goals = goalsOf([summarized])
+    const missed = goals.filter(goal => !goal.met)
+    progress(`done: ${goals.length - missed.length} goals met, ${missed.length} missed`)
+    return summarized
+  } catch (error) {
+    if (interruption.signal.aborted) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    progress(`failed: ${reason}`)
+    // The first line: what follows in it is a stack.
+    return { name, reason: reason.split('\n', 1)[0] ?? '' }
+  }
+}
 
-// The scenario's process is told, ends what it has started, and is waited for.
-const interruption = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
+function parseOptions(args: readonly string[]) {
+  const { values, positionals } = parseStrictly(args)
+  const unknown = positionals.filter(name => !SCENARIOS.includes(name))
+  if (unknown.length > 0)
+    throw new UsageError(`no such scenario: ${unknown.join(', ')} (there are ${SCENARIOS.join(', ')})`)
+  return { ...values, names: [...new Set(positionals)] }
+}
+
+function parseStrictly(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+async function readEarlierRun(file: string): Promise<EarlierRun> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new UsageError(`--compare ${file}: it cannot be read (${error.message})`)
+  })
+  const result = readRun(text)
+  if (!result.ok) throw new UsageError(`--compare ${file}: ${result.reason}`)
+  return result.run
+}
+
+/** Before a quarter of an hour is spent on what could not be written. */
+async function assertWritable(file: string): Promise<void> {
+  await access(dirname(resolve(file)), constants.W_OK).catch((error: Error) => {
+    throw new UsageError(`--json ${file}: it cannot be written (${error.message})`)
+  })
+}
+
+async function writeResults(done: BenchRun): Promise<string[]> {
+  const charts = throughputCharts(done.scenarios).map(chart => ({ file: chart.file, text: drawChart(chart) }))
+  const files = [{ file: 'RESULTS.md', text: renderMarkdown(done) }, ...charts]
+  for (const { file, text } of files) await writeFile(new URL(file, import.meta.url), text)
+  return files.map(({ file }) => `bench/${file}`)
+}
 
 async function main(): Promise<number> {
-  const unknown = positionals.filter(name => !SCENARIOS.includes(name))
-  if (options.help || unknown.length > 0) {
-    if (unknown.length > 0)
-      console.error(`no such scenario: ${unknown.join(', ')} (there are ${SCENARIOS.join(', ')})\n`)
+  const options = parseOptions(process.argv.slice(2))
+  if (options.help) {
     console.log(USAGE)
-    return options.help ? 0 : 2
+    return 0
   }
   if (options.list) {
     for (const name of SCENARIOS) console.log(`${name.padEnd(12)} ${await questionOf(name)}`)
     return 0
   }
-  const before = options.compare && (JSON.parse(await readFile(options.compare, 'utf8')) as BenchRun)
-  const { failed, ...done } = await run(positionals.length > 0 ? positionals : SCENARIOS, options.quick)
+  const before = options.compare === undefined ? undefined : await readEarlierRun(options.compare)
+  if (options.json !== undefined) await assertWritable(options.json)
+  const isWhole = options.names.length === 0 && !options.quick
+  const done = await run(options.names.length > 0 ? options.names : SCENARIOS, options.quick)
 
+  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
   console.log(renderText(done))
-  if (before) console.log(`\nAgainst ${options.compare}:\n\n${renderComparison(done, before)}`)
-  if (options.json) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
-  const isWhole = positionals.length === 0 && !options.quick && failed.length === 0
-  if (isWhole) await writeFile(RESULTS, renderMarkdown(done))
-  const { met, missed } = countGoals(done.scenarios)
-  console.log(`\n${met} goals met, ${missed} missed${failed.length > 0 ? `; failed: ${failed.join(', ')}` : ''}.`)
-  if (isWhole) console.log('Written to bench/RESULTS.md.')
-  return failed.length > 0 ? 1 : 0
+  if (before) console.log(`\nagainst ${options.compare}:\n\n${renderComparison(done, before)}`)
+  if (done.failed.length > 0) {
+    if (isWhole) console.log('bench/RESULTS.md is as it was: not every scenario has figures.')
+    return 1
+  }
+  if (isWhole) console.log(`Written: ${(await writeResults(done)).join(', ')}.`)
+  return 0
 }
 
 process.exitCode = await main().catch(error => {
-  if (!interruption.signal.aborted) console.error(error)
-  return interruption.signal.aborted ? 130 : 1
+  if (interruption.signal.aborted) return 130
+  if (!(error instanceof UsageError)) {
+    console.error(error)
+    return 1
+  }
+  console.error(`${error.message}\n\n${USAGE}`)
+  return 2
 })

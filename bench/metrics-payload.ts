@@ -7,6 +7,8 @@ export interface MetricsPayloadOptions {
   /** Series of one metric, each with a point. */
   pointsPerMetric: number
   service?: string
+  /** `service.instance.id`: points of another instance are of other series. */
+  instance?: string
   timeUnixNano?: bigint
 }
 
@@ -22,6 +24,7 @@ export function metricsPayload({
   points,
   pointsPerMetric,
   service = 'shop-checkout',
+  instance = service,
   timeUnixNano = BigInt(Date.now()) * 1_000_000n,
 }: MetricsPayloadOptions): Buffer {
   const metrics: MessageInitShape<typeof MetricSchema>[] = []
@@ -32,7 +35,7 @@ export function metricsPayload({
   const request = create(ExportMetricsServiceRequestSchema, {
     resourceMetrics: [
       {
-        resource: { attributes: resourceAttributes(service) },
+        resource: { attributes: resourceAttributes(service, instance) },
         schemaUrl: 'https://opentelemetry.io/schemas/1.37.0',
         scopeMetrics: [{ scope: { name: '@opentelemetry/instrumentation-http', version: '0.205.0' }, metrics }],
       },
@@ -96,11 +99,11 @@ function pointAttributes(i: number) {
   ]
 }
 
-function resourceAttributes(service: string) {
+function resourceAttributes(service: string, instance: string) {
   return [
     text('service.name', service),
     text('service.version', '2.14.3'),
-    text('service.instance.id', `0f7c1b1e-8d4f-4f0e-9a57-${service}`),
+    text('service.instance.id', `0f7c1b1e-8d4f-4f0e-9a57-${instance}`),
     text('deployment.environment.name', 'production'),
     text('host.name', 'ip-10-12-33-7.eu-central-1.compute.internal'),
     int('process.pid', 31_337n),

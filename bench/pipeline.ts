@@ -1,263 +1,191 @@
-import { freePort } from '../deploy/local/ports.ts'
-import type { LoadResult } from './load/plan.ts'
-import { type LoadGenerator, startGenerator } from './load/start-generator.ts'
-import { TRACES_TABLE } from './peers/otlp-rows.ts'
-import { settleMerges, truncateTables, writtenBlocks } from './support/clickhouse-work.ts'
-import { pollUntil } from './support/poll-until.ts'
-import { meterProcesses, type ProcessUse } from './support/process-meter.ts'
-import { readMetric } from './support/read-metric.ts'
-import type { Goal, Row, Scenario, ScenarioContext } from './support/scenario.ts'
-import { startProcess } from './support/start-process.ts'
-import { startEdge, startWorkers } from './support/start-product.ts'
+import type { Signal } from '../schemas/jobs.ts'
+import { startGenerator } from './load/start-generator.ts'
+import { hasAsyncInserts } from './support/async-inserts.ts'
+import { measurePipeline, type PipelineContender, type PipelineMeasured } from './support/measure-pipeline.ts'
+import { FILE_INSERTS, startFileInserts } from './support/native-files.ts'
 import {
-  BENCH_DATABASE,
-  type BenchClickHouse,
-  type BenchRedis,
-  startBenchClickHouse,
-  startBenchRedis,
-} from './support/start-stores.ts'
-import { summarize } from './support/statistics.ts'
-
-const CONNECTIONS = 64
-const PRODUCT = 'product'
-const PEER = 'Fastify, job per request, protobufjs, JSONEachRow'
-const PEER_DATABASE = 'peer'
+  DIRECT_PEER,
+  type PipelineStage,
+  PRODUCT,
+  QUEUE_PEER,
+  startDirectPeer,
+  startProduct,
+  startQueuePeer,
+} from './support/pipeline-contenders.ts'
+import { costRow, loadText, memoryRow, throughputRow, underLoad, unitOf } from './support/pipeline-rows.ts'
+import type { Goal, Row, Scenario, ScenarioContext } from './support/scenario.ts'
+import { COLLECTOR, startCollector } from './support/start-collector.ts'
+import { startEdge } from './support/start-product.ts'
+import { startBenchClickHouse, startBenchRedis } from './support/start-stores.ts'
 
 /** What may wait in Redis: some seconds of work, so that workers never wait for clients that were told to come back in one. */
 const QUEUE_BYTES = 256 * 1024 * 1024
 
-/** By number of spans in a payload (issue 4). */
-const GOALS: ReadonlyMap<number, { spansPerSecond: Goal; overPeer?: Goal }> = new Map([
-  [200, { spansPerSecond: { atLeast: 250_000 }, overPeer: { atLeast: 6 } }],
-  [20, { spansPerSecond: { atLeast: 150_000 } }],
-])
-
-interface Contender {
-  readonly name: string
-  readonly port: number
-  readonly publicKey: string
-  readonly pids: Readonly<Record<string, number>>
-  readonly database: string
-  readonly table: string
-  /** How many inserts and rows there have been since the start. */
-  inserts(): Promise<{ inserts: number; rows: number }>
+/** One load, all of whose contenders take turns in every round. */
+interface Case {
+  readonly signal: Signal
+  readonly records: number
+  readonly rivals: readonly string[]
+  /** What the product is to reach (issue 4). */
+  readonly goal?: Goal
+  readonly ratioGoals?: Readonly<Record<string, Goal>>
+  /** Only a point of the curve by payload size: shorter, and left out of a quick run. */
+  readonly isPoint?: boolean
 }
 
-interface Measured {
-  readonly spans: number
-  readonly seconds: number
-  readonly use: Readonly<Record<string, ProcessUse>>
-  readonly load: LoadResult
-  readonly rowsPerInsert: number
-}
+const CASES: readonly Case[] = [
+  {
+    signal: 'traces',
+    records: 200,
+    rivals: [QUEUE_PEER, DIRECT_PEER, FILE_INSERTS, COLLECTOR],
+    goal: { atLeast: 250_000 },
+    ratioGoals: { [QUEUE_PEER]: { atLeast: 6 }, [FILE_INSERTS]: { atLeast: 0.3 } },
+  },
+  { signal: 'traces', records: 20, rivals: [QUEUE_PEER], goal: { atLeast: 150_000 } },
+  { signal: 'traces', records: 1, rivals: [], isPoint: true },
+  { signal: 'traces', records: 1_000, rivals: [], isPoint: true },
+  { signal: 'logs', records: 100, rivals: [], goal: { atLeast: 200_000 } },
+  { signal: 'metrics', records: 200, rivals: [], goal: { atLeast: 200_000 } },
+]
+
+/** Of spans alone: log records are indexed by word, points have other columns. */
+const SPAN_COST_GOALS = { clickhouse: { atMost: 2.5 }, own: { atMost: 4 } }
+const MEMORY_GOALS = { edge: { atMost: 200 }, worker: { atMost: 400 } }
 
 export const scenario: Scenario = {
   name: 'pipeline',
   question:
-    'How many spans a second does the whole pipeline take from accepted to queryable, with one edge, one worker process, ' +
-    'Redis and ClickHouse on this machine, and what does a million of them cost?',
+    'How many spans, log records and data points a second does the whole pipeline take from accepted to queryable, with ' +
+    'one edge, one worker process, Redis and ClickHouse on this machine, and what does a million of them cost?',
   async run(context) {
     const redis = await startBenchRedis(context, { ownRewrites: true })
     const clickhouse = await startBenchClickHouse(context)
     const generator = await startGenerator()
     context.onEnd(() => generator.stop())
-    const contenders = [await startProduct(context, redis, clickhouse), await startPeer(context, redis, clickhouse)]
+    const asyncInserts = await hasAsyncInserts(clickhouse.client)
+    const stage: PipelineStage = { context, generator, redis, clickhouse, hasAsyncInserts: asyncInserts }
+    const { rivals, skipped } = await startRivals(stage)
+    const edge = await startEdge(context, redis, { QUEUE_MAX_BYTES: String(QUEUE_BYTES) })
     const rows: Row[] = []
-    for (const spans of [200, 20]) rows.push(...(await measureSize(context, generator, clickhouse, contenders, spans)))
+    for (const signal of ['traces', 'logs', 'metrics'] as const) {
+      const product = await startProduct(stage, edge, signal)
+      const cases = CASES.filter(one => one.signal === signal && !(context.quick && one.isPoint))
+      await warmUp(stage, [product, ...(signal === 'traces' ? rivals : [])], signal)
+      for (const one of cases) {
+        const contenders = [product, ...rivals.filter(({ name }) => one.rivals.includes(name))]
+        rows.push(...(await measureCase(stage, contenders, one)))
+      }
+    }
     return {
       rows,
-      notes: [
-        'Time runs from the first request until count() in ClickHouse equals what was accepted; a run in which it never does, or passes it, fails.',
-        'Clients obey 429 and Retry-After. CPU includes the merges that the inserts caused.',
-        'The peer gathers the rows of many jobs for 200 ms, as asynchronous inserts would do for it on a ClickHouse server.',
-      ],
+      skipped,
+      notes: notes(asyncInserts),
+      method: methodOf(context),
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
     }
   },
 }
 
-async function startProduct(
-  context: ScenarioContext,
-  redis: BenchRedis,
-  clickhouse: BenchClickHouse,
-): Promise<Contender> {
-  const edge = await startEdge(context, redis, { QUEUE_MAX_BYTES: String(QUEUE_BYTES) })
-  const workers = await startWorkers(context, redis, clickhouse, ['spans'])
-  return {
-    name: PRODUCT,
-    port: edge.port,
-    publicKey: edge.publicKey,
-    pids: { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
-    database: BENCH_DATABASE,
-    table: 'spans',
-    inserts: async () => ({
-      inserts: await readMetric(workers.adminUrl, 'penstock_batch_rows_count', 'queue="spans"'),
-      rows: await readMetric(workers.adminUrl, 'penstock_batch_rows_sum', 'queue="spans"'),
-    }),
+async function startRivals(stage: PipelineStage): Promise<{ rivals: PipelineContender[]; skipped: string[] }> {
+  stage.context.progress('starting the rivals')
+  const rivals = await Promise.all([
+    startQueuePeer(stage),
+    startDirectPeer(stage),
+    startFileInserts(stage.context.dir, stage.clickhouse),
+  ])
+  const collector = process.env.OTELCOL_BIN
+  if (collector) return { rivals: [...rivals, await startCollector(stage, collector)], skipped: [] }
+  const skipped = [`${COLLECTOR}: OTELCOL_BIN names none`]
+  stage.context.progress(`left out: ${skipped[0]}`)
+  return { rivals, skipped }
+}
+
+const rounds = ({ quick }: ScenarioContext) => (quick ? 1 : 3)
+const warmUpMs = ({ quick }: ScenarioContext) => (quick ? 500 : 1_000)
+const roundMs = ({ quick }: ScenarioContext, isPoint = false) => (quick ? 1_500 : isPoint ? 2_000 : 4_000)
+
+/** A short round that is thrown away, of large payloads: everything is compiled by it, whatever their size. */
+async function warmUp(
+  { context, clickhouse }: PipelineStage,
+  contenders: readonly PipelineContender[],
+  signal: Signal,
+): Promise<void> {
+  const load = { signal, records: 200 }
+  for (const contender of contenders) {
+    await measurePipeline(clickhouse, contender, load, warmUpMs(context))
+    context.progress(`${signal}, warmed up: ${contender.name}`)
   }
 }
 
-async function startPeer(context: ScenarioContext, redis: BenchRedis, clickhouse: BenchClickHouse): Promise<Contender> {
-  await clickhouse.client.command({ query: `CREATE DATABASE ${PEER_DATABASE}` })
-  await clickhouse.client.command({
-    query: TRACES_TABLE.replace('otel_traces', `${PEER_DATABASE}.otel_traces`),
-  })
-  const start = async (script: string, env: Record<string, string>) => {
-    const port = await freePort()
-    const readyUrl = `http://127.0.0.1:${port}/readyz`
-    const child = await startProcess(context, {
-      script,
-      env: { PORT: String(port), REDIS_URL: redis.url(2), ...env },
-      readyUrl,
-    })
-    return { port, pid: child.pid }
-  }
-  const publicKey = 'pk_peer'
-  // As many bytes as the product may queue, were every payload one of 200 spans.
-  const edge = await start('bench/peers/queue-per-request.ts', { PUBLIC_KEY: publicKey, QUEUE_MAX_JOBS: '3000' })
-  const worker = await start('bench/peers/queue-per-request-worker.ts', {
-    CLICKHOUSE_URL: clickhouse.url,
-    CLICKHOUSE_DATABASE: PEER_DATABASE,
-  })
-  return {
-    name: PEER,
-    port: edge.port,
-    publicKey,
-    pids: { edge: edge.pid, worker: worker.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
-    database: PEER_DATABASE,
-    table: 'otel_traces',
-    inserts: () => writtenBlocks(clickhouse.client),
-  }
-}
-
-async function measureSize(
-  context: ScenarioContext,
-  generator: LoadGenerator,
-  clickhouse: BenchClickHouse,
-  contenders: readonly Contender[],
-  spans: number,
+async function measureCase(
+  { context, clickhouse }: PipelineStage,
+  contenders: readonly PipelineContender[],
+  one: Case,
 ): Promise<Row[]> {
-  const measured = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]))
-  const rounds = context.quick ? 1 : 3
-  // The first round warms up: it is measured like the others, shorter, and thrown away.
-  for (let round = 0; round <= rounds; round++) {
+  const measured = new Map<string, PipelineMeasured[]>(contenders.map(({ name }) => [name, []]))
+  for (let round = 1; round <= rounds(context); round++) {
     for (const contender of contenders) {
-      const durationMs = round === 0 ? 1_500 : context.quick ? 2_000 : 8_000
-      const result = await measureOnce(generator, clickhouse, contender, spans, durationMs)
-      if (round > 0) measured.get(contender.name)?.push(result)
-      const rate = Math.round(result.spans / result.seconds).toLocaleString('en')
-      const what = round === 0 ? 'warm-up' : `round ${round}/${rounds}`
-      context.progress(`${spans} spans a payload, ${what}: ${contender.name} ${rate} spans/s`)
+      const result = await measurePipeline(clickhouse, contender, one, roundMs(context, one.isPoint))
+      measured.get(contender.name)?.push(result)
+      const rate = Math.round(result.records / result.seconds).toLocaleString('en')
+      context.progress(
+        `${loadText(one)} a payload, round ${round}/${rounds(context)}: ${contender.name} ${rate} ${unitOf(one.signal)}`,
+      )
     }
   }
-  return [...measured].flatMap(([name, results]) => toRows(name, spans, results))
-}
-
-async function measureOnce(
-  generator: LoadGenerator,
-  { client }: BenchClickHouse,
-  contender: Contender,
-  spans: number,
-  durationMs: number,
-): Promise<Measured> {
-  await truncateTables(client, contender.database)
-  await settleMerges(client)
-  const before = await contender.inserts()
-  const meter = meterProcesses(contender.pids)
-  meter.begin()
-  const startedAt = performance.now()
-  const load = await generator.run({
-    port: contender.port,
-    path: '/drain/v1/traces',
-    headers: { 'x-service-public-key': contender.publicKey, 'content-type': 'application/x-protobuf' },
-    connections: CONNECTIONS,
-    payload: { spans, pool: 4 * CONNECTIONS, freshIds: true },
-    mode: { kind: 'closed' },
-    warmUpMs: 0,
-    durationMs,
-  })
-  const { 200: ok = 0, 429: refused, ...others } = load.statuses
-  if (Object.keys({ ...others, ...load.faults }).length > 0) {
-    throw new Error(
-      `${contender.name} answered other than 200 and 429: ${JSON.stringify({ ...others, ...load.faults })}`,
-    )
-  }
-  const accepted = ok * spans
-  const stored = async () => countRows(client, `${contender.database}.${contender.table}`)
-  await pollUntil(
-    `${accepted} spans of ${contender.name} are stored`,
-    300_000,
-    async () => (await stored()) >= accepted,
-    50,
+  return [...measured].flatMap(([name, results]) =>
+    name === PRODUCT ? productRows(one, contenders, results) : [rivalRow(name, one, results)],
   )
-  const seconds = (performance.now() - startedAt) / 1_000
-  await settleMerges(client)
-  const use = meter.end()
-  const after = await contender.inserts()
-  const found = await stored()
-  if (found !== accepted) throw new Error(`${contender.name} stored ${found} spans of ${accepted}`)
-  return {
-    spans: accepted,
-    seconds,
-    use,
-    load,
-    rowsPerInsert: (after.rows - before.rows) / (after.inserts - before.inserts),
-  }
 }
 
-async function countRows(client: BenchClickHouse['client'], table: string): Promise<number> {
-  const result = await client.query({ query: `SELECT count() AS n FROM ${table}`, format: 'JSONEachRow' })
-  const [row] = await result.json<{ n: number }>()
-  return Number(row?.n)
-}
-
-function toRows(name: string, spans: number, results: readonly Measured[]): Row[] {
-  const title = `${name}, ${spans} spans`
-  const perMillion = (process: string) =>
-    results.map(({ use, spans: stored }) => ((use[process]?.cpuSeconds ?? 0) / stored) * 1e6)
-  const processes = Object.keys(results[0]?.use ?? {})
-  const median = (of: (measured: Measured) => number) => summarize(results.map(of)).median
-  const peak = (process: string) => results.map(({ use }) => use[process]?.peakMemoryBytes ?? 0)
-  const isProduct = name === PRODUCT
-  const goals = isProduct ? GOALS.get(spans) : undefined
+function productRows(one: Case, contenders: readonly PipelineContender[], results: readonly PipelineMeasured[]): Row[] {
+  const rivals = contenders.map(({ name }) => name).filter(name => name !== PRODUCT)
   const throughput: Row = {
-    name: title,
-    unit: 'spans/s',
-    samples: results.map(result => result.spans / result.seconds),
-    ...(goals && { goal: goals.spansPerSecond }),
-    ...(isProduct && { ratios: [{ to: `${PEER}, ${spans} spans`, ...(goals?.overPeer && { goal: goals.overPeer }) }] }),
-    cpu: {
-      per: 'million spans',
-      seconds: Object.fromEntries([
-        ...processes.map(process => [process, summarize(perMillion(process)).median]),
-        ['load generator', median(({ load, spans: stored }) => (load.cpuSeconds / stored) * 1e6)],
-      ]),
-    },
-    peakMemoryBytes: Object.fromEntries(processes.map(process => [process, Math.max(...peak(process))])),
-    details: {
-      'rows per insert': Math.round(median(result => result.rowsPerInsert)).toLocaleString('en'),
-      refused: `${(median(({ load }) => ((load.statuses[429] ?? 0) / ((load.statuses[200] ?? 0) + (load.statuses[429] ?? 0))) * 100)).toFixed(1)} %`,
-      body: `${Math.round(results[0]?.load.bodyBytes ?? 0).toLocaleString('en')} bytes`,
-    },
+    ...throughputRow(PRODUCT, one, results),
+    ...(one.goal && { goal: one.goal }),
+    ratios: rivals.map(name => {
+      const goal = one.ratioGoals?.[name]
+      return { to: underLoad(name, one), ...(goal && { goal }) }
+    }),
+    ...plotOf('pipeline', one),
   }
-  if (!isProduct) return [throughput]
-  const cost = (what: string, parts: readonly string[], atMost?: number): Row => ({
-    name: `${what}, ${spans} spans`,
-    unit: 'CPU s per million spans',
-    samples: results.map((_result, round) => parts.reduce((sum, part) => sum + (perMillion(part)[round] ?? 0), 0)),
-    ...(atMost !== undefined && { goal: { atMost } }),
-  })
-  const memory = (process: string, atMost: number): Row => ({
-    name: `peak memory of the ${process}, ${spans} spans`,
-    unit: 'MB',
-    samples: peak(process).map(bytes => bytes / 1e6),
-    goal: { atMost },
-  })
+  if (one.isPoint) return [throughput]
+  const spanGoals = one.signal === 'traces' ? SPAN_COST_GOALS : undefined
   return [
     throughput,
-    cost('ClickHouse', ['ClickHouse'], 2.5),
-    cost('edge, worker and Redis', ['edge', 'worker', 'Redis'], 4),
-    memory('edge', 200),
-    memory('worker', 400),
+    { ...costRow('ClickHouse', ['ClickHouse'], one, results), ...(spanGoals && { goal: spanGoals.clickhouse }) },
+    {
+      ...costRow('edge, worker and Redis', ['edge', 'worker', 'Redis'], one, results),
+      ...(spanGoals && { goal: spanGoals.own }),
+    },
+    { ...memoryRow('edge', one, results), goal: MEMORY_GOALS.edge },
+    { ...memoryRow('worker', one, results), goal: MEMORY_GOALS.worker },
+  ]
+}
+
+function rivalRow(name: string, one: Case, results: readonly PipelineMeasured[]): Row {
+  return { ...throughputRow(name, one, results), ...(name === QUEUE_PEER && plotOf('Fastify, job per request', one)) }
+}
+
+/** The curve by payload size is of spans. */
+function plotOf(line: string, { signal, records }: Case): Pick<Row, 'plot'> {
+  return signal === 'traces' ? { plot: { chart: 'throughput by payload size', line, x: records } } : {}
+}
+
+function methodOf(context: ScenarioContext): string {
+  const seconds = (ms: number) => `${ms / 1_000} s`
+  const points = context.quick ? '' : ` (1 and 1,000 spans: ${seconds(roundMs(context, true))})`
+  return `a warm-up of ${seconds(warmUpMs(context))} for each contender, ${rounds(context)} rounds of ${seconds(roundMs(context))} of load${points}`
+}
+
+function notes(asyncInserts: boolean): string[] {
+  return [
+    'Time runs from the first request until count() in ClickHouse equals what was accepted; a round in which it never does, or passes it, fails. Clients obey 429 and Retry-After.',
+    'CPU includes the merges that the inserts caused. Trace and span ids and all times are new in every request.',
+    `"${FILE_INSERTS}" reads blocks of 100,000 rows that the product’s decoder has made, as many at once as the machine has cores; a round reads a million spans again and again.`,
+    'The Collector’s and the peers’ tables have the columns of the Collector’s ClickHouse exporter, order and partitions of the product’s table and no skip indexes.',
+    asyncInserts
+      ? 'The peers’ rows are gathered by the asynchronous inserts of ClickHouse.'
+      : 'This ClickHouse has no queue for asynchronous inserts: the peers gather rows of concurrent requests themselves, within the time and size for which that queue would.',
   ]
 }

@@ -1,108 +1,157 @@
-import type { Goal } from './support/scenario.ts'
-import type { Summary } from './support/statistics.ts'
-import type { SummarizedRow, SummarizedScenario, Verdict } from './support/summary.ts'
+import { durationText, figureText, goalText, rangeText } from './support/figure-text.ts'
+import { goalsOf, type SummarizedRow, type SummarizedScenario, type Verdict } from './support/summary.ts'
+import { markdownTable, type Table, textTable } from './support/table.ts'
+import { throughputCharts } from './throughput-charts.ts'
 
-/** One run of the bench, as `--json` writes it and `--compare` reads it. */
+/** One run of the bench, as `--json` writes it. What `--compare` reads of it is in compare-runs.ts. */
 export interface BenchRun {
   readonly version: 1
   readonly quick: boolean
+  /** All of it, from the first scenario's start to the last one's end. */
+  readonly seconds: number
   readonly facts: Readonly<Record<string, string>>
   readonly scenarios: readonly SummarizedScenario[]
+  readonly failed: readonly FailedScenario[]
 }
 
-/** bench/RESULTS.md. */
+export interface FailedScenario {
+  readonly name: string
+  readonly reason: string
+}
+
+/** bench/RESULTS.md. The charts that it shows are drawn beside it. */
 export function renderMarkdown(run: BenchRun): string {
-  const facts = Object.entries(run.facts).map(([name, value]) => `| ${name} | ${value} |`)
   return [
     '# Benchmark results',
     '',
-    'Written by `npm run bench`. Medians, with the smallest and largest of the rounds; ratios are taken within a round.',
-    'Everything runs on one machine: load generator, services and stores share its cores.',
+    `Written by \`npm run bench\`, which took ${durationText(run.seconds)}. Medians, with the smallest and largest of the rounds;`,
+    'ratios are taken within a round. Everything runs on one machine: load generator, services and stores share its cores.',
     '',
-    '| machine | |',
-    '|---|---|',
-    ...facts,
+    ...markdownTable({ head: ['machine', ''], rows: Object.entries(run.facts) }),
     '',
-    ...run.scenarios.flatMap(renderScenario),
+    ...goalsInMarkdown(run),
+    ...chartsInMarkdown(run),
+    ...run.scenarios.flatMap(scenarioInMarkdown),
   ].join('\n')
 }
 
-function renderScenario(scenario: SummarizedScenario): string[] {
-  const lines = [`## ${scenario.name}`, '', scenario.question, '']
-  lines.push(
-    ...markdownTable(['', 'median', 'range', 'unit', 'against', 'goal'], scenario.rows.flatMap(figureCells)),
+function goalsInMarkdown(run: BenchRun): string[] {
+  return [
+    '## Goals',
     '',
-  )
-  const costs = scenario.rows.filter(row => row.cpu ?? row.peakMemoryBytes)
-  if (costs.length > 0) lines.push(...markdownTable(['', 'CPU seconds', 'peak memory'], costs.map(costCells)), '')
-  const details = scenario.rows.filter(row => row.details)
-  lines.push(...details.map(row => `- ${row.name}: ${detailText(row)}`), ...(details.length > 0 ? [''] : []))
-  for (const note of scenario.notes) lines.push(`> ${note}`, '>')
-  if (scenario.notes.length > 0) lines[lines.length - 1] = ''
-  lines.push(`${scenario.rows[0]?.samples.length ?? 0} rounds, ${Math.round(scenario.seconds)} s.`, '')
-  return lines
+    ...markdownTable(goalsTable(run.scenarios)),
+    '',
+    `${goalCount(run.scenarios)}.`,
+    '',
+    ...outages(run).flatMap(text => [`- ${text}`, '']),
+  ]
 }
 
-/** What a terminal shows: the same figures without the costs that the files keep. */
+function chartsInMarkdown({ scenarios }: BenchRun): string[] {
+  return throughputCharts(scenarios).flatMap(({ title, file }) => [`![${title}](${file})`, ''])
+}
+
+function scenarioInMarkdown(scenario: SummarizedScenario): string[] {
+  const details = scenario.rows.filter(row => row.details).map(row => `- ${row.name}: ${detailText(row)}`)
+  const remarks = [...scenario.skipped.map(text => `Left out: ${text}`), ...scenario.notes]
+  return [
+    `## ${scenario.name}`,
+    '',
+    scenario.question,
+    '',
+    `*${methodText(scenario)}*`,
+    '',
+    ...markdownTable(figuresTable(scenario)),
+    '',
+    ...costTables(scenario).flatMap(table => [...markdownTable(table), '']),
+    ...(details.length > 0 ? [...details, ''] : []),
+    ...remarks.flatMap(text => [`> ${text}`, '']),
+  ]
+}
+
+/** What a terminal shows: the same, and at its end how each goal fared. */
 export function renderText(run: BenchRun): string {
-  return run.scenarios
-    .flatMap(scenario => [
-      '',
-      `${scenario.name}: ${scenario.question}`,
-      '',
-      ...textTable(['', 'median', 'range', 'unit', 'against', 'goal'], scenario.rows.flatMap(figureCells)),
-      '',
-      ...scenario.rows.flatMap(row => {
-        const more = [...costCells(row).slice(1), detailText(row)].filter(text => text !== '')
-        return more.length > 0 ? [`  ${row.name}: ${more.join('; ')}`] : []
-      }),
-      ...scenario.notes.map(note => `  * ${note}`),
-    ])
-    .join('\n')
+  return [
+    ...run.scenarios.flatMap(scenarioInText),
+    '',
+    `goals: ${goalCount(run.scenarios)}`,
+    '',
+    ...textTable(goalsTable(run.scenarios)),
+    '',
+    ...outages(run),
+    `The run took ${durationText(run.seconds)}.`,
+  ].join('\n')
 }
 
-/** The change of each row that another run has too. A change within the ranges of both is marked as no change. */
-export function renderComparison(run: BenchRun, before: BenchRun): string {
-  const lines = run.scenarios.flatMap(scenario => {
-    const old = new Map(before.scenarios.find(({ name }) => name === scenario.name)?.rows.map(row => [row.name, row]))
-    return scenario.rows.flatMap(row => {
-      const was = old.get(row.name)
-      if (was === undefined) return []
-      const change = (row.value.median / was.value.median - 1) * 100
-      const overlaps = row.value.min <= was.value.max && was.value.min <= row.value.max
-      const text = `${change >= 0 ? '+' : ''}${change.toFixed(1)} %${overlaps ? ' (ranges overlap)' : ''}`
-      return [[`${scenario.name}: ${row.name}`, number(was.value.median), number(row.value.median), row.unit, text]]
-    })
-  })
-  return textTable(['', 'before', 'now', 'unit', 'change'], lines).join('\n')
+function scenarioInText(scenario: SummarizedScenario): string[] {
+  const details = scenario.rows.filter(row => row.details).map(row => `  ${row.name}: ${detailText(row)}`)
+  const remarks = [...scenario.skipped.map(text => `left out: ${text}`), ...scenario.notes]
+  return [
+    '',
+    `${scenario.name}: ${scenario.question}`,
+    `  ${methodText(scenario)}`,
+    '',
+    ...textTable(figuresTable(scenario)),
+    '',
+    ...costTables(scenario).flatMap(table => [...textTable(table), '']),
+    ...details,
+    ...remarks.map(text => `  * ${text}`),
+  ]
+}
+
+function methodText({ method, seconds }: SummarizedScenario): string {
+  return `${method}; ${durationText(seconds)} in all.`
 }
 
 /** A line for the figure, and one for each of its ratios. */
-function figureCells(row: SummarizedRow): string[][] {
-  return [
-    [row.name, number(row.value.median), range(row.value), row.unit, '', verdict(row.verdict)],
-    ...row.ratios.map(ratio => [
-      '',
-      `× ${number(ratio.value.median)}`,
-      range(ratio.value),
-      '',
-      ratio.to,
-      verdict(ratio.verdict),
+function figuresTable({ rows }: SummarizedScenario): Table {
+  return {
+    head: ['', 'median', 'range', 'unit', 'against', 'goal'],
+    rows: rows.flatMap(({ name, value, unit, verdict, ratios }) => [
+      [name, figureText(value.median), rangeText(value), unit, '', verdictText(verdict)],
+      ...ratios.map(ratio => [
+        '',
+        `× ${figureText(ratio.value.median)}`,
+        rangeText(ratio.value),
+        '',
+        ratio.to,
+        verdictText(ratio.verdict),
+      ]),
     ]),
-  ]
+  }
 }
 
-function costCells({ name, cpu, peakMemoryBytes }: SummarizedRow): string[] {
-  const list = (values: Readonly<Record<string, number>> | undefined, text: (value: number) => string) =>
-    Object.entries(values ?? {})
-      .map(([process, value]) => `${process} ${text(value)}`)
-      .join(', ')
-  const seconds = list(cpu?.seconds, number)
-  return [
-    name,
-    seconds === '' ? '' : `${seconds} (CPU s per ${cpu?.per})`,
-    list(peakMemoryBytes, bytes => `${Math.round(bytes / 1e6)} MB`),
-  ]
+function verdictText(verdict: Verdict | undefined): string {
+  return verdict === undefined ? '' : `${goalText(verdict.goal)}: ${verdict.met ? 'met' : 'MISSED'}`
+}
+
+/** CPU by what it was spent on (rows may count different things), then memory: a column for every process. */
+function costTables({ rows }: SummarizedScenario): Table[] {
+  const byUnit = Map.groupBy(
+    rows.filter(row => row.cpu),
+    row => row.cpu?.per,
+  )
+  const cpu = [...byUnit].map(([per, rows]) =>
+    processTable(`CPU seconds per ${per}`, rows, row => row.cpu?.seconds, figureText),
+  )
+  const inMemory = rows.filter(row => row.peakMemoryBytes)
+  const inMegabytes = (bytes: number) => Math.round(bytes / 1e6).toLocaleString('en')
+  const memory = processTable('peak memory, MB', inMemory, row => row.peakMemoryBytes, inMegabytes)
+  return inMemory.length > 0 ? [...cpu, memory] : cpu
+}
+
+function processTable(
+  title: string,
+  rows: readonly SummarizedRow[],
+  of: (row: SummarizedRow) => Readonly<Record<string, number>> | undefined,
+  text: (value: number) => string,
+): Table {
+  const processes = [...new Set(rows.flatMap(row => Object.keys(of(row) ?? {})))]
+  const cell = (value: number | undefined) => (value === undefined ? '' : text(value))
+  return {
+    head: [title, ...processes],
+    rows: rows.map(row => [row.name, ...processes.map(process => cell(of(row)?.[process]))]),
+  }
 }
 
 function detailText({ details }: SummarizedRow): string {
@@ -111,28 +160,32 @@ function detailText({ details }: SummarizedRow): string {
     .join(', ')
 }
 
-function verdict(of: Verdict | undefined): string {
-  return of === undefined ? '' : `${of.met ? 'met' : 'MISSED'} (${goalText(of.goal)})`
+function goalsTable(scenarios: readonly SummarizedScenario[]): Table {
+  return {
+    head: ['scenario', 'what', 'against', 'goal', 'median', 'range', 'unit', ''],
+    rows: goalsOf(scenarios).map(({ scenario, row, to, goal, value, unit, met }) => [
+      scenario,
+      row,
+      to ?? '',
+      goalText(goal),
+      figureText(value.median),
+      rangeText(value),
+      to === undefined ? unit : '×',
+      met ? 'met' : 'MISSED',
+    ]),
+  }
 }
 
-function goalText(goal: Goal): string {
-  return 'atLeast' in goal ? `≥ ${goal.atLeast.toLocaleString('en')}` : `≤ ${goal.atMost.toLocaleString('en')}`
+function goalCount(scenarios: readonly SummarizedScenario[]): string {
+  const goals = goalsOf(scenarios)
+  const met = goals.filter(goal => goal.met).length
+  return `${met} met, ${goals.length - met} missed`
 }
 
-const range = ({ min, max }: Summary) => `${number(min)} … ${number(max)}`
-
-/** Three significant digits, all of them where there are more before the point. */
-function number(value: number): string {
-  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en')
-  return Number(value.toPrecision(3)).toString()
-}
-
-function markdownTable(head: readonly string[], rows: readonly string[][]): string[] {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)]
-}
-
-function textTable(head: readonly string[], rows: readonly string[][]): string[] {
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]?.length ?? 0)))
-  return [head, ...rows].map(row => `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd())
+/** What the table of goals cannot show because it was not measured. */
+function outages({ scenarios, failed }: BenchRun): string[] {
+  return [
+    ...scenarios.flatMap(({ name, skipped }) => skipped.map(text => `Left out of ${name}: ${text}`)),
+    ...failed.map(({ name, reason }) => `Failed: ${name}: ${reason}`),
+  ]
 }

@@ -3,7 +3,7 @@ import { column, TableBuffer } from './native/table-buffer.ts'
 import { OriginColumns } from './origin-columns.ts'
 import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './spans-table.ts'
 
-/** The column buffers of the table `logs` (migration 0003). */
+/** The column buffers of the table `logs` (migrations 0003 and 0006). */
 export class LogsTable {
   readonly origin = new OriginColumns()
   readonly timestamp = new GrowingBuffer()

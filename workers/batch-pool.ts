@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { TransientError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
-import { decodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import { decodePayload } from '../shared/payload-frame.ts'
 import { type Batch, createBatch, type PooledJob } from './batch.ts'
 import { Budget } from './budget.ts'
+import { formBatch } from './form-batch.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from './payload-store.ts'
 import type { RowBatch } from './row-batch.ts'
 import type { BatchStorer } from './store-batch.ts'
@@ -85,7 +86,7 @@ export function createBatchPool(
     })
     if (pooled === undefined) {
       giveUp()
-      await splitJob(job, frames)
+      await splitJob(job)
     } else if (batch.rows.rows >= options.maxRows || batch.bytes >= options.maxBytes) await seal()
     return pooled
   }
@@ -101,11 +102,11 @@ export function createBatchPool(
     giveBack(batch.rows)
   }
 
-  async function splitJob(job: HeldJob, frames: readonly PayloadFrame[]): Promise<void> {
+  async function splitJob(job: HeldJob): Promise<void> {
     const named: NamedBatch = { batchId: randomUUID(), jobIds: [job.jobId], storedTables: [] }
     const conflicts = await store.nameBatch(named.batchId, [job])
     if (conflicts.get(job.jobId) === 'lost') throw new TransientError('the lock of the job was lost')
-    if (conflicts.size === 0) await storer.split(named, frames)
+    if (conflicts.size === 0) await storer.split(named)
   }
 
   function slotOf(batch: OpenBatch): Promise<() => void> {
@@ -161,19 +162,11 @@ export function createBatchPool(
     const rows = await takeRows()
     const release = await slots.acquire(1)
     try {
-      const batch = createBatch(deps.signal, rows)
-      const payloads = await store.payloads(record.jobIds)
-      for (const [i, jobId] of record.jobIds.entries()) {
-        const payload = payloads[i]
-        // Payloads go in one step with their batch: if one is missing, the batch was stored or split since.
-        if (!payload) return
-        const frames = decodePayload(payload)
-        // Of several jobs each was within the limit when they were named together.
-        const maxDecodedBytes = record.jobIds.length === 1 ? options.maxJobDecodedBytes : Number.POSITIVE_INFINITY
-        const pooled = await batch.add({ jobId, token: '' }, frames, payload.length, maxDecodedBytes)
-        if (pooled === undefined) return await storer.split({ batchId, ...record }, frames)
-      }
-      await storer.store({ batchId, ...record }, batch, [holder])
+      // Of several jobs each was within the limit when they were named together.
+      const maxDecodedBytes = record.jobIds.length === 1 ? options.maxJobDecodedBytes : Number.POSITIVE_INFINITY
+      const formed = await formBatch(deps, record.jobIds, rows, maxDecodedBytes)
+      if (formed.ok) await storer.store({ batchId, ...record }, formed.batch, [holder])
+      else if (formed.reason === 'too_large') await storer.split({ batchId, ...record })
     } finally {
       release()
       giveBack(rows)
@@ -205,7 +198,7 @@ export function createBatchPool(
             continue
           }
           if (payload === null) return
-          pooled = await decodeInTurn(() => join(job, payload))
+          pooled = await decodeInTurn(() => join(job, payload)).finally(() => store.giveBack(payload))
         } finally {
           release()
         }

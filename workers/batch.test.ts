@@ -21,10 +21,19 @@ const nothing: RowBatch = {
   reset() {},
 }
 
-it('counts the payloads that it holds, also those without a row', async () => {
-  const batch = createBatch('traces', nothing)
-  for (const jobId of ['a', 'b']) await batch.add({ jobId, token: '' }, [frame], 1_040, Number.POSITIVE_INFINITY)
-  expect(batch.bytes).toBe(2_080)
+it('holds nothing of a payload but the requests that it refuses, and counts those', async () => {
+  const refusing = { ...nothing, append: () => ({ ok: false, reason: 'truncated' }) as const }
+  const payload = Buffer.alloc(1_000, 'a')
+  const batch = createBatch('traces', refusing)
+  for (const jobId of ['a', 'b']) {
+    await batch.add({ jobId, token: '' }, [{ ...frame, body: payload }], 1_040, Number.POSITIVE_INFINITY)
+  }
+  payload.fill('b') // its memory is used again
+  expect(batch.refused.map(({ frame: refused }) => refused.body)).toEqual(Array(2).fill(Buffer.alloc(1_000, 'a')))
+  expect(batch.bytes).toBe(2_000)
+  const taking = createBatch('traces', nothing)
+  await taking.add({ jobId: 'a', token: '' }, [frame], 1_040, Number.POSITIVE_INFINITY)
+  expect(taking.bytes).toBe(0)
 })
 
 it('does not decode a job further than it may, but always one request of it', async () => {

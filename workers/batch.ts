@@ -13,14 +13,14 @@ const DECOMPRESSED_LIMIT_BYTES = 64 * 1024 * 1024
 export interface RefusedFrame {
   readonly jobId: string
   readonly index: number
+  /** With its own copy of the body: payloads are not held. */
   readonly frame: PayloadFrame
   readonly reason: string
 }
 
 /** A job in a batch. `again`: the batch was given up before it was named, and the job is to be looked at anew. */
 export interface PooledJob extends HeldJob {
-  readonly frames: readonly PayloadFrame[]
-  readonly payloadBytes: number
+  readonly frames: number
   readonly outcome: Promise<'stored' | 'again'>
   resolve(outcome: 'stored' | 'again'): void
   reject(error: unknown): void
@@ -39,11 +39,11 @@ export interface Batch {
   readonly jobs: readonly PooledJob[]
   readonly refused: readonly RefusedFrame[]
   readonly stats: BatchStats
-  /** Column buffers or payloads, whichever is more: a payload may be large and have no rows, and is held all the same. */
+  /** Of rows, and of requests that were refused: both are held until they are stored. */
   readonly bytes: number
   /**
-   * Undefined when a job of several requests decodes to more than `maxDecodedBytes`: some of its rows are in the batch
-   * then, which must be given up.
+   * Decodes the requests of a job; nothing of its payload is held afterwards. Undefined when a job of several requests
+   * decodes to more than `maxDecodedBytes`: some of its rows are in the batch then, which must be given up.
    */
   add(
     job: HeldJob,
@@ -61,6 +61,7 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
   const stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
   const log = new IngestLogTable()
   let decodedBytes = 0
+  let refusedBytes = 0
 
   /** Puts a request's rows into the batch and counts them, or says why none of them can be. */
   async function append(frame: PayloadFrame, entry: IngestLogEntry): Promise<string | undefined> {
@@ -93,11 +94,11 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
     refused,
     stats,
     get bytes() {
-      return Math.max(rows.bytes, stats.payloadBytes)
+      return rows.bytes + refusedBytes
     },
     async add(job, frames, payloadBytes, maxDecodedBytes) {
       const decodedBefore = decodedBytes
-      const pooled = poolJob(job, frames, payloadBytes)
+      const pooled = poolJob(job, frames.length)
       jobs.push(pooled)
       stats.frames += frames.length
       stats.payloadBytes += payloadBytes
@@ -107,7 +108,8 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
         const entry = entryOf(entries, signal, job.jobId, frame)
         const reason = await append(frame, entry)
         if (reason === undefined) continue
-        refused.push({ jobId: job.jobId, index, frame, reason })
+        refused.push({ jobId: job.jobId, index, frame: { ...frame, body: Buffer.from(frame.body) }, reason })
+        refusedBytes += frame.body.length
         add(entry.deadLettered, reason.split(':', 1)[0] as string, 1)
       }
       for (const entry of entries.values()) log.append(entry)
@@ -142,10 +144,10 @@ function add(counts: Map<string, number>, reason: string, count: number): void {
   counts.set(reason, (counts.get(reason) ?? 0) + count)
 }
 
-function poolJob(job: HeldJob, frames: readonly PayloadFrame[], payloadBytes: number): PooledJob {
+function poolJob(job: HeldJob, frames: number): PooledJob {
   const { promise, resolve, reject } = Promise.withResolvers<'stored' | 'again'>()
   promise.catch(() => undefined) // a resumed batch has jobs that nobody awaits
-  return { ...job, frames, payloadBytes, outcome: promise, resolve, reject }
+  return { ...job, frames, outcome: promise, resolve, reject }
 }
 
 /** What was refused, as the payload of a job for the dead-letter queue. */

@@ -8,6 +8,7 @@ import { createMetrics } from '../shared/metrics.ts'
 import { createObjectStore } from '../shared/object-store.ts'
 import { connectConsumer } from '../shared/redis.ts'
 import { poolsFromArguments, workersConfigSchema } from './config.ts'
+import { openPayloadReader } from './payload-reader.ts'
 import { POOLS } from './pools.ts'
 import { createJobAdder, startSweeper } from './sweep.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
@@ -24,6 +25,8 @@ const workerMetrics = createWorkerMetrics(metrics)
 
 const redis = connectConsumer(config.REDIS_URL, logger)
 lifecycle.onStop('redis', () => redis.disconnect())
+const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
+lifecycle.onStop('payload reader', () => payloads.close())
 const clickhouse = createClickHouse({
   url: config.CLICKHOUSE_URL,
   user: config.CLICKHOUSE_USER,
@@ -47,6 +50,7 @@ const pools = queues.map(queue =>
   POOLS[queue]({
     config,
     redis,
+    payloads,
     clickhouse,
     objects,
     addJobs: jobs.add,

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../schemas/jobs.ts'
 import { BULL_PREFIX, queueKeys } from '../shared/queue.ts'
+import type { PayloadReader } from './payload-reader.ts'
 import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
 
 /** A job as its holder knows it: the token is what BullMQ put into the job's lock when this worker took it. */
@@ -33,7 +34,9 @@ export interface NewPayload {
 export interface PayloadStore {
   /** What there is to do for a job: its batch if it was named, else its payload; neither means that it is stored. */
   look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }>
-  payloads(jobIds: readonly string[]): Promise<(Buffer | null)[]>
+  payload(jobId: string): Promise<Buffer | null>
+  /** The memory of a payload is for the next: nobody may look at it, or at a frame of it, any more. */
+  giveBack(payload: Buffer): void
   batch(batchId: string): Promise<BatchRecord | undefined>
   holds(jobs: readonly HeldJob[]): Promise<boolean>
   /** Names a batch, for all its jobs or for none. Empty when named, else the jobs in the way. */
@@ -51,7 +54,11 @@ export interface PayloadStore {
  * The state of a queue's payloads in Redis. Every change is one script, so that a worker that dies anywhere leaves
  * either what was before it or what comes after, and every script may be sent twice.
  */
-export function createPayloadStore(redis: Redis, queue: QueueName): PayloadStore {
+export function createPayloadStore(
+  redis: Redis,
+  queue: QueueName,
+  reader: Pick<PayloadReader, 'read' | 'giveBack'> = { read: key => redis.getBuffer(key), giveBack() {} },
+): PayloadStore {
   const keys = queueKeys(queue)
   const deadLetterKeys = queueKeys('dead-letters')
   const bullPrefix = `${BULL_PREFIX}:${queue}:`
@@ -70,14 +77,15 @@ export function createPayloadStore(redis: Redis, queue: QueueName): PayloadStore
 
   return {
     async look(jobId) {
-      const [batchId, payload] = await Promise.all([
-        redis.hget(keys.batchOf, jobId),
-        redis.getBuffer(keys.payload(jobId)),
-      ])
+      // In either order, and something may happen between the two: what is then named or stored cannot be named again.
+      const [batchId, payload] = await Promise.all([redis.hget(keys.batchOf, jobId), reader.read(keys.payload(jobId))])
+      if (batchId === null || payload === null) return { batchId, payload }
       // With its batch a payload is fetched again: who waits for that holds nothing.
-      return { batchId, payload: batchId === null ? payload : null }
+      reader.giveBack(payload)
+      return { batchId, payload: null }
     },
-    payloads: jobIds => redis.mgetBuffer(jobIds.map(keys.payload)),
+    payload: jobId => reader.read(keys.payload(jobId)),
+    giveBack: payload => reader.giveBack(payload),
     async batch(batchId) {
       const record = await redis.hget(keys.batches, batchId)
       return record === null ? undefined : (JSON.parse(record) as BatchRecord)

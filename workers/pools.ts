@@ -10,6 +10,7 @@ import { createJsonTranscoder } from './otlp/json/transcode-json.ts'
 import { createLogsBatch } from './otlp/logs.ts'
 import { createMetricsBatch } from './otlp/metrics.ts'
 import { createSpansBatch } from './otlp/spans.ts'
+import type { PayloadReader } from './payload-reader.ts'
 import { createPayloadStore, type NewPayload } from './payload-store.ts'
 import { type Pool, startPool } from './pool.ts'
 import type { RowBatch } from './row-batch.ts'
@@ -20,6 +21,7 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 export interface PoolsDeps {
   readonly config: WorkersConfig
   readonly redis: Redis
+  readonly payloads: PayloadReader
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
   readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
@@ -43,7 +45,7 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
 function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: PoolsDeps): Pool {
   const { config, logger, metrics } = deps
   const queue = SIGNAL_QUEUES[signal]
-  const store = createPayloadStore(deps.redis, queue)
+  const store = createPayloadStore(deps.redis, queue, deps.payloads)
   const storer = createBatchStorer({
     queue,
     signal,

@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { QueueName } from '../schemas/jobs.ts'
 import { describeError, PermanentError, TransientError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
-import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import { decodePayload, encodePayload } from '../shared/payload-frame.ts'
 import { newJobId, retryDelayMs } from '../shared/queue.ts'
-import { type Batch, createBatch, deadLetterPayload, type PooledJob } from './batch.ts'
+import { type Batch, deadLetterPayload } from './batch.ts'
+import { formBatch } from './form-batch.ts'
 import type { HeldJob, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
 import type { RowBatch, TableBlock } from './row-batch.ts'
 
@@ -18,8 +19,8 @@ export interface BatchStorer {
    * False: it was stored or split by another worker meanwhile, and its jobs are to be looked at anew.
    */
   store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<boolean>
-  /** Replaces the only job of a named batch by two, each with half of its requests. */
-  split(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void>
+  /** Replaces the only job of a named batch by two, each with half of its requests. Nothing if another worker did so. */
+  split(named: NamedBatch): Promise<void>
 }
 
 export interface BatchStorerDeps {
@@ -120,42 +121,34 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
   ): Promise<boolean> {
     const [only] = batch.jobs
     if (batch.jobs.length === 1 && only !== undefined) {
-      if (only.frames.length === 1) {
-        return deadLetter(named, only, holders, `refused_by_clickhouse: ${error.message}`.slice(0, 1_000))
+      if (only.frames === 1) {
+        return deadLetter(named, holders, `refused_by_clickhouse: ${error.message}`.slice(0, 1_000))
       }
-      await split(named, only.frames)
+      await split(named)
       return true
     }
-    const middle = Math.ceil(batch.jobs.length / 2)
-    const halves = [batch.jobs.slice(0, middle), batch.jobs.slice(middle)].map(jobs => ({
-      jobs,
-      named: { batchId: randomUUID(), jobIds: jobs.map(job => job.jobId), storedTables: named.storedTables },
+    const middle = Math.ceil(named.jobIds.length / 2)
+    const halves = [named.jobIds.slice(0, middle), named.jobIds.slice(middle)].map(jobIds => ({
+      batchId: randomUUID(),
+      jobIds,
+      storedTables: named.storedTables,
     }))
-    const isSplit = await store.splitBatch(
-      named.batchId,
-      halves.map(half => half.named),
-    )
-    if (!isSplit) return false
+    if (!(await store.splitBatch(named.batchId, halves))) return false
     let allStored = true
     for (const half of halves) {
       batch.rows.reset()
-      const again = createBatch(deps.signal, batch.rows)
-      for (const job of half.jobs) await again.add(job, job.frames, job.payloadBytes, Number.POSITIVE_INFINITY)
-      if (!(await storeBatch(half.named, again, holders))) allStored = false
+      const again = await formBatch(deps, half.jobIds, batch.rows)
+      if (!again.ok || !(await storeBatch(half, again.batch, holders))) allStored = false
     }
     return allStored
   }
 
   /** Stores nothing of the job but its log, and moves its one request to the dead letters. */
-  async function deadLetter(
-    named: NamedBatch,
-    job: PooledJob,
-    holders: readonly HeldJob[],
-    reason: string,
-  ): Promise<boolean> {
+  async function deadLetter(named: NamedBatch, holders: readonly HeldJob[], reason: string): Promise<boolean> {
     const startedAt = performance.now()
-    const batch = createBatch(deps.signal, refuseAll(reason))
-    await batch.add(job, job.frames, job.payloadBytes, Number.POSITIVE_INFINITY)
+    const formed = await formBatch(deps, named.jobIds, refuseAll(reason))
+    if (!formed.ok) return false
+    const { batch } = formed
     await insertTables(named, batch, holders)
     if (!(await finish(named, batch))) return false
     deps.onStored?.(batch, performance.now() - startedAt)
@@ -163,7 +156,10 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
   }
 
   /** The parts are jobs of their own, already named; whoever takes them resumes their batches. */
-  async function split(named: NamedBatch, frames: readonly PayloadFrame[]): Promise<void> {
+  async function split(named: NamedBatch): Promise<void> {
+    const payload = await store.payload(named.jobIds[0] ?? '')
+    if (payload === null) return
+    const frames = decodePayload(payload)
     const middle = Math.ceil(frames.length / 2)
     const parts = [frames.slice(0, middle), frames.slice(middle)].map(part => ({
       jobId: newJobId(),
@@ -171,6 +167,7 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
       payload: encodePayload(part),
       frames: part.length,
     }))
+    store.giveBack(payload)
     await store.splitJob(named, parts)
     // Also when it answers that there was nothing to split: the connection may have sent it twice. Jobs without a
     // payload do nothing.

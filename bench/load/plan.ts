@@ -1,3 +1,4 @@
+import type { Signal } from '../../schemas/jobs.ts'
 import type { Percentiles } from './histogram.ts'
 
 /** What the generator is to send, and for how long. Sent to it as a message, so it is plain data. */
@@ -16,10 +17,13 @@ export interface LoadPlan {
 }
 
 export interface PayloadPlan {
+  /** Default: traces. */
+  readonly signal?: Signal
+  /** Spans, log records or data points, as the signal is. */
   readonly spans: number
   /** Different payloads; a connection sends its share of them in turn, each no more than once at a time. */
   readonly pool: number
-  /** Every request gets trace and span ids that were never sent before. */
+  /** Every request gets trace and span ids that were never sent before, and the present time. */
   readonly freshIds: boolean
 }
 

@@ -1,56 +1,40 @@
-import { fromBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
-import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { LoadPlan } from './plan.ts'
-import { buildBodies, createChanges, prepareRequest, renewIds } from './requests.ts'
+import { buildBodies, prepareRequest } from './requests.ts'
 
 const plan: LoadPlan = {
-  port: 1,
+  port: 4318,
   path: '/drain/v1/traces',
   headers: { 'x-service-public-key': 'pk' },
+  varyHeaders: [{ 'x-turn': 'first' }, { 'x-turn': 'second' }],
   connections: 1,
-  payload: { spans: 45, pool: 1, freshIds: true },
+  payload: { spans: 3, pool: 2, freshIds: true },
   mode: { kind: 'closed' },
   warmUpMs: 0,
   durationMs: 0,
 }
 
-function spansOf(bytes: Buffer) {
-  const request = fromBinary(ExportTraceServiceRequestSchema, bytes.subarray(bytes.indexOf('\r\n\r\n') + 4))
-  const hex = (id: Uint8Array) => Buffer.from(id).toString('hex')
-  return request.resourceSpans.flatMap(resource =>
-    resource.scopeSpans.flatMap(scope =>
-      scope.spans.map(({ traceId, spanId, parentSpanId, ...rest }) => ({
-        traceId: hex(traceId),
-        spanId: hex(spanId),
-        parentSpanId: hex(parentSpanId),
-        rest,
-      })),
-    ),
-  )
-}
-
-it('renews every id of a request, and nothing else of it', () => {
-  const [body = Buffer.alloc(0)] = buildBodies(plan.payload)
-  const request = prepareRequest(plan, body, 0)
-  const before = spansOf(request.bytes)
-  const nextChange = createChanges(7)
-  renewIds(request, nextChange())
-  const after = spansOf(request.bytes)
-
-  expect(after).toHaveLength(45)
-  expect(after.map(span => span.rest)).toEqual(before.map(span => span.rest))
-  const ids = (spans: typeof after) => spans.flatMap(span => [span.traceId, span.spanId])
-  expect(new Set([...ids(before), ...ids(after)]).size).toBe(2 * new Set(ids(before)).size)
-  const bySpanId = new Map(after.map(span => [span.spanId, span]))
-  const children = after.filter(span => span.parentSpanId !== '')
-  expect(children.length).toBeGreaterThan(0)
-  for (const child of children) expect(bySpanId.get(child.parentSpanId)?.traceId).toBe(child.traceId)
+it.each(['traces', 'logs', 'metrics'] as const)('makes as many bodies of %s as the pool has, all different', signal => {
+  const bodies = buildBodies({ ...plan.payload, signal })
+  expect(new Set(bodies.map(body => body.toString('latin1'))).size).toBe(2)
 })
 
-it('never repeats a change', () => {
-  const nextChange = createChanges(0)
-  const seen = new Set(Array.from({ length: 100_000 }, nextChange))
-  expect(seen.size).toBe(100_000)
-  expect(seen).not.toContain(0)
+it('writes a request that HTTP understands, with the headers of its turn', () => {
+  const [, body = Buffer.alloc(0)] = buildBodies(plan.payload)
+  const { bytes } = prepareRequest(plan, body, 1)
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  expect(bytes.toString('latin1', 0, headEnd).split('\r\n')).toEqual([
+    'POST /drain/v1/traces HTTP/1.1',
+    'host: 127.0.0.1:4318',
+    'x-service-public-key: pk',
+    'x-turn: second',
+    `content-length: ${body.length}`,
+  ])
+  expect(bytes.subarray(headEnd + 4)).toEqual(body)
+})
+
+it('renews nothing where the same bytes are asked for', () => {
+  const [body = Buffer.alloc(0)] = buildBodies(plan.payload)
+  const { renewable } = prepareRequest({ ...plan, payload: { ...plan.payload, freshIds: false } }, body, 0)
+  expect([renewable.ids.length, renewable.times.length]).toEqual([0, 0])
 })

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { LoadConnection } from './connection.ts'
 import { Histogram } from './histogram.ts'
 import type { LoadPlan, LoadResult } from './plan.ts'
-import { createChanges, prepareRequest, renewIds } from './requests.ts'
+import { createChanges, renew } from './renewal.ts'
+import { prepareRequest } from './requests.ts'
 import type { ResponseHead } from './response-reader.ts'
 import { createSchedule } from './schedule.ts'
 
@@ -25,7 +26,9 @@ export async function runLoad(
 
   function send(connection: LoadConnection, dueAt: number): void {
     const request = connection.takeRequest()
-    if (plan.payload.freshIds) renewIds(request, nextChange())
+    if (plan.payload.freshIds) {
+      renew(request.bytes, request.renewable, nextChange(), performance.timeOrigin + performance.now())
+    }
     connection.send(request, dueAt)
   }
 

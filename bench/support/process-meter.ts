@@ -16,16 +16,18 @@ export interface ProcessMeter {
 /** Linux counts CPU in ticks of 10 ms whatever the kernel's own clock (USER_HZ). */
 const TICKS_PER_SECOND = 100
 
-/** CPU time and peak memory of processes by pid, all their threads included, and the children they have waited for. */
+/**
+ * CPU time and peak memory of processes by pid, all their threads included, and the children they have waited for.
+ * Its methods throw when one of the processes has ended: what it used could no longer be told.
+ */
 export function meterProcesses(pids: Readonly<Record<string, number>>): ProcessMeter {
-  const read = process.platform === 'linux' ? readProc : readPs
   const atStart = new Map<string, number>()
   const peaks = new Map<string, number>()
   let sampler: NodeJS.Timeout | undefined
 
   function samplePeaks(): void {
     for (const [name, pid] of Object.entries(pids)) {
-      peaks.set(name, Math.max(peaks.get(name) ?? 0, read(pid).peakMemoryBytes))
+      peaks.set(name, Math.max(peaks.get(name) ?? 0, read(name, pid).peakMemoryBytes))
     }
   }
 
@@ -33,7 +35,7 @@ export function meterProcesses(pids: Readonly<Record<string, number>>): ProcessM
     begin() {
       peaks.clear()
       for (const [name, pid] of Object.entries(pids)) {
-        atStart.set(name, read(pid).cpuSeconds)
+        atStart.set(name, read(name, pid).cpuSeconds)
         resetPeak(pid)
       }
       clearInterval(sampler)
@@ -46,10 +48,18 @@ export function meterProcesses(pids: Readonly<Record<string, number>>): ProcessM
       return Object.fromEntries(
         Object.entries(pids).map(([name, pid]) => [
           name,
-          { cpuSeconds: read(pid).cpuSeconds - (atStart.get(name) ?? 0), peakMemoryBytes: peaks.get(name) ?? 0 },
+          { cpuSeconds: read(name, pid).cpuSeconds - (atStart.get(name) ?? 0), peakMemoryBytes: peaks.get(name) ?? 0 },
         ]),
       )
     },
+  }
+}
+
+function read(name: string, pid: number): ProcessUse {
+  try {
+    return process.platform === 'linux' ? readProc(pid) : readPs(pid)
+  } catch (cause) {
+    throw new Error(`the process "${name}" (${pid}) has ended while it was measured`, { cause })
   }
 }
 

@@ -15,7 +15,15 @@ export async function makeDataDir(): Promise<string> {
   return mkdtemp(join(parent, 'bench-'))
 }
 
-/** Runs one scenario in a process of its own, with a directory of its own. Throws with what it failed with. */
+/** Longer than a whole run may take: a scenario that is not done by then hangs. */
+const DEADLINE_MS = 20 * 60_000
+/** To end what the scenario has started. */
+const END_DEADLINE_MS = 30_000
+
+/**
+ * Runs one scenario in a process of its own, with a directory of its own. Throws with what it failed with, or when
+ * `signal` or the deadline ended it.
+ */
 export async function runScenario(
   module: URL,
   quick: boolean,
@@ -24,19 +32,45 @@ export async function runScenario(
 ): Promise<ScenarioResult> {
   const dir = await makeDataDir()
   try {
-    return await new Promise((resolve, reject) => {
-      const child = fork(SCENARIO_PROCESS, { cwd: ROOT, execArgv: ['--expose-gc', '--import', 'tsx'] })
-      signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true })
-      child.on('message', (message: ScenarioMessage) => {
-        if (message.kind === 'progress') progress(message.text)
-        else if (message.kind === 'result') resolve(message.result)
-        else reject(new Error(message.error))
-      })
-      child.once('error', reject)
-      child.once('exit', (code, by) => reject(new Error(`the scenario ended early (${by ?? code})`)))
-      child.send({ module: module.href, quick, dir } satisfies ScenarioOrder)
-    })
+    return await runInChild({ module: module.href, quick, dir }, progress, signal)
   } finally {
     await rm(dir, { recursive: true, force: true, maxRetries: 5 })
   }
+}
+
+function runInChild(
+  order: ScenarioOrder,
+  progress: (text: string) => void,
+  signal: AbortSignal,
+): Promise<ScenarioResult> {
+  const child = fork(SCENARIO_PROCESS, { cwd: ROOT, execArgv: ['--expose-gc', '--import', 'tsx'] })
+  let killer: NodeJS.Timeout | undefined
+  const end = () => {
+    child.kill('SIGTERM')
+    killer ??= setTimeout(() => child.kill('SIGKILL'), END_DEADLINE_MS)
+  }
+  const deadline = setTimeout(() => {
+    progress(`not done after ${DEADLINE_MS / 60_000} minutes: it is ended`)
+    end()
+  }, DEADLINE_MS)
+  signal.addEventListener('abort', end)
+  if (signal.aborted) end()
+  return new Promise<ScenarioResult>((resolve, reject) => {
+    let outcome: ScenarioMessage | undefined
+    child.on('message', (message: ScenarioMessage) => {
+      if (message.kind === 'progress') progress(message.text)
+      else outcome = message
+    })
+    child.once('error', reject)
+    // Not 'exit', which may come before the last message.
+    child.once('close', (code, by) => {
+      if (outcome?.kind === 'result') resolve(outcome.result)
+      else reject(new Error(outcome?.kind === 'failed' ? outcome.error : `the scenario ended early (${by ?? code})`))
+    })
+    child.send(order)
+  }).finally(() => {
+    clearTimeout(deadline)
+    clearTimeout(killer)
+    signal.removeEventListener('abort', end)
+  })
 }

@@ -19,6 +19,10 @@ export interface ScenarioContext {
 
 export interface ScenarioResult {
   readonly rows: readonly Row[]
+  /** Warm-up and repetitions as they were in this run, such as "1 warm-up round, 3 rounds of 6 s". */
+  readonly method: string
+  /** What was left out and why, such as a peer that is not installed. The report says so wherever it sums up. */
+  readonly skipped?: readonly string[]
   /** What a reader must know to read the figures right. */
   readonly notes?: readonly string[]
   /** Added to the facts of the machine, such as the version of a server that only the scenario starts. */
@@ -48,7 +52,7 @@ export interface Row {
 export interface Plot {
   readonly chart: 'throughput by payload size' | 'throughput by number of processes'
   readonly line: string
-  /** Spans (records, points) a payload, or processes. */
+  /** Spans (records, points) a payload, or processes. Above 0: the axis is logarithmic. */
   readonly x: number
 }
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
-import { createControlStore, newId } from '../../shared/control-store.ts'
+import { type ControlStore, createControlStore, newId } from '../../shared/control-store.ts'
 import { digestOf, generateKey } from '../../shared/credentials.ts'
 import type { ScenarioContext } from './scenario.ts'
 import { startProcess } from './start-process.ts'
@@ -11,11 +11,17 @@ import { BENCH_DATABASE } from './start-stores.ts'
 const QUEUE_DATABASE = 0
 const CONTROL_DATABASE = 1
 
+const STOP_DEADLINE_MS = 10_000
+
 export interface BenchEdge {
   readonly pid: number
   readonly port: number
+  /** Where it answers `/metrics`. */
+  readonly adminUrl: string
   readonly publicKey: string
   readonly queueDatabase: number
+  /** Ends the process before the scenario does. */
+  stop(): Promise<void>
 }
 
 /** The product's edge as `npm run ingest` runs it, with one surface. `settings` are its environment variables. */
@@ -25,7 +31,8 @@ export async function startEdge(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<BenchEdge> {
   const [port, adminPort] = [await freePort(), await freePort()]
-  const publicKey = await issuePublicKey(redis.url(CONTROL_DATABASE))
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  const [{ publicKey }] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
   const child = await startProcess(context, {
     script: 'ingest/main.ts',
     env: {
@@ -35,19 +42,27 @@ export async function startEdge(
       INGEST_ADMIN_PORT: String(adminPort),
       ...settings,
     },
-    readyUrl: `http://127.0.0.1:${adminPort}/readyz`,
+    readyUrl: `${adminUrl}/readyz`,
   })
-  return { pid: child.pid, port, publicKey, queueDatabase: QUEUE_DATABASE }
+  const stop = () => child.stop(STOP_DEADLINE_MS)
+  return { pid: child.pid, port, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE, stop }
 }
 
-/** The product's workers as `npm run workers` runs them. */
+export interface BenchWorkers {
+  readonly pid: number
+  readonly adminUrl: string
+  /** Ends the process before the scenario does: what it holds is stored first. */
+  stop(): Promise<void>
+}
+
+/** One process of the product's workers as `npm run workers` runs it. */
 export async function startWorkers(
   context: ScenarioContext,
   redis: BenchRedis,
   clickhouse: BenchClickHouse,
   pools: readonly string[],
   settings: Readonly<Record<string, string>> = {},
-): Promise<{ pid: number; adminUrl: string }> {
+): Promise<BenchWorkers> {
   const adminPort = await freePort()
   const adminUrl = `http://127.0.0.1:${adminPort}`
   const child = await startProcess(context, {
@@ -62,28 +77,42 @@ export async function startWorkers(
     },
     readyUrl: `${adminUrl}/readyz`,
   })
-  return { pid: child.pid, adminUrl }
+  return { pid: child.pid, adminUrl, stop: () => child.stop(STOP_DEADLINE_MS) }
 }
 
-async function issuePublicKey(controlUrl: string): Promise<string> {
-  const redis = new Redis(controlUrl)
+export interface BenchSurface {
+  readonly publicKey: string
+  readonly workspaceId: string
+}
+
+/** Makes so many surfaces, each with a public key that every edge takes. One after another they fill workspaces of this size. */
+export async function issueSurfaces(redis: BenchRedis, count: number, perWorkspace: number): Promise<BenchSurface[]> {
+  const control = new Redis(redis.url(CONTROL_DATABASE))
   try {
-    const publicKey = generateKey('public')
-    await createControlStore(redis).putSurfaceKey({
-      version: 1,
-      id: newId('key'),
-      kind: 'public',
-      digest: digestOf(publicKey),
-      prefix: publicKey.slice(3, 6),
-      workspaceId: newId('ws'),
-      surfaceId: newId('srf'),
-      scopes: [],
-      createdAt: new Date().toISOString(),
-      expiresAt: null,
-      revokedAt: null,
-    })
-    return publicKey
+    const store = createControlStore(control)
+    const workspaces = Array.from({ length: Math.ceil(count / perWorkspace) }, () => newId('ws'))
+    return await Promise.all(
+      Array.from({ length: count }, (_, i) => issueSurface(store, workspaces[Math.floor(i / perWorkspace)] as string)),
+    )
   } finally {
-    redis.disconnect()
+    control.disconnect()
   }
+}
+
+async function issueSurface(store: ControlStore, workspaceId: string): Promise<BenchSurface> {
+  const publicKey = generateKey('public')
+  await store.putSurfaceKey({
+    version: 1,
+    id: newId('key'),
+    kind: 'public',
+    digest: digestOf(publicKey),
+    prefix: publicKey.slice(3, 6),
+    workspaceId,
+    surfaceId: newId('srf'),
+    scopes: [],
+    createdAt: new Date().toISOString(),
+    expiresAt: null,
+    revokedAt: null,
+  })
+  return { publicKey, workspaceId }
 }

@@ -1,39 +1,54 @@
+import { setImmediate as otherEvents } from 'node:timers/promises'
 import type { Row, ScenarioContext } from './scenario.ts'
 
 /** One of several ways to do the same work in this process. */
-export interface Contender extends Pick<Row, 'ratios' | 'goal'> {
+export interface Contender extends Pick<Row, 'ratios' | 'goal' | 'details'> {
   readonly name: string
   /** Works for some milliseconds and returns how much was done. */
   take(): number
 }
 
-/** A row per contender, in units a second on one core. They take turns, so what slows a round slows all of it. */
-export function takeTurns(contenders: readonly Contender[], unit: string, { quick, progress }: ScenarioContext): Row[] {
-  const [rounds, roundMs] = quick ? [3, 300] : [9, 1_500]
-  const samples = contenders.map((): number[] => [])
-  for (const contender of contenders) measure(contender, roundMs)
-  for (let round = 0; round < rounds; round++) {
-    progress(`round ${round + 1} of ${rounds}`)
-    for (const [i, contender] of contenders.entries()) samples[i]?.push(measure(contender, roundMs))
-  }
-  return contenders.map(({ name, ratios, goal }, i) => ({
-    name,
-    unit,
-    samples: samples[i] ?? [],
-    ...(ratios && { ratios }),
-    ...(goal && { goal }),
-  }))
+/** How `takeTurns` measures, for a report. */
+export function methodOfTurns(quick: boolean): string {
+  const { rounds, turnMs } = quick ? QUICK : FULL
+  return `1 warm-up turn each, ${rounds} rounds in which each takes a turn of ${turnMs / 1_000} s of CPU time`
 }
+
+const FULL = { rounds: 5, turnMs: 300 }
+const QUICK = { rounds: 3, turnMs: 150 }
+
+/** A row per contender, in units a second on one core. They take turns, so what slows a round slows all of it. */
+export async function takeTurns(
+  contenders: readonly Contender[],
+  unit: string,
+  { quick, progress }: ScenarioContext,
+): Promise<Row[]> {
+  const { rounds, turnMs } = quick ? QUICK : FULL
+  const samples = contenders.map((): number[] => [])
+  for (let round = 0; round <= rounds; round++) {
+    progress(round === 0 ? 'warm-up' : `round ${round} of ${rounds}`)
+    for (const [i, contender] of contenders.entries()) {
+      const rate = measure(contender, turnMs)
+      if (round > 0) samples[i]?.push(rate)
+      // So that an interruption comes through.
+      await otherEvents()
+    }
+  }
+  return contenders.map(({ take: _take, ...contender }, i) => ({ ...contender, unit, samples: samples[i] ?? [] }))
+}
+
+/** Before Node 22.19 only that of all threads is known: the compiler's and the garbage collector's too. */
+const cpuUsage = process.threadCpuUsage ?? process.cpuUsage
 
 /** By CPU time of this thread: other processes of the machine take none of it. */
 function measure(contender: Contender, durationMs: number): number {
   globalThis.gc?.()
-  const startedAt = process.threadCpuUsage()
+  const startedAt = cpuUsage()
   let done = 0
   let elapsedMs = 0
   while (elapsedMs < durationMs) {
     done += contender.take()
-    const { user, system } = process.threadCpuUsage(startedAt)
+    const { user, system } = cpuUsage(startedAt)
     elapsedMs = (user + system) / 1_000
   }
   return (done / elapsedMs) * 1_000

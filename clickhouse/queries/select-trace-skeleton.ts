@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../client.ts'
 import { selectBinary } from '../select.ts'
 import type { TraceKey } from './select-trace.ts'
-import { OF_TRACE, SPAN_DIGEST } from './span-row.ts'
+import { OF_TRACE, SPAN_DIGEST, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** What the order, the tree and the totals of a trace are made of: one stored row without its texts. */
 export interface SkeletonRow {
@@ -38,7 +38,7 @@ export async function selectTraceSkeleton(
            toUInt8(status_code = 2)
     FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id FORMAT RowBinary`
   let rest: Buffer = Buffer.alloc(0)
-  await selectBinary(client, { query, params: { ...key }, signal }, chunk => {
+  await selectBinary(client, { query, params: { ...key }, signal, settings: TRACE_READ_SETTINGS }, chunk => {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
     let at = 0
     for (; at + ROW_BYTES <= bytes.length; at += ROW_BYTES) onRow(decodeRow(bytes, at))

@@ -1,3 +1,5 @@
+import type { ClickHouseSettings } from '@clickhouse/client'
+
 /** A stored row of `spans` as the trace reads select it; 64-bit numbers as decimal text. */
 export interface SpanRow {
   /** 16 hex digits, like `parentSpanId`, which is all zeros for a root. */
@@ -36,5 +38,12 @@ export const SPAN_ROW = `
  */
 export const SPAN_PRECEDENCE = `received_at, ${SPAN_DIGEST}`
 
-/** The primary key's first two columns: the read touches the granules of this one trace. */
+/** The primary key's first two columns: the read touches one granule of every part that the filter of migration 0007 leaves. */
 export const OF_TRACE = 'workspace_id = {workspaceId: String} AND trace_id = unhex({traceId: String})'
+
+/**
+ * For reads `OF_TRACE`: the filter leaves out whole parts before any of their columns is opened. By default it is asked
+ * while they are read, which saves nothing where a part has one granule to read (17.7 ms of CPU without the filter, 15.9
+ * with it by default, 9.0 so).
+ */
+export const TRACE_READ_SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 0 }

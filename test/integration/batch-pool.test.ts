@@ -10,6 +10,7 @@ import { openQueue, queueKeys } from '../../shared/queue.ts'
 import { connectConsumer, connectProducer } from '../../shared/redis.ts'
 import { createBatch } from '../../workers/batch.ts'
 import { createBatchPool } from '../../workers/batch-pool.ts'
+import { openPayloadReader } from '../../workers/payload-reader.ts'
 import { createPayloadStore } from '../../workers/payload-store.ts'
 import { startPool } from '../../workers/pool.ts'
 import { createBatchStorer } from '../../workers/store-batch.ts'
@@ -67,7 +68,8 @@ async function edge(maxCommitFrames = 8) {
 function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number } = {}) {
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
-  const payloads = createPayloadStore(own, 'spans')
+  const reader = openPayloadReader(own, logger, { maxIdleBytes: 1 << 20 })
+  const payloads = createPayloadStore(own, 'spans', reader)
   const jobs = createJobAdder(own)
   const storer = createBatchStorer({
     queue: 'spans',
@@ -98,6 +100,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
     stopping.abort()
     await pool.close()
     await jobs.close()
+    reader.close()
     own.disconnect()
   })
   return { payloads, pool, storer }

@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+let dir = ''
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'penstock-bench-'))
+  await writeFile(join(dir, 'cut.json'), '{"version": 1, "quick"')
+  await writeFile(join(dir, 'newer.json'), '{"version": 2}')
+})
+afterAll(() => rm(dir, { recursive: true }))
+
+function bench(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const placed = args.map(arg => arg.replace('DIR', dir))
+  return new Promise(resolve => {
+    execFile(
+      process.execPath,
+      ['--import', 'tsx', 'bench/main.ts', ...placed],
+      { cwd: ROOT, timeout: 15_000 },
+      (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+  })
+}
+
+describe('npm run bench', () => {
+  it.each([
+    ['an unknown scenario', ['decode', 'decoed'], /no such scenario: decoed \(there are decode, /],
+    ['an unknown option', ['--fast'], /Unknown option '--fast'/],
+    ['a file to compare with that is not there', ['--compare', 'DIR/none.json'], /cannot be read \(ENOENT/],
+    ['a file to compare with that is cut', ['--compare', 'DIR/cut.json'], /cut.json: it is not JSON/],
+    ['a file of another version', ['--compare', 'DIR/newer.json'], /newer.json: it has version 2/],
+    ['a file in no folder', ['--json', 'DIR/none/run.json'], /run.json: it cannot be written \(ENOENT/],
+  ])('refuses %s before it measures anything', async (_what, args, message) => {
+    const { code, stdout, stderr } = await bench(...args)
+    expect(stderr).toMatch(message)
+    expect(stderr).toContain('npm run bench -- [NAME …]')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
+  it('lists every scenario with its question', async () => {
+    const { code, stdout } = await bench('--list')
+    expect(code).toBe(0)
+    const listed = stdout.trim().split('\n')
+    for (const line of listed) expect(line).toMatch(/^[a-z-]+ +\S.*\?$/)
+    const names = listed.map(line => line.split(' ', 1)[0])
+    const files = await readdir(fileURLToPath(new URL('.', import.meta.url)))
+    expect(files).toEqual(expect.arrayContaining(names.map(name => `${name}.ts`)))
+  })
+})

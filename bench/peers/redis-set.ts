@@ -1,0 +1,117 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { encodePayload } from '../../shared/payload-frame.ts'
+
+export interface SetPlan {
+  /** Address of the server, with the number of its database. */
+  readonly url: string
+  /** Each is framed as the edge frames it. */
+  readonly bodies: readonly Buffer[]
+  readonly way: SetWay
+  readonly warmUpMs: number
+  readonly durationMs: number
+}
+
+/** Every connection has one write in flight: so many payloads, each as a value of its own or joined to a single one. */
+export interface SetWay {
+  readonly connections: number
+  readonly payloadsPerWrite: number
+  readonly joined: boolean
+}
+
+export interface SetResult {
+  readonly seconds: number
+  /** Payloads confirmed in the measured window. */
+  readonly ok: number
+  /** CPU of this process over the window. */
+  readonly cpuSeconds: number
+}
+
+const ANSWER_BYTES = '+OK\r\n'.length
+const MINUS = '-'.charCodeAt(0)
+
+/**
+ * The physical bound of a queue in Redis: SET of the same bytes and nothing else, no HTTP, no job, no counter. Commands are
+ * made beforehand and keys written anew each time, so that memory stays as it is and the sender costs next to nothing.
+ */
+export async function writeSets(plan: SetPlan, notify: (edge: 'begin' | 'end') => void): Promise<SetResult> {
+  const { connections, payloadsPerWrite } = plan.way
+  let isMeasured = false
+  let ok = 0
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>()
+  const onAnswered = () => {
+    if (isMeasured) ok += payloadsPerWrite
+  }
+  const sockets = Array.from({ length: connections }, (_, i) =>
+    keepWriting(plan.url, makeWrite(plan, i), onAnswered, fail),
+  )
+  try {
+    await Promise.race([delay(plan.warmUpMs), failed])
+    notify('begin')
+    const startedAt = performance.now()
+    const cpu = process.cpuUsage()
+    isMeasured = true
+    await Promise.race([delay(plan.durationMs), failed])
+    isMeasured = false
+    const seconds = (performance.now() - startedAt) / 1_000
+    const { user, system } = process.cpuUsage(cpu)
+    notify('end')
+    return { seconds, ok, cpuSeconds: (user + system) / 1e6 }
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
+}
+
+interface Write {
+  readonly bytes: Buffer
+  readonly answers: number
+}
+
+/** What one connection sends again and again, under keys as long as the product's. */
+function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
+  const frames = Array.from({ length: way.payloadsPerWrite }, (_, i) => ({
+    workspaceId: 'ws_000000000000000000000000',
+    surfaceId: 'srf_000000000000000000000000',
+    receivedAtMs: Date.now(),
+    contentType: 'application/x-protobuf' as const,
+    contentEncoding: 'identity' as const,
+    attributes: '',
+    body: bodies[(connection + i) % bodies.length] as Buffer,
+  }))
+  const values = way.joined ? [encodePayload(frames)] : frames.map(frame => encodePayload([frame]))
+  const commands = values.map((value, i) => {
+    const key = `penstock:queue:spans:payload:${String(connection).padStart(18, '0')}${String(i).padStart(18, '0')}`
+    return encodeCommand('SET', key, value)
+  })
+  return { bytes: Buffer.concat(commands), answers: commands.length }
+}
+
+/** Writes, waits for all answers, and writes again, until the socket is destroyed or Redis answers anything but OK. */
+function keepWriting(url: string, write: Write, onAnswered: () => void, onFault: (error: Error) => void): Socket {
+  const { hostname, port, pathname } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+  let missingBytes = ANSWER_BYTES
+  let isSelected = false
+  socket.on('error', onFault)
+  socket.on('connect', () => socket.write(encodeCommand('SELECT', pathname.slice(1))))
+  socket.on('data', answer => {
+    if (answer.includes(MINUS)) return void socket.destroy(new Error(`Redis answered ${answer}`))
+    missingBytes -= answer.length
+    if (missingBytes > 0) return
+    if (isSelected) onAnswered()
+    isSelected = true
+    missingBytes = write.answers * ANSWER_BYTES
+    socket.write(write.bytes)
+  })
+  return socket
+}
+
+/** RESP: an array of bulk strings. */
+function encodeCommand(...parts: readonly (string | Buffer)[]): Buffer {
+  const bulk = parts.flatMap(part => [
+    Buffer.from(`$${Buffer.byteLength(part)}\r\n`),
+    Buffer.from(part),
+    Buffer.from('\r\n'),
+  ])
+  return Buffer.concat([Buffer.from(`*${parts.length}\r\n`), ...bulk])
+}

@@ -1,0 +1,105 @@
+import type { LoadPlan, LoadResult } from '../load/plan.ts'
+import type { LoadGenerator } from '../load/start-generator.ts'
+import { type SetResult, type SetWay, writeSets } from '../peers/redis-set.ts'
+import { meterProcesses, type ProcessMeter, type ProcessUse } from './process-meter.ts'
+import { readMetric } from './read-metric.ts'
+
+/** What is sent, and over how many connections. */
+export interface IngestLoad {
+  readonly spans: number
+  readonly connections: number
+  readonly warmUpMs: number
+  readonly durationMs: number
+}
+
+/** A server under load, and the processes whose work is counted as its own: itself as `edge`, and what it writes to. */
+export interface IngestContender {
+  readonly name: string
+  readonly port: number
+  readonly publicKey: string
+  readonly pids: Readonly<Record<string, number>>
+  /** Where it tells how many payloads its commits hold. */
+  readonly adminUrl?: string
+  /** What has come in goes out again, so that every round starts from nothing. */
+  empty(): Promise<void>
+}
+
+export interface IngestMeasured {
+  /** Payloads acknowledged in the window. */
+  readonly ok: number
+  readonly seconds: number
+  readonly use: Readonly<Record<string, ProcessUse>>
+  /** Of what sends the load. */
+  readonly senderCpuSeconds: number
+  readonly load?: LoadResult
+  readonly payloadsPerCommit?: number
+}
+
+/** One window of requests over HTTP. Throws when anything was not answered 200. */
+export async function measureRequests(
+  generator: LoadGenerator,
+  contender: IngestContender,
+  { spans, connections, warmUpMs, durationMs }: IngestLoad,
+): Promise<IngestMeasured> {
+  const plan: LoadPlan = {
+    port: contender.port,
+    path: '/drain/v1/traces',
+    headers: { 'x-service-public-key': contender.publicKey, 'content-type': 'application/x-protobuf' },
+    connections,
+    payload: { spans, pool: connections, freshIds: false },
+    mode: { kind: 'closed' },
+    warmUpMs,
+    durationMs,
+  }
+  const before = await readCommits(contender)
+  const { onWindow, use } = watch(meterProcesses(contender.pids))
+  const load = await generator.run(plan, onWindow)
+  const after = await readCommits(contender)
+  await contender.empty()
+  const others = Object.keys(load.statuses).filter(status => status !== '200')
+  if (others.length > 0 || Object.keys(load.faults).length > 0) {
+    const what = JSON.stringify({ ...load.statuses, ...load.faults })
+    throw new Error(`${contender.name} did not answer 200 to everything: ${what}`)
+  }
+  return {
+    ok: load.ok,
+    seconds: load.seconds,
+    use: use(),
+    senderCpuSeconds: load.cpuSeconds,
+    load,
+    ...(before &&
+      after && { payloadsPerCommit: (after.payloads - before.payloads) / (after.commits - before.commits) }),
+  }
+}
+
+/** One window of nothing but SET of the same payloads, sent by this process. */
+export async function measureSets(
+  redis: { readonly pid: number; readonly url: string },
+  bodies: readonly Buffer[],
+  way: SetWay,
+  { warmUpMs, durationMs }: IngestLoad,
+): Promise<IngestMeasured> {
+  const { onWindow, use } = watch(meterProcesses({ redis: redis.pid }))
+  const sets: SetResult = await writeSets({ url: redis.url, bodies, way, warmUpMs, durationMs }, onWindow)
+  return { ok: sets.ok, seconds: sets.seconds, use: use(), senderCpuSeconds: sets.cpuSeconds }
+}
+
+function watch(meter: ProcessMeter) {
+  let used: Record<string, ProcessUse> = {}
+  return {
+    onWindow(edge: 'begin' | 'end') {
+      if (edge === 'begin') meter.begin()
+      else used = meter.end()
+    },
+    use: () => used,
+  }
+}
+
+/** Commits of the product's edge so far, and what they held; of others nothing is known. */
+async function readCommits({ adminUrl }: IngestContender): Promise<{ commits: number; payloads: number } | undefined> {
+  if (adminUrl === undefined) return undefined
+  return {
+    commits: await readMetric(adminUrl, 'penstock_commit_frames_count', 'queue="spans"'),
+    payloads: await readMetric(adminUrl, 'penstock_commit_frames_sum', 'queue="spans"'),
+  }
+}

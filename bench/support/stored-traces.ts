@@ -1,0 +1,61 @@
+/** The traces that a table is filled with, each derived from its number alone: whoever fills or reads names the same ones. */
+export interface TraceCounts {
+  /** Traces of all workspaces and days. */
+  readonly traces: number
+  readonly perWorkspace: number
+  /** Traces of one part of one day, in all workspaces. */
+  readonly perSlot: number
+}
+
+export const WORKSPACES = 20
+export const DAYS = 7
+export const FINDINGS_PER_WORKSPACE = 100
+export const SMALL_TRACE_SPANS = 20
+export const LARGE_TRACE_SPANS = 1_000
+
+/**
+ * The most that merging was seen to leave of a day, whatever its size: inserts of 10,000 and of 100,000 rows, 1.4 and 14
+ * million rows a day, came to rest at 4 to 8 parts.
+ */
+export const PARTS_PER_DAY = 8
+
+/** Every trace belongs to one part of one day: neighbours by key are never in the same one. */
+const SLOTS = DAYS * PARTS_PER_DAY
+const LARGE_EVERY = 500
+const SPANS_PER_TRACE = SMALL_TRACE_SPANS + (LARGE_TRACE_SPANS - SMALL_TRACE_SPANS) / LARGE_EVERY
+
+export function countTraces(spans: number): TraceCounts {
+  const perWorkspaceSlot = Math.round(spans / SPANS_PER_TRACE / WORKSPACES / SLOTS)
+  const perWorkspace = perWorkspaceSlot * SLOTS
+  return { traces: perWorkspace * WORKSPACES, perWorkspace, perSlot: perWorkspaceSlot * WORKSPACES }
+}
+
+export const workspaceId = (number: number) => `ws_${String(number).padStart(2, '0')}`
+
+/** `numbers` selects the numbers of traces, as `n`. They are in the order of the table's key when `n` ascends. */
+export function tracesQuery({ perWorkspace }: TraceCounts, numbers: string, firstDay: string): string {
+  const idStep = 2n ** 64n / BigInt(perWorkspace)
+  return `
+    SELECT n, intDiv(n, ${perWorkspace}) AS workspace, n % ${perWorkspace} AS rank, cityHash64(workspace, rank) AS seed,
+      concat('ws_', leftPad(toString(workspace), 2, '0')) AS workspace_id,
+      -- Ids all over the key space: one at random in each of as many equal ranges as the workspace has traces.
+      toFixedString(concat(
+        reinterpretAsFixedString(byteSwap(toUInt64(rank * ${idStep} + seed % ${idStep}))),
+        reinterpretAsFixedString(sipHash64(seed))), 16) AS trace_id,
+      toDate('${firstDay}') + intDiv(n % ${SLOTS}, ${PARTS_PER_DAY}) AS day,
+      toDateTime64(day, 3, 'UTC') + toIntervalMillisecond(seed % 86000000) AS received_at,
+      seed % ${LARGE_EVERY} = 0 AS is_large,
+      if(is_large, ${LARGE_TRACE_SPANS}, ${SMALL_TRACE_SPANS}) AS spans,
+      is_large OR seed % 50 = 1 AS has_finding,
+      -- Base32 has no 0, 1, 8 and 9.
+      concat('fnd_', substring(translate(
+        lower(hex(sipHash128(workspace, intDiv(seed, 500) % ${FINDINGS_PER_WORKSPACE}))), '0189', 'wxyz'), 1, 26)) AS finding_id
+    FROM (${numbers})`
+}
+
+/** All traces. */
+export const allNumbers = ({ traces }: TraceCounts) => `SELECT number AS n FROM numbers(${traces})`
+
+/** The traces of one part of one day. */
+export const slotNumbers = ({ perSlot }: TraceCounts, day: number, part: number) =>
+  `SELECT number * ${SLOTS} + ${day * PARTS_PER_DAY + part} AS n FROM numbers(${perSlot})`

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { type Contender, takeTurns } from './take-turns.ts'
+
+describe('contenders that take turns', () => {
+  it('have a row each, of rounds in which all of them had theirs, without the warm-up', async () => {
+    const turns: string[] = []
+    const contender = (name: string, done: number): Contender => ({
+      name,
+      take() {
+        if (turns.at(-1) !== name) turns.push(name)
+        return done
+      },
+    })
+    const told: string[] = []
+    const context = { quick: true, dir: '', onEnd: () => {}, progress: (text: string) => void told.push(text) }
+    const product = { ...contender('product', 3_000), goal: { atLeast: 1 }, ratios: [{ to: 'peer' }] }
+    const rows = await takeTurns([product, contender('peer', 1)], 'spans/s', context)
+    expect(turns).toEqual(Array.from({ length: 4 }, () => ['product', 'peer']).flat())
+    expect(told).toEqual(['warm-up', 'round 1 of 3', 'round 2 of 3', 'round 3 of 3'])
+    expect(rows).toEqual([
+      { name: 'product', unit: 'spans/s', samples: expect.any(Array), goal: { atLeast: 1 }, ratios: [{ to: 'peer' }] },
+      { name: 'peer', unit: 'spans/s', samples: expect.any(Array) },
+    ])
+    const [fast, slow] = rows.map(({ samples }) => samples)
+    expect(fast).toHaveLength(3)
+    for (const [round, rate] of (fast ?? []).entries()) expect(rate / (slow?.[round] ?? 0)).toBeGreaterThan(300)
+  })
+})

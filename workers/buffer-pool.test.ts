@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { BufferPool } from './buffer-pool.ts'
+
+const KIB = 1024
+
+it('lends the same memory again once it is given back, and not before', () => {
+  const pool = new BufferPool(1024 * KIB)
+  const first = pool.take(100 * KIB)
+  const second = pool.take(100 * KIB)
+  expect(second.buffer).not.toBe(first.buffer)
+  pool.giveBack(first)
+  const third = pool.take(70 * KIB)
+  expect(third.buffer).toBe(first.buffer)
+  expect([first.length, third.length]).toEqual([100 * KIB, 70 * KIB])
+})
+
+it('does not lend memory twice that is given back twice', () => {
+  const pool = new BufferPool(1024 * KIB)
+  const buffer = pool.take(100)
+  pool.giveBack(buffer)
+  pool.giveBack(buffer)
+  expect(pool.take(100).buffer).not.toBe(pool.take(100).buffer)
+})
+
+it('leaves alone what is not its own', () => {
+  const pool = new BufferPool(1024 * KIB)
+  const foreign = Buffer.allocUnsafeSlow(64 * KIB)
+  pool.giveBack(foreign)
+  expect(pool.take(64 * KIB).buffer).not.toBe(foreign.buffer)
+})
+
+it('holds no more than it may, and then rather what is wanted now', () => {
+  const pool = new BufferPool(256 * KIB)
+  const large = pool.take(256 * KIB)
+  const small = pool.take(64 * KIB)
+  const larger = pool.take(512 * KIB)
+  for (const buffer of [large, small, larger]) pool.giveBack(buffer)
+  expect(pool.take(512 * KIB).buffer).not.toBe(larger.buffer)
+  expect(pool.take(256 * KIB).buffer).not.toBe(large.buffer)
+  const again = new BufferPool(256 * KIB)
+  const [first, second] = [again.take(256 * KIB), again.take(64 * KIB)]
+  again.giveBack(first)
+  again.giveBack(second)
+  expect(again.take(64 * KIB).buffer).toBe(second.buffer)
+})
