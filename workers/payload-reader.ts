@@ -19,8 +19,9 @@ export interface PayloadReaderOptions {
 }
 
 /**
- * Reads payloads over a connection of its own, straight into memory that is used again. Measured at full load of traces,
- * 200 spans a payload, against `getBuffer` of the shared connection: see ARCHITECTURE, "Figures".
+ * Reads payloads over a connection of its own, straight into memory that is used again. Full load of traces, 200 spans a
+ * payload, against `getBuffer` of the shared connection: 1.8 CPU seconds per million spans instead of 2.7, and a third
+ * of the full collections.
  */
 export function openPayloadReader(redis: Redis, logger: Logger, options: PayloadReaderOptions): PayloadReader {
   const pool = new BufferPool(options.maxIdleBytes)
