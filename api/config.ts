@@ -1,7 +1,14 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { createRemoteJWKSet } from 'jose'
 import { z } from 'zod'
-import { clickhouseSettings, count, port, processSettings, redisSettings } from '../shared/config.ts'
+import {
+  clickhouseSettings,
+  count,
+  objectStoreSettings,
+  port,
+  processSettings,
+  redisSettings,
+} from '../shared/config.ts'
 import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './verify-token.ts'
 
 const url = z.url({ protocol: /^https?$/ })
@@ -11,10 +18,13 @@ export const apiConfigSchema = z
     ...processSettings,
     ...redisSettings,
     ...clickhouseSettings,
+    ...objectStoreSettings,
     API_PORT: port(4300),
     API_ADMIN_PORT: port(4301),
     /** How long one read may take altogether, in ms, before it is answered 503. */
     API_QUERY_TIMEOUT_MS: count(10_000),
+    /** How many replays may be read at once; more are answered 503. */
+    REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),
     /** Request bodies that the process holds at once. */
     HELD_BODY_BYTES: count(64 * 1024 * 1024),

@@ -2,6 +2,7 @@ import { createClickHouse } from '../clickhouse/client.ts'
 import { createControlStore } from '../shared/control-store.ts'
 import type { Lifecycle } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
+import { createObjectStore } from '../shared/object-store.ts'
 import { connectProducer } from '../shared/redis.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
@@ -32,6 +33,16 @@ export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecyc
   })
   lifecycle.onStop('clickhouse', () => clickhouse.close())
 
+  const objects = createObjectStore({
+    endpoint: config.S3_ENDPOINT,
+    region: config.S3_REGION,
+    bucket: config.S3_BUCKET,
+    accessKeyId: config.AWS_ACCESS_KEY_ID,
+    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+    requestTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+  })
+  lifecycle.onStop('object store', () => objects.close())
+
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config), Date.now),
     controlStore: createControlStore(redis),
@@ -45,7 +56,9 @@ export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecyc
       clickhouse,
       largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
       logger,
+      objects,
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+      replayStreams: config.REPLAY_STREAMS,
     },
     // Once it has begun to serve it goes on: with ClickHouse away, an answer that says so is better than none.
     async isReady() {

@@ -8,19 +8,22 @@ import type { ApiDeps } from './server.ts'
 /** One read on behalf of the bearer of a token, within its workspace and one deadline. */
 export type Read<T> = (workspaceId: string, signal: AbortSignal) => Promise<Outcome<T>>
 
+export type GuardedReadDeps = Pick<ApiDeps, 'authenticate' | 'logger' | 'queryTimeoutMs'>
+
 /** Checks the credential, then reads; an unreachable store is answered as `guard.unavailable`. */
 export async function guardedRead<T>(
-  { authenticate, logger, queryTimeoutMs }: ApiDeps,
+  { authenticate, logger, queryTimeoutMs }: GuardedReadDeps,
   authorization: string | undefined,
   guard: Guard,
   read: Read<T>,
+  reply: (value: T) => Reply = jsonReply,
 ): Promise<Reply> {
   const signal = AbortSignal.timeout(queryTimeoutMs)
   const access = await authenticate(authorization, guard)
   if (!access.ok) return problemReply(access.problem)
   try {
     const outcome = await read(access.workspaceId, signal)
-    return outcome.ok ? jsonReply(outcome.value) : problemReply(outcome.problem)
+    return outcome.ok ? reply(outcome.value) : problemReply(outcome.problem)
   } catch (error) {
     if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
     logger.warn({ error: describeError(error), problem: guard.unavailable.code }, 'a read failed')
@@ -45,3 +48,22 @@ export const FINDINGS_GUARD: Guard = {
 }
 
 export const findingNotFound = { ok: false, problem: FINDING_NOT_FOUND } as const
+
+const SESSION_NOT_FOUND: Problem = {
+  code: 'NOT_FOUND',
+  message: 'there is no such session, or nothing of it is retained',
+}
+
+/** The guard of everything that is read of sessions. */
+export const SESSIONS_GUARD: Guard = {
+  permission: 'org:sessions:read',
+  notFound: SESSION_NOT_FOUND,
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'sessions cannot be read at the moment',
+    service: 'api-analytics',
+    retryAfterSeconds: 5,
+  },
+}
+
+export const sessionNotFound = { ok: false, problem: SESSION_NOT_FOUND } as const

@@ -1,15 +1,17 @@
 import { z } from 'zod'
+import type { Problem, ProblemService } from '../schemas/problems.ts'
 import type { Outcome } from './reply.ts'
 
 /** Query parameters by their schema; what is wrong with the first faulty one, named, as REQUEST_INVALID. */
 export function parseQuery<S extends z.ZodType>(
   schema: S,
   values: Readonly<Record<string, string | undefined>>,
+  service: ProblemService = 'api-findings',
 ): Outcome<z.infer<S>> {
   const result = schema.safeParse(values)
   if (result.success) return { ok: true, value: result.data }
   const [issue] = result.error.issues
-  return invalid(`${issue?.path.join('.')} ${issue?.message}`)
+  return invalid(`${issue?.path.join('.')} ${issue?.message}`, service)
 }
 
 /** A place in a list that is ordered by a time and an id, as text that means nothing to clients. */
@@ -30,13 +32,12 @@ export function decodeCursor(text: string | undefined): Outcome<Cursor | undefin
     const [lastSeenUnixNano, id] = cursorSchema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
     return { ok: true, value: { lastSeenUnixNano, id } }
   } catch {
-    return invalid('cursor is not one that a page before has given')
+    return invalid(CURSOR_FAULT, 'api-findings')
   }
 }
 
-function invalid(message: string): {
-  ok: false
-  problem: { code: 'REQUEST_INVALID'; message: string; service: 'api-findings' }
-} {
-  return { ok: false, problem: { code: 'REQUEST_INVALID', message, service: 'api-findings' } }
+export const CURSOR_FAULT = 'cursor is not one that a page before has given'
+
+export function invalid(message: string, service: ProblemService): { ok: false; problem: Problem } {
+  return { ok: false, problem: { code: 'REQUEST_INVALID', message, service } }
 }

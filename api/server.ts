@@ -1,10 +1,14 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { Route } from '../shared/http-server.ts'
 import type { Logger } from '../shared/logger.ts'
+import type { ObjectStore } from '../shared/object-store.ts'
 import type { Authenticate } from './authenticate.ts'
 import { listFindingTracesRoute } from './routes/list-finding-traces.ts'
 import { listFindingsRoute } from './routes/list-findings.ts'
 import { readFindingRoute } from './routes/read-finding.ts'
+import { readReplayRoute } from './routes/read-replay.ts'
+import { readReplayEventsRoute } from './routes/read-replay-events.ts'
+import { readSessionRoute } from './routes/read-session.ts'
 import { readTraceRoute } from './routes/read-trace.ts'
 import type { Semaphore } from './semaphore.ts'
 
@@ -13,10 +17,21 @@ export interface ApiDeps {
   readonly clickhouse: ClickHouseClient
   readonly largeTraces: Semaphore
   readonly logger: Logger
+  readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
   readonly queryTimeoutMs: number
+  /** How many replays may be read at once. */
+  readonly replayStreams: number
 }
 
 /** The routes of the read API, for any process that mounts them. */
 export function createApiRoutes(deps: ApiDeps): readonly Route[] {
-  return [readTraceRoute(deps), listFindingsRoute(deps), readFindingRoute(deps), listFindingTracesRoute(deps)]
+  return [
+    readTraceRoute(deps),
+    listFindingsRoute(deps),
+    readFindingRoute(deps),
+    listFindingTracesRoute(deps),
+    readSessionRoute(deps),
+    readReplayRoute(deps),
+    readReplayEventsRoute(deps),
+  ]
 }

@@ -22,7 +22,17 @@ A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR sa
 meanwhile; OTELCOL_BIN names an OpenTelemetry Collector to measure beside the others.`
 
 /** In the order of the report. Each is a file of this folder that exports `scenario`. */
-const SCENARIOS = ['decode', 'ingest', 'pipeline', 'freshness', 'growth', 'trace-read', 'memory', 'cold-start']
+const SCENARIOS = [
+  'decode',
+  'ingest',
+  'pipeline',
+  'freshness',
+  'growth',
+  'trace-read',
+  'replay',
+  'memory',
+  'cold-start',
+]
 
 const OPTIONS = {
   quick: { type: 'boolean', default: false },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { identityProvidersSchema } from '../schemas/endpoints/identify-session.ts'
 import { count, port, processSettings, redisSettings } from '../shared/config.ts'
 
 export const ingestConfigSchema = z.object({
@@ -18,6 +19,8 @@ export const ingestConfigSchema = z.object({
   COMMIT_MAX_FRAMES: count(512),
   /** A write that Redis has not confirmed by then is answered INGEST_INFRA_UNAVAILABLE. */
   COMMIT_TIMEOUT_MS: count(800),
+  /** Display names, with commas between them (CONTRACT 4.1). */
+  IDENTITY_PROVIDERS: identityProvidersSchema,
   SHUTDOWN_DEADLINE_MS: count(15_000),
 })
 export type IngestConfig = Readonly<z.infer<typeof ingestConfigSchema>>

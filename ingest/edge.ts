@@ -61,7 +61,15 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const subscriber = connect(controlUrl)
   const authenticator = createPublicKeyAuthenticator({ control: createControlStore(controlRedis), subscriber, logger })
   return {
-    deps: { authenticator, admission, commits, logger, now: Date.now },
+    deps: {
+      authenticator,
+      admission,
+      commits,
+      identityProviders: config.IDENTITY_PROVIDERS,
+      onReplayIgnored: ingestMetrics.countIgnoredReplay,
+      logger,
+      now: Date.now,
+    },
     isReady: () => {
       const connected = [controlRedis, ...queueRedis].every(redis => redis.status === 'ready')
       return connected || 'redis is not connected'

@@ -1,9 +1,12 @@
 import type { QueueName } from '../schemas/jobs.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/metrics.ts'
 import type { Admission } from './admit.ts'
+import type { MetadataFault } from './replay-metadata.ts'
 
 export interface IngestMetrics {
   observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void
+  /** A replay chunk without usable metadata: acknowledged, and not kept. */
+  countIgnoredReplay(reason: MetadataFault): void
   watchBacklog(admission: Admission, queues: readonly QueueName[]): void
 }
 
@@ -30,7 +33,13 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
     labelNames: ['queue'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
+  const ignoredReplay = metrics.counter({
+    name: 'penstock_ignored_replay_chunks_total',
+    help: 'Replay chunks without usable metadata: acknowledged with an empty key, and not kept.',
+    labelNames: ['reason'],
+  })
   return {
+    countIgnoredReplay: reason => ignoredReplay.inc({ reason }),
     observeCommit(queue, count, size, durationMs) {
       frames.inc({ queue }, count)
       bytes.inc({ queue }, size)

@@ -4,22 +4,30 @@ import type { Logger } from '../shared/logger.ts'
 import type { Admission } from './admit.ts'
 import type { PublicKeyAuthenticator } from './authenticate.ts'
 import type { GroupCommit } from './group-commit.ts'
+import type { MetadataFault } from './replay-metadata.ts'
 import { drainRoute } from './routes/drain.ts'
+import { heartbeatRoute } from './routes/heartbeat.ts'
+import { identifySessionRoute } from './routes/identify-session.ts'
+import { uploadReplayRoute } from './routes/upload-replay.ts'
 
 export interface IngestDeps {
   readonly authenticator: PublicKeyAuthenticator
   readonly admission: Admission
   /** One group commit per queue that the edge writes to. */
   readonly commits: Readonly<Record<IngestQueue, GroupCommit>>
+  /** Display names of the identity providers whose identities are taken. */
+  readonly identityProviders: readonly string[]
+  /** A replay chunk was acknowledged without a key, and is not kept. */
+  readonly onReplayIgnored: (reason: MetadataFault) => void
   readonly logger: Logger
   readonly now: () => number
 }
 
-/** Queues that requests go to; the dead letters are the workers' own. */
-export const INGEST_QUEUES = Object.values(SIGNAL_QUEUES)
-export type IngestQueue = SignalQueue
+/** Queues that requests go to; the others are the workers' own. */
+export const INGEST_QUEUES = [...Object.values(SIGNAL_QUEUES), 'sessions', 'replay'] as const
+export type IngestQueue = SignalQueue | 'sessions' | 'replay'
 
 /** The routes of the edge, for any process that mounts them. */
 export function createIngestRoutes(deps: IngestDeps): readonly Route[] {
-  return [drainRoute(deps)]
+  return [drainRoute(deps), identifySessionRoute(deps), heartbeatRoute(deps), uploadReplayRoute(deps)]
 }

@@ -14,6 +14,18 @@ export function deadLetterKey(letter: {
   return `dead-letters/${parts.map(keyPart).join('/')}`
 }
 
+/** Where a replay chunk is kept (CONTRACT 4.3): the same session, window and segment, the same key. */
+export function replayKey(chunk: {
+  workspaceId: string
+  surfaceId: string
+  sessionId: string
+  windowId: string
+  segmentId: string
+}): string {
+  const parts = [chunk.workspaceId, chunk.surfaceId, chunk.sessionId, chunk.windowId, chunk.segmentId]
+  return `replays/${parts.map(keyPart).join('/')}.jsonl.gz`
+}
+
 /** One part of an object key, percent-encoded; over 120 encoded bytes, its SHA-256 behind a `~` (CONTRACT 4.3). */
 export function keyPart(text: string): string {
   const encoded = /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)

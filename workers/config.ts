@@ -22,6 +22,9 @@ export const workersConfigSchema = z.object({
   BATCH_MAX_AGE_MS: count(250),
   BATCH_CONCURRENT_INSERTS: count(2),
   POOL_FETCHED_BYTES: count(8 * 1024 * 1024),
+  /** Jobs of replay chunks at a time, and their bytes. */
+  REPLAY_CONCURRENCY: count(8),
+  REPLAY_HELD_BYTES: count(32 * 1024 * 1024),
   INSERT_TIMEOUT_MS: count(60_000),
   /** A job whose worker has been silent for so long is given to another. */
   JOB_LOCK_MS: count(15_000),

@@ -52,13 +52,18 @@ return 1
 `,
 }
 
-/** KEYS payload, flow; ARGV frames and bytes done. */
+/** KEYS payload, flow; ARGV frames and bytes done, then per payload that comes of it: key, payload, flow, frames and bytes. */
 export const FINISH_JOB = {
   numberOfKeys: 2,
   lua: `
 if redis.call('UNLINK', KEYS[1]) == 0 then return 0 end
 redis.call('HINCRBY', KEYS[2], 'donePayloads', ARGV[1])
 redis.call('HINCRBY', KEYS[2], 'doneBytes', ARGV[2])
+for i = 3, #ARGV, 5 do
+  redis.call('SET', ARGV[i], ARGV[i + 1])
+  redis.call('HINCRBY', ARGV[i + 2], 'acceptedPayloads', ARGV[i + 3])
+  redis.call('HINCRBY', ARGV[i + 2], 'acceptedBytes', ARGV[i + 4])
+end
 return 1
 `,
 }

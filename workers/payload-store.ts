@@ -31,6 +31,11 @@ export interface NewPayload {
   readonly frames: number
 }
 
+/** A payload that comes of a job, for another queue. Its job id derives from that of the job. */
+export interface Move extends NewPayload {
+  readonly queue: QueueName
+}
+
 export interface PayloadStore {
   /** What there is to do for a job: its batch if it was named, else its payload; neither means that it is stored. */
   look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }>
@@ -43,8 +48,8 @@ export interface PayloadStore {
   nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>>
   /** Deletes what is stored, and moves what was refused to the dead letters, at once. False: another worker had done it. */
   finishBatch(batch: NamedBatch, done: { frames: number; bytes: number }, refused?: NewPayload): Promise<boolean>
-  /** The same for a job that was stored without a batch. */
-  finishJob(jobId: string, done: { frames: number; bytes: number }): Promise<boolean>
+  /** The same for a job that was stored without a batch; what comes of it is moved to other queues in the same step. */
+  finishJob(jobId: string, done: { frames: number; bytes: number }, moves?: readonly Move[]): Promise<boolean>
   splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
   /** Replaces the only job of a batch by jobs with a part of its frames each, every one in a batch of its own. */
   splitJob(batch: NamedBatch, parts: readonly (NewPayload & { batchId: string })[]): Promise<boolean>
@@ -129,8 +134,12 @@ export function createPayloadStore(
       )
       return reply === 1
     },
-    async finishJob(jobId, done) {
-      return (await finishJob(keys.payload(jobId), keys.flow, done.frames, done.bytes)) === 1
+    async finishJob(jobId, done, moves = []) {
+      const args = moves.flatMap(({ queue: target, jobId: id, payload, frames }) => {
+        const targetKeys = queueKeys(target)
+        return [targetKeys.payload(id), payload, targetKeys.flow, frames, payload.length]
+      })
+      return (await finishJob(keys.payload(jobId), keys.flow, done.frames, done.bytes, ...args)) === 1
     },
     async splitBatch(batchId, halves) {
       const args = halves.flatMap(half => [half.batchId, recordOf(half), half.jobIds.length, ...half.jobIds])

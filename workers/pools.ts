@@ -4,6 +4,7 @@ import { type QueueName, SIGNAL_QUEUES, type Signal } from '../schemas/jobs.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { ObjectStore } from '../shared/object-store.ts'
 import { createBatchPool } from './batch-pool.ts'
+import { Budget } from './budget.ts'
 import type { WorkersConfig } from './config.ts'
 import { acceptJson } from './otlp/accept-json.ts'
 import { createJsonTranscoder } from './otlp/json/transcode-json.ts'
@@ -13,7 +14,10 @@ import { createSpansBatch } from './otlp/spans.ts'
 import type { PayloadReader } from './payload-reader.ts'
 import { createPayloadStore, type NewPayload } from './payload-store.ts'
 import { type Pool, startPool } from './pool.ts'
+import { createReplayChunksBatch } from './replay/replay-chunks-batch.ts'
+import { storeReplay } from './replay/store-replay.ts'
 import type { RowBatch } from './row-batch.ts'
+import { createSessionsBatch } from './sessions/sessions-batch.ts'
 import { createBatchStorer } from './store-batch.ts'
 import { storeDeadLetters } from './store-dead-letters.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
@@ -38,13 +42,20 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   spans: deps => startSignalPool('traces', createSpansBatch, deps),
   logs: deps => startSignalPool('logs', createLogsBatch, deps),
   metrics: deps => startSignalPool('metrics', createMetricsBatch, deps),
+  sessions: deps => startRowsPool('sessions', 'sessions', createSessionsBatch, deps),
+  replay: startReplayPool,
+  'replay-chunks': deps => startRowsPool('replay-chunks', 'replay', createReplayChunksBatch, deps),
   'dead-letters': startDeadLettersPool,
 }
 
-/** A pool that decodes payloads into rows and inserts them in named batches. */
 function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+  const transcoder = createJsonTranscoder()
+  return startRowsPool(SIGNAL_QUEUES[signal], signal, () => acceptJson(signal, createRows(), transcoder), deps)
+}
+
+/** A pool that decodes payloads into rows and inserts them in named batches; `signal` is their name in the log of batches. */
+function startRowsPool(queue: QueueName, signal: string, createRows: () => RowBatch, deps: PoolsDeps): Pool {
   const { config, logger, metrics } = deps
-  const queue = SIGNAL_QUEUES[signal]
   const store = createPayloadStore(deps.redis, queue, deps.payloads)
   const storer = createBatchStorer({
     queue,
@@ -65,9 +76,8 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
     onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
     onAttempt: () => pool.progress(),
   })
-  const transcoder = createJsonTranscoder()
   const batches = createBatchPool(
-    { signal, store, storer, createRows: () => acceptJson(signal, createRows(), transcoder), logger },
+    { signal, store, storer, createRows, logger },
     {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,
@@ -81,6 +91,27 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
     queue,
     { redisUrl: config.REDIS_URL, logger, process: batches.process, onClosing: batches.flush },
     poolOptions(config, config.POOL_CONCURRENCY),
+  )
+  return pool
+}
+
+/** A pool that checks replay chunks and puts them into the object store. */
+function startReplayPool(deps: PoolsDeps): Pool {
+  const { config, logger } = deps
+  const replay = {
+    objects: deps.objects,
+    store: createPayloadStore(deps.redis, 'replay'),
+    held: new Budget(config.REPLAY_HELD_BYTES),
+    addJobs: deps.addJobs,
+    logger,
+    stopping: deps.stopping,
+    onAttempt: () => pool.progress(),
+    onStored: deps.metrics.observeReplayJob,
+  }
+  const pool = startPool(
+    'replay',
+    { redisUrl: config.REDIS_URL, logger, process: (job, payloadBytes) => storeReplay(replay, job, payloadBytes) },
+    poolOptions(config, config.REPLAY_CONCURRENCY),
   )
   return pool
 }

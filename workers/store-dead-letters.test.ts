@@ -25,7 +25,7 @@ function setUp(frames: PayloadFrame[]) {
   let failing: string | undefined
   let putting = 0
   let mostAtOnce = 0
-  const objectStore: ObjectStore = {
+  const objectStore: Pick<ObjectStore, 'put'> = {
     async put(key, body, options) {
       mostAtOnce = Math.max(mostAtOnce, ++putting)
       await new Promise(setImmediate)
@@ -33,7 +33,6 @@ function setUp(frames: PayloadFrame[]) {
       if (body.toString() === failing) throw new Error('no room')
       objects.set(key, options)
     },
-    close() {},
   }
   const store = {
     look: async () => ({ batchId: null, payload: encodePayload(frames) }),

@@ -2,6 +2,7 @@ import { deadLetterSchema } from '../schemas/jobs.ts'
 import { deadLetterKey } from '../shared/object-keys.ts'
 import type { ObjectStore } from '../shared/object-store.ts'
 import { decodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import { metadataText } from './metadata-text.ts'
 import type { PayloadStore } from './payload-store.ts'
 
 /** S3 keeps 2 KB of metadata at most; the rest of a longer text helps nobody. */
@@ -10,7 +11,7 @@ const METADATA_TEXT_LIMIT = 800
 const CONCURRENT_PUTS = 16
 
 export interface DeadLettersDeps {
-  readonly objects: ObjectStore
+  readonly objects: Pick<ObjectStore, 'put'>
   readonly store: PayloadStore
   /** A sign of life after each object. */
   readonly onStored?: () => void
@@ -34,28 +35,17 @@ export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Pr
   await deps.store.finishJob(jobId, { frames: frames.length, bytes: payload.length })
 }
 
-function put(objects: ObjectStore, frame: PayloadFrame): Promise<void> {
+function put(objects: DeadLettersDeps['objects'], frame: PayloadFrame): Promise<void> {
   const letter = deadLetterSchema.parse(JSON.parse(frame.attributes))
   // The key derives from the request alone: writing it twice leaves one object.
   return objects.put(deadLetterKey({ ...frame, ...letter }), frame.body, {
     contentType: frame.contentType,
     metadata: {
-      reason: metadataText(letter.reason),
+      reason: metadataText(letter.reason, METADATA_TEXT_LIMIT),
       queue: letter.queue,
       'received-at': new Date(frame.receivedAtMs).toISOString(),
       'content-encoding': frame.contentEncoding,
-      ...(letter.attributes === '' ? {} : { attributes: metadataText(letter.attributes) }),
+      ...(letter.attributes === '' ? {} : { attributes: metadataText(letter.attributes, METADATA_TEXT_LIMIT) }),
     },
   })
-}
-
-/** Percent-encoded, and cut between characters: a text of the client's may be anything, and no letter may be stuck for it. */
-function metadataText(text: string): string {
-  let encoded = ''
-  for (const character of text.toWellFormed()) {
-    const next = encoded + encodeURIComponent(character)
-    if (next.length > METADATA_TEXT_LIMIT) break
-    encoded = next
-  }
-  return encoded
 }

@@ -2,9 +2,11 @@ import type { QueueName } from '../schemas/jobs.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/metrics.ts'
 import type { Batch } from './batch.ts'
 import type { Pool } from './pool.ts'
+import type { ReplayJobStats } from './replay/store-replay.ts'
 
 export interface WorkerMetrics {
   observeBatch(queue: QueueName, batch: Batch, insertMs: number): void
+  observeReplayJob(stats: ReplayJobStats): void
   watchPool(pool: Pool): void
 }
 
@@ -37,6 +39,15 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     labelNames: ['queue'],
     buckets: [1, 10, 100, 1_000, 10_000, 50_000, 100_000, 200_000],
   })
+  const replayChunks = metrics.counter({
+    name: 'penstock_replay_chunks_total',
+    help: 'Replay chunks, by what became of them: stored, repeated, or the reason why they were dead-lettered.',
+    labelNames: ['outcome'],
+  })
+  const replayBytes = metrics.counter({
+    name: 'penstock_replay_stored_bytes_total',
+    help: 'Bytes of stored replay chunks, gzipped.',
+  })
   const pools: Pool[] = []
   metrics.gauge({
     name: 'penstock_pool_active_jobs',
@@ -56,6 +67,12 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       for (const [reason, count] of batch.stats.rejectedRows) rejected.inc({ queue, reason }, count)
       insertSeconds.observe({ queue }, insertMs / 1_000)
       batchRows.observe({ queue }, batch.stats.rows)
+    },
+    observeReplayJob({ outcomes, storedBytes, deadLettered, frames }) {
+      for (const [outcome, count] of outcomes) replayChunks.inc({ outcome }, count)
+      replayBytes.inc(storedBytes)
+      payloads.inc({ queue: 'replay', outcome: 'stored' }, frames - deadLettered)
+      if (deadLettered > 0) payloads.inc({ queue: 'replay', outcome: 'dead_lettered' }, deadLettered)
     },
     watchPool: pool => void pools.push(pool),
   }

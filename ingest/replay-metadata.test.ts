@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decodeReplayMetadata } from './replay-metadata.ts'
+
+const base = { windowId: 'w', segmentId: 3, firstTs: 1_700_000_000_000, lastTs: 1_700_000_000_500 }
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
+
+it('reads what was written, in either alphabet, with padding or without', () => {
+  const metadata = fc.record(
+    {
+      windowId: fc.string({ unit: 'binary' }).map(text => text.toWellFormed()),
+      segmentId: fc.oneof(fc.nat(), fc.string()),
+      firstTs: fc.integer({ min: 0, max: 2e12 }),
+      lastTs: fc.integer({ min: 2e12, max: 3e12 }),
+      eventCount: fc.nat(),
+      hasFullSnapshot: fc.boolean(),
+      activityCount: fc.nat(),
+    },
+    { requiredKeys: ['windowId', 'segmentId', 'firstTs', 'lastTs'] },
+  )
+  const spelling = fc.constantFrom(
+    (text: string) => text,
+    (text: string) => text.replace(/=+$/, ''),
+    (text: string) => text.replaceAll('+', '-').replaceAll('/', '_'),
+    // As a query parameter whose + nobody has escaped.
+    (text: string) => new URLSearchParams(`m=${text}`).get('m') as string,
+  )
+  fc.assert(
+    fc.property(metadata, spelling, (said, spell) => {
+      const decoded = decodeReplayMetadata(spell(encode(said)))
+      expect(decoded).toEqual({ ok: true, metadata: { ...said, segmentId: String(said.segmentId) } })
+    }),
+  )
+})
+
+it('throws at nothing', () => {
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), text => typeof decodeReplayMetadata(text).ok === 'boolean'))
+  fc.assert(fc.property(fc.jsonValue(), value => typeof decodeReplayMetadata(encode(value)).ok === 'boolean'))
+})
+
+describe('is usable', () => {
+  it.each<[string, object]>([
+    ['with one time for both', { lastTs: base.firstTs }],
+    ['with fractions of a millisecond', { firstTs: 0.25, lastTs: 0.5 }],
+    ['with a text for a segment', { segmentId: 'a-1' }],
+    ['with empty ids', { windowId: '', segmentId: '' }],
+    ['with unknown members', { more: [] }],
+    [
+      'with optional members of the wrong kind, which count as not said',
+      { eventCount: 'many', activityCount: -1, hasFullSnapshot: null },
+    ],
+  ])('%s', (_name, fields) => {
+    expect(decodeReplayMetadata(encode({ ...base, ...fields }))).toMatchObject({ ok: true })
+  })
+
+  it('with a lone surrogate in an id, which becomes what UTF-8 has for it', () => {
+    const encoded = Buffer.from('{"windowId":"\\ud800","segmentId":0,"firstTs":1,"lastTs":1}').toString('base64')
+    expect(decodeReplayMetadata(encoded)).toMatchObject({ ok: true, metadata: { windowId: '\uFFFD' } })
+  })
+})
+
+describe('is not usable', () => {
+  it.each<[string, string | undefined, string]>([
+    ['absent', undefined, 'absent'],
+    ['empty', '', 'absent'],
+    ['not base64', '{"windowId":"w"}', 'not_base64'],
+    ['base64 that is cut short', `${encode(base).slice(0, 4)}a`, 'not_base64'],
+    ['not JSON', Buffer.from('windowId=w').toString('base64'), 'not_json_object'],
+    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('base64'), 'not_json_object'],
+    ['an array', encode([base]), 'not_json_object'],
+    ['null', encode(null), 'not_json_object'],
+    ['no window', encode({ ...base, windowId: undefined }), 'invalid_fields'],
+    ['a number for a window', encode({ ...base, windowId: 1 }), 'invalid_fields'],
+    ['no segment', encode({ ...base, segmentId: undefined }), 'invalid_fields'],
+    ['a segment below zero', encode({ ...base, segmentId: -1 }), 'invalid_fields'],
+    ['a fraction of a segment', encode({ ...base, segmentId: 1.5 }), 'invalid_fields'],
+    ['no first time', encode({ ...base, firstTs: undefined }), 'invalid_fields'],
+    ['a text for a time', encode({ ...base, lastTs: '1700000000500' }), 'invalid_fields'],
+    ['a time that is none', encode({ ...base, lastTs: 1e300 }), 'invalid_fields'],
+    ['the last before the first', encode({ ...base, lastTs: 1 }), 'invalid_fields'],
+  ])('%s', (_name, encoded, reason) => {
+    expect(decodeReplayMetadata(encoded)).toEqual({ ok: false, reason })
+  })
+})

@@ -1,0 +1,12 @@
+import { heartbeatSchema } from '../../schemas/endpoints/heartbeat.ts'
+import type { Route } from '../../shared/http-route.ts'
+import type { IngestDeps } from '../server.ts'
+import { sessionRoute } from '../session-route.ts'
+
+/** POST /v3/session (spec 4.2): a device of a session is alive. */
+export function heartbeatRoute(deps: IngestDeps): Route {
+  return sessionRoute(deps, '/v3/session', heartbeatSchema, heartbeat => ({
+    ok: true,
+    event: { kind: 'heartbeat', ...heartbeat },
+  }))
+}

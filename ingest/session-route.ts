@@ -1,0 +1,71 @@
+import type { z } from 'zod'
+import type { SessionEvent } from '../schemas/session-event.ts'
+import type { Reply, Route } from '../shared/http-route.ts'
+import { parseJsonBody } from './parse-json-body.ts'
+import type { IngestDeps } from './server.ts'
+import { acceptFrame, jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
+
+const BODY_LIMIT_BYTES = 256 * 1024
+const SUCCESS = jsonReply({ ok: true })
+
+/** An event of a session, or the rule that the request breaks although its schema takes it. */
+export type MadeEvent =
+  | { readonly ok: true; readonly event: SessionEvent }
+  | { readonly ok: false; readonly fault: string }
+
+/**
+ * A route that takes one JSON object about a session (spec 4.1, 4.2), and answers SessionResponse (2.3) once it is on
+ * disk. `makeEvent` gets what the schema has found valid, and the text that it was read from.
+ */
+export function sessionRoute<S extends z.ZodType>(
+  deps: IngestDeps,
+  path: string,
+  schema: S,
+  makeEvent: (value: z.infer<S>, json: string) => MadeEvent,
+): Route {
+  return {
+    method: 'POST',
+    path,
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    cors: true,
+    overLimit: { code: 'REQUEST_INVALID', status: 413, message: 'the body is over the limit of 256 KiB' },
+    renderProblem: runtimeProblem,
+    accept(head) {
+      const contentType = head.header('content-type')
+      const contentEncoding = head.header('content-encoding')
+      return withSurface(deps, head, surface => body => {
+        const backpressure = deps.admission.refuse('sessions')
+        if (backpressure) return runtimeProblem(backpressure)
+        if (!isJsonType(contentType)) return invalid(415, 'content-type must be application/json or text/plain')
+        if (!isPlain(contentEncoding))
+          return invalid(415, 'content-encoding must be absent: this body is not compressed')
+        const parsed = parseJsonBody(schema, body)
+        if (!parsed.ok) return invalid(400, parsed.fault)
+        const made = makeEvent(parsed.value, parsed.json)
+        if (!made.ok) return invalid(400, made.fault)
+        const frame = {
+          ...surface,
+          receivedAtMs: deps.now(),
+          contentType: 'application/json',
+          contentEncoding: 'identity',
+          attributes: '',
+          body: Buffer.from(JSON.stringify(made.event)),
+        } as const
+        return acceptFrame(deps, 'sessions', frame, SUCCESS)
+      })
+    },
+  }
+}
+
+function isJsonType(header: string | undefined): boolean {
+  const mediaType = header?.split(';', 1)[0]?.trim().toLowerCase()
+  return mediaType === 'application/json' || mediaType === 'text/plain'
+}
+
+function isPlain(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || contentEncoding.trim().toLowerCase() === 'identity'
+}
+
+function invalid(status: number, message: string): Reply {
+  return runtimeProblem({ code: 'REQUEST_INVALID', status, message })
+}

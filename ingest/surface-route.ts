@@ -1,0 +1,52 @@
+import type { Problem } from '../schemas/problems.ts'
+import { describeError } from '../shared/errors.ts'
+import { type Decision, problemReply, type Reply, type RequestHead } from '../shared/http-route.ts'
+import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { Authentication, Surface } from './authenticate.ts'
+import type { IngestDeps, IngestQueue } from './server.ts'
+
+/** What the routes of sessions and replay have in common: a public key before the body, and one frame after it. */
+
+/** Authenticates by the header, else the query (CONTRACT section 2), and leaves the rest to `take`. */
+export function withSurface(
+  deps: IngestDeps,
+  head: RequestHead,
+  take: (surface: Surface) => Decision,
+): Decision | Promise<Decision> {
+  const decide = (authentication: Authentication): Decision =>
+    authentication.ok ? take(authentication.surface) : runtimeProblem(authentication.problem)
+  const key = head.header('x-service-public-key') || head.query('public_key')
+  const authentication = deps.authenticator.authenticate(key)
+  return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)
+}
+
+/** Answers with `reply` once Redis has the frame on disk. The body is copied before this returns its promise. */
+export async function acceptFrame(
+  deps: IngestDeps,
+  queue: IngestQueue,
+  frame: PayloadFrame,
+  reply: Reply,
+): Promise<Reply> {
+  const bytes = frame.body.length
+  try {
+    await deps.commits[queue].enqueue(frame)
+  } catch (error) {
+    deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
+    return runtimeProblem({
+      code: 'INGEST_INFRA_UNAVAILABLE',
+      message: 'the request could not be stored; send it again',
+      retryAfterSeconds: 1,
+    })
+  }
+  deps.admission.admitted(queue, bytes)
+  return reply
+}
+
+/** A fault of the request's own is told in the name of the service that the endpoint belongs to. */
+export function runtimeProblem(problem: Problem): Reply {
+  return problemReply(problem.code === 'REQUEST_INVALID' ? { ...problem, service: 'frontier-runtime' } : problem)
+}
+
+export function jsonReply(body: unknown): Reply {
+  return { status: 200, headers: [['content-type', 'application/json']], body: JSON.stringify(body) }
+}

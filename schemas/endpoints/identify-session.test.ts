@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { identifySessionSchema, identityProvidersSchema } from './identify-session.ts'
+
+const schema = identifySessionSchema(identityProvidersSchema.parse(undefined))
+const UUID = '0190a6e4-7c1f-7d2a-9f00-0242ac120002'
+const base = { sessionId: 's', identifier: 'u', source: { type: 'custom', name: 'ours' } }
+
+describe('takes', () => {
+  it.each<[string, object]>([
+    ['only what is required', {}],
+    ['an empty identifier', { identifier: '' }],
+    ['a session id of 200 characters, counted as characters', { sessionId: '😀'.repeat(200) }],
+    ['every device field', { deviceId: UUID, visitorId: UUID.toUpperCase(), fpHash: '' }],
+    ['null for the device fields', { deviceId: null, visitorId: null, fpHash: null }],
+    [
+      'every text',
+      { avatar: 'https://x.example/a.png', name: 'Zoë 李', email: 'zoe+x@mail.example.com', country: 'DE' },
+    ],
+    ['an empty country', { country: '' }],
+    ['a flag for a country: two characters', { country: '🇩🇪' }],
+    ['an address in another script', { email: '用户@例子.公司' }],
+    ['traits of any kind', { traits: { a: [1, null, { b: true }], '': 'x' } }],
+    ['no traits', { traits: {} }],
+    ['unknown fields', { later: 1, source: { ...base.source, more: 2 } }],
+    ['each of the providers', { source: { type: 'auth0', name: 'Auth0' } }],
+    ['the second', { source: { type: 'clerk', name: 'Clerk' } }],
+    ['the third', { source: { type: 'supabase', name: 'Supabase' } }],
+    ['a custom source of any name', { source: { type: 'custom', name: '' } }],
+  ])('%s', (_name, fields) => {
+    expect(schema.safeParse({ ...base, ...fields }).error).toBeUndefined()
+  })
+})
+
+describe('refuses, naming the field and the rule', () => {
+  it.each<[object, string, RegExp]>([
+    [{ sessionId: undefined }, 'sessionId', /is required/],
+    [{ sessionId: '' }, 'sessionId', /1 to 200 characters/],
+    [{ sessionId: 'x'.repeat(201) }, 'sessionId', /1 to 200 characters/],
+    [{ sessionId: 7 }, 'sessionId', /must be a string/],
+    [{ sessionId: null }, 'sessionId', /must be a string/],
+    [{ identifier: undefined }, 'identifier', /is required/],
+    [{ identifier: null }, 'identifier', /must be a string/],
+    [{ source: undefined }, 'source', /is required/],
+    [{ source: 'custom' }, 'source', /must be an object/],
+    [{ source: null }, 'source', /must be an object/],
+    [{ source: { name: 'x' } }, 'source.type', /is required/],
+    [{ source: { type: 'custom' } }, 'source.name', /is required/],
+    [{ source: { type: 'custom', name: null } }, 'source.name', /must be a string/],
+    [{ source: { type: 'other', name: 'Other' } }, 'source.type', /one of: auth0, clerk, supabase, custom/],
+    [{ source: { type: 'Auth0', name: 'Auth0' } }, 'source.type', /one of/],
+    [{ source: { type: 'auth0', name: 'auth0' } }, 'source.name', /must be Auth0/],
+    [{ source: { type: 'clerk', name: 'Auth0' } }, 'source.name', /must be Clerk/],
+    [{ source: { type: '__proto__', name: 'x' } }, 'source.type', /one of/],
+    [{ deviceId: 'no' }, 'deviceId', /UUID/],
+    [{ deviceId: `{${UUID}}` }, 'deviceId', /UUID/],
+    [{ visitorId: 1 }, 'visitorId', /must be a string/],
+    [{ fpHash: 1 }, 'fpHash', /must be a string/],
+    [{ avatar: null }, 'avatar', /must be a string/],
+    [{ name: null }, 'name', /must be a string/],
+    [{ email: null }, 'email', /must be a string/],
+    [{ email: '' }, 'email', /email address/],
+    [{ email: 'nobody' }, 'email', /email address/],
+    [{ email: 'a@b' }, 'email', /email address/],
+    [{ email: 'a b@c.example' }, 'email', /email address/],
+    [{ email: 'a@c.example\n' }, 'email', /email address/],
+    [{ email: `${'a'.repeat(65)}@c.example` }, 'email', /email address/],
+    [{ country: 'DEU' }, 'country', /at most 2 characters/],
+    [{ country: null }, 'country', /must be a string/],
+    [{ traits: null }, 'traits', /must be an object/],
+    [{ traits: [] }, 'traits', /must be an object/],
+    [{ traits: 'x' }, 'traits', /must be an object/],
+  ])('%j', (fields, path, message) => {
+    const [issue] = schema.safeParse({ ...base, ...fields }).error?.issues ?? []
+    expect(issue?.path.join('.')).toBe(path)
+    expect(issue?.message).toMatch(message)
+  })
+
+  it.each([[[]], [null], ['text'], [1]])('a body that is %j', body => {
+    expect(schema.safeParse(body).error?.issues[0]?.message).toBe('must be a JSON object')
+  })
+})
+
+it('brings UUIDs to one spelling', () => {
+  expect(schema.parse({ ...base, deviceId: UUID.toUpperCase() }).deviceId).toBe(UUID)
+})
+
+describe('the setting of providers', () => {
+  it('names others', () => {
+    const own = identifySessionSchema(identityProvidersSchema.parse('Okta, Entra ID'))
+    expect(own.safeParse({ ...base, source: { type: 'entra id', name: 'Entra ID' } }).success).toBe(true)
+    expect(own.safeParse({ ...base, source: { type: 'auth0', name: 'Auth0' } }).success).toBe(false)
+  })
+
+  it.each(['a,,b', 'Auth0,auth0', 'Custom', ' '])('may not be %j', setting => {
+    expect(identityProvidersSchema.safeParse(setting).success).toBe(false)
+  })
+})

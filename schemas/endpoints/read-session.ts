@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { findingIdSchema } from './findings.ts'
+
+/** Entries of one list of a session; more are counted, not shown. */
+export const SESSION_LIST_MAX = 100
+
+const instant = z.iso.datetime({ precision: 3 })
+const instantNano = z.iso.datetime({ precision: 9 })
+const count = z.number().int().min(0)
+
+const device = {
+  deviceId: z.string().optional(),
+  visitorId: z.string().optional(),
+  fpHash: z.string().optional(),
+}
+
+/** What one identify request said (spec 2.2). */
+export const sessionIdentitySchema = z.strictObject({
+  identifier: z.string(),
+  source: z.strictObject({ type: z.string(), name: z.string() }),
+  ...device,
+  avatar: z.string().optional(),
+  email: z.string().optional(),
+  name: z.string().optional(),
+  country: z.string().optional(),
+  traits: z.record(z.string(), z.unknown()),
+  attachedAt: instant,
+})
+export type SessionIdentity = z.infer<typeof sessionIdentitySchema>
+
+/** A device by its id. Heartbeats that name no device are told apart by visitor and fingerprint. */
+export const sessionDeviceSchema = z.strictObject({
+  ...device,
+  firstHeartbeatAt: instant,
+  lastHeartbeatAt: instant,
+  heartbeatCount: z.number().int().min(1),
+})
+export type SessionDevice = z.infer<typeof sessionDeviceSchema>
+
+export const sessionTraceSchema = z.strictObject({
+  id: z.string().regex(/^[0-9a-f]{32}$/),
+  traceId: z.string().regex(/^[0-9a-f]{32}$/),
+  startedAt: instantNano,
+  endedAt: instantNano,
+  /** Spans as they were received: one that came twice counts twice. */
+  spanCount: count,
+  errorCount: count,
+})
+export type SessionTrace = z.infer<typeof sessionTraceSchema>
+
+export const sessionFindingSchema = z.strictObject({
+  id: findingIdSchema,
+  /** How often the finding occurred in this session. */
+  occurrenceCount: z.number().int().min(1),
+  lastSeenAt: instantNano,
+})
+export type SessionFinding = z.infer<typeof sessionFindingSchema>
+
+export const sessionReplaySchema = z.strictObject({
+  chunkCount: z.number().int().min(1),
+  windowCount: z.number().int().min(1),
+  eventCount: count,
+  storedBytes: count,
+  decompressedBytes: count,
+  /** As the recording browser's clock has them. */
+  firstEventAt: instant,
+  lastEventAt: instant,
+})
+export type SessionReplay = z.infer<typeof sessionReplaySchema>
+
+/** GET /v3/sessions/{sessionId}. The lists are the newest first, with at most SESSION_LIST_MAX entries each. */
+export const sessionAnswerSchema = z.strictObject({
+  session: z.strictObject({
+    id: z.string(),
+    /** The one that was received last. */
+    identity: sessionIdentitySchema.nullable(),
+    identities: z.array(sessionIdentitySchema),
+    identityCount: count,
+    devices: z.array(sessionDeviceSchema),
+    deviceCount: count,
+    /** By arrival of its requests; where there are only spans of it, by their times. */
+    firstSeenAt: z.iso.datetime(),
+    lastSeenAt: z.iso.datetime(),
+    traces: z.array(sessionTraceSchema),
+    traceCount: count,
+    findings: z.array(sessionFindingSchema),
+    findingCount: count,
+    replay: sessionReplaySchema.nullable(),
+    /** A list is shorter than its count. */
+    truncated: z.boolean(),
+  }),
+})
+export type SessionAnswer = z.infer<typeof sessionAnswerSchema>

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type BrowserContext, chromium } from 'playwright-core'
+
+const run = promisify(execFile)
+const DEBIAN_CHROMIUM = '/usr/bin/chromium'
+const INSTALL_DEADLINE_MS = 300_000
+/** Nothing but the pages under test is to be fetched: no updates, no sync, no lists of the vendor. */
+const FLAGS = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export type FoundBrowser = { readonly path: string } | { readonly missing: string }
+
+/** Chromium, or the one that `CHROMIUM_PATH` names. Where Debian's package is missing and may be installed, it is. */
+export async function findBrowser(): Promise<FoundBrowser> {
+  const path = process.env.CHROMIUM_PATH || DEBIAN_CHROMIUM
+  if (existsSync(path)) return { path }
+  if (path !== DEBIAN_CHROMIUM) return { missing: `${path}, which CHROMIUM_PATH names` }
+  if (!existsSync('/usr/bin/apt-get')) return { missing: `${path}; CHROMIUM_PATH may name another` }
+  if (process.getuid?.() !== 0) return { missing: `${path}: run \`apt-get install chromium\` as root` }
+  process.stdout.write('installing chromium (apt-get)\n')
+  try {
+    await aptGet('update')
+    await aptGet('install', '-y', '--no-install-recommends', 'chromium')
+  } catch (error) {
+    return { missing: `${path}, which could not be installed: ${error instanceof Error ? error.message : error}` }
+  }
+  return existsSync(path) ? { path } : { missing: `${path}, which the package chromium does not hold` }
+}
+
+async function aptGet(...args: string[]): Promise<void> {
+  await run('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=120', ...args], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    timeout: INSTALL_DEADLINE_MS,
+    maxBuffer: 16 * 1024 * 1024,
+  })
+}
+
+export interface TestBrowser {
+  /** Its windows share storage; nothing was in it before. */
+  readonly context: BrowserContext
+  stop(): Promise<void>
+}
+
+/** Headless, with an empty profile of its own. */
+export async function startBrowser(path: string): Promise<TestBrowser> {
+  const profile = await mkdtemp(join(tmpdir(), 'penstock-browser-'))
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: path,
+    headless: true,
+    chromiumSandbox: false,
+    args: FLAGS,
+    timeout: 60_000,
+  })
+  context.setDefaultTimeout(30_000)
+  return {
+    context,
+    async stop() {
+      await context.close()
+      await rm(profile, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}

@@ -1,0 +1,15 @@
+import type { TestProject } from 'vitest/node'
+import { startCeph } from './ceph.ts'
+import { installCeph } from './ceph-packages.ts'
+
+/** Gives the contract tests of the object store Ceph's gateway instead of the embedded endpoint; says so where it cannot. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const reason = installCeph()
+  if (reason !== undefined) {
+    project.provide('s3', null)
+    return async () => console.log(`\nSKIPPED, nothing was tested against Ceph: ${reason}\n`)
+  }
+  const ceph = await startCeph()
+  project.provide('s3', ceph.s3)
+  return ceph.stop
+}

@@ -1,0 +1,119 @@
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { PermanentError, TransientError } from '../../shared/errors.ts'
+import { replayKey } from '../../shared/object-keys.ts'
+import type { ObjectHead, PutOptions } from '../../shared/object-store.ts'
+import type { PayloadFrame } from '../../shared/payload-frame.ts'
+import { type StoreChunkDeps, storeChunk } from './store-chunk.ts'
+
+const EVENT = '{"type":2,"timestamp":5}'
+const UPLOAD = { sessionId: 's', windowId: 'w', segmentId: '0', firstTs: 1, lastTs: 9 }
+
+function frame(fields: Partial<PayloadFrame> = {}): PayloadFrame {
+  return {
+    workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
+    receivedAtMs: Date.UTC(2026, 10, 20),
+    contentType: 'application/octet-stream',
+    contentEncoding: 'identity',
+    attributes: JSON.stringify(UPLOAD),
+    body: Buffer.from(EVENT),
+    ...fields,
+  }
+}
+
+/** Objects in memory; `faults` are thrown by the puts in turn, after the object is there. */
+function setUp(faults: Error[] = []) {
+  const objects = new Map<string, { body: Buffer; options: PutOptions }>()
+  const deps: StoreChunkDeps = {
+    objects: {
+      async putIfAbsent(key, body, options) {
+        const outcome = objects.has(key) ? 'exists' : 'stored'
+        if (outcome === 'stored') objects.set(key, { body, options })
+        const fault = faults.shift()
+        if (fault) throw fault
+        return outcome
+      },
+      async head(key): Promise<ObjectHead | undefined> {
+        const object = objects.get(key)
+        const { contentType = '', metadata = {} } = object?.options ?? {}
+        return object && { size: object.body.length, contentType, metadata, etag: 'e' }
+      },
+    },
+    async keepTrying(_what, work) {
+      for (;;) {
+        try {
+          return await work()
+        } catch (error) {
+          if (error instanceof PermanentError) throw error
+        }
+      }
+    },
+  }
+  return { deps, objects }
+}
+
+it('stores gzip as it came and the rest gzipped, and says what it found in it', async () => {
+  const { deps, objects } = setUp()
+  const stored = await storeChunk(deps, 'job', 3, frame())
+  expect(stored).toMatchObject({ outcome: 'stored', chunk: { firstEventMs: 5, lastEventMs: 5, hasFullSnapshot: true } })
+  const key = replayKey({ workspaceId: 'ws_1', surfaceId: 'srf_1', ...UPLOAD })
+  expect(gunzipSync(objects.get(key)?.body as Buffer).toString()).toBe(EVENT)
+  expect(objects.get(key)?.options.metadata).toMatchObject({ payload: 'job-3', 'window-id': 'w' })
+})
+
+describe('an object that is there already', () => {
+  it('is its own when the answer to its put was lost', async () => {
+    const { deps, objects } = setUp([new TransientError('no answer')])
+    expect(await storeChunk(deps, 'job', 0, frame())).toMatchObject({ outcome: 'stored', chunk: { eventCount: 1 } })
+    expect(objects.size).toBe(1)
+  })
+
+  it('is its own when an attempt before has stored it', async () => {
+    const { deps } = setUp()
+    const first = await storeChunk(deps, 'job', 0, frame())
+    expect(await storeChunk(deps, 'job', 0, frame())).toEqual(first)
+  })
+
+  it('is a repetition when another upload has stored the same bytes', async () => {
+    const { deps } = setUp()
+    await storeChunk(deps, 'job', 0, frame())
+    const again = frame({ contentEncoding: 'gzip', body: gzipSync(EVENT) })
+    expect(await storeChunk(deps, 'job', 1, again)).toEqual({ outcome: 'repeated' })
+    expect(await storeChunk(deps, 'other', 0, frame())).toEqual({ outcome: 'repeated' })
+  })
+
+  it('stays when other bytes come', async () => {
+    const { deps } = setUp()
+    await storeChunk(deps, 'job', 0, frame())
+    const other = await storeChunk(deps, 'other', 0, frame({ body: Buffer.from('{}') }))
+    expect(other).toEqual({ outcome: 'refused', reason: expect.stringMatching(/^replay_conflict: /) })
+  })
+
+  it('has the job start over when it is deleted meanwhile', async () => {
+    const { deps } = setUp()
+    const gone: StoreChunkDeps = {
+      ...deps,
+      objects: { putIfAbsent: async () => 'exists', head: async () => undefined },
+    }
+    await expect(storeChunk(gone, 'job', 0, frame())).rejects.toThrow(TransientError)
+  })
+})
+
+it('refuses what the object store will never take', async () => {
+  const { deps } = setUp([new PermanentError('S3 MetadataTooLarge')])
+  expect(await storeChunk(deps, 'job', 0, frame())).toEqual({
+    outcome: 'refused',
+    reason: 'refused_by_object_store: S3 MetadataTooLarge',
+  })
+})
+
+it('cuts what would be too long for the metadata of an object', async () => {
+  const { deps, objects } = setUp()
+  const long = { ...UPLOAD, windowId: '😀'.repeat(1_000), segmentId: 'é'.repeat(1_000) }
+  await storeChunk(deps, 'job', 0, frame({ attributes: JSON.stringify(long) }))
+  const [object] = objects.values()
+  const entries = Object.entries(object?.options.metadata ?? {})
+  expect(entries.flat().join('').length).toBeLessThan(2_000)
+  expect('😀'.repeat(1_000)).toContain(decodeURIComponent(object?.options.metadata?.['window-id'] as string))
+})
