@@ -35,8 +35,8 @@ export interface GroupCommitOptions {
 
 /** What a commit gets even when its requests had to wait for slow ones before it. */
 const MIN_COMMIT_MS = 100
-/** One that fills, one on its way, one for a burst. */
-const SPARE_BUFFERS = 2
+/** One that fills, one on its way, and those of a burst of large bodies: new ones would wait for the collector. */
+const SPARE_BUFFERS = 4
 
 /** A payload while requests are added to it, and until its commit is confirmed. */
 interface Group {

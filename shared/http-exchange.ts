@@ -1,4 +1,5 @@
 import type { Problem } from '../schemas/problems.ts'
+import type { BufferPool } from './buffer-pool.ts'
 import { readOrigin } from './http-cors.ts'
 import { bodyStalled, faultReply, logFault, overLimit, renderProblem, tooMuchHeld } from './http-problem.ts'
 import {
@@ -22,6 +23,8 @@ export interface ExchangeContext {
   readonly logger: Logger
   readonly head: RequestHeadView
   readonly held: HeldBytes
+  /** Of bodies that come in pieces. */
+  readonly memory: BufferPool
   /** Those whose body is still coming: swept at an interval. */
   readonly arriving: Set<HttpExchange>
   /** A body that brings nothing for this many sweeps is ended. */
@@ -86,7 +89,7 @@ export class HttpExchange implements Framing {
 
   /** Runs inside uWS's handler, while the request is readable. */
   start(request: HttpRequest): void {
-    const { head, arriving, held } = this.#context
+    const { head, arriving, held, memory } = this.#context
     head.open(request)
     const { contentLength, bodyFollows } = head
     if (this.#route.cors) this.origin = readOrigin(head)
@@ -103,7 +106,7 @@ export class HttpExchange implements Framing {
     if (bodyFollows) {
       this.#bodyArriving = true
       this.#restIsSkipped = contentLength !== undefined && contentLength <= SKIPPED_REST_BYTES
-      this.#body = new RequestBody(held, Math.min(contentLength ?? Infinity, this.#route.bodyLimitBytes))
+      this.#body = new RequestBody(held, memory, Math.min(contentLength ?? Infinity, this.#route.bodyLimitBytes))
       arriving.add(this)
       this.#res.onData((chunk, isLast) => this.#receive(chunk, isLast))
       if (contentLength !== undefined && contentLength > this.#route.bodyLimitBytes)

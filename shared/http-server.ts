@@ -1,3 +1,4 @@
+import { BufferPool } from './buffer-pool.ts'
 import { preflightHeaders } from './http-cors.ts'
 import { type ExchangeContext, HttpExchange } from './http-exchange.ts'
 import { renderProblem } from './http-problem.ts'
@@ -48,6 +49,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     logger: options.logger,
     head: new RequestHeadView(),
     held: new HeldBytes(options.heldBodyLimitBytes),
+    memory: new BufferPool(IDLE_BODY_BYTES),
     arriving: new Set(),
     idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
     discardSweeps: discardTimeoutMs / sweepIntervalMs,
@@ -119,6 +121,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
   }
 }
+
+/** Memory for bodies that is kept while there are none. */
+const IDLE_BODY_BYTES = 32 * 1024 * 1024
 
 const mountMethod = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const
 

@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { BufferPool } from './buffer-pool.ts'
 import { HeldBytes, RequestBody } from './request-body.ts'
 
 const arrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
+
+const memory = new BufferPool(1024 * 1024)
 
 describe('RequestBody', () => {
   it('is the concatenation of its chunks, however they were cut, announced or not', () => {
@@ -11,7 +14,7 @@ describe('RequestBody', () => {
       fc.property(chunks, fc.boolean(), (parts, announced) => {
         const whole = Buffer.concat(parts)
         const held = new HeldBytes(Infinity)
-        const body = new RequestBody(held, announced ? whole.length : 4_000_000)
+        const body = new RequestBody(held, memory, announced ? whole.length : 4_000_000)
         parts.forEach((part, index) => {
           expect(body.append(arrayBuffer(part), index === parts.length - 1)).toBe(true)
         })
@@ -27,7 +30,7 @@ describe('RequestBody', () => {
 
   it('survives the reuse of the memory that a chunk came in', () => {
     const chunk = new Uint8Array([1, 2, 3])
-    const body = new RequestBody(new HeldBytes(100), 3)
+    const body = new RequestBody(new HeldBytes(100), memory, 3)
     body.append(chunk.buffer, true)
     chunk.fill(9)
     expect([...body.bytes]).toEqual([1, 2, 3])
@@ -35,15 +38,15 @@ describe('RequestBody', () => {
 
   it('takes memory for what came, not for what was announced', () => {
     const held = new HeldBytes(Infinity)
-    const body = new RequestBody(held, 20 * 1024 * 1024)
+    const body = new RequestBody(held, memory, 20 * 1024 * 1024)
     body.append(new ArrayBuffer(100), false)
     expect(held.used).toBe(64 * 1024)
   })
 
   it('keeps nothing of a chunk that does not fit the ceiling', () => {
     const held = new HeldBytes(100)
-    const first = new RequestBody(held, 80)
-    const second = new RequestBody(held, 80)
+    const first = new RequestBody(held, memory, 80)
+    const second = new RequestBody(held, memory, 80)
     expect(first.append(new ArrayBuffer(80), true)).toBe(true)
     expect(second.append(new ArrayBuffer(80), true)).toBe(false)
     expect(held.used).toBe(80)
@@ -53,7 +56,7 @@ describe('RequestBody', () => {
   it('lends a body that came whole without a copy, and counts it until it is released, though its memory is forgotten', () => {
     const held = new HeldBytes(100)
     const chunk = new Uint8Array([1, 2, 3])
-    const body = new RequestBody(held, 3)
+    const body = new RequestBody(held, memory, 3)
     expect(body.lend(chunk.buffer)).toBe(true)
     expect(body.bytes.buffer).toBe(chunk.buffer)
     body.forget()
@@ -61,6 +64,6 @@ describe('RequestBody', () => {
     body.release()
     body.release()
     expect(held.used).toBe(0)
-    expect(new RequestBody(held, 101).lend(new ArrayBuffer(101))).toBe(false)
+    expect(new RequestBody(held, memory, 101).lend(new ArrayBuffer(101))).toBe(false)
   })
 })

@@ -1,3 +1,5 @@
+import type { BufferPool } from './buffer-pool.ts'
+
 /** A count of bytes with a ceiling, shared by everything that counts against it. */
 export class HeldBytes {
   #used = 0
@@ -33,6 +35,7 @@ const FIRST_ALLOCATION_BYTES = 64 * 1024
  */
 export class RequestBody {
   readonly #held: HeldBytes
+  readonly #memory: BufferPool
   readonly #mostBytes: number
   #bytes: Buffer | undefined
   #size = 0
@@ -40,8 +43,9 @@ export class RequestBody {
   #released = false
 
   /** `mostBytes`: the announced length, or else the limit; it bounds the growth. */
-  constructor(held: HeldBytes, mostBytes: number) {
+  constructor(held: HeldBytes, memory: BufferPool, mostBytes: number) {
     this.#held = held
+    this.#memory = memory
     this.#mostBytes = mostBytes
   }
 
@@ -64,8 +68,9 @@ export class RequestBody {
         : Math.min(Math.max(2 * capacity, needed, FIRST_ALLOCATION_BYTES), Math.max(this.#mostBytes, needed))
       if (!this.#held.take(grown - capacity)) return false
       this.#heldBytes = grown
-      const bytes = Buffer.allocUnsafe(grown)
+      const bytes = grown < FIRST_ALLOCATION_BYTES ? Buffer.allocUnsafe(grown) : this.#memory.take(grown)
       this.#bytes?.copy(bytes, 0, 0, this.#size)
+      this.forget()
       this.#bytes = bytes
     }
     this.#bytes?.set(new Uint8Array(chunk), this.#size)
@@ -84,6 +89,7 @@ export class RequestBody {
 
   /** Lets go of the memory, while its bytes go on counting as held: whoever has copied them holds them. */
   forget(): void {
+    if (this.#bytes) this.#memory.giveBack(this.#bytes)
     this.#bytes = undefined
   }
 
@@ -91,7 +97,7 @@ export class RequestBody {
   release(): void {
     this.#held.give(this.#heldBytes)
     this.#heldBytes = 0
-    this.#bytes = undefined
+    this.forget()
     this.#released = true
   }
 }

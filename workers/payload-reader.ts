@@ -1,8 +1,8 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
+import { BufferPool } from '../shared/buffer-pool.ts'
 import { TransientError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
-import { BufferPool } from './buffer-pool.ts'
 import { LargeReplies } from './large-replies.ts'
 
 /** Reads payloads from Redis. */
@@ -20,8 +20,8 @@ export interface PayloadReaderOptions {
 
 /**
  * Reads payloads over a connection of its own, straight into memory that is used again. Full load of traces, 200 spans a
- * payload, against `getBuffer` of the shared connection: 1.8 CPU seconds per million spans instead of 2.7, and a third
- * of the full collections.
+ * payload, against `getBuffer` of the shared connection: 1.8 CPU seconds per million spans instead of 2.9, by fewer
+ * collections and a copy less.
  */
 export function openPayloadReader(redis: Redis, logger: Logger, options: PayloadReaderOptions): PayloadReader {
   const pool = new BufferPool(options.maxIdleBytes)

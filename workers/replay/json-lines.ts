@@ -56,18 +56,19 @@ export class JsonLinesScanner {
 
   /** False: these are no JSON lines; `fault` says where. Nothing can be added after that. */
   add(bytes: Uint8Array): boolean {
+    const { length } = bytes
     let state = this.#state
-    for (let at = 0; at < bytes.length; at++) {
+    let at = 0
+    while (at < length && state !== FAILED) {
+      // Most of a recording is text (markup, style sheets, names) and digits: those are passed over without a step each.
       if (state === STRING) {
-        // Most of a recording is text: markup and style sheets.
-        while (at < bytes.length && PLAIN[bytes[at] as number] === 1) {
-          if (this.#inKey) this.#keep(bytes[at] as number)
-          at++
-        }
-        if (at === bytes.length) break
+        const start = at
+        while (at < length && PLAIN[bytes[at] as number] === 1) at++
+        if (this.#inKey && this.#depth === 1) this.#keepAll(bytes, start, at)
+      } else if (state === INTEGER && this.#depth > 1) {
+        while (at < length && isDigit(bytes[at] as number)) at++
       }
-      state = this.#step(state, bytes[at] as number)
-      if (state === FAILED) break
+      if (at < length) state = this.#step(state, bytes[at++] as number)
     }
     this.#state = state
     return state !== FAILED
@@ -263,6 +264,10 @@ export class JsonLinesScanner {
 
   #keep(byte: number): void {
     if (this.#tokenLength < TOKEN_BYTES) this.#token[this.#tokenLength++] = byte
+  }
+
+  #keepAll(bytes: Uint8Array, start: number, end: number): void {
+    for (let at = start; at < end && this.#tokenLength < TOKEN_BYTES; at++) this.#keep(bytes[at] as number)
   }
 
   #readKey(): EventKey | undefined {
