@@ -19,6 +19,8 @@ export async function startRedis(options: RedisOptions): Promise<LocalService> {
     appendonly: 'yes',
     appendfsync: 'always',
     'no-appendfsync-on-rewrite': 'no',
+    // At the default of 64 MB a busy log would be rewritten, by a fork, several times a second.
+    'auto-aof-rewrite-min-size': '512mb',
     maxmemory: options.maxMemory ?? '2gb',
     'maxmemory-policy': 'noeviction',
     save: '',
