@@ -11,15 +11,12 @@ import {
 } from './support/measure-freshness.ts'
 import { measureStored, SPANS, tracesPlan } from './support/measure-stored.ts'
 import type { Scenario, ScenarioContext } from './support/scenario.ts'
-import { type BenchSurface, issueSurfaces, startEdge, startWorkers } from './support/start-product.ts'
+import { type BenchSurface, issueSurfaces, QUEUE_BYTES, startEdge, startWorkers } from './support/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from './support/start-stores.ts'
 
 /** Of capacity. */
 const SHARES = [0.1, 0.5, 0.9]
 const CONNECTIONS = 64
-/** As bench/pipeline.ts has it. */
-const QUEUE_BYTES = 256 * 1024 * 1024
-
 export const scenario: Scenario = {
   name: 'freshness',
   question:

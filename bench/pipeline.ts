@@ -15,11 +15,8 @@ import {
 import { costRow, loadText, memoryRow, throughputRow, underLoad, unitOf } from './support/pipeline-rows.ts'
 import type { Goal, Row, Scenario, ScenarioContext } from './support/scenario.ts'
 import { COLLECTOR, startCollector } from './support/start-collector.ts'
-import { startEdge } from './support/start-product.ts'
+import { QUEUE_BYTES, startEdge } from './support/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from './support/start-stores.ts'
-
-/** What may wait in Redis: some seconds of work, so that workers never wait for clients that were told to come back in one. */
-const QUEUE_BYTES = 256 * 1024 * 1024
 
 /** One load, all of whose contenders take turns in every round. */
 interface Case {

@@ -16,8 +16,8 @@ import { runTransaction, setInPlace } from './redis-transaction.ts'
 
 export interface GroupCommit {
   /**
-   * Copies the frame before it returns, body included. Resolves once Redis has it and its job on disk. Rejects with a TransientError when that could not be
-   * confirmed; the frame may then be stored or not, but never twice.
+   * Copies the frame before it returns, body included. Resolves once Redis has it and its job on disk. Rejects with a
+   * TransientError when that could not be confirmed; the frame may then be stored or not, but never twice.
    */
   enqueue(frame: PayloadFrame): Promise<void>
   /** Resolves when nothing waits and no commit is in flight. */

@@ -5,9 +5,14 @@ import type { PayloadFrame } from '../shared/payload-frame.ts'
 import type { Authentication, Surface } from './authenticate.ts'
 import type { IngestDeps, IngestQueue } from './server.ts'
 
-/** What the routes of sessions and replay have in common: a public key before the body, and one frame after it. */
+/** What the routes of public keys have in common: the key before the body, and one frame after it. */
 
-/** Authenticates by the header, else the query (CONTRACT section 2), and leaves the rest to `take`. */
+/** The header wins over the query (CONTRACT section 2). */
+export function presentedKey(head: RequestHead): string | undefined {
+  return head.header('x-service-public-key') || head.query('public_key')
+}
+
+/** Authenticates, and leaves the rest to `take`. */
 export function withSurface(
   deps: IngestDeps,
   head: RequestHead,
@@ -15,8 +20,7 @@ export function withSurface(
 ): Decision | Promise<Decision> {
   const decide = (authentication: Authentication): Decision =>
     authentication.ok ? take(authentication.surface) : runtimeProblem(authentication.problem)
-  const key = head.header('x-service-public-key') || head.query('public_key')
-  const authentication = deps.authenticator.authenticate(key)
+  const authentication = deps.authenticator.authenticate(presentedKey(head))
   return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)
 }
 
@@ -26,13 +30,14 @@ export async function acceptFrame(
   queue: IngestQueue,
   frame: PayloadFrame,
   reply: Reply,
+  renderProblem: (problem: Problem) => Reply = runtimeProblem,
 ): Promise<Reply> {
   const bytes = frame.body.length
   try {
     await deps.commits[queue].enqueue(frame)
   } catch (error) {
     deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
-    return runtimeProblem({
+    return renderProblem({
       code: 'INGEST_INFRA_UNAVAILABLE',
       message: 'the request could not be stored; send it again',
       retryAfterSeconds: 1,

@@ -1,11 +1,8 @@
 import type { ProcessUse } from './process-meter.ts'
 import { readMetric } from './read-metric.ts'
 import type { ScenarioContext } from './scenario.ts'
-import { type BenchEdge, type BenchWorkers, startEdge, startWorkers } from './start-product.ts'
+import { type BenchEdge, type BenchWorkers, QUEUE_BYTES, startEdge, startWorkers } from './start-product.ts'
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
-
-/** As bench/pipeline.ts has it: some seconds of work, so that workers never wait for clients that were told to come back. */
-const QUEUE_BYTES = 256 * 1024 * 1024
 
 export interface FleetSize {
   readonly edges: number

@@ -3,12 +3,10 @@ import { settleMerges } from './clickhouse-work.ts'
 import { acceptedSpans, SPANS, tracesPlan, untilStored } from './measure-stored.ts'
 import { meterProcesses } from './process-meter.ts'
 import type { ScenarioContext } from './scenario.ts'
-import { type BenchEdge, startEdge, startWorkers } from './start-product.ts'
+import { type BenchEdge, QUEUE_BYTES, startEdge, startWorkers } from './start-product.ts'
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
 
 const CONNECTIONS = 64
-const QUEUE_BYTES = 256 * 1024 * 1024
-
 /** What came on top of what was stored. */
 export interface StoredMore {
   readonly spans: number

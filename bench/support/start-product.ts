@@ -13,6 +13,9 @@ const CONTROL_DATABASE = 1
 
 const STOP_DEADLINE_MS = 10_000
 
+/** What may wait in Redis: some seconds of work, so that workers never wait for clients that were told to come back in one. */
+export const QUEUE_BYTES = 256 * 1024 * 1024
+
 export interface BenchEdge {
   readonly pid: number
   readonly port: number

@@ -1,12 +1,17 @@
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/jobs.ts'
 import type { Problem } from '../../schemas/problems.ts'
 import { PROBLEMS } from '../../schemas/problems.ts'
-import { describeError } from '../../shared/errors.ts'
-import type { Decision, Reply, RequestHead, Route } from '../../shared/http-server.ts'
-import { CONTENT_ENCODINGS, type ContentEncoding, type ContentType } from '../../shared/payload-frame.ts'
+import type { Decision, Reply, Route } from '../../shared/http-server.ts'
+import {
+  CONTENT_ENCODINGS,
+  type ContentEncoding,
+  type ContentType,
+  type PayloadFrame,
+} from '../../shared/payload-frame.ts'
 import type { Authentication, Surface } from '../authenticate.ts'
 import { isProtobufMessage } from '../protobuf-framing.ts'
 import type { IngestDeps } from '../server.ts'
+import { acceptFrame, presentedKey } from '../surface-route.ts'
 
 const BODY_LIMIT_BYTES = 20 * 1024 * 1024
 
@@ -51,11 +56,6 @@ export function drainRoute(deps: IngestDeps): Route {
   }
 }
 
-/** The header wins over the query (CONTRACT section 2). */
-function presentedKey(head: RequestHead): string | undefined {
-  return head.header('x-service-public-key') || head.query('public_key')
-}
-
 /** What the head of a request says of its body. */
 interface Announced {
   readonly queue: SignalQueue
@@ -70,7 +70,7 @@ function decide(deps: IngestDeps, announced: Announced, authentication: Authenti
   return body => takeBody(deps, announced, surface, body)
 }
 
-async function takeBody(deps: IngestDeps, announced: Announced, surface: Surface, body: Buffer): Promise<Reply> {
+function takeBody(deps: IngestDeps, announced: Announced, surface: Surface, body: Buffer): Reply | Promise<Reply> {
   const { queue } = announced
   const backpressure = deps.admission.refuse(queue)
   if (backpressure) return drainProblem(backpressure)
@@ -85,26 +85,15 @@ async function takeBody(deps: IngestDeps, announced: Announced, surface: Surface
   if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType] // an export of nothing
   const fault = contentEncoding === 'identity' ? formFault(contentType, body) : undefined
   if (fault !== undefined) return invalid(400, fault)
-  const { length } = body
-  try {
-    await deps.commits[queue].enqueue({
-      ...surface,
-      receivedAtMs: deps.now(),
-      contentType,
-      contentEncoding,
-      attributes: '',
-      body,
-    })
-  } catch (error) {
-    deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
-    return drainProblem({
-      code: 'INGEST_INFRA_UNAVAILABLE',
-      message: 'the request could not be stored; send it again',
-      retryAfterSeconds: 1,
-    })
+  const frame: PayloadFrame = {
+    ...surface,
+    receivedAtMs: deps.now(),
+    contentType,
+    contentEncoding,
+    attributes: '',
+    body,
   }
-  deps.admission.admitted(queue, length)
-  return SUCCESS[contentType]
+  return acceptFrame(deps, queue, frame, SUCCESS[contentType], drainProblem)
 }
 
 /** What can be seen to be wrong without decoding; a worker finds the rest. */
