@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { releaseSlugSchema } from './release-slug.ts'
 
 /** What a member of a workspace may be permitted to do (CONTRACT section 2). */
 export const PERMISSIONS = [
@@ -57,3 +58,30 @@ export const surfaceKeySchema = z.object({
   revokedAt: instant.nullable(),
 })
 export type SurfaceKey = z.infer<typeof surfaceKeySchema>
+
+/** A version of a surface's code. Its slug derives from workspace, surface and version (`shared/release-slug.ts`). */
+export const releaseSchema = z.object({
+  version: z.literal(1),
+  slug: releaseSlugSchema,
+  workspaceId: z.string(),
+  surfaceId: z.string(),
+  /** As it was registered: what the surface's telemetry carries as `service.version`. */
+  name: z.string(),
+  commit: z.string().nullable(),
+  /** What the build said of itself, as it stood. */
+  metadata: z.record(z.string(), z.json()).nullable(),
+  createdAt: instant,
+})
+export type Release = z.infer<typeof releaseSchema>
+
+/** Which manifest of a release holds, and the counters that go with it: both change in one step. */
+export const manifestPointerSchema = z.object({
+  version: z.literal(1),
+  /** The place of its completion in the order in which completions were accepted. */
+  sequence: z.number().int().min(1),
+  objectKey: z.string(),
+  sourceMapCount: z.number().int().min(0),
+  sourceFileCount: z.number().int().min(0),
+  completedAt: instant,
+})
+export type ManifestPointer = z.infer<typeof manifestPointerSchema>

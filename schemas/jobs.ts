@@ -1,7 +1,19 @@
 import { z } from 'zod'
 
 /** The queues, one per kind of work. A job of any of them refers to a payload in Redis; it never carries bytes. */
-export const QUEUES = ['spans', 'logs', 'metrics', 'sessions', 'replay', 'replay-chunks', 'dead-letters'] as const
+export const QUEUES = [
+  'spans',
+  'logs',
+  'metrics',
+  'sessions',
+  'replay',
+  'replay-chunks',
+  'source-maps',
+  'completions',
+  'build-reports',
+  'symbolication',
+  'dead-letters',
+] as const
 
 /** The signals of OTLP as `/drain/v1/{signal}` names them, and the queue of each. */
 export const SIGNAL_QUEUES = { traces: 'spans', logs: 'logs', metrics: 'metrics' } as const satisfies Record<

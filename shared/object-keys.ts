@@ -26,6 +26,38 @@ export function replayKey(chunk: {
   return `replays/${parts.map(keyPart).join('/')}.jsonl.gz`
 }
 
+/** A source map, by the SHA-256 of its bytes (hex): once per workspace. */
+export function sourceMapKey(workspaceId: string, sha256: string): string {
+  return `source-maps/${keyPart(workspaceId)}/${sha256}.map`
+}
+
+/** Everything that was sent for a release and is not in a manifest yet; a lifecycle rule may delete what is older than two days. */
+interface UploadPlace {
+  workspaceId: string
+  surfaceId: string
+  slug: string
+  path: string
+}
+
+/** A part of a map (spec 4.5). */
+export function partKey(place: UploadPlace, part: number): string {
+  return `${uploadPrefix(place)}/part-${part}`
+}
+
+/** Where a signed upload puts a map until its hash is verified. */
+export function stagingKey(place: UploadPlace, declared: { hash: string; size: number }): string {
+  return `${uploadPrefix(place)}/signed-${keyPart(declared.hash)}-${declared.size}`
+}
+
+function uploadPrefix({ workspaceId, surfaceId, slug, path }: UploadPlace): string {
+  return `uploads/${[workspaceId, surfaceId, slug, path].map(keyPart).join('/')}`
+}
+
+/** A manifest of a release; another completion writes another object. */
+export function manifestKey(workspaceId: string, slug: string, sequence: number): string {
+  return `releases/${keyPart(workspaceId)}/${keyPart(slug)}/manifest-${sequence}.json`
+}
+
 /** One part of an object key, percent-encoded; over 120 encoded bytes, its SHA-256 behind a `~` (CONTRACT 4.3). */
 export function keyPart(text: string): string {
   const encoded = /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)

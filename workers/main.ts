@@ -7,6 +7,7 @@ import { createLogger } from '../shared/logger.ts'
 import { createMetrics } from '../shared/metrics.ts'
 import { createObjectStore } from '../shared/object-store.ts'
 import { connectConsumer } from '../shared/redis.ts'
+import { createReleaseStore } from '../shared/release-store.ts'
 import { poolsFromArguments, workersConfigSchema } from './config.ts'
 import { openPayloadReader } from './payload-reader.ts'
 import { POOLS } from './pools.ts'
@@ -25,6 +26,8 @@ const workerMetrics = createWorkerMetrics(metrics)
 
 const redis = connectConsumer(config.REDIS_URL, logger)
 lifecycle.onStop('redis', () => redis.disconnect())
+const controlRedis = connectConsumer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger)
+lifecycle.onStop('control redis', () => controlRedis.disconnect())
 const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
 lifecycle.onStop('payload reader', () => payloads.close())
 const clickhouse = createClickHouse({
@@ -53,6 +56,7 @@ const pools = queues.map(queue =>
     payloads,
     clickhouse,
     objects,
+    releases: createReleaseStore(controlRedis),
     addJobs: jobs.add,
     logger,
     metrics: workerMetrics,

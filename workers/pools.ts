@@ -3,8 +3,10 @@ import { type ClickHouseClient, insertNative } from '../clickhouse/client.ts'
 import { type QueueName, SIGNAL_QUEUES, type Signal } from '../schemas/jobs.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { ObjectStore } from '../shared/object-store.ts'
+import type { ReleaseStore } from '../shared/release-store.ts'
 import { createBatchPool } from './batch-pool.ts'
 import { Budget } from './budget.ts'
+import { startBuildReportsPool } from './build-reports/start-build-reports-pool.ts'
 import type { WorkersConfig } from './config.ts'
 import { acceptJson } from './otlp/accept-json.ts'
 import { createJsonTranscoder } from './otlp/json/transcode-json.ts'
@@ -18,8 +20,11 @@ import { createReplayChunksBatch } from './replay/replay-chunks-batch.ts'
 import { storeReplay } from './replay/store-replay.ts'
 import type { RowBatch } from './row-batch.ts'
 import { createSessionsBatch } from './sessions/sessions-batch.ts'
+import { startCompletionsPool } from './source-maps/start-completions-pool.ts'
+import { startSourceMapsPool } from './source-maps/start-source-maps-pool.ts'
 import { createBatchStorer } from './store-batch.ts'
 import { storeDeadLetters } from './store-dead-letters.ts'
+import { startSymbolicationPool } from './symbolication/start-symbolication-pool.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 export interface PoolsDeps {
@@ -28,6 +33,7 @@ export interface PoolsDeps {
   readonly payloads: PayloadReader
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
+  readonly releases: ReleaseStore
   readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
   readonly logger: Logger
   readonly metrics: WorkerMetrics
@@ -45,6 +51,10 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   sessions: deps => startRowsPool('sessions', 'sessions', createSessionsBatch, deps),
   replay: startReplayPool,
   'replay-chunks': deps => startRowsPool('replay-chunks', 'replay', createReplayChunksBatch, deps),
+  'source-maps': startSourceMapsPool,
+  completions: startCompletionsPool,
+  'build-reports': startBuildReportsPool,
+  symbolication: startSymbolicationPool,
   'dead-letters': startDeadLettersPool,
 }
 

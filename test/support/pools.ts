@@ -5,6 +5,7 @@ import { parseConfig } from '../../shared/config.ts'
 import { createMetrics } from '../../shared/metrics.ts'
 import { createObjectStore } from '../../shared/object-store.ts'
 import { connectConsumer } from '../../shared/redis.ts'
+import { createReleaseStore } from '../../shared/release-store.ts'
 import { workersConfigSchema } from '../../workers/config.ts'
 import { openPayloadReader } from '../../workers/payload-reader.ts'
 import { POOLS } from '../../workers/pools.ts'
@@ -37,7 +38,9 @@ export function startPools(
   const jobs = createJobAdder(redis)
   const metrics = createMetrics('test')
   const stopping = new AbortController()
-  const deps = { config, redis, payloads, clickhouse, objects, addJobs: jobs.add, logger, stopping: stopping.signal }
+  const releases = createReleaseStore(redis)
+  const stores = { redis, payloads, clickhouse, objects, releases }
+  const deps = { ...stores, config, addJobs: jobs.add, logger, stopping: stopping.signal }
   const workerMetrics = createWorkerMetrics(metrics)
   const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))
   return {

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
+import { base32 } from '../../shared/base32.ts'
 import { linesOf, topFrames } from './stack-frames.ts'
 
 const FRAME_COUNT = 5
 /** What expressions may see: a longer message differs in its first kilobyte, or is not worth telling apart. */
 const MESSAGE_LIMIT = 1024
 const ID_LENGTH = 26
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** What makes two exceptions the same finding; `stacktrace` is cut by the caller. */
 export interface ExceptionIdentity {
@@ -28,7 +28,7 @@ export function findingIdOf(exception: ExceptionIdentity): string {
     JSON.stringify([workspaceId, surfaceId, serviceName, type, ...placeOf(exception)]),
     'buffer',
   )
-  return `fnd_${base32(digest)}`
+  return `fnd_${base32(digest, ID_LENGTH)}`
 }
 
 /** A text says which kind of place it is, so that a message can never collide with a frame. */
@@ -55,17 +55,4 @@ export function normalizeMessage(message: string): string {
     .slice(0, MESSAGE_LIMIT)
     .replace(/"[^"]*"|`[^`]*`|(?<!\w)'[^']*'/g, '#')
     .replace(/[\w-]+/g, word => (/\d/.test(word) ? '#' : word))
-}
-
-/** 26 characters of RFC 4648 base32 in lower case: the first 130 bits. */
-function base32(bytes: Buffer): string {
-  let text = ''
-  let bits = 0
-  let held = 0
-  for (const byte of bytes) {
-    held = (held << 8) | byte
-    for (bits += 8; bits >= 5 && text.length < ID_LENGTH; bits -= 5) text += BASE32[(held >>> (bits - 5)) & 31]
-    held &= 0xff
-  }
-  return text
 }
