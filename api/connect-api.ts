@@ -4,6 +4,7 @@ import type { Lifecycle } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
 import { createObjectStore } from '../shared/object-store.ts'
 import { connectProducer } from '../shared/redis.ts'
+import { createReleaseStore } from '../shared/release-store.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import { createSemaphore } from './semaphore.ts'
@@ -18,6 +19,7 @@ export interface ConnectedApi {
 const CONTROL_TIMEOUT_MS = 1_000
 /** With 130 MB for the skeleton and the tree of the largest trace each. */
 const LARGE_TRACES_AT_ONCE = 2
+const MANIFEST_PAGES_AT_ONCE = 4
 
 /** Connects what the routes of the API need; `lifecycle` takes it down again, after the server that mounts them. */
 export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecycle): ConnectedApi {
@@ -56,8 +58,10 @@ export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecyc
       clickhouse,
       largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
       logger,
+      manifestPages: createSemaphore(MANIFEST_PAGES_AT_ONCE),
       objects,
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+      releases: createReleaseStore(redis),
       replayStreams: config.REPLAY_STREAMS,
     },
     // Once it has begun to serve it goes on: with ClickHouse away, an answer that says so is better than none.

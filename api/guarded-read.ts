@@ -67,3 +67,19 @@ export const SESSIONS_GUARD: Guard = {
 }
 
 export const sessionNotFound = { ok: false, problem: SESSION_NOT_FOUND } as const
+
+const RELEASE_NOT_FOUND: Problem = { code: 'RELEASE_NOT_FOUND', message: 'there is no such release' }
+
+/** The guard of everything that is read of releases. */
+export const RELEASES_GUARD: Guard = {
+  permission: 'org:releases:read',
+  notFound: RELEASE_NOT_FOUND,
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'releases cannot be read at the moment',
+    service: 'api-analytics',
+    retryAfterSeconds: 5,
+  },
+}
+
+export const releaseNotFound = { ok: false, problem: RELEASE_NOT_FOUND } as const

@@ -30,6 +30,7 @@ const SCENARIOS = [
   'growth',
   'trace-read',
   'replay',
+  'source-maps',
   'memory',
   'cold-start',
 ]

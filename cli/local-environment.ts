@@ -24,7 +24,7 @@ export async function withLocalStores(
   directory: string,
 ): Promise<Readonly<Record<string, string | undefined>>> {
   if (STORES.some(name => env[name])) return env
-  const text = await readIfThere(join(directory, env.LOCAL_DIR || '.local', 'credentials.json'))
+  const text = await readIfThere(credentialsPath(env, directory))
   if (text === undefined) return env
   const { redisUrl, clickhouseUrl, s3 } = credentialsSchema.parse(JSON.parse(text))
   return {
@@ -36,6 +36,21 @@ export async function withLocalStores(
     AWS_ACCESS_KEY_ID: s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
   }
+}
+
+const serviceSchema = z.object({ baseUrl: z.url({ protocol: /^https?$/ }), secretKey: z.string() })
+
+/** The address and the secret key of what `npm start` runs in this directory; undefined when it never has. */
+export async function findLocalService(
+  env: Readonly<Record<string, string | undefined>>,
+  directory: string,
+): Promise<z.infer<typeof serviceSchema> | undefined> {
+  const text = await readIfThere(credentialsPath(env, directory))
+  return text === undefined ? undefined : serviceSchema.parse(JSON.parse(text))
+}
+
+function credentialsPath(env: Readonly<Record<string, string | undefined>>, directory: string): string {
+  return join(directory, env.LOCAL_DIR || '.local', 'credentials.json')
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

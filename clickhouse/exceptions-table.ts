@@ -5,7 +5,7 @@ import { column, TableBuffer } from './native/table-buffer.ts'
 /** Codes of `exceptions.source`: where an occurrence was found. */
 export const ExceptionSource = { spanEvent: 1, logRecord: 2, spanStatus: 3 } as const
 
-/** The column buffers of the table `exceptions` (migration 0002). */
+/** The column buffers of the table `exceptions` (migrations 0002 and 0009). */
 export class ExceptionsTable {
   readonly workspaceId = new LowCardinality()
   readonly surfaceId = new LowCardinality()
@@ -23,6 +23,9 @@ export class ExceptionsTable {
   readonly stacktrace = new GrowingBuffer()
   readonly spanName = new GrowingBuffer()
   readonly escaped = new GrowingBuffer()
+  readonly #debugIdOffsets = new GrowingBuffer()
+  readonly #debugIdUrls = new GrowingBuffer()
+  readonly #debugIds = new GrowingBuffer()
 
   readonly buffer = new TableBuffer('exceptions', [
     column('workspace_id', 'LowCardinality(String)', this.workspaceId),
@@ -41,5 +44,17 @@ export class ExceptionsTable {
     column('stacktrace', 'String', this.stacktrace),
     column('span_name', 'String', this.spanName),
     column('escaped', 'Bool', this.escaped),
+    column('debug_ids', 'Map(String, String)', this.#debugIdOffsets, this.#debugIdUrls, this.#debugIds),
   ])
+
+  appendDebugIds(debugIds: ReadonlyMap<string, string>): void {
+    // How many there are is read off the buffer: a payload that was refused has taken its own back out.
+    const offsets = this.#debugIdOffsets
+    const before = offsets.length === 0 ? 0 : offsets.view.getUint32(offsets.length - 8, true)
+    for (const [url, debugId] of debugIds) {
+      this.#debugIdUrls.text(url)
+      this.#debugIds.text(debugId)
+    }
+    offsets.u64(before + debugIds.size, 0)
+  }
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/endpoints/identify-session.ts'
-import { count, port, processSettings, redisSettings } from '../shared/config.ts'
+import { count, objectStoreSettings, port, processSettings, redisSettings } from '../shared/config.ts'
 
 export const ingestConfigSchema = z.object({
   ...processSettings,
   ...redisSettings,
+  ...objectStoreSettings,
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
   /** Requests accepted and not yet stored, per queue; above it, INGEST_BACKPRESSURE. */
@@ -21,6 +22,12 @@ export const ingestConfigSchema = z.object({
   COMMIT_TIMEOUT_MS: count(800),
   /** Display names, with commas between them (CONTRACT 4.1). */
   IDENTITY_PROVIDERS: identityProvidersSchema,
+  /** What presigned addresses name, where clients reach the object store by another name than the service does. */
+  S3_PUBLIC_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  /** How long a request waits for what a worker finds of it. */
+  VERDICT_TIMEOUT_MS: count(20_000),
+  /** Requests that wait so at once; above it, INGEST_BACKPRESSURE. */
+  VERDICT_MAX_WAITING: count(1_000),
   SHUTDOWN_DEADLINE_MS: count(15_000),
 })
 export type IngestConfig = Readonly<z.infer<typeof ingestConfigSchema>>

@@ -1,26 +1,32 @@
 import type { Redis } from 'ioredis'
+import { SOURCE_MAP_MAX_BYTES } from '../schemas/endpoints/sign-source-maps.ts'
 import { createControlStore } from '../shared/control-store.ts'
 import type { Lifecycle } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { Metrics } from '../shared/metrics.ts'
 import { connectProducer } from '../shared/redis.ts'
+import { createReleaseStore } from '../shared/release-store.ts'
 import { createAdmission } from './admit.ts'
 import { createPublicKeyAuthenticator } from './authenticate.ts'
 import type { IngestConfig } from './config.ts'
-import { createGroupCommit, type GroupCommit } from './group-commit.ts'
+import { connectBuilds } from './connect-builds.ts'
+import { followCredentialChanges } from './credential-changes.ts'
+import { commitTimeoutMs, createGroupCommit, type GroupCommit } from './group-commit.ts'
 import { createIngestMetrics } from './ingest-metrics.ts'
-import { INGEST_QUEUES, type IngestDeps, type IngestQueue } from './server.ts'
+import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestDeps, type IngestQueue } from './server.ts'
 
 export interface Edge {
   readonly deps: IngestDeps
   readonly isReady: () => true | string
+  /** The process is about to stop: clients that wait for a worker are told to come again. */
+  readonly endWaits: () => void
 }
 
 /** Connects what the routes of the edge need; `lifecycle` takes it down again, after the server that mounts them. */
 export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
   const ingestMetrics = createIngestMetrics(metrics)
-  const connect = (url: string): Redis => {
-    const redis = connectProducer(url, config.COMMIT_TIMEOUT_MS, logger)
+  const connect = (url: string, timeoutMs = config.COMMIT_TIMEOUT_MS): Redis => {
+    const redis = connectProducer(url, timeoutMs, logger)
     lifecycle.onStop('redis', () => redis.disconnect())
     return redis
   }
@@ -30,7 +36,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const flowRedis = connect(config.REDIS_URL)
 
   const admission = createAdmission(
-    { redis: flowRedis, queues: INGEST_QUEUES, logger },
+    { redis: flowRedis, queues: ADMITTED_QUEUES, logger },
     {
       maxPayloads: config.QUEUE_MAX_PAYLOADS,
       maxBytes: config.QUEUE_MAX_BYTES,
@@ -39,9 +45,12 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     },
   )
   lifecycle.onStop('admission', () => admission.stop())
-  ingestMetrics.watchBacklog(admission, INGEST_QUEUES)
+  ingestMetrics.watchBacklog(admission, ADMITTED_QUEUES)
 
-  const queueRedis = INGEST_QUEUES.map(() => connect(config.REDIS_URL))
+  const largestMs = commitTimeoutMs(config.COMMIT_TIMEOUT_MS, SOURCE_MAP_MAX_BYTES)
+  const queueRedis = INGEST_QUEUES.map(queue =>
+    queue === 'source-maps' ? connect(config.REDIS_URL, largestMs) : connect(config.REDIS_URL),
+  )
   const commits = Object.fromEntries(
     INGEST_QUEUES.map((queue, i) => {
       const commit = createGroupCommit(
@@ -58,8 +67,18 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     }),
   ) as Record<IngestQueue, GroupCommit>
 
-  const subscriber = connect(controlUrl)
-  const authenticator = createPublicKeyAuthenticator({ control: createControlStore(controlRedis), subscriber, logger })
+  const control = createControlStore(controlRedis)
+  const builds = connectBuilds(config, {
+    control,
+    releases: createReleaseStore(controlRedis),
+    connect: () => connect(config.REDIS_URL),
+    metrics: ingestMetrics,
+    lifecycle,
+    logger,
+  })
+  const authenticator = createPublicKeyAuthenticator({ control, logger })
+  const keyCaches = [authenticator.cache, builds.deps.secretKeys.cache]
+  followCredentialChanges({ subscriber: connect(controlUrl), logger }, keyCaches)
   return {
     deps: {
       authenticator,
@@ -67,12 +86,14 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
       commits,
       identityProviders: config.IDENTITY_PROVIDERS,
       onReplayIgnored: ingestMetrics.countIgnoredReplay,
+      builds: builds.deps,
       logger,
       now: Date.now,
     },
     isReady: () => {
-      const connected = [controlRedis, ...queueRedis].every(redis => redis.status === 'ready')
+      const connected = [controlRedis, ...queueRedis, ...builds.connections].every(redis => redis.status === 'ready')
       return connected || 'redis is not connected'
     },
+    endWaits: () => builds.deps.verdicts.stop(),
   }
 }

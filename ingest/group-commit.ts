@@ -1,6 +1,5 @@
-import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { CommitJob, QueueName } from '../schemas/jobs.ts'
+import type { QueueName } from '../schemas/jobs.ts'
 import { TransientError } from '../shared/errors.ts'
 import { withDeadline } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
@@ -11,8 +10,9 @@ import {
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
 } from '../shared/payload-frame.ts'
-import { JOB_OPTIONS, newJobId, openQueue, queueKeys } from '../shared/queue.ts'
-import { runTransaction, setInPlace } from './redis-transaction.ts'
+import { newJobId, queueKeys } from '../shared/queue.ts'
+import { createJobWriter } from './job-writer.ts'
+import { setInPlace } from './redis-transaction.ts'
 
 export interface GroupCommit {
   /**
@@ -28,9 +28,18 @@ export interface GroupCommitOptions {
   /** A commit takes what waits up to these bounds, and always at least one frame. */
   readonly maxCommitBytes: number
   readonly maxCommitFrames: number
-  /** A request that is not confirmed so long after it came fails, with all that came after it. */
+  /** A request that is not confirmed so long after it came fails, with all that came after it; `commitTimeoutMs` for large ones. */
   readonly timeoutMs: number
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
+}
+
+/** A whole source map alone is larger than this: its client waits for a worker anyway. */
+const LARGE_COMMIT_BYTES = 20 * 1024 * 1024
+const LARGE_COMMIT_BYTES_PER_MS = 32 * 1024
+
+/** What a commit of this size may take: 64 MiB took 250 to 450 ms on a quiet machine, and over 800 on a busy one. */
+export function commitTimeoutMs(timeoutMs: number, bytes: number): number {
+  return timeoutMs + Math.max(0, bytes - LARGE_COMMIT_BYTES) / LARGE_COMMIT_BYTES_PER_MS
 }
 
 /** What a commit gets even when its requests had to wait for slow ones before it. */
@@ -64,39 +73,16 @@ export function createGroupCommit(
   deps: { redis: Redis; queue: QueueName; logger: Logger },
   options: GroupCommitOptions,
 ): GroupCommit {
-  const { redis, logger } = deps
+  const { redis } = deps
   const keys = queueKeys(deps.queue)
-  const bull = createIORedisClient(redis)
+  const writer = createJobWriter(deps)
   const bufferBytes = options.maxCommitBytes + PAYLOAD_HEADER_BYTES
-  let queue: Queue<CommitJob> | undefined
   /** In the order of arrival; the last one may be added to. */
   let waiting: Group[] = []
   let inFlight = false
-  let usable = false
   let onIdle: (() => void)[] = []
   /** V8 answers half a megabyte of new buffers per commit with full collections: one fills while one is on its way. */
   const spareBuffers: Buffer[] = []
-
-  if (redis.status === 'ready') open()
-  redis.on('ready', open)
-  redis.on('close', () => {
-    usable = false
-  })
-
-  /** BullMQ loads its scripts on a ready connection, once; a loss in the middle of that is repaired by the next "ready". */
-  function open(): void {
-    usable = queue !== undefined
-    if (usable) return
-    const opened = openQueue(redis, deps.queue)
-    opened.on('error', error => logger.debug({ error: error.message }, 'queue error'))
-    opened.waitUntilReady().then(
-      () => {
-        queue = opened
-        usable = redis.status === 'ready'
-      },
-      () => void opened.close(),
-    )
-  }
 
   function groupFor(bytes: number): Group {
     const last = waiting.at(-1)
@@ -128,7 +114,8 @@ export function createGroupCommit(
     for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
       try {
         // Counted from the arrival of the oldest: it may have waited for a commit that took nearly as long itself.
-        const timeoutMs = Math.max(MIN_COMMIT_MS, options.timeoutMs - (performance.now() - group.since))
+        const waitedMs = performance.now() - group.since
+        const timeoutMs = Math.max(MIN_COMMIT_MS, commitTimeoutMs(options.timeoutMs, group.bytes) - waitedMs)
         await withDeadline(commit(group), timeoutMs, 'redis did not confirm in time')
         if (group.buffer.length === bufferBytes && spareBuffers.length < SPARE_BUFFERS) spareBuffers.push(group.buffer)
         group.resolve()
@@ -138,9 +125,7 @@ export function createGroupCommit(
         const failed = [group, ...waiting]
         waiting = []
         for (const { reject } of failed) reject(error)
-        // A stalled connection would hold up the next commit as long; a new one tells at once whether Redis is there.
-        if (usable) redis.disconnect(true)
-        usable = false
+        writer.reconnect()
       }
     }
     inFlight = false
@@ -149,22 +134,19 @@ export function createGroupCommit(
   }
 
   async function commit({ buffer, bytes, frames }: Group): Promise<void> {
-    if (queue === undefined) throw new TransientError('the queue is not open yet')
     const startedAt = performance.now()
     const jobId = newJobId()
-    const job = new Job<CommitJob>(queue, 'commit', { payloads: frames, bytes }, JOB_OPTIONS, jobId)
-    await runTransaction(redis, () => [
+    await writer.write(jobId, { payloads: frames, bytes }, () => [
       setInPlace(redis, keys.payload(jobId), buffer.subarray(0, bytes)),
       redis.hincrby(keys.flow, 'acceptedPayloads', frames),
       redis.hincrby(keys.flow, 'acceptedBytes', bytes),
-      job.addJob(bull),
     ])
     options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
 
   return {
     enqueue(frame) {
-      if (!usable) return Promise.reject(new TransientError('redis is not connected'))
+      if (!writer.isUsable) return Promise.reject(new TransientError('redis is not connected'))
       const group = groupFor(frameBytes(frame))
       group.bytes = appendFrame(group.buffer, group.bytes, frame)
       group.frames++

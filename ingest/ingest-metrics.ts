@@ -1,14 +1,23 @@
 import type { QueueName } from '../schemas/jobs.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/metrics.ts'
 import type { Admission } from './admit.ts'
+import type { VerdictWaits } from './await-verdict.ts'
+import type { ClaimOutcome } from './claim-part.ts'
 import type { MetadataFault } from './replay-metadata.ts'
 
 export interface IngestMetrics {
   observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void
   /** A replay chunk without usable metadata: acknowledged, and not kept. */
   countIgnoredReplay(reason: MetadataFault): void
+  countPart(outcome: ClaimOutcome): void
+  countCompletion(outcome: CompletionOutcome): void
+  observeVerdict(found: boolean, waitedMs: number): void
+  watchVerdicts(waits: Pick<VerdictWaits, 'size'>): void
   watchBacklog(admission: Admission, queues: readonly QueueName[]): void
 }
+
+/** Accepted anew, or the same as one that is being worked on, or as one that is done. */
+export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 export function createIngestMetrics(metrics: Metrics): IngestMetrics {
   const frames = metrics.counter({
@@ -38,7 +47,36 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
     help: 'Replay chunks without usable metadata: acknowledged with an empty key, and not kept.',
     labelNames: ['reason'],
   })
+  const parts = metrics.counter({
+    name: 'penstock_source_map_parts_total',
+    help: 'Parts of source maps by what became of their claims.',
+    labelNames: ['outcome'],
+  })
+  const completions = metrics.counter({
+    name: 'penstock_completions_total',
+    help: 'Completions of source maps: accepted, or sent again while pending or once done.',
+    labelNames: ['outcome'],
+  })
+  const verdictSeconds = metrics.histogram({
+    name: 'penstock_verdict_wait_seconds',
+    help: 'How long clients waited for what a worker found of their request; not found: until the deadline.',
+    labelNames: ['outcome'],
+    buckets: LATENCY_BUCKETS_SECONDS,
+  })
   return {
+    countPart: outcome => parts.inc({ outcome }),
+    countCompletion: outcome => completions.inc({ outcome }),
+    observeVerdict: (found, waitedMs) =>
+      verdictSeconds.observe({ outcome: found ? 'found' : 'not_found' }, waitedMs / 1_000),
+    watchVerdicts(waits) {
+      metrics.gauge({
+        name: 'penstock_verdicts_awaited',
+        help: 'Requests that wait for a verdict.',
+        collect() {
+          this.set(waits.size)
+        },
+      })
+    },
     countIgnoredReplay: reason => ignoredReplay.inc({ reason }),
     observeCommit(queue, count, size, durationMs) {
       frames.inc({ queue }, count)

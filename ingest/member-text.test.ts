@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { memberText } from './member-text.ts'
+import { memberText, nestingDepth } from './member-text.ts'
 
 it('is the member that JSON.parse finds', () => {
   const object = fc.dictionary(fc.constantFrom('traits', 'a', '"', '\\', 'tr"aits', '{}', '__proto__'), fc.jsonValue())
@@ -28,4 +28,15 @@ it('says how deep it is nested', () => {
   expect(memberText(`{"x":1,"traits":${deep}}`, 'traits')?.depth).toBe(50_000)
   expect(memberText('{"traits":{}}', 'traits')?.depth).toBe(1)
   expect(memberText('{"traits": null }', 'traits')).toEqual({ text: 'null', depth: 0 })
+})
+
+it.each([
+  ['1', 0],
+  ['"[{"', 0],
+  ['"a\\"[["', 0],
+  ['{}', 1],
+  ['{"[": ["]", {"a": []}], "b": [[]]}', 4],
+])('finds how deep %s is nested', (json, depth) => {
+  JSON.parse(json)
+  expect(nestingDepth(json)).toBe(depth)
 })

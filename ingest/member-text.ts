@@ -24,6 +24,22 @@ export interface MemberText {
   readonly depth: number
 }
 
+/** How deep the objects and arrays of a valid JSON text are nested: 0 for a plain value. */
+export function nestingDepth(json: string): number {
+  let depth = 0
+  let deepest = 0
+  for (let at = 0; at < json.length; ) {
+    const character = json[at]
+    if (character === '"') at = endOfString(json, at)
+    else {
+      if (character === '{' || character === '[') deepest = Math.max(deepest, ++depth)
+      else if (character === '}' || character === ']') depth--
+      at++
+    }
+  }
+  return deepest
+}
+
 function scanValue(json: string, start: number): { end: number; depth: number } {
   let depth = 0
   let deepest = 0

@@ -2,14 +2,14 @@ import type { Writable } from 'node:stream'
 import { Command, type Redis } from 'ioredis'
 
 /**
- * Sends commands as one transaction, in one write to the socket; resolves when Redis has run them all. Every command must
- * be sent before `commands` returns.
+ * Sends commands as one transaction, in one write to the socket; resolves with their replies when Redis has run
+ * them all. Every command must be sent before `commands` returns.
  *
  * Not ioredis' pipelined `multi()`: that gives every pipeline a method for each of BullMQ's sixty scripts, and joins the
  * bytes of all commands twice. Measured per commit of 32 requests, CPU of the edge without HTTP: 190 µs so, 90 µs here;
  * with 8 KB bodies 470 and 215 µs.
  */
-export async function runTransaction(redis: Redis, commands: () => readonly Promise<unknown>[]): Promise<void> {
+export async function runTransaction(redis: Redis, commands: () => readonly Promise<unknown>[]): Promise<unknown[]> {
   redis.stream.cork()
   let sent: readonly Promise<unknown>[]
   try {
@@ -23,6 +23,7 @@ export async function runTransaction(redis: Redis, commands: () => readonly Prom
   if (failed) throw failed[0]
   // MULTI, EXEC and what is between them: one that was sent late has run by itself.
   if (results.length !== sent.length - 2) throw new Error('a command was sent outside of its transaction')
+  return results.map(([, reply]) => reply)
 }
 
 /** SET of a value that is written from where it stands; ioredis would copy it first, and it may be megabytes. */

@@ -3,12 +3,19 @@ import type { Route } from '../shared/http-server.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { Admission } from './admit.ts'
 import type { PublicKeyAuthenticator } from './authenticate.ts'
+import type { BuildDeps } from './connect-builds.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { MetadataFault } from './replay-metadata.ts'
+import { completeSourceMapsRoute } from './routes/complete-source-maps.ts'
 import { drainRoute } from './routes/drain.ts'
 import { heartbeatRoute } from './routes/heartbeat.ts'
 import { identifySessionRoute } from './routes/identify-session.ts'
+import { registerReleaseRoute } from './routes/register-release.ts'
+import { reportBuildRoute } from './routes/report-build.ts'
+import { signSourceMapsRoute } from './routes/sign-source-maps.ts'
 import { uploadReplayRoute } from './routes/upload-replay.ts'
+import { uploadSourceMapRoute } from './routes/upload-source-map.ts'
+import { uploadSourceMapPartRoute } from './routes/upload-source-map-part.ts'
 
 export interface IngestDeps {
   readonly authenticator: PublicKeyAuthenticator
@@ -19,15 +26,37 @@ export interface IngestDeps {
   readonly identityProviders: readonly string[]
   /** A replay chunk was acknowledged without a key, and is not kept. */
   readonly onReplayIgnored: (reason: MetadataFault) => void
+  /** What the routes of secret keys need. */
+  readonly builds: BuildDeps
   readonly logger: Logger
   readonly now: () => number
 }
 
-/** Queues that requests go to; the others are the workers' own. */
-export const INGEST_QUEUES = [...Object.values(SIGNAL_QUEUES), 'sessions', 'replay'] as const
-export type IngestQueue = SignalQueue | 'sessions' | 'replay'
+/** Queues that requests go to by group commits; the others are the workers' own, but for `completions`. */
+export const INGEST_QUEUES = [
+  ...Object.values(SIGNAL_QUEUES),
+  'sessions',
+  'replay',
+  'source-maps',
+  'build-reports',
+] as const
+export type IngestQueue = SignalQueue | 'sessions' | 'replay' | 'source-maps' | 'build-reports'
+
+/** Those that have backpressure. */
+export const ADMITTED_QUEUES = [...INGEST_QUEUES, 'completions'] as const
 
 /** The routes of the edge, for any process that mounts them. */
 export function createIngestRoutes(deps: IngestDeps): readonly Route[] {
-  return [drainRoute(deps), identifySessionRoute(deps), heartbeatRoute(deps), uploadReplayRoute(deps)]
+  return [
+    drainRoute(deps),
+    identifySessionRoute(deps),
+    heartbeatRoute(deps),
+    uploadReplayRoute(deps),
+    registerReleaseRoute(deps),
+    signSourceMapsRoute(deps),
+    uploadSourceMapPartRoute(deps),
+    uploadSourceMapRoute(deps),
+    completeSourceMapsRoute(deps),
+    reportBuildRoute(deps),
+  ]
 }

@@ -1,9 +1,11 @@
 import type { z } from 'zod'
 import type { SessionEvent } from '../schemas/session-event.ts'
 import type { Reply, Route } from '../shared/http-route.ts'
+import { acceptFrame } from './accept-frame.ts'
+import { bodyTypeFault, bodyTypeOf } from './body-type.ts'
 import { parseJsonBody } from './parse-json-body.ts'
 import type { IngestDeps } from './server.ts'
-import { acceptFrame, jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
+import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024
 const SUCCESS = jsonReply({ ok: true })
@@ -31,18 +33,16 @@ export function sessionRoute<S extends z.ZodType>(
     overLimit: { code: 'REQUEST_INVALID', status: 413, message: 'the body is over the limit of 256 KiB' },
     renderProblem: runtimeProblem,
     accept(head) {
-      const contentType = head.header('content-type')
-      const contentEncoding = head.header('content-encoding')
+      const type = bodyTypeOf(head)
       return withSurface(deps, head, surface => body => {
         const backpressure = deps.admission.refuse('sessions')
         if (backpressure) return runtimeProblem(backpressure)
-        if (!isJsonType(contentType)) return invalid(415, 'content-type must be application/json or text/plain')
-        if (!isPlain(contentEncoding))
-          return invalid(415, 'content-encoding must be absent: this body is not compressed')
+        const typeFault = bodyTypeFault(type, ['application/json', 'text/plain'])
+        if (typeFault) return runtimeProblem(typeFault)
         const parsed = parseJsonBody(schema, body)
-        if (!parsed.ok) return invalid(400, parsed.fault)
+        if (!parsed.ok) return invalid(parsed.fault)
         const made = makeEvent(parsed.value, parsed.json)
-        if (!made.ok) return invalid(400, made.fault)
+        if (!made.ok) return invalid(made.fault)
         const frame = {
           ...surface,
           receivedAtMs: deps.now(),
@@ -51,21 +51,12 @@ export function sessionRoute<S extends z.ZodType>(
           attributes: '',
           body: Buffer.from(JSON.stringify(made.event)),
         } as const
-        return acceptFrame(deps, 'sessions', frame, SUCCESS)
+        return acceptFrame(deps, 'sessions', frame, SUCCESS, runtimeProblem)
       })
     },
   }
 }
 
-function isJsonType(header: string | undefined): boolean {
-  const mediaType = header?.split(';', 1)[0]?.trim().toLowerCase()
-  return mediaType === 'application/json' || mediaType === 'text/plain'
-}
-
-function isPlain(contentEncoding: string | undefined): boolean {
-  return contentEncoding === undefined || contentEncoding.trim().toLowerCase() === 'identity'
-}
-
-function invalid(status: number, message: string): Reply {
-  return runtimeProblem({ code: 'REQUEST_INVALID', status, message })
+function invalid(message: string): Reply {
+  return runtimeProblem({ code: 'REQUEST_INVALID', message })
 }

@@ -1,11 +1,9 @@
 import type { Problem } from '../schemas/problems.ts'
-import { describeError } from '../shared/errors.ts'
 import { type Decision, problemReply, type Reply, type RequestHead } from '../shared/http-route.ts'
-import type { PayloadFrame } from '../shared/payload-frame.ts'
 import type { Authentication, Surface } from './authenticate.ts'
-import type { IngestDeps, IngestQueue } from './server.ts'
+import type { IngestDeps } from './server.ts'
 
-/** What the routes of public keys have in common: the key before the body, and one frame after it. */
+/** What the routes of public keys have in common: the key before the body, and problems of one service. */
 
 /** The header wins over the query (CONTRACT section 2). */
 export function presentedKey(head: RequestHead): string | undefined {
@@ -22,29 +20,6 @@ export function withSurface(
     authentication.ok ? take(authentication.surface) : runtimeProblem(authentication.problem)
   const authentication = deps.authenticator.authenticate(presentedKey(head))
   return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)
-}
-
-/** Answers with `reply` once Redis has the frame on disk. The body is copied before this returns its promise. */
-export async function acceptFrame(
-  deps: IngestDeps,
-  queue: IngestQueue,
-  frame: PayloadFrame,
-  reply: Reply,
-  renderProblem: (problem: Problem) => Reply = runtimeProblem,
-): Promise<Reply> {
-  const bytes = frame.body.length
-  try {
-    await deps.commits[queue].enqueue(frame)
-  } catch (error) {
-    deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
-    return renderProblem({
-      code: 'INGEST_INFRA_UNAVAILABLE',
-      message: 'the request could not be stored; send it again',
-      retryAfterSeconds: 1,
-    })
-  }
-  deps.admission.admitted(queue, bytes)
-  return reply
 }
 
 /** A fault of the request's own is told in the name of the service that the endpoint belongs to. */

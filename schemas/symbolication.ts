@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findingIdSchema } from './endpoints/findings.ts'
 
 /**
  * Bodies of the queue `symbolication`. `stack`: the frames of one finding as one release threw them. `release`: its maps
@@ -7,7 +8,7 @@ import { z } from 'zod'
 export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('stack'),
-    findingId: z.string(),
+    findingId: findingIdSchema,
     /** `service.version`: the name of the release, or empty. */
     serviceVersion: z.string(),
     stacktrace: z.string(),
@@ -18,3 +19,5 @@ export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('release'), slug: z.string(), release: z.string() }),
 ])
 export type SymbolicationRequest = z.infer<typeof symbolicationRequestSchema>
+export type StackRequest = Extract<SymbolicationRequest, { kind: 'stack' }>
+export type ReleaseRequest = Extract<SymbolicationRequest, { kind: 'release' }>

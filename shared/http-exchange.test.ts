@@ -61,6 +61,27 @@ async function flood(connection: RawConnection, totalBytes: number): Promise<num
 }
 
 describe('a body', () => {
+  it('no longer counts as held once its handler says so, long before the answer', async () => {
+    let answer = (_: Reply) => {}
+    const port = await serve([
+      post(() => async (body, held) => {
+        const copy = Buffer.from(body)
+        await setImmediate()
+        held.release()
+        return new Promise<Reply>(resolve => {
+          answer = () => resolve(text(copy.toString()))
+        })
+      }),
+    ])
+    const connection = new RawConnection(port).send(announce(6)).send('abc')
+    await until(() => server.heldBodyBytes > 0, 'the first half')
+    connection.send('def')
+    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
+    answer(text(''))
+    expect((await connection.response()).body).toBe('abcdef')
+    expect(server.heldBodyBytes).toBe(0)
+  })
+
   it('arrives whole, in one piece and in many, announced and chunked', async () => {
     const port = await serve([measure])
     const body = Buffer.alloc(3 * MIB, 'the quick brown fox ')

@@ -11,7 +11,7 @@ import {
   writeHead,
   writeWithoutEnding,
 } from './http-reply.ts'
-import type { BodyHandler, Decision, Reply, Route } from './http-route.ts'
+import type { BodyHandler, Decision, HeldBody, Reply, Route } from './http-route.ts'
 import { ReplyStream } from './http-stream.ts'
 import type { Logger } from './logger.ts'
 import { type HeldBytes, RequestBody } from './request-body.ts'
@@ -59,7 +59,7 @@ const LARGE_REPLY_BYTES = 64 * 1024
  * The response is uWS's and dies with the connection or the answer's end: after `#finished` it must not be touched (uWS
  * throws). A class, because this is the hot path: methods on a prototype instead of a dozen closures for each request.
  */
-export class HttpExchange implements Framing {
+export class HttpExchange implements Framing, HeldBody {
   readonly #context: ExchangeContext
   readonly #route: Route
   readonly #res: HttpResponse
@@ -136,6 +136,10 @@ export class HttpExchange implements Framing {
     }
   }
 
+  release(): void {
+    this.#body?.release()
+  }
+
   #decide(decision: Decision): void {
     if (this.#answered || this.#finished) return
     if (typeof decision !== 'function') {
@@ -182,7 +186,7 @@ export class HttpExchange implements Framing {
 
   #handle(handler: BodyHandler): void {
     try {
-      const reply = handler(this.#body?.bytes ?? NO_BYTES)
+      const reply = handler(this.#body?.bytes ?? NO_BYTES, this)
       this.#body?.forget()
       if (reply instanceof Promise) {
         reply.then(

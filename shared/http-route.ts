@@ -26,7 +26,13 @@ export interface Reply {
  * Gets the whole body, once. The bytes may be uWS's own: they are gone when the handler returns or first awaits, and what
  * it keeps it must have copied by then. They count as held until its reply is there.
  */
-export type BodyHandler = (body: Buffer) => Reply | Promise<Reply>
+export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Reply>
+
+/** For a handler that answers long after it has passed its body on: meanwhile other requests may have the room. */
+export interface HeldBody {
+  /** The bytes no longer count as held. Only after the handler has returned its promise. */
+  release(): void
+}
 
 /** A reply refuses (or answers) without the body; a handler wants the body. */
 export type Decision = Reply | BodyHandler

@@ -43,3 +43,46 @@ async function* chunksOf(source: Readable, idleMs: number): AsyncGenerator<Buffe
     clearTimeout(timer)
   }
 }
+
+export interface SentBody {
+  readonly source: AsyncIterable<Buffer>
+  readonly size: number
+  readonly abortSignal: AbortSignal
+  /** Told of every piece that the store has room for. */
+  readonly progress: () => void
+}
+
+/**
+ * Sends exactly `size` bytes of a source by `send`. What is wrong with the source ends the request before its last byte,
+ * so that the store keeps nothing of it, and is thrown; the client alone would leave the request open.
+ */
+export async function sendBody(
+  { source, size, abortSignal, progress }: SentBody,
+  send: (body: Readable, abortSignal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const broken = new AbortController()
+  let fault: unknown
+  const body = Readable.from(exactly(source, size, progress), { objectMode: false })
+  body.once('error', error => {
+    fault ??= error
+    broken.abort()
+  })
+  try {
+    await send(body, AbortSignal.any([abortSignal, broken.signal]))
+  } catch (error) {
+    throw fault ?? error
+  } finally {
+    body.destroy()
+  }
+}
+
+async function* exactly(source: AsyncIterable<Buffer>, size: number, progress: () => void): AsyncGenerator<Buffer> {
+  let sent = 0
+  for await (const piece of source) {
+    progress()
+    sent += piece.length
+    if (sent > size) throw new PermanentError(`S3 put: the source has more than its ${size} bytes`)
+    if (piece.length > 0) yield piece
+  }
+  if (sent < size) throw new PermanentError(`S3 put: the source has ${sent} bytes of its ${size}`)
+}

@@ -55,7 +55,12 @@ function uploadPrefix({ workspaceId, surfaceId, slug, path }: UploadPlace): stri
 
 /** A manifest of a release; another completion writes another object. */
 export function manifestKey(workspaceId: string, slug: string, sequence: number): string {
-  return `releases/${keyPart(workspaceId)}/${keyPart(slug)}/manifest-${sequence}.json`
+  return `${manifestPrefix(workspaceId, slug)}${sequence}.json`
+}
+
+/** What the keys of all manifests of a release begin with. */
+export function manifestPrefix(workspaceId: string, slug: string): string {
+  return `releases/${keyPart(workspaceId)}/${keyPart(slug)}/manifest-`
 }
 
 /** One part of an object key, percent-encoded; over 120 encoded bytes, its SHA-256 behind a `~` (CONTRACT 4.3). */

@@ -7,6 +7,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { checkedObjectKey } from './checked-object-key.ts'
 import { TransientError } from './errors.ts'
+import { sendBody } from './object-body.ts'
 import type { ObjectStore, PutOptions } from './object-store.ts'
 import { isNoSuchObject, refusalStatus } from './object-store-errors.ts'
 import type { S3Bucket } from './s3-bucket.ts'
@@ -14,13 +15,22 @@ import type { S3Bucket } from './s3-bucket.ts'
 /** What S3 takes in one request. */
 const DELETE_BATCH = 1_000
 
-export function createObjectWrites(bucket: S3Bucket): Pick<ObjectStore, 'put' | 'putIfAbsent' | 'deleteMany' | 'copy'> {
+export function createObjectWrites(
+  bucket: S3Bucket,
+): Pick<ObjectStore, 'put' | 'putStream' | 'putIfAbsent' | 'deleteMany' | 'copy'> {
   const { client, name: Bucket, call } = bucket
   return {
     put: (key, body, options) =>
       call('put', async abortSignal => {
         await client.send(new PutObjectCommand(putInput(bucket, key, body, options)), { abortSignal })
       }),
+    putStream: (key, source, size, options) =>
+      call('put', (abortSignal, progress) =>
+        sendBody({ source, size, abortSignal, progress }, async (Body, signal) => {
+          const input = { Bucket, Key: checkedObjectKey(key), Body, ContentLength: size, ...describe(options) }
+          await client.send(new PutObjectCommand(input), { abortSignal: signal })
+        }),
+      ),
     putIfAbsent: (key, body, options) =>
       call('put if absent', async abortSignal => {
         const input = { ...putInput(bucket, key, body, options), IfNoneMatch: '*' }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
 import { PermanentError, TransientError } from './errors.ts'
@@ -66,6 +66,7 @@ function bodyOf(stream: StreamedObject | undefined): Readable {
 
 const OPERATIONS: [string, (store: ObjectStore) => Promise<unknown>][] = [
   ['put', store => store.put('k', BODY, TEXT)],
+  ['putStream', store => store.putStream('k', Readable.from([BODY]), BODY.length, TEXT)],
   ['putIfAbsent', store => store.putIfAbsent('k', BODY, TEXT)],
   ['put of 3 MiB', store => store.put('k', Buffer.alloc(3 * 1024 * 1024), TEXT)],
   ['get', store => store.get('k', 100)],
@@ -130,6 +131,29 @@ it.each([
   })
   const outcome = await store.putIfAbsent('k', BODY, TEXT).catch(error => error.constructor)
   expect(outcome).toBe(expected)
+})
+
+it('a stream that takes longer than the deadline is stored as long as its bytes come', async () => {
+  const store = await storeAgainst(async (request, response) => {
+    const sent = await buffer(request)
+    response.writeHead(sent.length === 40 ? 200 : 400).end()
+  }, SHORT_DEADLINE_MS)
+  async function* slowly() {
+    for (let i = 0; i < 40; i++) {
+      await new Promise(resolve => setTimeout(resolve, 20))
+      yield Buffer.from('x')
+    }
+  }
+  await store.putStream('k', slowly(), 40, TEXT)
+})
+
+it('a stream whose source gives nothing ends at the deadline', async () => {
+  const store = await storeAgainst(request => void request.resume(), SHORT_DEADLINE_MS)
+  async function* never(): AsyncGenerator<Buffer> {
+    yield BODY
+    await new Promise(resolve => setTimeout(resolve, 2 * SHORT_DEADLINE_MS))
+  }
+  await expect(store.putStream('k', never(), 100, TEXT)).rejects.toThrow(/no answer within 400 ms/)
 })
 
 it('names the first object that could not be deleted, and asks for 1,000 at a time', async () => {

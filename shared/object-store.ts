@@ -13,6 +13,11 @@ export interface ObjectStore {
   /** Stores a whole object; an object of that key is replaced. Resolves when the store has confirmed it. */
   put(key: string, body: Buffer, options: PutOptions): Promise<void>
   /**
+   * Stores an object of exactly `size` bytes as they come, in the bytes' own time: the deadline is for the next of them.
+   * A source that throws, or that ends early or late, leaves what was there before; what it throws comes through.
+   */
+  putStream(key: string, source: AsyncIterable<Buffer>, size: number, options: PutOptions): Promise<void>
+  /**
    * Stores the object unless there is one of that key, which then stays as it is. Of many puts at once exactly one is
    * `stored`. A put whose answer was lost may have been it: its repetition says `exists`.
    */
@@ -31,7 +36,7 @@ export interface ObjectStore {
   deleteMany(keys: Iterable<string>): Promise<void>
   /** Copies within the bucket; the copy has these options instead of those of its source. */
   copy(fromKey: string, toKey: string, options: PutOptions): Promise<'copied' | 'absent'>
-  /** An address that takes one body of exactly this length and content type by PUT, without other credentials. */
+  /** An address that takes one body of exactly this length (and content type, if given) by PUT, without other credentials. */
   presignPut(key: string, options: PresignPutOptions): Promise<PresignedAddress>
   presignGet(key: string, expiresInS: number): Promise<PresignedAddress>
   close(): void
@@ -72,7 +77,8 @@ export interface ListedObject {
 }
 
 export interface PresignPutOptions {
-  readonly contentType: string
+  /** Left out: any is taken. */
+  readonly contentType?: string
   readonly contentLength: number
   readonly expiresInS: number
 }

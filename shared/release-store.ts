@@ -8,8 +8,8 @@ export interface ReleaseStore {
   /** The release of this slug as it was registered first: it never changes. */
   register(release: Release): Promise<Release>
   release(workspaceId: string, slug: string): Promise<Release | undefined>
-  /** The last registered first; `after` is the last one of the page before. */
-  releases(workspaceId: string, page: { limit: number; after?: ReleasePlace | undefined }): Promise<Release[]>
+  /** The last registered first; `after` is where the page before ended. */
+  releases(workspaceId: string, page: { limit: number; after?: ReleasePlace | undefined }): Promise<ReleasePage>
   manifest(workspaceId: string, slug: string): Promise<ManifestPointer | undefined>
   /**
    * Has a manifest hold, unless one of a later completion does. Answers with the pointer before, and whether this one
@@ -30,6 +30,13 @@ export interface ReleaseStore {
 export interface ReleasePlace {
   readonly createdAtMs: number
   readonly slug: string
+}
+
+export interface ReleasePage {
+  /** Each with its manifest as it held at one moment for all of them. */
+  readonly releases: readonly { readonly release: Release; readonly manifest: ManifestPointer | undefined }[]
+  /** Undefined on the last page. */
+  readonly end: ReleasePlace | undefined
 }
 
 /** KEYS record, index; ARGV record, created at, slug. Answers the record that holds. */
@@ -72,16 +79,14 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       return record === null ? undefined : parseRecord(slug, record, releaseSchema)
     },
     async releases(workspaceId, { limit, after }) {
-      const slugs = await redis.eval(
-        LIST_RELEASES,
-        1,
-        keys.releases(workspaceId),
-        limit,
-        after?.createdAtMs ?? '+inf',
-        after?.slug ?? '',
-      )
-      const found = await Promise.all((slugs as string[]).map(slug => this.release(workspaceId, slug)))
-      return found.filter(release => release !== undefined)
+      const { createdAtMs = '', slug = '' } = after ?? {}
+      const listed = await redis.eval(LIST_RELEASES, 1, keys.releases(workspaceId), limit + 1, createdAtMs, slug)
+      const places = placesOf(listed as string[])
+      const shown = places.slice(0, limit)
+      return {
+        releases: await readAll(redis, workspaceId, shown),
+        end: places.length > limit ? shown.at(-1) : undefined,
+      }
     },
     async manifest(workspaceId, slug) {
       const record = await redis.get(keys.manifest(workspaceId, slug))
@@ -108,22 +113,45 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
   }
 }
 
-/** KEYS index; ARGV limit, created at and slug of the last one seen. Of one millisecond, by slug downwards. */
+/**
+ * KEYS index; ARGV how many, and time and slug of the last one seen (empty for the beginning). Should that one be gone,
+ * those of its millisecond come again: none is left out. Answers slugs and times by turns.
+ */
 const LIST_RELEASES = `
-local limit = tonumber(ARGV[1])
-local found = {}
-local offset = 0
-while #found < limit do
-  local page = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[2], '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
-  if #page == 0 then break end
-  for i = 1, #page, 2 do
-    local isAfter = ARGV[3] == '' or tonumber(page[i + 1]) < tonumber(ARGV[2]) or page[i] < ARGV[3]
-    if isAfter and #found < limit then table.insert(found, page[i]) end
-  end
-  offset = offset + limit
+local first = 0
+if ARGV[3] ~= '' then
+  local rank = redis.call('ZREVRANK', KEYS[1], ARGV[3])
+  first = rank and rank + 1 or redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[2], '+inf')
 end
-return found
+return redis.call('ZREVRANGE', KEYS[1], first, first + ARGV[1] - 1, 'WITHSCORES')
 `
+
+function placesOf(listed: readonly string[]): ReleasePlace[] {
+  const places: ReleasePlace[] = []
+  for (let i = 0; i + 1 < listed.length; i += 2) {
+    places.push({ slug: listed[i] as string, createdAtMs: Number(listed[i + 1]) })
+  }
+  return places
+}
+
+/** The records of these releases and their pointers, as they stand at one moment. */
+async function readAll(
+  redis: Redis,
+  workspaceId: string,
+  places: readonly ReleasePlace[],
+): Promise<ReleasePage['releases']> {
+  if (places.length === 0) return []
+  const records = await redis.mget(
+    places.flatMap(({ slug }) => [keys.release(workspaceId, slug), keys.manifest(workspaceId, slug)]),
+  )
+  return places.flatMap(({ slug }, i) => {
+    const [record, pointer] = [records[2 * i], records[2 * i + 1]]
+    // Deleted since it was listed.
+    if (!record) return []
+    const manifest = pointer ? parseRecord(slug, pointer, manifestPointerSchema) : undefined
+    return [{ release: parseRecord(slug, record, releaseSchema), manifest }]
+  })
+}
 
 const keys = {
   release: (workspaceId: string, slug: string) => `penstock:workspace:${workspaceId}:release:${slug}`,

@@ -7,12 +7,18 @@ export interface S3Bucket {
   readonly name: string
   readonly client: S3Client
   readonly requestTimeoutMs: number
-  /** Runs what names itself `operation` within the deadline, and throws its faults classified. */
-  call<T>(operation: string, run: (abortSignal: AbortSignal) => Promise<T>): Promise<T>
+  /**
+   * Runs what names itself `operation` within the deadline, and throws its faults classified. `progress` begins the
+   * deadline again.
+   */
+  call<T>(operation: string, run: (abortSignal: AbortSignal, progress: () => void) => Promise<T>): Promise<T>
 }
 
 /** Streams hold their connection for as long as their reader takes: the SDK's 50 would soon make other calls wait. */
 const MAX_SOCKETS = 256
+
+/** Without one, the SDK writes a line to stderr for every stream that it could not send; its fault is thrown all the same. */
+const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
 export function openBucket(connection: ObjectStoreConnection): S3Bucket {
   const { bucket, accessKeyId, secretAccessKey, requestTimeoutMs } = connection
@@ -25,6 +31,7 @@ export function openBucket(connection: ObjectStoreConnection): S3Bucket {
     // With it, the SDK opens a connection of its own for every body over 2 MiB.
     expectContinueHeader: false,
     maxAttempts: 1,
+    logger: SILENT,
     requestHandler: { httpAgent: { maxSockets: MAX_SOCKETS }, httpsAgent: { maxSockets: MAX_SOCKETS } },
   })
   return {
@@ -39,7 +46,7 @@ export function openBucket(connection: ObjectStoreConnection): S3Bucket {
 async function callWithin<T>(
   deadlineMs: number,
   operation: string,
-  run: (abortSignal: AbortSignal) => Promise<T>,
+  run: (abortSignal: AbortSignal, progress: () => void) => Promise<T>,
 ): Promise<T> {
   const aborter = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -50,7 +57,7 @@ async function callWithin<T>(
     }, deadlineMs)
   })
   try {
-    return await Promise.race([run(aborter.signal), deadline])
+    return await Promise.race([run(aborter.signal, () => timer?.refresh()), deadline])
   } catch (error) {
     if (error instanceof PermanentError || error instanceof TransientError) throw error
     throw classifyObjectStoreError(operation, error)

@@ -10,7 +10,8 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
  * - signed: path → JSON of DeclaredMap, as the last sign call had it (hash)
  * - singles: path → `sha256:size` of the last single upload (hash, the worker's)
  * - parts: of one path (hash): `{part}` → `sha256:size`, the claim; `stored:{part}` → 1 once its object is there;
- *   `bytes` → sum of the sizes; `sealed` → 1 while a manifest names a map that was made of these parts
+ *   `bytes` → sum of the sizes; `assembled` → `count:sha256:size`, the map that was made of the parts below count, once it
+ *   is stored; `sealed` → the sequence of the manifest that names this map, while one does
  * - completion: of one request, by the SHA-256 of its body → JSON of CompletionRecord
  * - sequence: that of the last accepted completion
  */

@@ -25,6 +25,14 @@ export const workersConfigSchema = z.object({
   /** Jobs of replay chunks at a time, and their bytes. */
   REPLAY_CONCURRENCY: count(8),
   REPLAY_HELD_BYTES: count(32 * 1024 * 1024),
+  /** Jobs of source maps and their parts at a time, and their bytes; a whole map of 64 MiB is let in alone. */
+  SOURCE_MAPS_CONCURRENCY: count(8),
+  SOURCE_MAPS_HELD_BYTES: count(32 * 1024 * 1024),
+  /** Completions at a time, each of which looks at 16 maps at once, and the bytes of their bodies. */
+  COMPLETIONS_CONCURRENCY: count(4),
+  COMPLETIONS_HELD_BYTES: count(16 * 1024 * 1024),
+  /** Parsed source maps that are kept, in bytes of memory. */
+  SYMBOLICATION_CACHE_BYTES: count(256 * 1024 * 1024),
   INSERT_TIMEOUT_MS: count(60_000),
   /** A job whose worker has been silent for so long is given to another. */
   JOB_LOCK_MS: count(15_000),

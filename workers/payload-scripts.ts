@@ -30,40 +30,54 @@ return conflicts
 }
 
 /**
- * KEYS batchOf, batches, flow, flow of the dead letters; ARGV payload prefix, batch id, frames and bytes done,
- * payload key, payload, frames and bytes of what was refused, then the job ids.
+ * Puts payloads for other queues: per payload its key, itself, the flow of its queue, its frames and bytes, and how many
+ * bytes that queue may be behind for it to be put at all (0: however many).
+ */
+const MOVE_FROM = `
+local function moveFrom(first)
+  for i = first, #ARGV, 6 do
+    local flow, limit = ARGV[i + 2], tonumber(ARGV[i + 5])
+    local behind = limit == 0 and -1
+      or tonumber(redis.call('HGET', flow, 'acceptedBytes') or 0) - tonumber(redis.call('HGET', flow, 'doneBytes') or 0)
+    if behind < limit then
+      redis.call('SET', ARGV[i], ARGV[i + 1])
+      redis.call('HINCRBY', flow, 'acceptedPayloads', ARGV[i + 3])
+      redis.call('HINCRBY', flow, 'acceptedBytes', ARGV[i + 4])
+    end
+  end
+end
+`
+
+/**
+ * KEYS batchOf, batches, flow; ARGV payload prefix, batch id, frames and bytes done, number of jobs, their ids, then what
+ * comes of the batch (MOVE_FROM).
  */
 export const FINISH_BATCH = {
-  numberOfKeys: 4,
+  numberOfKeys: 3,
   lua: `
+${MOVE_FROM}
 if redis.call('HDEL', KEYS[2], ARGV[2]) == 0 then return 0 end
-for i = 9, #ARGV do
+local lastJob = 5 + tonumber(ARGV[5])
+for i = 6, lastJob do
   redis.call('UNLINK', ARGV[1] .. ARGV[i])
   redis.call('HDEL', KEYS[1], ARGV[i])
 end
 redis.call('HINCRBY', KEYS[3], 'donePayloads', ARGV[3])
 redis.call('HINCRBY', KEYS[3], 'doneBytes', ARGV[4])
-if ARGV[5] ~= '' then
-  redis.call('SET', ARGV[5], ARGV[6])
-  redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', ARGV[7])
-  redis.call('HINCRBY', KEYS[4], 'acceptedBytes', ARGV[8])
-end
+moveFrom(lastJob + 1)
 return 1
 `,
 }
 
-/** KEYS payload, flow; ARGV frames and bytes done, then per payload that comes of it: key, payload, flow, frames and bytes. */
+/** KEYS payload, flow; ARGV frames and bytes done, then what comes of the job (MOVE_FROM). */
 export const FINISH_JOB = {
   numberOfKeys: 2,
   lua: `
+${MOVE_FROM}
 if redis.call('UNLINK', KEYS[1]) == 0 then return 0 end
 redis.call('HINCRBY', KEYS[2], 'donePayloads', ARGV[1])
 redis.call('HINCRBY', KEYS[2], 'doneBytes', ARGV[2])
-for i = 3, #ARGV, 5 do
-  redis.call('SET', ARGV[i], ARGV[i + 1])
-  redis.call('HINCRBY', ARGV[i + 2], 'acceptedPayloads', ARGV[i + 3])
-  redis.call('HINCRBY', ARGV[i + 2], 'acceptedBytes', ARGV[i + 4])
-end
+moveFrom(3)
 return 1
 `,
 }

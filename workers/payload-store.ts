@@ -31,9 +31,11 @@ export interface NewPayload {
   readonly frames: number
 }
 
-/** A payload that comes of a job, for another queue. Its job id derives from that of the job. */
+/** A payload that comes of a job or batch, for another queue. Its job id derives from that of the job or batch. */
 export interface Move extends NewPayload {
   readonly queue: QueueName
+  /** Left out where its queue is this many bytes behind: for what can be done without. */
+  readonly backlogLimitBytes?: number
 }
 
 export interface PayloadStore {
@@ -46,9 +48,9 @@ export interface PayloadStore {
   holds(jobs: readonly HeldJob[]): Promise<boolean>
   /** Names a batch, for all its jobs or for none. Empty when named, else the jobs in the way. */
   nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>>
-  /** Deletes what is stored, and moves what was refused to the dead letters, at once. False: another worker had done it. */
-  finishBatch(batch: NamedBatch, done: { frames: number; bytes: number }, refused?: NewPayload): Promise<boolean>
-  /** The same for a job that was stored without a batch; what comes of it is moved to other queues in the same step. */
+  /** Deletes what is stored, and moves what comes of it to other queues, at once. False: another worker had done it. */
+  finishBatch(batch: NamedBatch, done: { frames: number; bytes: number }, moves?: readonly Move[]): Promise<boolean>
+  /** The same for a job that was stored without a batch. */
   finishJob(jobId: string, done: { frames: number; bytes: number }, moves?: readonly Move[]): Promise<boolean>
   splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
   /** Replaces the only job of a batch by jobs with a part of its frames each, every one in a batch of its own. */
@@ -65,7 +67,6 @@ export function createPayloadStore(
   reader: Pick<PayloadReader, 'read' | 'giveBack'> = { read: key => redis.getBuffer(key), giveBack() {} },
 ): PayloadStore {
   const keys = queueKeys(queue)
-  const deadLetterKeys = queueKeys('dead-letters')
   const bullPrefix = `${BULL_PREFIX}:${queue}:`
   const define = (name: string, script: { numberOfKeys: number; lua: string }) => {
     redis.defineCommand(name, script)
@@ -116,29 +117,23 @@ export function createPayloadStore(
       for (let i = 0; i < pairs.length; i += 2) conflicts.set(pairs[i] as string, pairs[i + 1] as NamingConflict)
       return conflicts
     },
-    async finishBatch(batch, done, refused) {
-      const refusal = refused
-        ? [deadLetterKeys.payload(refused.jobId), refused.payload, refused.frames, refused.payload.length]
-        : ['', '', 0, 0]
+    async finishBatch(batch, done, moves = []) {
       const reply = await finishBatch(
         keys.batchOf,
         keys.batches,
         keys.flow,
-        deadLetterKeys.flow,
         keys.payloadPrefix,
         batch.batchId,
         done.frames,
         done.bytes,
-        ...refusal,
+        batch.jobIds.length,
         ...batch.jobIds,
+        ...moves.flatMap(moveArguments),
       )
       return reply === 1
     },
     async finishJob(jobId, done, moves = []) {
-      const args = moves.flatMap(({ queue: target, jobId: id, payload, frames }) => {
-        const targetKeys = queueKeys(target)
-        return [targetKeys.payload(id), payload, targetKeys.flow, frames, payload.length]
-      })
+      const args = moves.flatMap(moveArguments)
       return (await finishJob(keys.payload(jobId), keys.flow, done.frames, done.bytes, ...args)) === 1
     },
     async splitBatch(batchId, halves) {
@@ -169,6 +164,11 @@ export function createPayloadStore(
       return reply === 1
     },
   }
+}
+
+function moveArguments({ queue, jobId, payload, frames, backlogLimitBytes = 0 }: Move): (string | number | Buffer)[] {
+  const keys = queueKeys(queue)
+  return [keys.payload(jobId), payload, keys.flow, frames, payload.length, backlogLimitBytes]
 }
 
 function recordOf({ jobIds, storedTables }: BatchRecord): string {

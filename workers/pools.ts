@@ -6,7 +6,7 @@ import type { ObjectStore } from '../shared/object-store.ts'
 import type { ReleaseStore } from '../shared/release-store.ts'
 import { createBatchPool } from './batch-pool.ts'
 import { Budget } from './budget.ts'
-import { startBuildReportsPool } from './build-reports/start-build-reports-pool.ts'
+import { createBuildReportsBatch } from './build-reports/build-reports-batch.ts'
 import type { WorkersConfig } from './config.ts'
 import { acceptJson } from './otlp/accept-json.ts'
 import { createJsonTranscoder } from './otlp/json/transcode-json.ts'
@@ -24,6 +24,7 @@ import { startCompletionsPool } from './source-maps/start-completions-pool.ts'
 import { startSourceMapsPool } from './source-maps/start-source-maps-pool.ts'
 import { createBatchStorer } from './store-batch.ts'
 import { storeDeadLetters } from './store-dead-letters.ts'
+import { createRecentStacks } from './symbolication/stack-requests.ts'
 import { startSymbolicationPool } from './symbolication/start-symbolication-pool.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
@@ -45,15 +46,21 @@ const MAX_JOB_DECODED_BYTES = 128 * 1024 * 1024
 
 /** Which pool consumes which queue. */
 export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
-  spans: deps => startSignalPool('traces', createSpansBatch, deps),
-  logs: deps => startSignalPool('logs', createLogsBatch, deps),
+  spans: deps => {
+    const recentStacks = createRecentStacks()
+    return startSignalPool('traces', () => createSpansBatch(recentStacks), deps)
+  },
+  logs: deps => {
+    const recentStacks = createRecentStacks()
+    return startSignalPool('logs', () => createLogsBatch(recentStacks), deps)
+  },
   metrics: deps => startSignalPool('metrics', createMetricsBatch, deps),
   sessions: deps => startRowsPool('sessions', 'sessions', createSessionsBatch, deps),
   replay: startReplayPool,
   'replay-chunks': deps => startRowsPool('replay-chunks', 'replay', createReplayChunksBatch, deps),
   'source-maps': startSourceMapsPool,
   completions: startCompletionsPool,
-  'build-reports': startBuildReportsPool,
+  'build-reports': deps => startRowsPool('build-reports', 'build-reports', createBuildReportsBatch, deps),
   symbolication: startSymbolicationPool,
   'dead-letters': startDeadLettersPool,
 }

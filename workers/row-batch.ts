@@ -22,6 +22,10 @@ export interface RowBatch {
   append(frame: PayloadFrame, body: Buffer): AppendResult
   /** The blocks to insert, in this order. Valid until `reset`. */
   tables(): readonly TableBlock[]
+  /** What of these rows is to be symbolicated once they are stored: frames for the queue `symbolication`. */
+  stackRequests?(): readonly PayloadFrame[]
+  /** The batch is stored, and its requests are on their way. */
+  finished?(): void
   reset(): void
 }
 

@@ -7,8 +7,14 @@ import { decodePayload, encodePayload } from '../shared/payload-frame.ts'
 import { newJobId, retryDelayMs } from '../shared/queue.ts'
 import { type Batch, deadLetterPayload } from './batch.ts'
 import { formBatch } from './form-batch.ts'
-import type { HeldJob, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
+import type { HeldJob, Move, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
 import type { RowBatch, TableBlock } from './row-batch.ts'
+
+/**
+ * While symbolication is so far behind, batches leave their requests out: whoever makes up stacks without end must not
+ * fill Redis with them. A finding that is thrown again is asked for again.
+ */
+const SYMBOLICATION_BACKLOG_BYTES = 128 * 1024 * 1024
 
 /** Inserts one block under a token: repeated with the same token, it adds nothing. Throws Permanent- or TransientError. */
 export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
@@ -104,12 +110,30 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
 
   async function finish(named: NamedBatch, batch: Batch): Promise<boolean> {
     const done = { frames: batch.stats.frames, bytes: batch.stats.payloadBytes }
-    if (batch.refused.length === 0) return store.finishBatch(named, done)
-    // Its id derives from the batch, so that a repeat after a crash adds no second job.
-    const letters = deadLetterPayload(deps.queue, `dead-${named.batchId}`, batch.refused)
-    const finished = await store.finishBatch(named, done, letters)
-    await deps.addJobs('dead-letters', [letters])
+    const moves = movesOf(named, batch)
+    const finished = await store.finishBatch(named, done, moves)
+    for (const move of moves) await deps.addJobs(move.queue, [move])
+    if (finished) batch.rows.finished?.()
     return finished
+  }
+
+  /** Their ids derive from the batch, so that a repeat after a crash adds no second job. */
+  function movesOf({ batchId }: NamedBatch, { refused, rows }: Batch): Move[] {
+    const moves: Move[] = []
+    if (refused.length > 0) {
+      moves.push({ queue: 'dead-letters', ...deadLetterPayload(deps.queue, `dead-${batchId}`, refused) })
+    }
+    const requests = rows.stackRequests?.() ?? []
+    if (requests.length > 0) {
+      moves.push({
+        queue: 'symbolication',
+        jobId: `stacks-${batchId}`,
+        payload: encodePayload(requests),
+        frames: requests.length,
+        backlogLimitBytes: SYMBOLICATION_BACKLOG_BYTES,
+      })
+    }
+    return moves
   }
 
   /** Halves a refused batch until the guilty request stands alone; the tables that have its rows are not written again. */

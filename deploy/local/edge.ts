@@ -41,6 +41,7 @@ lifecycle.onStop('admin server', () => admin.close())
 lifecycle.onStop('server', () => server.close(config.SHUTDOWN_DEADLINE_MS / 2))
 lifecycle.onStop('readiness', () => {
   draining = true
+  edge.endWaits()
 })
 
 await admin.listen(config.BIND_HOST, config.INGEST_ADMIN_PORT)

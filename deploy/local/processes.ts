@@ -60,7 +60,9 @@ export function processEnvironment(
   access: ServiceAccess,
 ): Record<string, string | undefined> {
   // A developer's own AWS session must not mix with the keys of the local S3.
-  const aws = config.S3_ENDPOINT ? {} : { AWS_SESSION_TOKEN: undefined, AWS_PROFILE: undefined }
+  const aws = config.S3_ENDPOINT
+    ? {}
+    : { AWS_SESSION_TOKEN: undefined, AWS_PROFILE: undefined, S3_PUBLIC_ENDPOINT: undefined }
   const auth = inherited.AUTH_JWKS_URL
     ? {}
     : { AUTH_PUBLIC_KEY: secrets.authPublicKey, AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL: undefined }

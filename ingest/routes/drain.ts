@@ -8,10 +8,11 @@ import {
   type ContentType,
   type PayloadFrame,
 } from '../../shared/payload-frame.ts'
+import { acceptFrame } from '../accept-frame.ts'
 import type { Authentication, Surface } from '../authenticate.ts'
 import { isProtobufMessage } from '../protobuf-framing.ts'
 import type { IngestDeps } from '../server.ts'
-import { acceptFrame, presentedKey } from '../surface-route.ts'
+import { presentedKey } from '../surface-route.ts'
 
 const BODY_LIMIT_BYTES = 20 * 1024 * 1024
 

@@ -4,10 +4,11 @@ import type { Problem } from '../../schemas/problems.ts'
 import type { BodyHandler, Reply, Route } from '../../shared/http-route.ts'
 import { replayKey } from '../../shared/object-keys.ts'
 import type { ContentEncoding } from '../../shared/payload-frame.ts'
+import { acceptFrame } from '../accept-frame.ts'
 import type { Surface } from '../authenticate.ts'
 import { decodeReplayMetadata } from '../replay-metadata.ts'
 import type { IngestDeps } from '../server.ts'
-import { acceptFrame, jsonReply, runtimeProblem, withSurface } from '../surface-route.ts'
+import { jsonReply, runtimeProblem, withSurface } from '../surface-route.ts'
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024
 
@@ -66,7 +67,8 @@ function takeChunk(deps: IngestDeps, surface: Surface, head: UploadHead): BodyHa
       attributes: JSON.stringify(upload),
       body,
     } as const
-    return acceptFrame(deps, 'replay', frame, jsonReply({ objectKey: replayKey({ ...surface, ...upload }) }))
+    const reply = jsonReply({ objectKey: replayKey({ ...surface, ...upload }) })
+    return acceptFrame(deps, 'replay', frame, reply, runtimeProblem)
   }
 }
 

@@ -23,8 +23,30 @@ export type Finding = z.infer<typeof findingSchema>
 export const findingsPageSchema = z.strictObject({ findings: z.array(findingSchema), nextCursor: nextCursorSchema })
 export type FindingsPage = z.infer<typeof findingsPageSchema>
 
-/** GET /v3/findings/{findingId}. */
-export const findingAnswerSchema = z.strictObject({ finding: findingSchema })
+/** Where a frame stands. Line and column count from 1, and are 0 where the stack names none (native code). */
+const placeSchema = {
+  /** '' outside of any function. */
+  function: z.string(),
+  file: z.string(),
+  line: z.number().int().min(0),
+  column: z.number().int().min(0),
+}
+
+/** A frame of a finding: its original place when a source map has it (`resolved`), else the place that was sent. */
+export const findingFrameSchema = z.strictObject({
+  ...placeSchema,
+  /** The line of the original source, at most 200 characters of it, where the map has the source. */
+  sourceLine: z.string().optional(),
+  resolved: z.boolean(),
+  /** As it was sent. */
+  generated: z.strictObject(placeSchema),
+})
+export type FindingFrame = z.infer<typeof findingFrameSchema>
+
+/** GET /v3/findings/{findingId}. `frames`: innermost first; empty when no stack was sent, or none that is known. */
+export const findingAnswerSchema = z.strictObject({
+  finding: z.strictObject({ ...findingSchema.shape, frames: z.array(findingFrameSchema) }),
+})
 
 /** A trace in which a finding occurred; `id` and `traceId` are the same. */
 export const findingTraceSchema = z.strictObject({

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -68,6 +69,7 @@ describe.skipIf(provided === null)('the object store', () => {
       elsewhere.getStream('a'),
       elsewhere.put('a', Buffer.from('a'), TEXT),
       elsewhere.putIfAbsent('a', Buffer.from('a'), TEXT),
+      elsewhere.putStream('a', Readable.from([Buffer.from('a')]), 1, TEXT),
       elsewhere.copy('a', 'b', TEXT),
       elsewhere.deleteMany(['a']),
       listAll(elsewhere, ''),
@@ -151,6 +153,41 @@ describe.skipIf(provided === null)('the object store', () => {
   })
 
   it.each([
+    ['no byte', 0, 1],
+    ['one byte', 1, 1],
+    ['20 MiB', 20 * MIB, 64 * 1024],
+    ['20 MiB in large pieces', 20 * MIB, 7 * MIB],
+  ])('stores a stream of %s', async (_name, size, pieceBytes) => {
+    const key = `${randomUUID()}/streamed`
+    const body = randomBytes(size)
+    await store.putStream(key, piecesOf(body, pieceBytes), size, {
+      contentType: 'application/json',
+      metadata: { a: 'b' },
+    })
+    const stored = await store.get(key, size)
+    expect(stored).toMatchObject({ size, contentType: 'application/json', metadata: { a: 'b' } })
+    expect(stored?.body.equals(body)).toBe(true)
+  })
+
+  it.each<[string, number, number]>([
+    ['breaks off before its last byte', 0, MIB + 1],
+    ['ends early', MIB, MIB + 1],
+    ['is longer than was said', MIB, MIB - 1],
+  ])('keeps what was there when a stream %s', async (_name, whole, size) => {
+    const key = `${randomUUID()}/kept`
+    await store.put(key, Buffer.from('before'), TEXT)
+    async function* source() {
+      yield* piecesOf(randomBytes(MIB), 64 * 1024)
+      if (whole === 0) throw new PermanentError('the source broke off')
+    }
+    const message = whole === 0 ? 'the source broke off' : /the source has/
+    await expect(store.putStream(key, source(), size, TEXT)).rejects.toThrow(message)
+    expect((await store.get(key, 10))?.body.toString()).toBe('before')
+    await store.put(key, Buffer.from('after'), TEXT)
+    expect((await store.get(key, 10))?.body.toString()).toBe('after')
+  })
+
+  it.each([
     ...[
       'a b',
       'a+b',
@@ -196,6 +233,10 @@ async function expectKept(store: ObjectStore, key: string): Promise<void> {
   expect((await listAll(store, key)).map(object => object.key)).toContain(key)
   await store.deleteMany([key])
   expect(await store.head(key)).toBeUndefined()
+}
+
+async function* piecesOf(body: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes)
 }
 
 async function listAll(store: ObjectStore, prefix: string): Promise<ListedObject[]> {

@@ -8,30 +8,43 @@ import { type ControlStore, newId } from '../../shared/control-store.ts'
 import { digestOf, generateKey } from '../../shared/credentials.ts'
 import { createHttpServer } from '../../shared/http-server.ts'
 import { createLifecycle } from '../../shared/lifecycle.ts'
+import type { Logger } from '../../shared/logger.ts'
 import { createMetrics } from '../../shared/metrics.ts'
 import { until } from './until.ts'
 
 export interface TestEdge {
   readonly baseUrl: string
   readonly port: number
+  /** The text of /metrics. */
+  metrics(): Promise<string>
   stop(): Promise<void>
 }
 
 /** The edge in this process, on a free port, ready. */
-export async function startEdge(redisUrl: string, settings: Record<string, string> = {}): Promise<TestEdge> {
-  const logger = pino({ level: 'silent' })
+export async function startEdge(
+  redisUrl: string,
+  settings: Record<string, string> = {},
+  logger: Logger = pino({ level: 'silent' }),
+): Promise<TestEdge> {
   const lifecycle = createLifecycle(logger, 5_000)
   const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, ...settings })
-  const edge = connectEdge(config, logger, createMetrics('test'), lifecycle)
+  const metrics = createMetrics('test')
+  const edge = connectEdge(config, logger, metrics, lifecycle)
   const server = createHttpServer({
     routes: createIngestRoutes(edge.deps),
     logger,
     heldBodyLimitBytes: config.HELD_BODY_BYTES,
   })
   lifecycle.onStop('server', () => server.close(1_000))
+  lifecycle.onStop('waits', () => edge.endWaits())
   const port = await server.listen('127.0.0.1', 0)
   await until('the edge is ready', () => edge.isReady() === true)
-  return { baseUrl: `http://127.0.0.1:${port}`, port, stop: () => lifecycle.stop('test') }
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    port,
+    metrics: () => metrics.registry.metrics(),
+    stop: () => lifecycle.stop('test'),
+  }
 }
 
 /** Stores a key of a surface and returns its text. */

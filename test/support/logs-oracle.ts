@@ -120,6 +120,7 @@ function exceptionRows(record: LogRecord, shared: Row, origin: PayloadOrigin, se
       stacktrace: latin1(stacktrace),
       span_name: '',
       escaped: lastText(attributes, 'exception.escaped') === 'true',
+      debug_ids: [], // random values hold no UUIDs
     },
   ]
 }

@@ -139,6 +139,7 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadOrigin, serviceNa
     stacktrace: latin1(stacktrace),
     span_name: latin1(cut(span.name, 1024)),
     escaped,
+    debug_ids: [], // random values hold no UUIDs
   }))
 }
 

@@ -26,7 +26,13 @@ const KEYS = [
   'session_id',
   '__proto__',
 ]
-export const EXCEPTION_KEYS = ['exception.type', 'exception.message', 'exception.stacktrace', 'exception.escaped']
+export const EXCEPTION_KEYS = [
+  'exception.type',
+  'exception.message',
+  'exception.stacktrace',
+  'exception.escaped',
+  'exception.debug_ids',
+]
 const EDGE_INTS = [
   0n,
   1n,

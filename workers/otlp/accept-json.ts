@@ -17,6 +17,8 @@ export function acceptJson(signal: Signal, rows: RowBatch, transcoder: JsonTrans
       return transcoded.ok ? rows.append(frame, transcoded.message) : transcoded
     },
     tables: () => rows.tables(),
+    stackRequests: () => rows.stackRequests?.() ?? [],
+    finished: () => rows.finished?.(),
     reset: () => rows.reset(),
   }
 }

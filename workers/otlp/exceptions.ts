@@ -1,4 +1,6 @@
 import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
+import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from '../symbolication/debug-ids.ts'
+import { type RecentStacks, StackRequests } from '../symbolication/stack-requests.ts'
 import type { Attributes } from './attributes.ts'
 import { findingIdOf } from './fingerprint.ts'
 import type { PayloadOrigin } from './refusal.ts'
@@ -10,6 +12,7 @@ const LIMIT_PER_PAYLOAD = 10_000
 export const NAME_LIMIT_BYTES = 1024
 export const MESSAGE_LIMIT_BYTES = 8 * 1024
 const STACKTRACE_LIMIT_BYTES = 32 * 1024
+const DEBUG_IDS_LIMIT_BYTES = 32 * 1024
 /** Characters of cache keys held by a batch. */
 const CACHE_LIMIT = 8 * 1024 * 1024
 
@@ -18,10 +21,13 @@ interface ExceptionDetails {
   type: string
   message: string
   stacktrace: string
+  debugIds: DebugIds
   escaped: boolean
   timeLow: number
   timeHigh: number
 }
+
+const NO_DETAILS = { type: '', message: '', stacktrace: '', debugIds: NO_DEBUG_IDS, escaped: false }
 
 /** The span (or log record) in which exceptions occurred; ids as positions in `bytes`. */
 export interface OccurrenceContext {
@@ -33,8 +39,12 @@ export interface OccurrenceContext {
   sessionId: string
 }
 
-/** Turns exceptions into rows of `exceptions`, with the finding that each belongs to. */
+/**
+ * Turns exceptions into rows of `exceptions`, with the finding that each belongs to, and asks for their stacks to be
+ * symbolicated.
+ */
 export class ExceptionDeriver {
+  readonly stackRequests: StackRequests
   private readonly table: ExceptionsTable
   private readonly pending: ExceptionDetails[] = []
   private readonly findingIds = new Map<string, string>()
@@ -44,8 +54,9 @@ export class ExceptionDeriver {
   /** Exceptions of this payload that were left underived. */
   overLimit = 0
 
-  constructor(table: ExceptionsTable) {
+  constructor(table: ExceptionsTable, recentStacks: RecentStacks) {
     this.table = table
+    this.stackRequests = new StackRequests(recentStacks)
   }
 
   beginPayload(frame: PayloadOrigin): void {
@@ -53,10 +64,12 @@ export class ExceptionDeriver {
     this.derived = 0
     this.overLimit = 0
     this.pending.length = 0
+    this.stackRequests.mark()
   }
 
   /** Forgets findings of the last batch. */
   reset(): void {
+    this.stackRequests.reset()
     this.findingIds.clear()
     this.heldCharacters = 0
   }
@@ -71,7 +84,7 @@ export class ExceptionDeriver {
       this.overLimit++
       return
     }
-    const details: ExceptionDetails = { type: '', message: '', stacktrace: '', escaped: false, timeLow, timeHigh }
+    const details = { ...NO_DETAILS, timeLow, timeHigh }
     readDetails(attributes, first, details)
     this.pending.push(details)
   }
@@ -98,7 +111,7 @@ export class ExceptionDeriver {
       this.overLimit++
       return
     }
-    const details = { type: context.spanName, message, stacktrace: '', escaped: false, timeLow, timeHigh }
+    const details = { ...NO_DETAILS, type: context.spanName, message, timeLow, timeHigh }
     this.append(ExceptionSource.spanStatus, details, resource, context)
   }
 
@@ -109,7 +122,8 @@ export class ExceptionDeriver {
     table.workspaceId.fill(table.workspaceId.indexOf(frame.workspaceId), 1)
     table.surfaceId.fill(table.surfaceId.indexOf(frame.surfaceId), 1)
     table.receivedAt.u64(frame.receivedAtMs % 0x1_0000_0000, Math.floor(frame.receivedAtMs / 0x1_0000_0000))
-    table.findingId.rawText(this.findingId(details, resource.serviceNameText))
+    const findingId = this.findingId(details, resource.serviceNameText)
+    table.findingId.rawText(findingId)
     table.traceId.raw(context.bytes, context.view, context.traceIdStart, context.traceIdStart + 16)
     table.spanId.raw(context.bytes, context.view, context.spanIdStart, context.spanIdStart + 8)
     table.occurredAt.u64(details.timeLow, details.timeHigh)
@@ -122,6 +136,9 @@ export class ExceptionDeriver {
     table.stacktrace.text(details.stacktrace)
     table.spanName.text(context.spanName)
     table.escaped.u8(details.escaped ? 1 : 0)
+    table.appendDebugIds(details.debugIds)
+    if (details.stacktrace === '') return
+    this.stackRequests.note(frame, { ...details, findingId, serviceVersion: resource.serviceVersionText })
   }
 
   /** One stack throws again and again: finding it by its text takes 1 µs, parsing and hashing it 10 or more. */
@@ -172,6 +189,9 @@ function readDetails(attributes: Attributes, first: AttributePosition, details: 
         break
       case 'exception.stacktrace':
         details.stacktrace = cutText(values.bytes, valueStart, valueAt, STACKTRACE_LIMIT_BYTES)
+        break
+      case 'exception.debug_ids':
+        details.debugIds = readDebugIds(cutText(values.bytes, valueStart, valueAt, DEBUG_IDS_LIMIT_BYTES))
         break
       case 'exception.escaped':
         details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'

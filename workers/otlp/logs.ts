@@ -2,6 +2,7 @@ import { ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
 import { LogsTable } from '../../clickhouse/logs-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
 import { type AppendResult, blocksOf, type RowBatch } from '../row-batch.ts'
+import { createRecentStacks, type RecentStacks } from '../symbolication/stack-requests.ts'
 import { Attributes } from './attributes.ts'
 import { ExceptionDeriver } from './exceptions.ts'
 import { LogDecoder } from './log-decoder.ts'
@@ -20,11 +21,11 @@ const RECORDS_LIMIT = 2 * 1024 * 1024
  * Rows of `logs` and `exceptions` from ExportLogsServiceRequest messages, in one pass from wire bytes to column
  * buffers. The fields of each ResourceLogs and ScopeLogs are skimmed first, as those of spans are.
  */
-export function createLogsBatch(): RowBatch {
+export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks()): RowBatch {
   const attributes = new Attributes()
   const table = new LogsTable(attributes)
   const exceptionsTable = new ExceptionsTable()
-  const exceptions = new ExceptionDeriver(exceptionsTable)
+  const exceptions = new ExceptionDeriver(exceptionsTable, recentStacks)
   const decoder = new LogDecoder(table, attributes, exceptions)
   const origin = new OriginWriter(table.origin)
   const buffers = [table.buffer, exceptionsTable.buffer]
@@ -102,6 +103,7 @@ export function createLogsBatch(): RowBatch {
       appendRequest(body)
     } catch (error) {
       for (const buffer of buffers) buffer.rewind()
+      exceptions.stackRequests.rewind()
       origin.clearCache()
       if (error instanceof Refusal) return { ok: false, reason: error.reason }
       if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
@@ -120,6 +122,8 @@ export function createLogsBatch(): RowBatch {
       return table.buffer.bytes + exceptionsTable.buffer.bytes
     },
     tables: () => blocksOf(buffers),
+    stackRequests: () => exceptions.stackRequests.frames,
+    finished: () => exceptions.stackRequests.finished(),
     reset() {
       for (const buffer of buffers) buffer.reset()
       origin.clearCache()

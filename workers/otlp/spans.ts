@@ -2,6 +2,7 @@ import { ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
 import { SpansTable } from '../../clickhouse/spans-table.ts'
 import { type AppendResult, blocksOf } from '../row-batch.ts'
+import { createRecentStacks, type RecentStacks } from '../symbolication/stack-requests.ts'
 import { Attributes } from './attributes.ts'
 import { ExceptionDeriver } from './exceptions.ts'
 import { OriginWriter } from './origin-writer.ts'
@@ -19,11 +20,11 @@ const MIN_SPAN_BYTES = 28
  * buffers. Protobuf lets a resource follow its spans, so the fields of each ResourceSpans and ScopeSpans are skimmed
  * for it first; that costs about 4 % of the pass.
  */
-export function createSpansBatch(): OtlpBatch {
+export function createSpansBatch(recentStacks: RecentStacks = createRecentStacks()): OtlpBatch {
   const attributes = { span: new Attributes(), event: new Attributes(), link: new Attributes() }
   const table = new SpansTable(attributes.span, attributes.event, attributes.link)
   const exceptionsTable = new ExceptionsTable()
-  const exceptions = new ExceptionDeriver(exceptionsTable)
+  const exceptions = new ExceptionDeriver(exceptionsTable, recentStacks)
   const decoder = new SpanDecoder(table, attributes, exceptions)
   const origin = new OriginWriter(table.origin)
   const buffers = [table.buffer, exceptionsTable.buffer]
@@ -96,6 +97,7 @@ export function createSpansBatch(): OtlpBatch {
       appendRequest(body)
     } catch (error) {
       for (const buffer of buffers) buffer.rewind()
+      exceptions.stackRequests.rewind()
       origin.clearCache()
       if (error instanceof Refusal) return { ok: false, reason: error.reason }
       if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
@@ -114,6 +116,8 @@ export function createSpansBatch(): OtlpBatch {
       return table.buffer.bytes + exceptionsTable.buffer.bytes
     },
     tables: () => blocksOf(buffers),
+    stackRequests: () => exceptions.stackRequests.frames,
+    finished: () => exceptions.stackRequests.finished(),
     reset() {
       for (const buffer of buffers) buffer.reset()
       origin.clearCache()

@@ -1,6 +1,28 @@
-import type { Pool } from '../pool.ts'
+import { Budget } from '../budget.ts'
+import { createPayloadStore } from '../payload-store.ts'
+import { type Pool, startPool } from '../pool.ts'
 import type { PoolsDeps } from '../pools.ts'
+import { storeCompletions } from './store-completions.ts'
 
-export function startCompletionsPool(_deps: PoolsDeps): Pool {
-  return { queue: 'completions', activeJobs: 0, lastProgressAt: Date.now(), close: async () => {} }
+/** A pool that makes the manifests of releases. */
+export function startCompletionsPool(deps: PoolsDeps): Pool {
+  const { config, logger } = deps
+  const completions = {
+    ...deps,
+    store: createPayloadStore(deps.redis, 'completions'),
+    held: new Budget(config.COMPLETIONS_HELD_BYTES),
+    now: Date.now,
+    onAttempt: () => pool.progress(),
+    onCompletion: deps.metrics.observeCompletion,
+  }
+  const pool = startPool(
+    'completions',
+    { redisUrl: config.REDIS_URL, logger, process: (job, bytes) => storeCompletions(completions, job, bytes) },
+    {
+      concurrency: config.COMPLETIONS_CONCURRENCY,
+      lockMs: config.JOB_LOCK_MS,
+      stalledCheckMs: config.JOB_STALLED_CHECK_MS,
+    },
+  )
+  return pool
 }

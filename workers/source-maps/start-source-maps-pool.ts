@@ -1,6 +1,27 @@
-import type { Pool } from '../pool.ts'
+import { Budget } from '../budget.ts'
+import { createPayloadStore } from '../payload-store.ts'
+import { type Pool, startPool } from '../pool.ts'
 import type { PoolsDeps } from '../pools.ts'
+import { storeSourceMaps } from './store-source-maps.ts'
 
-export function startSourceMapsPool(_deps: PoolsDeps): Pool {
-  return { queue: 'source-maps', activeJobs: 0, lastProgressAt: Date.now(), close: async () => {} }
+/** A pool that puts parts and whole source maps into the object store. */
+export function startSourceMapsPool(deps: PoolsDeps): Pool {
+  const { config, logger } = deps
+  const uploads = {
+    ...deps,
+    store: createPayloadStore(deps.redis, 'source-maps'),
+    held: new Budget(config.SOURCE_MAPS_HELD_BYTES),
+    onAttempt: () => pool.progress(),
+    onUpload: deps.metrics.observeSourceMap,
+  }
+  const pool = startPool(
+    'source-maps',
+    { redisUrl: config.REDIS_URL, logger, process: (job, bytes) => storeSourceMaps(uploads, job, bytes) },
+    {
+      concurrency: config.SOURCE_MAPS_CONCURRENCY,
+      lockMs: config.JOB_LOCK_MS,
+      stalledCheckMs: config.JOB_STALLED_CHECK_MS,
+    },
+  )
+  return pool
 }

@@ -1,0 +1,68 @@
+import { type Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const DEADLINE_MS = 60_000
+/** Times that one request is told to come back. */
+const REFUSED_MAX = 30
+
+export interface SentRequest {
+  readonly agent: Agent
+  readonly method: 'POST' | 'PUT'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+export interface Answered {
+  readonly body: string
+  /** How often it was told to come back. */
+  readonly refused: number
+}
+
+/** Sends a request until it is answered 200, when told to as late as it says. Throws on any other answer. */
+export async function sendRequest(sent: SentRequest): Promise<Answered> {
+  for (let refused = 0; ; refused++) {
+    const { status, retryAfter, body } = await send(sent)
+    if (status === 200) return { body, refused }
+    if ((status !== 503 && status !== 429) || refused === REFUSED_MAX) {
+      // Without its query: that of a presigned address is a credential.
+      throw new Error(`${sent.method} ${new URL(sent.url).pathname} was answered with ${status}: ${body.slice(0, 300)}`)
+    }
+    await delay(Math.max(1, retryAfter) * 1_000)
+  }
+}
+
+function send({ agent, method, url, headers, body }: SentRequest) {
+  return new Promise<{ status: number | undefined; retryAfter: number; body: string }>((resolve, reject) => {
+    const signal = AbortSignal.timeout(DEADLINE_MS)
+    const outgoing = request(url, {
+      agent,
+      method,
+      headers: { ...headers, 'content-length': body.length },
+      signal,
+    })
+    outgoing.once('error', reject)
+    outgoing.once('response', response => {
+      const retryAfter = Number(response.headers['retry-after'] ?? 0)
+      text(response).then(body => resolve({ status: response.statusCode, retryAfter, body }), reject)
+    })
+    outgoing.end(body)
+  })
+}
+
+/** Does something with each, so many at once. */
+export async function forEachAtOnce<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T, index: number) => Promise<void>,
+): Promise<void> {
+  let next = 0
+  async function worker(): Promise<void> {
+    while (next < items.length) {
+      const index = next++
+      await work(items[index] as T, index)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker))
+}

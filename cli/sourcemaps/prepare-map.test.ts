@@ -1,0 +1,143 @@
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { findBuildFiles } from './find-build-files.ts'
+import { pairMaps } from './pair-maps.ts'
+import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-map.ts'
+import { readBundle } from './read-bundle.ts'
+
+const MAP = '{"version":3,"sources":["a.ts"],"mappings":"AAAA"}'
+const A = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee'
+const B = '11111111-2222-4333-8444-555555555555'
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+describe('preparing a map', () => {
+  let directory: string
+  let temporaryDirectory: string
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'penstock-build-'))
+    temporaryDirectory = await mkdtemp(join(tmpdir(), 'penstock-maps-'))
+  })
+  afterEach(async () => {
+    await rm(directory, { recursive: true })
+    await rm(temporaryDirectory, { recursive: true })
+  })
+
+  const put = (name: string, text: string) => writeFile(join(directory, name), text)
+  const text = (name: string) => readFile(join(directory, name), 'utf8')
+
+  async function prepare(options: Partial<PrepareOptions> = {}): Promise<(PreparedMap | { refused: string })[]> {
+    const files = await findBuildFiles(directory)
+    const bundles = await Promise.all(files.bundles.map(readBundle))
+    const { maps } = await pairMaps({ debugIdOf: async () => undefined, urlPrefix: '~/' }, files, bundles)
+    const all = { inject: true, dryRun: false, temporaryDirectory, ...options }
+    return Promise.all(maps.map(map => prepareMap(map, all)))
+  }
+
+  async function prepareOne(options?: Partial<PrepareOptions>): Promise<PreparedMap> {
+    const [prepared] = await prepare(options)
+    if (!prepared || 'refused' in prepared) throw new Error(`refused: ${prepared?.refused}`)
+    return prepared
+  }
+
+  it('gives bundle and map the same id, keeps their modes, and leaves nothing beside them', async () => {
+    await put('a.js', 'f()\n//# sourceMappingURL=a.js.map\n')
+    await put('a.js.map', MAP)
+    await chmod(join(directory, 'a.js'), 0o555)
+    await chmod(join(directory, 'a.js.map'), 0o640)
+    const { debugId, injected, size } = await prepareOne()
+    expect(debugId).toMatch(ID)
+    expect(injected).toEqual(['a.js.map', 'a.js'])
+    expect(await text('a.js')).toBe(`f()\n//# debugId=${debugId}\n//# sourceMappingURL=a.js.map\n`)
+    expect(await text('a.js.map')).toBe(MAP.replace('{', `{"debugId":"${debugId}",`))
+    expect(size).toBe((await text('a.js.map')).length)
+    expect((await stat(join(directory, 'a.js'))).mode & 0o777).toBe(0o555)
+    expect((await stat(join(directory, 'a.js.map'))).mode & 0o777).toBe(0o640)
+    expect(await readdir(directory)).toEqual(['a.js', 'a.js.map'])
+  })
+
+  it('does nothing the second time, and the same to the same build', async () => {
+    const build = async () => {
+      await put('a.js', 'f()\n//# sourceMappingURL=a.js.map\n')
+      await put('a.js.map', MAP)
+    }
+    await build()
+    const first = await prepareOne()
+    const [bundle, map] = [await text('a.js'), await text('a.js.map')]
+    const modified = (await stat(join(directory, 'a.js'))).mtimeMs
+    expect(await prepareOne()).toEqual({ ...first, injected: [] })
+    expect([await text('a.js'), await text('a.js.map')]).toEqual([bundle, map])
+    expect((await stat(join(directory, 'a.js'))).mtimeMs).toBe(modified)
+    await build()
+    expect(await prepareOne()).toEqual(first)
+  })
+
+  it.each([
+    ['the bundle has one', A, undefined, A, ['a.js.map'], []],
+    ['the map has one', undefined, B, B, ['a.js'], []],
+    ['both have the same', A, A, A, [], []],
+    ['they differ: what running code tells holds', A, B, A, ['a.js.map'], []],
+  ] as const)('takes the id that is there: %s', async (_name, ofBundle, ofMap, id, injected, differing) => {
+    await put('a.js', `f()\n${ofBundle ? `//# debugId=${ofBundle}\n` : ''}//# sourceMappingURL=a.js.map`)
+    await put('a.js.map', ofMap ? MAP.replace('{', `{"debug_id":"${ofMap}",`) : MAP)
+    expect(await prepareOne()).toMatchObject({ debugId: id, injected, differing })
+    expect(await text('a.js')).toContain(`//# debugId=${id}\n`)
+    expect(JSON.parse(await text('a.js.map'))).toMatchObject({ [ofMap ? 'debug_id' : 'debugId']: id })
+  })
+
+  it('gives two bundles of one map one id, and tells of one that has another', async () => {
+    for (const name of ['a.js', 'b.js']) await put(name, 'f()\n//# sourceMappingURL=x.map')
+    await put('c.js', `f()\n//# debugId=${A}\n//# sourceMappingURL=x.map`)
+    await put('d.js', `f()\n//# debugId=${B}\n//# sourceMappingURL=x.map`)
+    await put('x.map', MAP)
+    expect(await prepareOne()).toMatchObject({ debugId: A, injected: ['x.map', 'a.js', 'b.js'], differing: ['d.js'] })
+    expect(await text('b.js')).toContain(A)
+    expect(await text('d.js')).not.toContain(A)
+  })
+
+  it('writes nothing in a dry run and nothing without injection, and says what there is', async () => {
+    await put('a.js', 'f()\n//# sourceMappingURL=a.js.map')
+    await put('a.js.map', MAP)
+    const dry = await prepareOne({ dryRun: true })
+    expect([await text('a.js'), await text('a.js.map')]).toEqual(['f()\n//# sourceMappingURL=a.js.map', MAP])
+    expect(await prepareOne({ inject: false })).toMatchObject({ debugId: '', injected: [], size: MAP.length })
+    expect([await text('a.js'), await text('a.js.map')]).toEqual(['f()\n//# sourceMappingURL=a.js.map', MAP])
+    expect(await prepareOne()).toEqual(dry)
+  })
+
+  it.each([
+    ['base64', `application/json;charset=utf-8;base64,${Buffer.from(MAP).toString('base64')}`],
+    ['percent-encoded', `application/json,${encodeURIComponent(MAP)}`],
+  ])('takes a map out of its bundle (%s), also a long one, and leaves it there', async (_name, url) => {
+    const bundle = `${'f();'.repeat(50_000)}\n//# sourceMappingURL=data:${url}`
+    await put('a.js', bundle)
+    const { debugId, absolutePath, path, injected } = await prepareOne()
+    expect({ path, injected }).toEqual({ path: 'a.js.map', injected: ['a.js'] })
+    expect(await readFile(absolutePath, 'utf8')).toBe(MAP.replace('{', `{"debugId":"${debugId}",`))
+    expect(await readdir(directory)).toEqual(['a.js'])
+    expect(await text('a.js')).toBe(bundle.replace('//#', `//# debugId=${debugId}\n//#`))
+    expect(await prepareOne()).toMatchObject({ debugId, injected: [] })
+  })
+
+  it('finds the comment of an inline map that is longer than what is read at first', async () => {
+    const large = JSON.stringify({ version: 3, mappings: 'A'.repeat(200_000) })
+    await put(
+      'a.js',
+      `f()\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(large).toString('base64')}\n`,
+    )
+    const { debugId, absolutePath } = await prepareOne()
+    expect(JSON.parse(await readFile(absolutePath, 'utf8'))).toEqual({ ...JSON.parse(large), debugId })
+    expect((await text('a.js')).startsWith(`f()\n//# debugId=${debugId}\n//# sourceMappingURL=data:`)).toBe(true)
+  })
+
+  it.each([
+    ['{"version":2}', 'its version is not 3'],
+    ['not JSON', 'it is not a JSON object'],
+  ])('refuses %j and leaves its bundle alone', async (map, refused) => {
+    await put('a.js', 'f()\n//# sourceMappingURL=a.js.map')
+    await put('a.js.map', map)
+    expect(await prepare()).toEqual([{ refused }])
+    expect(await text('a.js')).toBe('f()\n//# sourceMappingURL=a.js.map')
+  })
+})

@@ -1,0 +1,79 @@
+-- The frames of a finding as one version of its service threw them, resolved through source maps where there are any.
+-- Filled by workers/symbolication; a row per finding, version and day of arrival remains.
+CREATE TABLE IF NOT EXISTS finding_frames
+(
+  workspace_id LowCardinality(String),
+  surface_id LowCardinality(String),
+  finding_id FixedString(30),
+  -- `service.version` as the exception said it; may be empty.
+  service_version LowCardinality(String),
+  -- Of service_version; where that is empty, of the maps that resolved a frame; else empty.
+  release_slug String,
+  received_at DateTime64(3, 'UTC'),
+  occurred_at_unix_nano UInt64,
+  symbolicated_at DateTime64(3, 'UTC'),
+  -- Which of two resolutions holds: one that resolved a frame (2^63) over one that did not, then the one that knew the
+  -- later manifest (its sequence). So a slow worker that looked before a manifest held never hides what came after it.
+  rank UInt64,
+  -- Frames that stand in a script with line and column: what a source map could resolve.
+  frame_count UInt16,
+  resolved_frame_count UInt16,
+  -- JSON: an array of findingFrameSchema (schemas/endpoints/findings.ts), innermost first.
+  frames String CODEC(ZSTD(1))
+)
+ENGINE = ReplacingMergeTree(rank)
+PARTITION BY toDate(received_at)
+ORDER BY (workspace_id, finding_id, service_version)
+TTL toDate(received_at) + INTERVAL ${retention_days} DAY
+SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+
+-- How many frames of a release were resolved: read by release, without the workspace's other rows or any text.
+CREATE TABLE IF NOT EXISTS release_frames
+(
+  day Date,
+  workspace_id LowCardinality(String),
+  release_slug String,
+  finding_id FixedString(30),
+  service_version LowCardinality(String),
+  rank UInt64,
+  frame_count UInt16,
+  resolved_frame_count UInt16
+)
+ENGINE = ReplacingMergeTree(rank)
+PARTITION BY day
+ORDER BY (workspace_id, release_slug, finding_id, service_version)
+TTL day + INTERVAL ${retention_days} DAY
+SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS release_frames_from_finding_frames TO release_frames AS
+SELECT
+  toDate(received_at) AS day,
+  workspace_id,
+  release_slug,
+  finding_id,
+  service_version,
+  rank,
+  frame_count,
+  resolved_frame_count
+FROM finding_frames
+WHERE release_slug != '';
+
+-- Source maps by the debug id of their script. Not by day: a build throws for as long as it is deployed.
+CREATE TABLE IF NOT EXISTS source_maps
+(
+  workspace_id LowCardinality(String),
+  surface_id LowCardinality(String),
+  -- A lower-case UUID with dashes.
+  debug_id String,
+  release_slug String,
+  -- Of the manifest that names the map: of one debug id the latest holds.
+  sequence UInt64,
+  sha256 FixedString(64),
+  size UInt32,
+  chunk_url String,
+  path String,
+  completed_at DateTime64(3, 'UTC')
+)
+ENGINE = ReplacingMergeTree(sequence)
+ORDER BY (workspace_id, debug_id, surface_id, release_slug)
+SETTINGS non_replicated_deduplication_window = 1000000;

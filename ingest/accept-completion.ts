@@ -1,0 +1,62 @@
+import { hash } from 'node:crypto'
+import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../schemas/source-map-jobs.ts'
+import { newJobId } from '../shared/queue.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/upload-keys.ts'
+import type { ReleasePlace } from './build-route.ts'
+import type { ConditionalCommit } from './conditional-commit.ts'
+
+export interface AcceptedCompletion {
+  /** False when the same request was accepted within 24 h: the record is that of then. */
+  readonly isNew: boolean
+  readonly record: CompletionRecord
+}
+
+/**
+ * KEYS[3] record, KEYS[4] sequence; ARGV[2] attempt, [3] lifetime. Microseconds of the clock are exact in a double until
+ * the year 2255. The last sequence outlives every record that has a part in it.
+ */
+const ACCEPT = `
+local record = redis.call('GET', KEYS[3])
+if record then
+  refuse()
+  return {0, record}
+end
+local now = redis.call('TIME')
+local last = tonumber(redis.call('GET', KEYS[4]) or '0')
+local sequence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
+record = '{"attempt":"' .. ARGV[2] .. '","sequence":' .. sequence .. '}'
+redis.call('SET', KEYS[4], sequence, 'EX', 2 * ARGV[3])
+redis.call('SET', KEYS[3], record, 'EX', ARGV[3])
+accept()
+return {1, record}
+`
+
+/**
+ * Gives a completion its place in the order of acceptance and enqueues it, unless the same request (its body, byte for
+ * byte) has one. Copies the body before it returns; nothing of it is parsed here, it may have 16 MiB.
+ */
+export async function acceptCompletion(
+  commits: ConditionalCommit,
+  place: ReleasePlace,
+  { receivedAtMs, body }: { receivedAtMs: number; body: Buffer },
+): Promise<AcceptedCompletion> {
+  const { workspaceId, surfaceId, slug } = place
+  const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }
+  const keys = uploadKeys(place)
+  const frame = {
+    workspaceId,
+    surfaceId,
+    receivedAtMs,
+    contentType: 'application/json',
+    contentEncoding: 'identity',
+    attributes: JSON.stringify(attributes),
+    body,
+  } as const
+  const answer = await commits.commit(frame, {
+    lua: ACCEPT,
+    keys: [keys.completion(attributes.digest), keys.sequence],
+    args: [attributes.attempt, UPLOAD_LIFETIME_S],
+  })
+  const [isNew, record] = answer as [number, string]
+  return { isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)) }
+}

@@ -1,0 +1,30 @@
+import type { Problem } from '../schemas/problems.ts'
+import { describeError } from '../shared/errors.ts'
+import type { Reply } from '../shared/http-route.ts'
+import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { IngestDeps, IngestQueue } from './server.ts'
+
+/** Answers with `reply` once Redis has the frame on disk. The body is copied before this returns its promise. */
+export async function acceptFrame(
+  deps: IngestDeps,
+  queue: IngestQueue,
+  frame: PayloadFrame,
+  reply: Reply,
+  renderProblem: (problem: Problem) => Reply,
+): Promise<Reply> {
+  const bytes = frame.body.length
+  try {
+    await deps.commits[queue].enqueue(frame)
+  } catch (error) {
+    deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
+    return renderProblem(NOT_STORED)
+  }
+  deps.admission.admitted(queue, bytes)
+  return reply
+}
+
+export const NOT_STORED: Problem = {
+  code: 'INGEST_INFRA_UNAVAILABLE',
+  message: 'the request could not be stored; send it again',
+  retryAfterSeconds: 1,
+}

@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto'
+import { SOURCE_MAP_MAX_BYTES } from '../schemas/endpoints/sign-source-maps.ts'
+import type { SourceMapJob } from '../schemas/source-map-jobs.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/upload-keys.ts'
+import type { ReleasePlace } from './build-route.ts'
+import type { ConditionalCommit } from './conditional-commit.ts'
+
+/**
+ * - claimed: the part is on its way to the object store
+ * - repeated: it was sent before with the same bytes
+ * - conflict: it was sent before with other bytes
+ * - sealed: a manifest names a map that was made of the parts there are; no other may join them
+ * - too_large: the parts would exceed the declared size, or what a map may have
+ */
+export const CLAIM_OUTCOMES = ['claimed', 'repeated', 'conflict', 'sealed', 'too_large'] as const
+export type ClaimOutcome = (typeof CLAIM_OUTCOMES)[number]
+
+export interface SourceMapPart {
+  readonly path: string
+  readonly part: number
+  /** Of the request's arrival. */
+  readonly receivedAtMs: number
+  readonly body: Buffer
+}
+
+/**
+ * KEYS[3] parts of the path, KEYS[4] declared maps; ARGV[2] part, [3] claim, [4] size, [5] path, [6] most bytes, [7]
+ * lifetime. A sealed hash lives as long as its manifest does.
+ */
+const CLAIM = `
+local sealed = redis.call('HEXISTS', KEYS[3], 'sealed') == 1
+local claim = redis.call('HGET', KEYS[3], ARGV[2])
+if claim then
+  refuse()
+  if claim ~= ARGV[3] then return 'conflict' end
+  if not sealed then redis.call('EXPIRE', KEYS[3], ARGV[7]) end
+  return 'repeated'
+end
+if sealed then
+  refuse()
+  return 'sealed'
+end
+local limit = tonumber(ARGV[6])
+local declared = redis.call('HGET', KEYS[4], ARGV[5])
+if declared then limit = math.min(limit, cjson.decode(declared).size) end
+local bytes = tonumber(redis.call('HGET', KEYS[3], 'bytes') or '0') + tonumber(ARGV[4])
+if bytes > limit then
+  refuse()
+  return 'too_large'
+end
+redis.call('HSET', KEYS[3], ARGV[2], ARGV[3], 'bytes', bytes)
+redis.call('EXPIRE', KEYS[3], ARGV[7])
+accept()
+return 'claimed'
+`
+
+/** Claims a part and enqueues its bytes, both or neither. Copies the body before it returns. */
+export async function claimPart(
+  commits: ConditionalCommit,
+  place: ReleasePlace,
+  { path, part, receivedAtMs, body }: SourceMapPart,
+): Promise<ClaimOutcome> {
+  const { workspaceId, surfaceId, slug } = place
+  const keys = uploadKeys(place)
+  const sha256 = hash('sha256', body)
+  const attributes: SourceMapJob = { kind: 'part', slug, path, part, sha256 }
+  const frame = {
+    workspaceId,
+    surfaceId,
+    receivedAtMs,
+    contentType: 'application/octet-stream',
+    contentEncoding: 'identity',
+    attributes: JSON.stringify(attributes),
+    body,
+  } as const
+  const answer = await commits.commit(frame, {
+    lua: CLAIM,
+    keys: [keys.parts(path), keys.signed],
+    args: [part, `${sha256}:${body.length}`, body.length, path, SOURCE_MAP_MAX_BYTES, UPLOAD_LIFETIME_S],
+  })
+  return answer as ClaimOutcome
+}

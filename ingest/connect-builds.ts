@@ -1,0 +1,97 @@
+import type { Redis } from 'ioredis'
+import type { ControlStore } from '../shared/control-store.ts'
+import type { Lifecycle } from '../shared/lifecycle.ts'
+import type { Logger } from '../shared/logger.ts'
+import { createObjectStore, type ObjectStore } from '../shared/object-store.ts'
+import type { ReleaseStore } from '../shared/release-store.ts'
+import { createSecretKeyAuthenticator, type SecretKeyAuthenticator } from './authenticate-build.ts'
+import { createVerdictWaits, type VerdictWaits } from './await-verdict.ts'
+import type { ClaimOutcome } from './claim-part.ts'
+import { type ConditionalCommit, createConditionalCommit } from './conditional-commit.ts'
+import type { IngestConfig } from './config.ts'
+import type { CompletionOutcome, IngestMetrics } from './ingest-metrics.ts'
+import { createReleaseLookup, type ReleaseLookup } from './release-lookup.ts'
+
+/** What the routes of secret keys need beside the rest (spec 4.5 to 4.8). */
+export interface BuildDeps {
+  readonly secretKeys: SecretKeyAuthenticator
+  readonly releases: Pick<ReleaseStore, 'register' | 'storedMaps'>
+  readonly releaseLookup: ReleaseLookup
+  /** Of the queue `source-maps`, for parts, which are claimed. */
+  readonly parts: ConditionalCommit
+  readonly completions: ConditionalCommit
+  /** The Redis of the queues, for what is declared there. */
+  readonly uploads: Redis
+  readonly objects: Pick<ObjectStore, 'presignPut'>
+  readonly verdicts: VerdictWaits
+  readonly onPart: (outcome: ClaimOutcome) => void
+  readonly onCompletion: (outcome: CompletionOutcome) => void
+}
+
+export interface ConnectBuildsDeps {
+  readonly control: ControlStore
+  readonly releases: ReleaseStore
+  /** Opens another connection to the Redis of the queues. */
+  readonly connect: () => Redis
+  readonly metrics: IngestMetrics
+  readonly lifecycle: Lifecycle
+  readonly logger: Logger
+}
+
+/** Each kind of write has a connection of its own: none waits behind another's megabytes. */
+export function connectBuilds(
+  config: IngestConfig,
+  { control, releases, connect, metrics, lifecycle, logger }: ConnectBuildsDeps,
+): { deps: BuildDeps; connections: readonly Redis[] } {
+  const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
+  const conditional = (queue: 'source-maps' | 'completions', redis: Redis): ConditionalCommit => {
+    const commit = createConditionalCommit(
+      { redis, queue, logger },
+      {
+        timeoutMs: config.COMMIT_TIMEOUT_MS,
+        onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
+      },
+    )
+    lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
+    return commit
+  }
+
+  const verdicts = createVerdictWaits(
+    { redis: uploads, subscriber: connect(), logger },
+    {
+      maxWaiting: config.VERDICT_MAX_WAITING,
+      deadlineMs: config.VERDICT_TIMEOUT_MS,
+      pollMs: 1_000,
+      onSettled: metrics.observeVerdict,
+    },
+  )
+  lifecycle.onStop('waits for verdicts', () => verdicts.stop())
+  metrics.watchVerdicts(verdicts)
+
+  const objects = createObjectStore({
+    endpoint: config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT,
+    region: config.S3_REGION,
+    bucket: config.S3_BUCKET,
+    accessKeyId: config.AWS_ACCESS_KEY_ID,
+    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+    // It only signs; what may take time are credentials that come from elsewhere.
+    requestTimeoutMs: config.COMMIT_TIMEOUT_MS,
+  })
+  lifecycle.onStop('object store', () => objects.close())
+
+  return {
+    deps: {
+      secretKeys: createSecretKeyAuthenticator({ control, logger }),
+      releases,
+      releaseLookup: createReleaseLookup(releases),
+      parts: conditional('source-maps', partsRedis),
+      completions: conditional('completions', completionsRedis),
+      uploads,
+      objects,
+      verdicts,
+      onPart: metrics.countPart,
+      onCompletion: metrics.countCompletion,
+    },
+    connections: [partsRedis, completionsRedis, uploads],
+  }
+}

@@ -1,0 +1,64 @@
+import { createIORedisClient, Job, type Queue } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { CommitJob, QueueName } from '../schemas/jobs.ts'
+import { TransientError } from '../shared/errors.ts'
+import type { Logger } from '../shared/logger.ts'
+import { JOB_OPTIONS, openQueue } from '../shared/queue.ts'
+import { runTransaction } from './redis-transaction.ts'
+
+/** Adds jobs to one queue, each in one transaction with what it refers to. Nothing is ever sent twice. */
+export interface JobWriter {
+  /** False while Redis is away: a write would fail. */
+  readonly isUsable: boolean
+  /**
+   * Sends `commands` and the job before it returns. Resolves with the replies of the commands once Redis has run and
+   * fsynced all of them.
+   */
+  write(jobId: string, job: CommitJob, commands: () => readonly Promise<unknown>[]): Promise<unknown[]>
+  /** Gives the connection up: a stalled one would hold up what comes next as long; a new one tells at once. */
+  reconnect(): void
+}
+
+/** `redis` is a connection of a producer (`connectProducer`). */
+export function createJobWriter(deps: { redis: Redis; queue: QueueName; logger: Logger }): JobWriter {
+  const { redis, logger } = deps
+  const bull = createIORedisClient(redis)
+  let queue: Queue<CommitJob> | undefined
+  let usable = false
+
+  if (redis.status === 'ready') open()
+  redis.on('ready', open)
+  redis.on('close', () => {
+    usable = false
+  })
+
+  /** BullMQ loads its scripts on a ready connection, once; a loss in the middle of that is repaired by the next "ready". */
+  function open(): void {
+    usable = queue !== undefined
+    if (usable) return
+    const opened = openQueue(redis, deps.queue)
+    opened.on('error', error => logger.debug({ error: error.message }, 'queue error'))
+    opened.waitUntilReady().then(
+      () => {
+        queue = opened
+        usable = redis.status === 'ready'
+      },
+      () => void opened.close(),
+    )
+  }
+
+  return {
+    get isUsable() {
+      return usable
+    },
+    async write(jobId, data, commands) {
+      if (queue === undefined) throw new TransientError('the queue is not open yet')
+      const job = new Job<CommitJob>(queue, 'commit', data, JOB_OPTIONS, jobId)
+      return runTransaction(redis, () => [...commands(), job.addJob(bull)])
+    },
+    reconnect() {
+      if (usable) redis.disconnect(true)
+      usable = false
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { describeError } from '../../shared/errors.ts'
+import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http-route.ts'
+import { type AcceptedCompletion, acceptCompletion } from '../accept-completion.ts'
+import { NOT_STORED } from '../accept-frame.ts'
+import { verdictReply, withVerdictWait } from '../answer-verdict.ts'
+import type { VerdictWait } from '../await-verdict.ts'
+import { type BodyType, bodyTypeOf } from '../body-type.ts'
+import { buildProblem, type ReleasePlace, refuseBody, withRelease } from '../build-route.ts'
+import type { IngestDeps } from '../server.ts'
+import { jsonReply } from '../surface-route.ts'
+
+const BODY_LIMIT_BYTES = 16 * 1024 * 1024
+
+/**
+ * POST /v3/releases/{releaseSlug}/source-maps/complete (spec 4.7): the request gets its place in the order of acceptance,
+ * and the answer that a worker has for it. Sent again within 24 h it has the same answer, without new work.
+ */
+export function completeSourceMapsRoute(deps: IngestDeps): Route {
+  return {
+    method: 'POST',
+    path: '/v3/releases/:releaseSlug/source-maps/complete',
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    overLimit: { code: 'REQUEST_INVALID', status: 413, message: 'the body is over the limit of 16 MiB' },
+    renderProblem: buildProblem,
+    accept(head) {
+      const type = bodyTypeOf(head)
+      return withRelease(deps, head, 'refused', place => takeCompletion(deps, place, type))
+    },
+  }
+}
+
+function takeCompletion(deps: IngestDeps, place: ReleasePlace, type: BodyType): BodyHandler {
+  return (body, held) => {
+    const refused = refuseBody(deps, 'completions', type)
+    if (refused) return refused
+    return withVerdictWait(deps, wait => complete(deps, place, { body, held, wait }))
+  }
+}
+
+async function complete(
+  deps: IngestDeps,
+  place: ReleasePlace,
+  { body, held, wait }: { body: Buffer; held: HeldBody; wait: VerdictWait },
+): Promise<Reply> {
+  const bytes = body.length
+  let accepted: AcceptedCompletion
+  try {
+    accepted = await acceptCompletion(deps.builds.completions, place, { receivedAtMs: deps.now(), body })
+  } catch (error) {
+    deps.logger.debug({ error: describeError(error) }, 'a completion could not be enqueued')
+    return buildProblem(NOT_STORED)
+  }
+  held.release()
+  const { isNew, record } = accepted
+  deps.builds.onCompletion(isNew ? 'accepted' : record.fileCount === undefined ? 'pending' : 'repeated')
+  if (isNew) deps.admission.admitted('completions', bytes)
+  if (record.fileCount !== undefined) return jsonReply({ ok: true, fileCount: record.fileCount })
+  return verdictReply(await wait.verdict(record.attempt))
+}

@@ -1,0 +1,69 @@
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/endpoints/sign-source-maps.ts'
+import type { SourceMapJob } from '../../schemas/source-map-jobs.ts'
+import { describeError } from '../../shared/errors.ts'
+import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http-route.ts'
+import { newJobId } from '../../shared/queue.ts'
+import { NOT_STORED } from '../accept-frame.ts'
+import { verdictReply, withVerdictWait } from '../answer-verdict.ts'
+import type { VerdictWait } from '../await-verdict.ts'
+import { type BodyType, bodyTypeOf } from '../body-type.ts'
+import { buildProblem, invalid, type ReleasePlace, refuseBody, slugFault, withRelease } from '../build-route.ts'
+import type { IngestDeps } from '../server.ts'
+import { pathFault } from './upload-source-map-part.ts'
+
+interface UploadHead {
+  readonly path: string | undefined
+  readonly type: BodyType
+}
+
+/** PUT /v3/releases/{releaseSlug}/source-maps/upload?path (spec 4.6): a whole source map. A worker says what it is worth. */
+export function uploadSourceMapRoute(deps: IngestDeps): Route {
+  return {
+    method: 'PUT',
+    path: '/v3/releases/:releaseSlug/source-maps/upload',
+    bodyLimitBytes: SOURCE_MAP_MAX_BYTES,
+    overLimit: { code: 'RELEASE_SIGN_FILE_TOO_LARGE', message: 'the body is over the limit of 64 MiB' },
+    renderProblem: buildProblem,
+    accept(head) {
+      const upload = { path: head.query('path'), type: bodyTypeOf(head) }
+      return withRelease(deps, head, 'accepted', place => takeMap(deps, place, upload))
+    },
+  }
+}
+
+function takeMap(deps: IngestDeps, place: ReleasePlace, { path = '', type }: UploadHead): BodyHandler {
+  return (body, held) => {
+    const refused = refuseBody(deps, 'source-maps', type)
+    if (refused) return refused
+    const fault = slugFault(place.slug) ?? pathFault(path === '' ? undefined : path)
+    if (fault !== undefined) return invalid(fault)
+    return withVerdictWait(deps, wait => storeMap(deps, place, { path, body, held, wait }))
+  }
+}
+
+async function storeMap(
+  deps: IngestDeps,
+  place: ReleasePlace,
+  { path, body, held, wait }: { path: string; body: Buffer; held: HeldBody; wait: VerdictWait },
+): Promise<Reply> {
+  const { workspaceId, surfaceId, slug } = place
+  const attributes: SourceMapJob = { kind: 'single', slug, path, attempt: newJobId() }
+  const bytes = body.length
+  try {
+    await deps.commits['source-maps'].enqueue({
+      workspaceId,
+      surfaceId,
+      receivedAtMs: deps.now(),
+      contentType: 'application/json',
+      contentEncoding: 'identity',
+      attributes: JSON.stringify(attributes),
+      body,
+    })
+  } catch (error) {
+    deps.logger.debug({ error: describeError(error) }, 'a source map could not be enqueued')
+    return buildProblem(NOT_STORED)
+  }
+  deps.admission.admitted('source-maps', bytes)
+  held.release()
+  return verdictReply(await wait.verdict(attributes.attempt))
+}

@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { manifestSchema } from '../../schemas/manifest.ts'
+import { sourceMapKey } from '../../shared/object-keys.ts'
+import { createObjectStore, type ObjectStore } from '../../shared/object-store.ts'
+import { createReleaseStore } from '../../shared/release-store.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
+const DIRECTORIES = 30
+/** Listing thousands of objects costs the store more than an upload. */
+const LOOK_EVERY_MS = 300
+
+let stack: Stack
+let objects: ObjectStore
+let redis: Redis
+let dist: string
+
+beforeAll(async () => {
+  stack = await startStack({ JOB_LOCK_MS: '2000', JOB_STALLED_CHECK_MS: '500', SWEEP_INTERVAL_MS: '1000' })
+  objects = createObjectStore({ ...stack.services.s3, requestTimeoutMs: 10_000 })
+  redis = new Redis(stack.services.redisUrl)
+})
+afterAll(async () => {
+  redis?.disconnect()
+  objects?.close()
+  await stack?.stop()
+})
+beforeEach(async () => {
+  dist = await mkdtemp(join(tmpdir(), 'penstock-dist-'))
+})
+afterEach(() => rm(dist, { recursive: true }))
+
+it.each([
+  [3_000, 'to presigned addresses', []],
+  [600, 'in parts through the service', ['--parts']],
+] as const)(
+  'a build of %i files uploaded %s arrives whole in spite of kill -9 of edge and workers',
+  async (fileCount, _way, args) => {
+    await writeBuild(randomBytes(4).toString('hex'), fileCount)
+    const before = { uploads: await count('uploads/'), maps: await count('source-maps/') }
+    const command = startUpload(`v-${randomBytes(4).toString('hex')}`, args)
+    const isUnderWay = (what: string, prefix: string, above: number) =>
+      until(`${what} is under way`, async () => command.hasEnded() || (await count(prefix)) > above, {
+        deadlineMs: 90_000,
+        everyMs: LOOK_EVERY_MS,
+      })
+
+    await isUnderWay('the upload', 'uploads/', before.uploads + fileCount / 10)
+    await Promise.all([stack.edge.kill9(), stack.workers.kill9()])
+    await until('the command has met the outage', () => command.hasEnded() || /; again in \d/.test(command.stderr()))
+    await Promise.all([stack.edge.restart(), stack.workers.restart()])
+
+    await isUnderWay('the completion', 'source-maps/', before.maps)
+    expect(command.hasEnded(), command.stderr()).toBe(false)
+    await Promise.all([stack.edge.kill9(), stack.workers.kill9()])
+    await Promise.all([stack.edge.restart(), stack.workers.restart()])
+
+    expect(await command.ended, command.stderr()).toBe(0)
+    const { result, releaseSlug, files } = JSON.parse(command.stdout())
+    expect({ result, files: files.length }).toEqual({ result: 'ok', files: fileCount })
+
+    const pointer = await createReleaseStore(redis).manifest(stack.secrets.workspaceId, releaseSlug)
+    expect(pointer).toMatchObject({ sourceMapCount: fileCount, sourceFileCount: fileCount })
+    const object = await objects.get(pointer?.objectKey ?? '', 16 * 1024 * 1024)
+    const manifest = manifestSchema.parse(JSON.parse(object?.body.toString() ?? ''))
+    expect(manifest.files.map(({ path }) => path)).toEqual(files.map(({ path }: { path: string }) => path))
+    const wrong: string[] = []
+    for (let i = 0; i < fileCount; i += 50) {
+      await Promise.all(
+        manifest.files.slice(i, i + 50).map(async ({ path, sha256, verified, debugId }) => {
+          const local = await readFile(join(dist, path))
+          const stored = await objects.get(sourceMapKey(stack.secrets.workspaceId, sha256), 1024 * 1024)
+          const isRight = stored?.body.equals(local) && digest(local) === sha256 && verified
+          if (!isRight || JSON.parse(local.toString()).debugId !== debugId) wrong.push(path)
+        }),
+      )
+    }
+    expect(wrong).toEqual([])
+    expect(await count('dead-letters/')).toBe(0)
+  },
+)
+
+/** Bundles and maps that are all different, and different in every build. */
+async function writeBuild(seed: string, fileCount: number): Promise<void> {
+  for (let i = 0; i < DIRECTORIES; i++) await mkdir(join(dist, `d${i}`))
+  for (let i = 0; i < fileCount; i += 100) {
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, j) => {
+        const name = `d${(i + j) % DIRECTORIES}/chunk-${i + j}.js`
+        const map = {
+          version: 3,
+          sources: [`${seed}-${i + j}.ts`],
+          sourcesContent: ['f()'],
+          names: [],
+          mappings: 'AAAA',
+        }
+        await writeFile(join(dist, name), `f();\n//# sourceMappingURL=chunk-${i + j}.js.map\n`)
+        await writeFile(join(dist, `${name}.map`), JSON.stringify(map))
+      }),
+    )
+  }
+}
+
+function startUpload(version: string, args: readonly string[]) {
+  const argv = [
+    '--import',
+    import.meta.resolve('tsx'),
+    MAIN,
+    'sourcemaps',
+    'upload',
+    dist,
+    '--version',
+    version,
+    '--json',
+  ]
+  const child = spawn(process.execPath, [...argv, '--retry-timeout', '120', ...args], {
+    cwd: tmpdir(),
+    env: { PATH: process.env.PATH, PENSTOCK_URL: stack.ingestUrl, PENSTOCK_SECRET_KEY: stack.secrets.secretKey },
+    timeout: 170_000,
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', chunk => (stdout += chunk))
+  child.stderr.on('data', chunk => (stderr += chunk))
+  let hasEnded = false
+  const ended = new Promise<number | null>(resolve => {
+    child.once('close', code => {
+      hasEnded = true
+      resolve(code)
+    })
+  })
+  return { ended, hasEnded: () => hasEnded, stdout: () => stdout, stderr: () => stderr }
+}
+
+async function count(prefix: string): Promise<number> {
+  let found = 0
+  for await (const page of objects.list(prefix)) found += page.length
+  return found
+}
+
+function digest(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

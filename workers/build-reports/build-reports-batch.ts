@@ -1,0 +1,15 @@
+import { BuildReportsTable } from '../../clickhouse/build-reports-table.ts'
+import { buildReportJobSchema } from '../../schemas/build-report-job.ts'
+import { buildReportSchema } from '../../schemas/endpoints/report-build.ts'
+import { createJsonRowsBatch } from '../json-rows-batch.ts'
+import type { RowBatch } from '../row-batch.ts'
+
+/** Rows of `build_reports` from the reports of the queue `build-reports`. */
+export function createBuildReportsBatch(): RowBatch {
+  const table = new BuildReportsTable()
+  return createJsonRowsBatch([table.buffer], (frame, value) => {
+    const { slug } = buildReportJobSchema.parse(JSON.parse(frame.attributes))
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    table.append({ ...buildReportSchema.parse(value), workspaceId, surfaceId, releaseSlug: slug, receivedAtMs })
+  })
+}

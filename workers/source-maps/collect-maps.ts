@@ -1,0 +1,54 @@
+import type { ManifestEntry } from '../../schemas/endpoints/complete-source-maps.ts'
+import type { ManifestFile } from '../../schemas/manifest.ts'
+import { TransientError } from '../../shared/errors.ts'
+import { type FindMapDeps, findMap } from './find-map.ts'
+import { missingParts } from './part-claims.ts'
+import { type PathUploads, readUploads } from './read-uploads.ts'
+
+/** Maps of one completion that are looked at at once: each holds less than 2 MiB, whatever its size. */
+const CONCURRENT_MAPS = 16
+/** Paths that a refusal names (CONTRACT 4.7). */
+const MAX_FAULTS = 20
+
+export type CollectedMaps =
+  | { readonly ok: true; readonly files: ManifestFile[] }
+  /** One sentence for each path, in the order of the entries. */
+  | { readonly ok: false; readonly faults: string[] }
+
+/**
+ * Finds and stores the maps of all entries, or says which cannot be. Throws a TransientError while parts that were
+ * acknowledged are still on their way, before any map is looked at.
+ */
+export async function collectMaps(deps: FindMapDeps, entries: readonly ManifestEntry[]): Promise<CollectedMaps> {
+  const uploads = await readUploads(
+    deps.redis,
+    deps.keys,
+    entries.map(entry => entry.path),
+  )
+  const pending = entries.find((_, i) => isOnItsWay(uploads[i] as PathUploads))
+  if (pending) throw new TransientError(`parts of ${JSON.stringify(pending.path.slice(0, 200))} are still on their way`)
+
+  const files: ManifestFile[] = new Array(entries.length)
+  const faults = new Map<number, string>()
+  const rest = entries.entries()
+  const findRest = async () => {
+    for (const [i, entry] of rest) {
+      const found = await findMap(deps, entry, uploads[i] as PathUploads)
+      if (found.ok) files[i] = found.file
+      else faults.set(i, `${JSON.stringify(entry.path.slice(0, 200))} ${found.fault}`)
+      if (faults.size >= MAX_FAULTS) return
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: CONCURRENT_MAPS }, findRest))
+  const failed = ends.find(end => end.status === 'rejected')
+  if (failed) throw failed.reason
+  if (faults.size === 0) return { ok: true, files }
+  const inOrder = [...faults].sort(([a], [b]) => a - b)
+  return { ok: false, faults: inOrder.slice(0, MAX_FAULTS).map(([, fault]) => fault) }
+}
+
+/** A number that is missing stays missing: that is to be said now. */
+function isOnItsWay({ parts }: PathUploads): boolean {
+  if (parts === undefined || parts.assembled !== undefined) return false
+  return missingParts(parts.parts).length === 0 && parts.parts.some(part => !part.stored)
+}

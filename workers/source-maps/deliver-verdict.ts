@@ -1,0 +1,40 @@
+import type { Redis } from 'ioredis'
+import type { CompletionRecord, Verdict } from '../../schemas/source-map-jobs.ts'
+import { UPLOAD_LIFETIME_S, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/upload-keys.ts'
+
+/**
+ * KEYS verdict, record of the completion (or none); ARGV attempt, verdict, its lifetime, channel, then the record as it is
+ * to be and its lifetime, or nothing to delete it. A record of another attempt is left alone.
+ */
+const DELIVER_VERDICT = `
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+if KEYS[2] then
+  local record = redis.call('GET', KEYS[2])
+  if record and cjson.decode(record).attempt == ARGV[1] then
+    if ARGV[5] then redis.call('SET', KEYS[2], ARGV[5], 'EX', ARGV[6]) else redis.call('DEL', KEYS[2]) end
+  end
+end
+redis.call('PUBLISH', ARGV[4], ARGV[1])
+`
+
+/** Tells the edge whose client waits. */
+export async function deliverVerdict(redis: Redis, attempt: string, verdict: Verdict): Promise<void> {
+  const args = [attempt, JSON.stringify(verdict), VERDICT_LIFETIME_S, VERDICTS_CHANNEL]
+  await redis.eval(DELIVER_VERDICT, 1, verdictKey(attempt), ...args)
+}
+
+/**
+ * The same for a completion, whose record follows in the same step: that of one that is done answers its repetitions for
+ * a day, that of one that was refused goes, so that a repetition is judged anew.
+ */
+export async function deliverCompletion(
+  redis: Redis,
+  recordKey: string,
+  record: CompletionRecord,
+  verdict: Verdict,
+): Promise<void> {
+  const { attempt } = record
+  const args = [attempt, JSON.stringify(verdict), VERDICT_LIFETIME_S, VERDICTS_CHANNEL]
+  const kept = verdict.ok ? [JSON.stringify(record), UPLOAD_LIFETIME_S] : []
+  await redis.eval(DELIVER_VERDICT, 2, verdictKey(attempt), recordKey, ...args, ...kept)
+}

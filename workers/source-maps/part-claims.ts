@@ -1,0 +1,142 @@
+import type { Redis } from 'ioredis'
+import { UPLOAD_LIFETIME_S } from '../../shared/upload-keys.ts'
+
+/** Bytes that are known by their digest. */
+export interface Digested {
+  /** In hex. */
+  readonly sha256: string
+  readonly size: number
+}
+
+export interface PartClaim extends Digested {
+  readonly part: number
+  /** Whether its object was put; it is gone again once a manifest names the map made of it. */
+  readonly stored: boolean
+}
+
+/** What was sent of one map by parts. */
+export interface PartClaims {
+  /** In the order of their numbers. */
+  readonly parts: readonly PartClaim[]
+  /** The map that was made of exactly these parts. */
+  readonly assembled: Digested | undefined
+}
+
+/** Reads the hash of the parts of one path (`shared/upload-keys.ts`). Undefined where no part is claimed. */
+export function parsePartClaims(fields: Readonly<Record<string, string>>): PartClaims | undefined {
+  const parts: PartClaim[] = []
+  for (const [name, value] of Object.entries(fields)) {
+    const digested = /^\d+$/.test(name) ? parseDigested(value) : undefined
+    if (digested) parts.push({ part: Number(name), stored: `stored:${name}` in fields, ...digested })
+  }
+  if (parts.length === 0) return undefined
+  parts.sort((a, b) => a.part - b.part)
+  const [count, ...rest] = (fields.assembled ?? '').split(':')
+  const isOfThese = Number(count) === parts.length && missingParts(parts).length === 0
+  return { parts, assembled: isOfThese ? parseDigested(rest.join(':')) : undefined }
+}
+
+/** The numbers that are left out between 0 and the last one, the first of them where there are many. */
+export function missingParts(parts: readonly { part: number }[], most = 10): number[] {
+  const missing: number[] = []
+  let next = 0
+  for (const { part } of parts) {
+    for (; next < part && missing.length < most; next++) missing.push(next)
+    next = part + 1
+  }
+  return missing
+}
+
+export const digestedText = ({ sha256, size }: Digested) => `${sha256}:${size}`
+
+export function parseDigested(text: string): Digested | undefined {
+  const match = /^([0-9a-f]{64}):(\d+)$/.exec(text)
+  return match ? { sha256: match[1] as string, size: Number(match[2]) } : undefined
+}
+
+/** KEYS parts; ARGV part, claim. The claim may be gone, or another's, when its part is stored a day later. */
+const CONFIRM_PART = `
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'stored:' .. ARGV[1], 1)
+return 1
+`
+
+export async function confirmPart(redis: Redis, key: string, part: number, claim: Digested): Promise<boolean> {
+  return (await redis.eval(CONFIRM_PART, 1, key, part, digestedText(claim))) === 1
+}
+
+/** KEYS parts; ARGV part, claim, size. */
+const GIVE_CLAIM_BACK = `
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+if redis.call('HEXISTS', KEYS[1], 'stored:' .. ARGV[1]) == 1 then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HINCRBY', KEYS[1], 'bytes', -ARGV[3])
+return 1
+`
+
+/** The part cannot be stored: its number is free again. */
+export async function givePartBack(redis: Redis, key: string, part: number, claim: Digested): Promise<boolean> {
+  return (await redis.eval(GIVE_CLAIM_BACK, 1, key, part, digestedText(claim), claim.size)) === 1
+}
+
+/** KEYS parts; ARGV what was assembled, then the claims of the parts in order. */
+const RECORD_ASSEMBLED = `
+for i = 2, #ARGV do
+  if redis.call('HGET', KEYS[1], i - 2) ~= ARGV[i] then return 0 end
+end
+redis.call('HSET', KEYS[1], 'assembled', ARGV[1])
+return 1
+`
+
+/** The map made of these parts is stored: they are not needed any more. */
+export async function recordAssembled(
+  redis: Redis,
+  key: string,
+  parts: readonly Digested[],
+  map: Digested,
+): Promise<boolean> {
+  const record = `${parts.length}:${digestedText(map)}`
+  return (await redis.eval(RECORD_ASSEMBLED, 1, key, record, ...parts.map(digestedText))) === 1
+}
+
+/** KEYS parts of each path; ARGV sequence, then the SHA-256 that the manifest names for each. Answers how many parts each was made of. */
+const SEAL_PARTS = `
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[i] = 0
+  local count, sha256 = string.match(redis.call('HGET', key, 'assembled') or '', '^(%d+):(%x+):')
+  if sha256 == ARGV[i + 1] then
+    local sealed = redis.call('HGET', key, 'sealed')
+    if not sealed or tonumber(sealed) < tonumber(ARGV[1]) then redis.call('HSET', key, 'sealed', ARGV[1]) end
+    redis.call('PERSIST', key)
+    counts[i] = tonumber(count)
+  end
+end
+return counts
+`
+
+/** Keeps the claims of the parts that these maps were made of for as long as a manifest names them. */
+export async function sealParts(
+  redis: Redis,
+  sequence: number,
+  maps: readonly { key: string; sha256: string }[],
+): Promise<number[]> {
+  const args = [...maps.map(map => map.key), sequence, ...maps.map(map => map.sha256)]
+  return (await redis.eval(SEAL_PARTS, maps.length, ...args)) as number[]
+}
+
+/** KEYS parts of each path; ARGV sequence, lifetime. A manifest of a later completion may have sealed them anew. */
+const UNSEAL_PARTS = `
+for _, key in ipairs(KEYS) do
+  local sealed = redis.call('HGET', key, 'sealed')
+  if sealed and tonumber(sealed) <= tonumber(ARGV[1]) then
+    redis.call('HDEL', key, 'sealed')
+    redis.call('EXPIRE', key, ARGV[2])
+  end
+end
+`
+
+/** The manifest of this sequence does not name what was made of these parts. */
+export async function unsealParts(redis: Redis, sequence: number, keys: readonly string[]): Promise<void> {
+  await redis.eval(UNSEAL_PARTS, keys.length, ...keys, sequence, UPLOAD_LIFETIME_S)
+}

@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { z } from 'zod'
+import {
+  type CompleteSourceMaps,
+  completeSourceMapsSchema,
+  type ManifestEntry,
+  manifestEntrySchema,
+} from '../../schemas/endpoints/complete-source-maps.ts'
+import { JsonScanner } from './json-scanner.ts'
+import { pagesOf } from './pages-of.ts'
+
+/** Files that one manifest may name. */
+export const MAX_FILES = 100_000
+/** Each file has five values; the rest is for what a newer client may say besides. `JSON.parse` takes 0.1 s for so many. */
+const MAX_VALUES = 1_000_000
+const MAX_FAULTS = 20
+/** One turn of the event loop. */
+const SCAN_BYTES = 128 * 1024
+const PAGE_FILES = 1_000
+
+export type ReadCompletion =
+  | { readonly ok: true; readonly completion: CompleteSourceMaps }
+  | { readonly ok: false; readonly message: string }
+
+const outerSchema = completeSourceMapsSchema.extend({ files: z.array(z.unknown()).max(MAX_FILES) })
+
+/**
+ * Reads the body of a completion, of up to 16 MiB, in turns: 16 MiB of what clients send take 0.1 s to parse, but as many
+ * of `[],[],…` more than a second and 500 MB. So values are counted before they are built.
+ */
+export async function readCompletion(body: Buffer): Promise<ReadCompletion> {
+  const scanner = new JsonScanner()
+  for (let at = 0; at < body.length; at += SCAN_BYTES) {
+    if (at > 0) await nextTurn()
+    if (!scanner.add(body.subarray(at, at + SCAN_BYTES))) return refused('the body is not JSON')
+    if (scanner.values > MAX_VALUES) return refused(`the body has more than ${MAX_VALUES} values`)
+  }
+  if (!scanner.end()) return refused('the body is not JSON')
+  const outer = outerSchema.safeParse(JSON.parse(body.toString()))
+  if (!outer.success) return refused(outer.error.issues.map(issue => describe(issue)).join('; '))
+  const { sourceFileCount } = outer.data
+  const files: ManifestEntry[] = []
+  const seen = new Set<string>()
+  const faults: string[] = []
+  for (const page of pagesOf(outer.data.files, PAGE_FILES)) {
+    await nextTurn()
+    for (const file of page) {
+      const entry = manifestEntrySchema.safeParse(file)
+      const place = `files[${files.length + faults.length}]`
+      if (!entry.success) faults.push(entry.error.issues.map(issue => describe(issue, place)).join('; '))
+      else if (seen.has(entry.data.path)) faults.push(`${place}.path ${quote(entry.data.path)} is named twice`)
+      else {
+        seen.add(entry.data.path)
+        files.push(entry.data)
+      }
+      if (faults.length === MAX_FAULTS) return refused(faults.join('; '))
+    }
+  }
+  if (faults.length > 0) return refused(faults.join('; '))
+  return { ok: true, completion: { files, sourceFileCount } }
+}
+
+const refused = (message: string) => ({ ok: false, message }) as const
+
+function describe(issue: z.core.$ZodIssue, place = ''): string {
+  const field = issue.path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`
+    return text === '' ? String(key) : `${text}.${String(key)}`
+  }, place)
+  return `${field || 'the body'}: ${issue.message}`
+}
+
+const quote = (path: string) => JSON.stringify(path.slice(0, 200))

@@ -1,0 +1,50 @@
+import type { Redis } from 'ioredis'
+import { TransientError } from '../../shared/errors.ts'
+import type { DeclaredMap, UploadKeys } from '../../shared/upload-keys.ts'
+import { pagesOf } from './pages-of.ts'
+import { type Digested, type PartClaims, parseDigested, parsePartClaims } from './part-claims.ts'
+
+/** What was sent for one path of a release. */
+export interface PathUploads {
+  readonly declared: DeclaredMap | undefined
+  readonly parts: PartClaims | undefined
+  /** The last single upload. */
+  readonly single: Digested | undefined
+}
+
+const PAGE_PATHS = 500
+
+/** What was sent for these paths, in their order. */
+export async function readUploads(redis: Redis, keys: UploadKeys, paths: readonly string[]): Promise<PathUploads[]> {
+  const uploads: PathUploads[] = []
+  for (const page of pagesOf(paths, PAGE_PATHS)) {
+    const [declared, singles, parts] = await Promise.all([
+      redis.hmget(keys.signed, ...page),
+      redis.hmget(keys.singles, ...page),
+      readAllFields(
+        redis,
+        page.map(path => keys.parts(path)),
+      ),
+    ])
+    for (const [i] of page.entries()) {
+      const signed = declared[i]
+      uploads.push({
+        declared: signed ? (JSON.parse(signed) as DeclaredMap) : undefined,
+        parts: parsePartClaims(parts[i] ?? {}),
+        single: parseDigested(singles[i] ?? ''),
+      })
+    }
+  }
+  return uploads
+}
+
+async function readAllFields(redis: Redis, keys: readonly string[]): Promise<Record<string, string>[]> {
+  const pipeline = redis.pipeline()
+  for (const key of keys) pipeline.hgetall(key)
+  const replies = (await pipeline.exec()) ?? []
+  if (replies.length !== keys.length) throw new TransientError('Redis left questions open')
+  return replies.map(([error, fields]) => {
+    if (error) throw error
+    return fields as Record<string, string>
+  })
+}

@@ -1,0 +1,126 @@
+import type { Redis } from 'ioredis'
+import type { QueueName } from '../../schemas/jobs.ts'
+import {
+  type CompletionRecord,
+  completionJobSchema,
+  completionRecordSchema,
+  type Verdict,
+} from '../../schemas/source-map-jobs.ts'
+import type { SymbolicationRequest } from '../../schemas/symbolication.ts'
+import { describeError, PermanentError, TransientError } from '../../shared/errors.ts'
+import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { uploadKeys } from '../../shared/upload-keys.ts'
+import type { Budget } from '../budget.ts'
+import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
+import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
+import { deliverCompletion } from './deliver-verdict.ts'
+
+/** What became of one completion. `forgotten`: its record is gone, it was judged before or nobody has waited for a day. */
+export interface CompletionStats {
+  readonly outcome: CompletedRelease['outcome'] | 'forgotten' | 'failed'
+  readonly files: number
+  readonly storedBytes: number
+  /** Since the edge took it. */
+  readonly ageMs: number
+}
+
+export interface StoreCompletionsDeps extends Omit<CompleteReleaseDeps, 'keepTrying'>, Omit<KeepTryingDeps, 'isOurs'> {
+  readonly redis: Redis
+  readonly store: PayloadStore
+  /** Payload bytes that the pool holds at once. */
+  readonly held: Budget
+  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+  readonly onCompletion?: (stats: CompletionStats) => void
+}
+
+/**
+ * Works on the completions of a job: each is judged, its verdict given to the edge that waits, and its release passed on
+ * to the queue `symbolication` in the step that finishes the job.
+ */
+export async function storeCompletions(deps: StoreCompletionsDeps, job: HeldJob, payloadBytes: number): Promise<void> {
+  const { store } = deps
+  const giveBack = await deps.held.acquire(payloadBytes)
+  try {
+    const { payload } = await store.look(job.jobId)
+    if (payload === null) return
+    const frames = decodePayload(payload)
+    const completed: PayloadFrame[] = []
+    const all: CompletionStats[] = []
+    for (const frame of frames) {
+      const { stats, passedOn } = await judge(deps, job, frame)
+      all.push(stats)
+      if (passedOn) completed.push(passedOn)
+    }
+    const moves: Move[] = []
+    if (completed.length > 0) {
+      const symbolication = { payload: encodePayload(completed), frames: completed.length }
+      moves.push({ queue: 'symbolication', jobId: `release-${job.jobId}`, ...symbolication })
+    }
+    const finished = await store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
+    for (const move of moves) await deps.addJobs(move.queue, [move])
+    if (finished) for (const stats of all) deps.onCompletion?.(stats)
+  } finally {
+    giveBack()
+  }
+}
+
+async function judge(
+  deps: StoreCompletionsDeps,
+  job: HeldJob,
+  frame: PayloadFrame,
+): Promise<{ stats: CompletionStats; passedOn?: PayloadFrame }> {
+  const { redis, store, logger } = deps
+  const { workspaceId, surfaceId, receivedAtMs, body } = frame
+  const { slug, attempt, digest } = completionJobSchema.parse(JSON.parse(frame.attributes))
+  const place = { workspaceId, surfaceId, slug }
+  const recordKey = uploadKeys(place).completion(digest)
+  const stats = { files: 0, storedBytes: 0, ageMs: deps.now() - receivedAtMs }
+  const record = await readRecord(redis, recordKey)
+  if (record?.attempt !== attempt) return { stats: { ...stats, outcome: 'forgotten' } }
+  const isOurs = () => store.holds([job])
+  const completeDeps: CompleteReleaseDeps = {
+    ...deps,
+    keepTrying(what, work) {
+      // A completion of thousands of maps would outlast the shutdown; the next worker finds those that are stored.
+      if (deps.stopping.aborted) throw new TransientError('stopped within a completion')
+      return keepTrying({ ...deps, isOurs }, what, work)
+    },
+  }
+  try {
+    const completed = await completeRelease(completeDeps, { ...place, sequence: record.sequence, body })
+    const verdict = verdictOf(completed)
+    const fileCount = completed.outcome === 'refused' ? 0 : completed.fileCount
+    await deliverCompletion(redis, recordKey, { ...record, fileCount }, verdict)
+    const storedBytes = completed.outcome === 'completed' ? completed.storedBytes : 0
+    const done = { outcome: completed.outcome, files: fileCount, storedBytes, ageMs: deps.now() - receivedAtMs }
+    if (completed.outcome !== 'completed') return { stats: done }
+    return { stats: done, passedOn: releaseFrame(frame, { kind: 'release', slug, release: completed.release.name }) }
+  } catch (error) {
+    if (!(error instanceof PermanentError)) throw error
+    logger.error({ workspaceId, slug, error: describeError(error) }, 'a completion met a fault that stays')
+    const message = 'the completion could not be carried out'
+    await deliverCompletion(redis, recordKey, record, { ok: false, code: 'INTERNAL', message })
+    return { stats: { ...stats, outcome: 'failed' } }
+  }
+}
+
+async function readRecord(redis: Redis, key: string): Promise<CompletionRecord | undefined> {
+  const text = await redis.get(key)
+  return text === null ? undefined : completionRecordSchema.parse(JSON.parse(text))
+}
+
+function verdictOf(completed: CompletedRelease): Verdict {
+  if (completed.outcome === 'refused') return { ok: false, code: completed.code, message: completed.message }
+  return { ok: true, value: { ok: true, fileCount: completed.fileCount } }
+}
+
+function releaseFrame(frame: PayloadFrame, request: SymbolicationRequest): PayloadFrame {
+  return {
+    ...frame,
+    contentType: 'application/json',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(JSON.stringify(request)),
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import type { SourceMapJob } from '../../schemas/source-map-jobs.ts'
+import { describeError, PermanentError } from '../../shared/errors.ts'
+import type { Logger } from '../../shared/logger.ts'
+import { sourceMapKey } from '../../shared/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store.ts'
+import type { PayloadFrame } from '../../shared/payload-frame.ts'
+import type { ReleaseStore } from '../../shared/release-store.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/upload-keys.ts'
+import { sourceMapFault } from './check-map.ts'
+import { deliverVerdict } from './deliver-verdict.ts'
+import { digestedText } from './part-claims.ts'
+
+export interface StoreSingleDeps {
+  readonly redis: Redis
+  readonly objects: Pick<ObjectStore, 'head' | 'putStream'>
+  readonly releases: Pick<ReleaseStore, 'addStoredMaps'>
+  readonly logger: Logger
+  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+}
+
+export type StoredSingle = {
+  readonly outcome: 'stored' | 'known' | 'not_a_map' | 'refused'
+  readonly storedBytes: number
+}
+
+/** One turn of the event loop. */
+const PIECE_BYTES = 256 * 1024
+
+/** Stores a whole source map, once per workspace, notes it for its path, and tells the edge whose client waits. */
+export async function storeSingle(
+  deps: StoreSingleDeps,
+  frame: PayloadFrame,
+  job: Extract<SourceMapJob, { kind: 'single' }>,
+): Promise<StoredSingle> {
+  const { redis, releases, logger } = deps
+  const { body, workspaceId } = frame
+  const fault = await sourceMapFault(body)
+  if (fault !== undefined) {
+    await deliverVerdict(redis, job.attempt, { ok: false, code: 'REQUEST_INVALID', message: `the body ${fault}` })
+    return { outcome: 'not_a_map', storedBytes: 0 }
+  }
+  const map = { sha256: await digest(body), size: body.length }
+  const objectKey = sourceMapKey(workspaceId, map.sha256)
+  try {
+    const isNew = await deps.keepTrying('a source map could not be stored', () => putUnlessThere(deps, objectKey, body))
+    await releases.addStoredMaps(workspaceId, [map.sha256])
+    const { singles } = uploadKeys({ ...frame, slug: job.slug })
+    await redis.hset(singles, job.path, digestedText(map))
+    await redis.expire(singles, UPLOAD_LIFETIME_S)
+    await deliverVerdict(redis, job.attempt, { ok: true, value: { objectKey } })
+    return isNew ? { outcome: 'stored', storedBytes: map.size } : { outcome: 'known', storedBytes: 0 }
+  } catch (error) {
+    if (!(error instanceof PermanentError)) throw error
+    logger.error({ workspaceId, slug: job.slug, error: describeError(error) }, 'a source map met a fault that stays')
+    const message = 'the source map could not be stored'
+    await deliverVerdict(redis, job.attempt, { ok: false, code: 'INTERNAL', message })
+    return { outcome: 'refused', storedBytes: 0 }
+  }
+}
+
+/** Of the same bytes: an object that is there is as good. */
+async function putUnlessThere({ objects }: StoreSingleDeps, key: string, body: Buffer): Promise<boolean> {
+  if ((await objects.head(key)) !== undefined) return false
+  await objects.putStream(key, piecesOf(body), body.length, { contentType: 'application/json' })
+  return true
+}
+
+async function digest(body: Buffer): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of piecesOf(body)) hash.update(piece)
+  return hash.digest('hex')
+}
+
+async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    if (at > 0) await nextTurn()
+    yield body.subarray(at, at + PIECE_BYTES)
+  }
+}

@@ -1,0 +1,93 @@
+import type { QueueName } from '../../schemas/jobs.ts'
+import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/source-map-jobs.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
+import type { Budget } from '../budget.ts'
+import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
+import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import { type StoredPart, type StorePartDeps, storePart } from './store-part.ts'
+import { type StoredSingle, type StoreSingleDeps, storeSingle } from './store-single.ts'
+
+/** Uploads of one job that are on their way to the object store at once. */
+const CONCURRENT_UPLOADS = 4
+
+/** What became of one upload. */
+export interface SourceMapStats {
+  readonly kind: SourceMapJob['kind']
+  /** The label of a refusal, where a part was dead-lettered. */
+  readonly outcome: string
+  readonly storedBytes: number
+  readonly deadLettered: boolean
+}
+
+export interface StoreSourceMapsDeps
+  extends Omit<StorePartDeps & StoreSingleDeps, 'keepTrying'>,
+    Omit<KeepTryingDeps, 'isOurs'> {
+  readonly store: PayloadStore
+  /** Payload bytes that the pool holds at once. */
+  readonly held: Budget
+  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+  readonly onUpload?: (stats: SourceMapStats) => void
+}
+
+/** Stores the uploads of a job, then finishes it in one step that moves refused parts to the dead letters. */
+export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: HeldJob, payloadBytes: number): Promise<void> {
+  const { store } = deps
+  const giveBack = await deps.held.acquire(payloadBytes)
+  try {
+    const { payload } = await store.look(job.jobId)
+    if (payload === null) return
+    const frames = decodePayload(payload)
+    const refused: RefusedFrame[] = []
+    const stats: SourceMapStats[] = []
+    const rest = frames.entries()
+    const storeRest = async () => {
+      for (const [index, frame] of rest) {
+        const stored = await storeFrame(deps, job, frame)
+        stats.push(stored.stats)
+        if (stored.reason !== undefined) refused.push({ jobId: job.jobId, index, frame, reason: stored.reason })
+        deps.onAttempt?.()
+      }
+    }
+    // Not `all`: the payload is held until nobody looks at it any more.
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENT_UPLOADS }, storeRest))
+    const failed = ends.find(end => end.status === 'rejected')
+    if (failed) throw failed.reason
+    const moves: Move[] = []
+    if (refused.length > 0) {
+      moves.push({ queue: 'dead-letters', ...deadLetterPayload('source-maps', `dead-${job.jobId}`, refused) })
+    }
+    const finished = await store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
+    for (const move of moves) await deps.addJobs(move.queue, [move])
+    if (finished) for (const one of stats) deps.onUpload?.(one)
+  } finally {
+    giveBack()
+  }
+}
+
+async function storeFrame(
+  deps: StoreSourceMapsDeps,
+  job: HeldJob,
+  frame: PayloadFrame,
+): Promise<{ stats: SourceMapStats; reason?: string }> {
+  const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
+  const isOurs = () => deps.store.holds([job])
+  const storing = {
+    ...deps,
+    keepTrying: <T>(what: string, work: () => Promise<T>) => keepTrying({ ...deps, isOurs }, what, work),
+  }
+  if (upload.kind === 'single') return { stats: singleStats(await storeSingle(storing, frame, upload)) }
+  const stored = await storePart(storing, frame, upload)
+  const stats = partStats(stored, frame)
+  return stored.outcome === 'refused' ? { stats, reason: stored.reason } : { stats }
+}
+
+const singleStats = (stored: StoredSingle): SourceMapStats => ({ kind: 'single', deadLettered: false, ...stored })
+
+function partStats(stored: StoredPart, frame: PayloadFrame): SourceMapStats {
+  if (stored.outcome === 'stored') {
+    return { kind: 'part', outcome: 'stored', storedBytes: frame.body.length, deadLettered: false }
+  }
+  const outcome = stored.reason.split(':', 1)[0] as string
+  return { kind: 'part', outcome, storedBytes: 0, deadLettered: true }
+}

@@ -1,0 +1,43 @@
+/** The text of `exception.debug_ids` beyond this says nothing: a hundred scripts fit in. */
+const LIMIT_CHARACTERS = 32 * 1024
+const MAX_SCRIPTS = 100
+const MAX_URL_LENGTH = 2_048
+
+/** Script URL or path → its debug id. */
+export type DebugIds = ReadonlyMap<string, string>
+
+export const NO_DEBUG_IDS: DebugIds = new Map()
+
+/**
+ * Reads the attribute `exception.debug_ids`: a JSON object (a key-value list comes as one too) of script URL or path →
+ * debug id. What of it is not such a pair is left out.
+ */
+export function readDebugIds(text: string): DebugIds {
+  if (text.length > LIMIT_CHARACTERS || !text.startsWith('{')) return NO_DEBUG_IDS
+  const value = parseJson(text)
+  if (typeof value !== 'object' || value === null) return NO_DEBUG_IDS
+  const ids = new Map<string, string>()
+  for (const [url, id] of Object.entries(value)) {
+    const debugId = typeof id === 'string' ? canonicalDebugId(id) : undefined
+    if (debugId === undefined || url === '' || url.length > MAX_URL_LENGTH) continue
+    ids.set(url, debugId)
+    if (ids.size === MAX_SCRIPTS) break
+  }
+  return ids
+}
+
+/** A UUID as we write it: lower case, with dashes. Undefined for anything else. */
+export function canonicalDebugId(text: string): string | undefined {
+  if (text.length !== 32 && text.length !== 36) return undefined
+  const digits = text.replaceAll('-', '').toLowerCase()
+  if (!/^[0-9a-f]{32}$/.test(digits)) return undefined
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // not JSON: it says nothing
+  }
+}

@@ -1,0 +1,87 @@
+import type { ManifestPointer } from '../../schemas/control.ts'
+import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/manifest.ts'
+import { PermanentError } from '../../shared/errors.ts'
+import type { Logger } from '../../shared/logger.ts'
+import type { ObjectStore } from '../../shared/object-store.ts'
+import type { ReleaseStore } from '../../shared/release-store.ts'
+import { canonicalDebugId } from './debug-ids.ts'
+import { LruCache } from './lru-cache.ts'
+import { type ChunkMatcher, createChunkMatcher } from './match-chunk.ts'
+
+const OBJECT_LIMIT_BYTES = 64 * 1024 * 1024
+/** As the objects have them; in memory they take about five times that. */
+const CACHE_LIMIT_BYTES = 16 * 1024 * 1024
+
+/** The manifest that holds for a release. */
+export interface HeldManifest {
+  readonly manifest: Manifest
+  readonly chunks: ChunkMatcher<ManifestFile>
+  readonly byDebugId: ReadonlyMap<string, ManifestFile>
+  readonly bytes: number
+}
+
+export interface ManifestReader {
+  /** Undefined for a release without one, or without one that can be read. Throws TransientErrors. */
+  read(workspaceId: string, slug: string): Promise<HeldManifest | undefined>
+}
+
+/**
+ * Reads manifests, and keeps those that were read last. Which one holds is asked each time: a stack that is looked at
+ * after a manifest was replaced must never be resolved by the one before (see `resolve-release.ts`).
+ */
+export function createManifestReader(deps: {
+  readonly releases: Pick<ReleaseStore, 'manifest'>
+  readonly objects: Pick<ObjectStore, 'get'>
+  readonly logger: Logger
+}): ManifestReader {
+  const cache = new LruCache<HeldManifest>({ limit: CACHE_LIMIT_BYTES, weightOf: held => held.bytes })
+
+  async function fetch({ objectKey }: ManifestPointer): Promise<HeldManifest | undefined> {
+    const object = await deps.objects.get(objectKey, OBJECT_LIMIT_BYTES).catch(error => {
+      if (error instanceof PermanentError) return undefined
+      throw error
+    })
+    const manifest = object && manifestSchema.safeParse(parseJson(object.body))
+    if (!manifest?.success) {
+      deps.logger.warn({ objectKey, absent: object === undefined }, 'a manifest cannot be read')
+      return undefined
+    }
+    const { files } = manifest.data
+    return {
+      manifest: manifest.data,
+      chunks: createChunkMatcher(files),
+      byDebugId: filesByDebugId(files),
+      bytes: object?.size ?? 0,
+    }
+  }
+
+  return {
+    async read(workspaceId, slug) {
+      const pointer = await deps.releases.manifest(workspaceId, slug)
+      if (pointer === undefined) return undefined
+      const known = cache.get(pointer.objectKey)
+      if (known !== undefined) return known
+      const held = await fetch(pointer)
+      if (held !== undefined) cache.set(pointer.objectKey, held)
+      return held
+    },
+  }
+}
+
+/** Those entries whose debug id is a UUID, by it. */
+function filesByDebugId(files: readonly ManifestFile[]): ReadonlyMap<string, ManifestFile> {
+  const found = new Map<string, ManifestFile>()
+  for (const file of files) {
+    const debugId = canonicalDebugId(file.debugId)
+    if (debugId !== undefined && !found.has(debugId)) found.set(debugId, file)
+  }
+  return found
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined // said by the schema
+  }
+}

@@ -1,0 +1,93 @@
+/** A script of a release, as its build names it. */
+export interface Chunk {
+  /** The address of the script: a URL, an absolute path, `~/path` for one of any host, or empty. */
+  readonly chunkUrl: string
+  /** Build-relative path of its source map. */
+  readonly path: string
+}
+
+/** Finds the script that a stack frame names. */
+export interface ChunkMatcher<C extends Chunk> {
+  match(file: string): C | undefined
+}
+
+/**
+ * Matches the file of a frame with the scripts of a release. In this order, without query and fragment throughout:
+ *
+ * 1. the same address;
+ * 2. the same path, whatever the scheme and host are;
+ * 3. a script whose path (or its map's path without `.map`) ends the frame's path at a `/`, the longest such first. It
+ *    never begins within a package of `node_modules`: `express/index.js` is not the `index.js` of the build.
+ *
+ * Of scripts with the same path the first counts, and an address before a path of a map.
+ */
+export function createChunkMatcher<C extends Chunk>(chunks: readonly C[]): ChunkMatcher<C> {
+  const byAddress = new Map<string, C>()
+  const byPath = new Map<string, C>()
+  const bySuffix = new Map<string, C>()
+  for (const chunk of chunks) {
+    const address = normalizeAddress(chunk.chunkUrl)
+    if (address === '') continue
+    const path = pathOf(address)
+    putFirst(byAddress, address, chunk)
+    putFirst(byPath, path, chunk)
+    putFirst(bySuffix, withoutSlash(path), chunk)
+  }
+  for (const chunk of chunks) {
+    const script = normalizeAddress(chunk.path).replace(/\.map$/, '')
+    putFirst(bySuffix, withoutSlash(withoutDots(script)), chunk)
+  }
+  bySuffix.delete('')
+
+  return {
+    match(file) {
+      const address = normalizeAddress(file)
+      const path = pathOf(address)
+      return byAddress.get(address) ?? byPath.get(path) ?? longestSuffix(bySuffix, withoutSlash(path))
+    },
+  }
+}
+
+function longestSuffix<C>(bySuffix: ReadonlyMap<string, C>, path: string): C | undefined {
+  const packages = path.lastIndexOf('node_modules/')
+  for (let start = 0; ; ) {
+    const found = bySuffix.get(path.slice(start))
+    if (found !== undefined) return found
+    const slash = path.indexOf('/', start)
+    if (slash < 0 || (packages >= 0 && slash + 1 > packages)) return undefined
+    start = slash + 1
+  }
+}
+
+/** Without query and fragment, with `/` for `\`, and escapes of characters that need none resolved. */
+function normalizeAddress(text: string): string {
+  const end = text.search(/[?#]/)
+  const address = (end < 0 ? text : text.slice(0, end)).replaceAll('\\', '/')
+  if (!address.includes('%')) return address
+  try {
+    return decodeURI(address)
+  } catch {
+    return address // a path may have a `%` of its own
+  }
+}
+
+/** Without scheme and host: `https://cdn.test/a.js`, `~/a.js` and `/a.js` are all `/a.js`; `C:/a.js` stays. */
+function pathOf(address: string): string {
+  if (address.startsWith('~/')) return address.slice(1)
+  const scheme = address.indexOf('://')
+  if (scheme < 0 || scheme > 32) return withoutDots(address)
+  const slash = address.indexOf('/', scheme + 3)
+  return slash < 0 ? '/' : address.slice(slash)
+}
+
+function withoutDots(path: string): string {
+  return path.startsWith('./') ? path.slice(2) : path
+}
+
+function withoutSlash(path: string): string {
+  return path.startsWith('/') ? path.slice(1) : path
+}
+
+function putFirst<C>(map: Map<string, C>, key: string, chunk: C): void {
+  if (!map.has(key)) map.set(key, chunk)
+}

@@ -1,0 +1,138 @@
+import type { NamedFunction } from './function-index.ts'
+
+const ANONYMOUS = '<anonymous>'
+const MAX_NAME_LENGTH = 200
+
+/** A node of the syntax tree, of whatever kind: the walk looks only at what it finds. */
+interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [key: string]: unknown
+}
+
+/** What the nodes around a function say of it. */
+interface Surroundings {
+  readonly node: SyntaxNode
+  /** The name that the value of this node is given by what is around it. */
+  readonly givenName: string
+  readonly className: string
+}
+
+/**
+ * The functions of a program, by where they begin: methods as `Class.method`, constructors as `new Class`, functions
+ * without a name of their own by what they are assigned to. Walks with a stack of its own, however deep the tree.
+ */
+export function nameFunctions(program: unknown): NamedFunction[] {
+  const functions: NamedFunction[] = []
+  const open: Surroundings[] = isNode(program) ? [{ node: program, givenName: '', className: '' }] : []
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, givenName } = next
+    if (isFunction(node)) {
+      functions.push({ start: node.start, end: node.end, name: functionName(node, next).slice(0, MAX_NAME_LENGTH) })
+    }
+    const isClass = node.type === 'ClassDeclaration' || node.type === 'ClassExpression'
+    const className = isClass ? nameOf(node.id) || givenName : next.className
+    for (const key in node) {
+      for (const child of childrenOf(node[key])) {
+        open.push({ node: child, givenName: givenNameOf(node, key, className, givenName), className })
+      }
+    }
+  }
+  return functions.sort((a, b) => a.start - b.start || b.end - a.end)
+}
+
+function isFunction({ type }: SyntaxNode): boolean {
+  switch (type) {
+    case 'FunctionDeclaration':
+    case 'FunctionExpression':
+    case 'ArrowFunctionExpression':
+    case 'ObjectMethod':
+    case 'ClassMethod':
+    case 'ClassPrivateMethod':
+      return true
+    default:
+      return false
+  }
+}
+
+function functionName(node: SyntaxNode, { givenName, className }: Surroundings): string {
+  switch (node.type) {
+    case 'ClassMethod':
+    case 'ClassPrivateMethod':
+      if (node.kind === 'constructor') return className === '' ? 'constructor' : `new ${className}`
+      return memberName(className, keyName(node))
+    case 'ObjectMethod':
+      return keyName(node) || ANONYMOUS
+    default:
+      return nameOf(node.id) || givenName || ANONYMOUS
+  }
+}
+
+/** The name that a child takes from the place it has in its parent, or that the parent itself was given. */
+function givenNameOf(parent: SyntaxNode, key: string, className: string, inherited: string): string {
+  switch (parent.type) {
+    case 'VariableDeclarator':
+      return key === 'init' ? nameOf(parent.id) : ''
+    case 'AssignmentExpression':
+      return key === 'right' ? targetName(parent.left) : ''
+    case 'AssignmentPattern':
+      return key === 'right' ? nameOf(parent.left) : ''
+    case 'ObjectProperty':
+      return key === 'value' ? keyName(parent) : ''
+    case 'ClassProperty':
+    case 'ClassPrivateProperty':
+    case 'ClassAccessorProperty':
+      return key === 'value' ? memberName(className, keyName(parent)) : ''
+    case 'ExportDefaultDeclaration':
+      return key === 'declaration' ? 'default' : ''
+    // These hand a function on as it is.
+    case 'ParenthesizedExpression':
+    case 'TSAsExpression':
+    case 'TSSatisfiesExpression':
+    case 'TSNonNullExpression':
+    case 'TSTypeAssertion':
+    case 'TypeCastExpression':
+      return inherited
+    default:
+      return ''
+  }
+}
+
+/** `Cart.prototype.total` is `Cart.total`; of any other member its own name. */
+function targetName(target: unknown): string {
+  if (!isNode(target) || target.type !== 'MemberExpression') return nameOf(target)
+  const { object } = target
+  const own = keyName({ ...target, key: target.property } as SyntaxNode)
+  if (!isNode(object) || object.type !== 'MemberExpression' || nameOf(object.property) !== 'prototype') return own
+  return memberName(nameOf(object.object), own)
+}
+
+function memberName(className: string, name: string): string {
+  if (name === '') return className === '' ? ANONYMOUS : `${className}.${ANONYMOUS}`
+  return className === '' ? name : `${className}.${name}`
+}
+
+/** Of a property or method: a computed key says no name unless it is a literal. */
+function keyName(node: SyntaxNode): string {
+  const { key } = node
+  if (!isNode(key)) return ''
+  if (key.type === 'StringLiteral' || key.type === 'NumericLiteral') return String(key.value)
+  return node.computed === true ? '' : nameOf(key)
+}
+
+function nameOf(node: unknown): string {
+  if (!isNode(node)) return ''
+  if (node.type === 'Identifier') return String(node.name)
+  if (node.type === 'PrivateName') return `#${nameOf(node.id)}`
+  return ''
+}
+
+function childrenOf(value: unknown): SyntaxNode[] {
+  if (Array.isArray(value)) return value.filter(isNode)
+  return isNode(value) ? [value] : []
+}
+
+function isNode(value: unknown): value is SyntaxNode {
+  return typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
+}

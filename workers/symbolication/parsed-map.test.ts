@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseMap, UnusableMap } from './parsed-map.ts'
+
+const LIMIT = 64 * 1024 * 1024
+const parse = (map: unknown, limit = LIMIT) => parseMap(JSON.stringify(map), limit)
+
+/** One segment: the first column of the first line is line 2, column 3 of the source. */
+const SIMPLE = {
+  version: 3,
+  sources: ['../src/a.ts'],
+  sourcesContent: ['function first() {\n  throw 1\n}\n'],
+  names: ['first'],
+  mappings: 'AACEA',
+}
+
+describe('a source map', () => {
+  it('tells file, line, column, function and the line of the source', () => {
+    expect(parse(SIMPLE).trace({ line: 1, column: 1 })).toEqual({
+      file: 'src/a.ts',
+      line: 2,
+      column: 3,
+      function: 'first',
+      name: 'first',
+      sourceLine: 'throw 1',
+    })
+    expect(parseMap(`)]}'\n${JSON.stringify(SIMPLE)}`, LIMIT).trace({ line: 1, column: 9 })?.line).toBe(2)
+  })
+
+  it('says no function where it has no source, and nothing where it has no mapping', () => {
+    const { sourcesContent: _, ...bare } = SIMPLE
+    expect(parse(bare).trace({ line: 1, column: 1 })).toMatchObject({ function: undefined, sourceLine: undefined })
+    expect(parse(SIMPLE).trace({ line: 2, column: 1 })).toBeUndefined()
+    expect(parse({ ...SIMPLE, mappings: 'A' }).trace({ line: 1, column: 1 })).toBeUndefined()
+    expect(parse({ ...SIMPLE, sources: [null] }).trace({ line: 1, column: 1 })).toBeUndefined()
+  })
+
+  it('cuts the line of the source to 200 characters', () => {
+    const map = parse({ ...SIMPLE, sourcesContent: [`\n  ${'x'.repeat(500)}`] })
+    expect(map.trace({ line: 1, column: 1 })?.sourceLine).toBe('x'.repeat(200))
+  })
+
+  it('in sections is asked by where they begin', () => {
+    const section = (line: number, column: number, source: string) => ({
+      offset: { line, column },
+      map: { ...SIMPLE, sources: [source] },
+    })
+    const map = parse({ version: 3, sections: [section(2, 0, 'c'), section(0, 0, 'a'), section(0, 10, 'b')] })
+    const at = (line: number, column: number) => map.trace({ line, column })?.file
+    expect([at(1, 1), at(1, 10), at(1, 11), at(1, 99), at(3, 1)]).toEqual(['a', 'a', 'b', 'b', 'c'])
+    // Each maps its own first line only.
+    expect([at(2, 1), at(4, 1)]).toEqual([undefined, undefined])
+  })
+
+  it('has sections that are left out: those that only name an address, and those that are none', () => {
+    const sections = [
+      { offset: { line: 0, column: 0 }, map: SIMPLE },
+      { offset: { line: 1, column: 0 }, url: 'http://169.254.169.254/' },
+      { offset: { line: 2, column: 0 }, map: { mappings: 7 } },
+      { offset: { line: '3', column: 0 }, map: SIMPLE },
+    ]
+    const map = parse({ version: 3, sections })
+    expect(map.trace({ line: 1, column: 1 })?.line).toBe(2)
+    for (const line of [2, 3, 4]) expect(map.trace({ line, column: 1 })).toBeUndefined()
+  })
+
+  it('is unusable when it is none, nested without end, or too large once it is read', () => {
+    const nested = (depth: number): unknown =>
+      depth === 0 ? SIMPLE : { sections: [{ offset: { line: 0, column: 0 }, map: nested(depth - 1) }] }
+    expect(parse(nested(4)).trace({ line: 1, column: 1 })?.line).toBe(2)
+    expect(parse(nested(5)).trace({ line: 1, column: 1 })).toBeUndefined()
+    for (const text of ['', 'nope', '7', 'null', '[]', '{}', '{"mappings":[]}', '[{}]']) {
+      expect(() => parseMap(text, LIMIT)).toThrow(UnusableMap)
+    }
+    expect(() => parse({ ...SIMPLE, mappings: ','.repeat(1024 * 1024) })).toThrow(UnusableMap)
+    expect(() => parse({ ...SIMPLE, sourcesContent: ['x'.repeat(LIMIT / 2)] })).toThrow(UnusableMap)
+    expect(() => parse({ ...SIMPLE, sources: Array(1e7).fill(0) })).toThrow(UnusableMap)
+  })
+
+  it('answers or is unusable, and nothing else, whatever it holds', () => {
+    const value = fc.jsonValue({ maxDepth: 3 })
+    const mappings = fc.stringMatching(/^[A-Za-z0-9+/,;]{0,60}$/)
+    const hostile = fc.record(
+      {
+        version: fc.oneof(fc.constant(3), value),
+        sources: fc.oneof(fc.array(fc.string()), value),
+        sourcesContent: fc.oneof(fc.array(fc.string()), value),
+        names: fc.oneof(fc.array(fc.string()), value),
+        sourceRoot: fc.oneof(fc.string(), value),
+        mappings: fc.oneof(mappings, value),
+        sections: value,
+      },
+      { requiredKeys: ['mappings'] },
+    )
+    const position = fc.record({ line: fc.integer({ min: 1, max: 9 }), column: fc.integer({ min: 1, max: 99 }) })
+    fc.assert(
+      fc.property(hostile, position, (map, at) => {
+        try {
+          const original = parse(map).trace(at)
+          if (original !== undefined) expect(original.line).toBeGreaterThan(0)
+        } catch (error) {
+          expect(error).toBeInstanceOf(UnusableMap)
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

@@ -1,0 +1,83 @@
+import { hash } from 'node:crypto'
+import type { FindingFramesRow } from '../../clickhouse/finding-frames-table.ts'
+import type { ReleaseStackRow, ReleaseStacksKey } from '../../clickhouse/queries/select-release-stacks.ts'
+import type { SourceMapEntry } from '../../clickhouse/source-maps-table.ts'
+import type { ReleaseRequest } from '../../schemas/symbolication.ts'
+import type { HeldManifest } from './manifest-reader.ts'
+import { type StackOwner, type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
+
+const LOOK_BACK_MS = 24 * 60 * 60_000
+const PAGE_FINDINGS = 200
+const MAX_FINDINGS = 10_000
+const INDEX_PAGE = 20_000
+
+export interface ResolveReleaseDeps extends SymbolicateStacksDeps {
+  readonly selectReleaseStacks: (key: ReleaseStacksKey) => Promise<readonly ReleaseStackRow[]>
+  /** Stores rows; repeated with the same token, it adds nothing. */
+  readonly insertSourceMaps: (rows: readonly SourceMapEntry[], token: string) => Promise<void>
+  readonly insertFrames: (rows: readonly FindingFramesRow[], token: string) => Promise<void>
+}
+
+/**
+ * The maps of a release have arrived: puts their debug ids into the index, then resolves again what the release has
+ * thrown in the 24 h before. Answers how many findings those were.
+ *
+ * No finding is left out between this and the stacks that come one by one. An exception is stored before its stack is
+ * asked for, and this runs after the manifest holds. So a stack that was looked at before the manifest held (or before
+ * its debug ids were in the index) is of an exception that was stored before that, which the read below finds; and one
+ * whose exception is stored after that read is looked at with the manifest and the index in place, neither of which is
+ * ever remembered as absent. Where both resolve the same finding, the rank of the rows says which holds.
+ */
+export async function resolveRelease(
+  deps: ResolveReleaseDeps,
+  owner: StackOwner,
+  request: ReleaseRequest & { readonly receivedAtMs: number; readonly token: string },
+): Promise<number> {
+  const { workspaceId } = owner
+  const held = await deps.keepTrying('read a manifest', () => deps.manifests.read(workspaceId, request.slug))
+  if (held === undefined) return 0
+  await fillIndex(deps, owner, held)
+  const key = {
+    ...owner,
+    serviceVersion: request.release,
+    releaseSlug: request.slug,
+    receivedSinceMs: request.receivedAtMs - LOOK_BACK_MS,
+    limit: PAGE_FINDINGS,
+  }
+  let after: ReleaseStacksKey['after']
+  let findings = 0
+  while (findings < MAX_FINDINGS) {
+    const page = await deps.keepTrying('read stacks', () => deps.selectReleaseStacks({ ...key, after }))
+    const stacks = page
+      .filter(row => row.stacktrace !== '')
+      .map(row => ({ ...row, receivedAtMs: Number(row.receivedAtMs) }))
+    const rows = await symbolicateStacks(deps, owner, stacks)
+    await deps.keepTrying('store frames', () => deps.insertFrames(rows, `${request.token}:${digestOf(rows)}`))
+    findings += page.length
+    after = page.at(-1)
+    if (page.length < PAGE_FINDINGS) break
+  }
+  return findings
+}
+
+/** A repeat may find other findings on its pages than the first time, and what is not the same must not count as it. */
+function digestOf(rows: readonly FindingFramesRow[]): string {
+  const keys = rows.map(row => [row.findingId, row.serviceVersion, row.occurredAtUnixNano, row.resolvedFrameCount])
+  return hash('sha256', JSON.stringify(keys))
+}
+
+async function fillIndex(deps: ResolveReleaseDeps, owner: StackOwner, { manifest, byDebugId }: HeldManifest) {
+  const { releaseSlug, sequence, completedAt } = manifest
+  const entries = [...byDebugId].map(
+    ([debugId, { sha256, size, chunkUrl, path }]): SourceMapEntry => ({
+      ...owner,
+      ...{ debugId, releaseSlug, sequence, sha256, size, chunkUrl, path },
+      completedAtMs: Date.parse(completedAt),
+    }),
+  )
+  for (let i = 0; i < entries.length; i += INDEX_PAGE) {
+    const page = entries.slice(i, i + INDEX_PAGE)
+    const token = `${owner.workspaceId}:${releaseSlug}:${sequence}:${i}`
+    await deps.keepTrying('store debug ids', () => deps.insertSourceMaps(page, token))
+  }
+}

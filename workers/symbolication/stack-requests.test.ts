@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { symbolicationRequestSchema } from '../../schemas/symbolication.ts'
+import { NO_DEBUG_IDS } from './debug-ids.ts'
+import { createRecentStacks, StackRequests } from './stack-requests.ts'
+
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_000 }
+const STACK = 'Error: x\n    at f (https://a.test/x.js:1:2)'
+
+const finding = (number: number) =>
+  `fnd_${String(number)
+    .replaceAll(/\d/g, d => 'abcdefghij'[Number(d)] ?? '')
+    .padStart(26, 'z')}`
+
+function thrown(number: number, stacktrace = STACK, serviceVersion = '1.0') {
+  const times = { timeLow: 0xffff_ffff, timeHigh: 1 }
+  return { findingId: finding(number), serviceVersion, stacktrace, debugIds: NO_DEBUG_IDS, ...times }
+}
+
+describe('the stacks that a batch asks for', () => {
+  it('are one per finding and version', () => {
+    const requests = new StackRequests(createRecentStacks())
+    for (const stack of [thrown(1), thrown(1), thrown(2), thrown(1, STACK, '2.0'), thrown(1)]) {
+      requests.note(ORIGIN, stack)
+    }
+    const bodies = requests.frames.map(frame => symbolicationRequestSchema.parse(JSON.parse(frame.body.toString())))
+    expect(bodies).toMatchObject([
+      { kind: 'stack', findingId: finding(1), serviceVersion: '1.0', occurredAtUnixNano: '8589934591' },
+      { findingId: finding(2) },
+      { findingId: finding(1), serviceVersion: '2.0' },
+    ])
+    expect(requests.frames[0]).toMatchObject(ORIGIN)
+  })
+
+  it('are not those of other languages', () => {
+    const requests = new StackRequests(createRecentStacks())
+    const others = [
+      'java.lang.RuntimeException: x\n\tat com.shop.Cart.add(Cart.java:12)',
+      'Traceback (most recent call last):\n  File "app/views.py", line 12, in handler',
+      'goroutine 1 [running]:\n\t/srv/app/main.go:12 +0x1d',
+      '   at Shop.Cart.Add() in C:\\src\\Cart.cs:line 12',
+      "app/cart.rb:12:in `add'",
+    ]
+    for (const [i, stack] of others.entries()) requests.note(ORIGIN, thrown(i, stack))
+    expect(requests.frames).toEqual([])
+    for (const [i, stack] of ['f@https://a.test/x.js:1:2', 'x\n    at https://a.test/x.js:1:2\r\n'].entries()) {
+      requests.note(ORIGIN, thrown(100 + i, stack))
+    }
+    expect(requests.frames).toHaveLength(2)
+  })
+
+  it('are asked for again by a batch that is formed again, and after ten minutes', () => {
+    let nowMs = 0
+    const recent = createRecentStacks(() => nowMs)
+    const ask = () => {
+      const requests = new StackRequests(recent)
+      requests.note(ORIGIN, thrown(1))
+      return requests
+    }
+    expect(ask().frames).toHaveLength(1)
+    const stored = ask()
+    expect(stored.frames).toHaveLength(1)
+    stored.finished()
+    expect(ask().frames).toHaveLength(0)
+    nowMs = 10 * 60_000
+    expect(ask().frames).toHaveLength(1)
+  })
+
+  it('leave with a payload that is refused', () => {
+    const requests = new StackRequests(createRecentStacks())
+    requests.note(ORIGIN, thrown(1))
+    requests.mark()
+    requests.note(ORIGIN, thrown(2))
+    requests.rewind()
+    expect(requests.frames).toHaveLength(1)
+    requests.note(ORIGIN, thrown(2))
+    expect(requests.frames).toHaveLength(2)
+  })
+
+  it('are bounded in number and bytes', () => {
+    const requests = new StackRequests(createRecentStacks())
+    for (let i = 0; i < 2_000; i++) requests.note(ORIGIN, thrown(i))
+    expect(requests.frames).toHaveLength(500)
+    requests.reset()
+    const long = `${'x'.repeat(32_000)}\n${STACK}`
+    for (let i = 0; i < 2_000; i++) requests.note(ORIGIN, thrown(i, long))
+    const bytes = requests.frames.reduce((sum, frame) => sum + frame.body.length, 0)
+    expect(bytes).toBeLessThan(4 * 1024 * 1024 + 40_000)
+    requests.note(ORIGIN, thrown(5_000, STACK, 'v'.repeat(300)))
+    expect(requests.frames.some(frame => frame.body.includes('vvvv'))).toBe(false)
+  })
+})

@@ -1,0 +1,134 @@
+import type { QueueName } from '../../schemas/jobs.ts'
+import {
+  type ReleaseRequest,
+  type SymbolicationRequest,
+  symbolicationRequestSchema,
+} from '../../schemas/symbolication.ts'
+import { PermanentError } from '../../shared/errors.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
+import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
+import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
+import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
+
+/** What became of a job. */
+export interface SymbolicationStats {
+  /** Stacks and releases that were asked for. */
+  readonly requests: number
+  readonly frames: number
+  readonly resolvedFrames: number
+  /** Findings that were resolved again because maps of their release have come. */
+  readonly findingsResolvedAgain: number
+  readonly deadLettered: number
+}
+
+export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'keepTrying'>, Omit<KeepTryingDeps, 'isOurs'> {
+  readonly store: PayloadStore
+  /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
+  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+  readonly onDone?: (stats: SymbolicationStats) => void
+}
+
+interface ReadRequest {
+  readonly index: number
+  readonly frame: PayloadFrame
+  readonly request: SymbolicationRequest
+}
+
+/**
+ * Resolves the stacks of a job and stores their frames, then does what its releases ask for. The job is done when all of
+ * it is stored; repeated after a crash, it adds nothing that was stored before.
+ */
+export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
+  const { payload } = await deps.store.look(job.jobId)
+  if (payload === null) return
+  const frames = decodePayload(payload)
+  const trying = { ...deps, isOurs: () => deps.store.holds([job]) }
+  const own = { ...deps, keepTrying: <T>(what: string, work: () => Promise<T>) => keepTrying(trying, what, work) }
+  const { requests, refused } = readRequests(job.jobId, frames)
+  const stats = { requests: frames.length, frames: 0, resolvedFrames: 0, findingsResolvedAgain: 0, deadLettered: 0 }
+
+  for (const group of stacksByOwner(requests)) {
+    try {
+      const rows = await symbolicateStacks(own, group.owner, group.stacks)
+      const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}`
+      await own.keepTrying('store frames', () => deps.insertFrames(rows, token))
+      for (const row of rows) {
+        stats.frames += row.frameCount
+        stats.resolvedFrames += row.resolvedFrameCount
+      }
+    } catch (error) {
+      if (!(error instanceof PermanentError)) throw error
+      const reason = `refused_by_clickhouse: ${error.message}`.slice(0, 1_000)
+      for (const { index, frame } of group.requests) refused.push({ jobId: job.jobId, index, frame, reason })
+    }
+  }
+  for (const { index, frame, request } of requests) {
+    if (request.kind !== 'release') continue
+    stats.findingsResolvedAgain += await resolveOne(own, `${job.jobId}:${index}`, frame, request)
+  }
+
+  stats.deadLettered = refused.length
+  const moves: Move[] =
+    refused.length === 0
+      ? []
+      : [{ queue: 'dead-letters', ...deadLetterPayload('symbolication', `dead-${job.jobId}`, refused) }]
+  const finished = await deps.store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
+  // Also when another worker had done it, or this very call was sent twice: a job without a payload does nothing.
+  for (const move of moves) await deps.addJobs(move.queue, [move])
+  if (finished) deps.onDone?.(stats)
+}
+
+function resolveOne(
+  deps: ResolveReleaseDeps,
+  token: string,
+  frame: PayloadFrame,
+  request: ReleaseRequest,
+): Promise<number> {
+  const { workspaceId, surfaceId, receivedAtMs } = frame
+  return resolveRelease(deps, { workspaceId, surfaceId }, { ...request, receivedAtMs, token })
+}
+
+function readRequests(
+  jobId: string,
+  frames: readonly PayloadFrame[],
+): { requests: ReadRequest[]; refused: RefusedFrame[] } {
+  const requests: ReadRequest[] = []
+  const refused: RefusedFrame[] = []
+  for (const [index, frame] of frames.entries()) {
+    const request = symbolicationRequestSchema.safeParse(parseJson(frame.body))
+    if (request.success) requests.push({ index, frame, request: request.data })
+    else refused.push({ jobId, index, frame, reason: `invalid_request: ${request.error.issues[0]?.message}` })
+  }
+  return { requests, refused }
+}
+
+interface StackGroup {
+  readonly owner: StackOwner
+  readonly stacks: ReceivedStack[]
+  readonly requests: ReadRequest[]
+}
+
+function stacksByOwner(requests: readonly ReadRequest[]): Iterable<StackGroup> {
+  const groups = new Map<string, StackGroup>()
+  for (const read of requests) {
+    const { request, frame } = read
+    if (request.kind !== 'stack') continue
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    const key = `${workspaceId} ${surfaceId}`
+    const group = groups.get(key) ?? { owner: { workspaceId, surfaceId }, stacks: [], requests: [] }
+    groups.set(key, group)
+    group.stacks.push({ ...request, receivedAtMs })
+    group.requests.push(read)
+  }
+  return groups.values()
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined // said by the schema
+  }
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import type { FindingFrame } from '../../schemas/endpoints/findings.ts'
+import { findingFrameSchema } from '../../schemas/endpoints/findings.ts'
+import type { ManifestFile } from '../../schemas/manifest.ts'
+import { releaseSlugOf } from '../../shared/release-slug.ts'
+import { createChunkMatcher } from './match-chunk.ts'
+import type { OriginalPosition, Position } from './parsed-map.ts'
+import { type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
+
+const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
+const SLUG = releaseSlugOf({ ...OWNER, name: '1.0' })
+const FILE: ManifestFile = {
+  ...{ path: 'x.js.map', hash: '', debugId: '', chunkUrl: '~/x.js', sha256: 'a'.repeat(64), size: 1, verified: true },
+}
+
+/** A release with one script, whose map knows these lines of it. */
+function createDeps(known: Record<number, Partial<OriginalPosition>>) {
+  const asked: { mapKey: string; positions: readonly Position[] }[] = []
+  const manifest = { version: 1 as const, releaseSlug: SLUG, sequence: 7, files: [FILE], sourceFileCount: 1 }
+  const held = {
+    manifest: { ...manifest, completedAt: '2026-11-21T00:00:00Z' },
+    chunks: createChunkMatcher([FILE]),
+    byDebugId: new Map(),
+    bytes: 1,
+  }
+  const deps: SymbolicateStacksDeps = {
+    manifests: { read: async (_, slug) => (slug === SLUG ? held : undefined) },
+    selectSourceMaps: async () => [],
+    tracer: {
+      async trace({ mapKey }, positions) {
+        asked.push({ mapKey, positions })
+        return positions.map(({ line }) => {
+          const position = {
+            file: 'x.ts',
+            line,
+            column: 1,
+            function: undefined,
+            name: undefined,
+            sourceLine: undefined,
+          }
+          return known[line] && { ...position, ...known[line] }
+        })
+      },
+    },
+    keepTrying: (_, work) => work(),
+    now: () => 5,
+  }
+  return { deps, asked }
+}
+
+const stack = (stacktrace: string, serviceVersion = '1.0') => ({
+  ...{ findingId: `fnd_${'a'.repeat(26)}`, serviceVersion, stacktrace, debugIds: {} },
+  ...{ occurredAtUnixNano: '1', receivedAtMs: 2 },
+})
+const at = (name: string, place: string) => `    at ${name} (${place})`
+
+describe('the frames of a stack', () => {
+  it('are called as their source calls them: by the function around, else by the caller, else as sent', async () => {
+    const { deps } = createDeps({
+      1: {},
+      2: { name: 'save' },
+      3: { function: 'Cart.pay', name: 'send' },
+      4: { function: '' },
+    })
+    const url = 'https://a.test/x.js'
+    const lines = [1, 2, 3, 4].map(line => at(`min${line}`, `${url}:${line}:5`))
+    const [row] = await symbolicateStacks(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
+    const frames: FindingFrame[] = JSON.parse(row?.frames ?? '')
+    for (const frame of frames) findingFrameSchema.parse(frame)
+    expect(frames.map(frame => frame.function)).toEqual(['save', 'send', 'Cart.pay', ''])
+    expect(frames[0]).toEqual({
+      ...{ function: 'save', file: 'x.ts', line: 1, column: 1, resolved: true },
+      generated: { function: 'min1', file: url, line: 1, column: 5 },
+    })
+    expect(row).toMatchObject({ releaseSlug: SLUG, sequence: 7, frameCount: 4, resolvedFrameCount: 4 })
+  })
+
+  it('that no map can be of are neither asked for nor counted', async () => {
+    const { deps, asked } = createDeps({ 1: {} })
+    const lines = [
+      at('f', 'https://a.test/x.js:1:5'),
+      at('g', 'https://a.test/other.js:1:5'),
+      at('h', 'node:fs:1:5'),
+      at('i', 'chrome-extension://abc/x.js:1:5'),
+      at('Array.map', '<anonymous>'),
+    ]
+    const [row] = await symbolicateStacks(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
+    expect(asked.map(({ positions }) => positions.length)).toEqual([1])
+    expect(asked[0]?.mapKey).toContain('ws_1')
+    expect(row).toMatchObject({ frameCount: 2, resolvedFrameCount: 1 })
+    expect(JSON.parse(row?.frames ?? '')).toHaveLength(5)
+  })
+
+  it('are kept as sent without a release; a stack of another language makes no row', async () => {
+    const { deps, asked } = createDeps({ 1: {} })
+    const sent = `Error\n${at('f', 'https://a.test/x.js:1:5')}`
+    const rows = await symbolicateStacks(deps, OWNER, [
+      stack(sent, ''),
+      stack(sent, '2.0'),
+      stack('java.lang.Error: x\n\tat a.B.c(B.java:12)'),
+    ])
+    expect(asked).toEqual([])
+    expect(rows).toMatchObject([
+      { serviceVersion: '', releaseSlug: '', sequence: 0, frameCount: 1, resolvedFrameCount: 0 },
+      { serviceVersion: '2.0', releaseSlug: releaseSlugOf({ ...OWNER, name: '2.0' }), resolvedFrameCount: 0 },
+    ])
+  })
+})

@@ -1,0 +1,195 @@
+import type { FindingFramesRow } from '../../clickhouse/finding-frames-table.ts'
+import type { SourceMapRow } from '../../clickhouse/queries/select-source-maps.ts'
+import type { FindingFrame } from '../../schemas/endpoints/findings.ts'
+import type { StackRequest } from '../../schemas/symbolication.ts'
+import { sourceMapKey } from '../../shared/object-keys.ts'
+import { releaseSlugOf } from '../../shared/release-slug.ts'
+import type { HeldManifest, ManifestReader } from './manifest-reader.ts'
+import type { MapReference, MapTracer } from './map-tracer.ts'
+import { type GeneratedFrame, parseStack } from './parse-stack.ts'
+import type { OriginalPosition, Position } from './parsed-map.ts'
+
+/** Whose stacks these are: nobody else's maps are looked at. */
+export interface StackOwner {
+  readonly workspaceId: string
+  readonly surfaceId: string
+}
+
+/** A stack to be symbolicated, and when its exception arrived. */
+export interface ReceivedStack extends Omit<StackRequest, 'kind'> {
+  readonly receivedAtMs: number
+}
+
+export interface SymbolicateStacksDeps {
+  readonly manifests: ManifestReader
+  readonly selectSourceMaps: (owner: StackOwner, debugIds: readonly string[]) => Promise<readonly SourceMapRow[]>
+  readonly tracer: Pick<MapTracer, 'trace'>
+  /** Repeats what fails for a passing reason, for as long as it takes. */
+  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly now: () => number
+}
+
+/** A stack with its frames parsed, and the maps of its release. */
+interface ParsedStack {
+  readonly stack: ReceivedStack
+  readonly frames: readonly GeneratedFrame[]
+  readonly manifest: HeldManifest | undefined
+}
+
+/** The map of a script, and where it was found. */
+interface FoundMap extends MapReference {
+  readonly sequence: number
+  readonly releaseSlug: string
+}
+
+/**
+ * Resolves the frames of these stacks through the source maps of their owner: by the debug id of their script, else by
+ * its address in the release that the service's version names. A stack without any map becomes a row too, one of another
+ * language does not.
+ */
+export async function symbolicateStacks(
+  deps: SymbolicateStacksDeps,
+  owner: StackOwner,
+  stacks: readonly ReceivedStack[],
+): Promise<FindingFramesRow[]> {
+  const parsed = await readManifests(deps, owner, stacks)
+  const maps = await readDebugIds(deps, owner, parsed)
+  const rows: FindingFramesRow[] = []
+  for (const one of parsed) if (one.frames.length > 0) rows.push(await symbolicate(deps, owner, one, maps))
+  return rows
+}
+
+async function readManifests(
+  deps: SymbolicateStacksDeps,
+  owner: StackOwner,
+  stacks: readonly ReceivedStack[],
+): Promise<ParsedStack[]> {
+  const manifests = new Map<string, HeldManifest | undefined>()
+  for (const { serviceVersion } of stacks) {
+    if (serviceVersion === '' || manifests.has(serviceVersion)) continue
+    const slug = releaseSlugOf({ ...owner, name: serviceVersion })
+    const manifest = await deps.keepTrying('read a manifest', () => deps.manifests.read(owner.workspaceId, slug))
+    manifests.set(serviceVersion, manifest)
+  }
+  return stacks.map(stack => ({
+    stack,
+    frames: parseStack(stack.stacktrace),
+    manifest: manifests.get(stack.serviceVersion),
+  }))
+}
+
+/** Maps of other releases by debug id: asked anew for each job, since an absence may end at any moment. */
+async function readDebugIds(
+  deps: SymbolicateStacksDeps,
+  owner: StackOwner,
+  parsed: readonly ParsedStack[],
+): Promise<ReadonlyMap<string, FoundMap>> {
+  const wanted = new Set<string>()
+  for (const { stack, frames, manifest } of parsed) {
+    for (const { file } of frames) {
+      const debugId = debugIdOf(stack, file)
+      if (debugId !== undefined && !manifest?.byDebugId.has(debugId)) wanted.add(debugId)
+    }
+  }
+  const found = new Map<string, FoundMap>()
+  const PAGE = 1_000
+  const ids = [...wanted]
+  for (let i = 0; i < ids.length; i += PAGE) {
+    const page = ids.slice(i, i + PAGE)
+    const rows = await deps.keepTrying('look up debug ids', () => deps.selectSourceMaps(owner, page))
+    for (const { debugId, sha256, size, sequence, releaseSlug } of rows) {
+      const mapKey = sourceMapKey(owner.workspaceId, sha256)
+      found.set(debugId, { mapKey, size, sequence: Number(sequence), releaseSlug })
+    }
+  }
+  return found
+}
+
+function debugIdOf({ debugIds }: ReceivedStack, file: string): string | undefined {
+  return Object.hasOwn(debugIds, file) ? debugIds[file] : undefined
+}
+
+async function symbolicate(
+  deps: SymbolicateStacksDeps,
+  owner: StackOwner,
+  { stack, frames, manifest }: ParsedStack,
+  maps: ReadonlyMap<string, FoundMap>,
+): Promise<FindingFramesRow> {
+  const found = frames.map(frame => (isMappable(frame) ? findMap(owner, stack, frame, manifest, maps) : undefined))
+  const originals = await trace(deps, frames, found)
+  const resolved = frames.map((frame, i) => present(frame, originals[i], originals[i + 1]))
+  const used = found.find((_, i) => originals[i] !== undefined)
+  return {
+    workspaceId: owner.workspaceId,
+    surfaceId: owner.surfaceId,
+    findingId: stack.findingId,
+    serviceVersion: stack.serviceVersion,
+    releaseSlug:
+      stack.serviceVersion === '' ? (used?.releaseSlug ?? '') : releaseSlugOf({ ...owner, name: stack.serviceVersion }),
+    receivedAtMs: stack.receivedAtMs,
+    occurredAtUnixNano: stack.occurredAtUnixNano,
+    symbolicatedAtMs: deps.now(),
+    sequence: Math.max(manifest?.manifest.sequence ?? 0, ...found.map(map => map?.sequence ?? 0)),
+    frameCount: frames.filter(isMappable).length,
+    resolvedFrameCount: originals.filter(original => original !== undefined).length,
+    frames: JSON.stringify(resolved),
+  }
+}
+
+/** What no source map can be of: the runtime's own code, and places without line or column. */
+function isMappable({ file, line, column }: GeneratedFrame): boolean {
+  return line > 0 && column > 0 && !/^(?:node:|wasm:|native$|<|\[native|[a-z-]{1,20}-extension:)/.test(file)
+}
+
+function findMap(
+  { workspaceId }: StackOwner,
+  stack: ReceivedStack,
+  { file }: GeneratedFrame,
+  held: HeldManifest | undefined,
+  maps: ReadonlyMap<string, FoundMap>,
+): FoundMap | undefined {
+  const debugId = debugIdOf(stack, file)
+  const ofOther = debugId === undefined ? undefined : maps.get(debugId)
+  if (ofOther !== undefined) return ofOther
+  const entry = (debugId === undefined ? undefined : held?.byDebugId.get(debugId)) ?? held?.chunks.match(file)
+  if (held === undefined || entry === undefined) return undefined
+  const { sequence, releaseSlug } = held.manifest
+  return { mapKey: sourceMapKey(workspaceId, entry.sha256), size: entry.size, sequence, releaseSlug }
+}
+
+/** The original places of these frames, map by map. */
+async function trace(
+  deps: SymbolicateStacksDeps,
+  frames: readonly GeneratedFrame[],
+  found: readonly (FoundMap | undefined)[],
+): Promise<(OriginalPosition | undefined)[]> {
+  const originals: (OriginalPosition | undefined)[] = frames.map(() => undefined)
+  for (const mapKey of new Set(found.map(map => map?.mapKey))) {
+    const map = found.find(one => one?.mapKey === mapKey)
+    if (map === undefined) continue
+    const indexes = [...frames.keys()].filter(i => found[i]?.mapKey === mapKey)
+    const positions = indexes.map((i): Position => frames[i] as GeneratedFrame)
+    const traced = await deps.keepTrying('trace frames', () => deps.tracer.trace(map, positions))
+    for (const [k, i] of indexes.entries()) originals[i] = traced[k]
+  }
+  return originals
+}
+
+/** Where the source is not at hand, a function is called what its caller calls it. */
+function present(
+  generated: GeneratedFrame,
+  original: OriginalPosition | undefined,
+  caller: OriginalPosition | undefined,
+): FindingFrame {
+  const sent = { function: generated.function, file: generated.file, line: generated.line, column: generated.column }
+  if (original === undefined) return { ...sent, resolved: false, generated: sent }
+  return {
+    function: original.function ?? caller?.name ?? generated.function,
+    file: original.file,
+    line: original.line,
+    column: original.column,
+    ...(original.sourceLine === undefined ? {} : { sourceLine: original.sourceLine }),
+    resolved: true,
+    generated: sent,
+  }
+}

@@ -1,0 +1,31 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { LruCache } from './lru-cache.ts'
+import { type ParsedMap, parseMap, UnusableMap } from './parsed-map.ts'
+import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
+
+/**
+ * The thread that parses source maps and traces positions: what a client has made up may take its time, its memory and
+ * its life, and nothing else.
+ */
+const { cacheBytes, mapLimitBytes } = workerData as TraceThreadSettings
+const maps = new LruCache<ParsedMap>({ limit: cacheBytes, weightOf: map => map.bytes })
+
+parentPort?.on('message', (question: TraceQuestion) => parentPort?.postMessage(answer(question)))
+
+function answer({ id, mapKey, positions, bytes }: TraceQuestion): TraceAnswer {
+  try {
+    const map = maps.get(mapKey) ?? (bytes && parseMap(textOf(bytes), mapLimitBytes))
+    if (map === undefined) return { id, kind: 'absent' }
+    const originals = positions.map(position => map.trace(position))
+    // Weighed after it was asked: it has grown by what it had not read until then.
+    maps.set(mapKey, map)
+    return { id, kind: 'traced', originals }
+  } catch (error) {
+    const reason = error instanceof UnusableMap ? error.message : `it cannot be read: ${String(error)}`
+    return { id, kind: 'unusable', reason: reason.slice(0, 300) }
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
