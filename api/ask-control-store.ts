@@ -1,4 +1,4 @@
-import { ControlRecordError } from '../shared/control-store.ts'
+import { ControlRecordError } from '../shared/control-record.ts'
 import { describeError, TransientError } from '../shared/errors.ts'
 
 /** What the control store answers. Redis being away passes, and is a TransientError; a record that is not ours does not. */

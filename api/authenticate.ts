@@ -1,78 +1,78 @@
-import { PERMISSIONS, type Permission } from '../schemas/control.ts'
+import type { Permission } from '../schemas/control.ts'
 import type { Problem } from '../schemas/problems.ts'
 import type { ControlStore } from '../shared/control-store.ts'
 import { describeError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
-import { createLookupCache } from './lookup-cache.ts'
-import type { TokenClaims, VerifyToken } from './verify-token.ts'
+import { type BearerAccess, createTokenAccess } from './token-access.ts'
+import type { VerifyToken } from './verify-token.ts'
+import { createWorkspaceKeyAccess, presentedWorkspaceKey } from './workspace-key-access.ts'
 
-/** How one operation is guarded. */
+/** How one operation is guarded. Every operation takes session tokens and, as far as it only reads, workload identities. */
 export interface Guard {
-  readonly permission: Permission
+  /** What the caller needs; of several, one is enough. */
+  readonly permission: Permission | readonly Permission[]
+  /** Workspace keys are taken too. */
+  readonly takesWorkspaceKeys?: boolean
   /** What a stranger to the workspace is told: that the thing does not exist. */
   readonly notFound: Problem
-  /** What is told when tokens or members cannot be looked up. */
+  /** What is told when tokens, keys or members cannot be looked up. */
   readonly unavailable: Problem
 }
 
-export type Access = { ok: true; workspaceId: string } | { ok: false; problem: Problem }
+/** Who calls, within the one workspace that the call is about. */
+export interface Caller {
+  readonly workspaceId: string
+  /** The signed-in user; the creator of a workspace key; what a workload is called. */
+  readonly userId: string
+  /** What the caller may do there now. */
+  readonly permissions: ReadonlySet<Permission>
+}
 
-/** Tells for an `Authorization` header which workspace the caller may read in, or the problem to answer with. */
-export type Authenticate = (authorization: string | undefined, guard: Guard) => Promise<Access>
+export type Access = { readonly ok: true; readonly caller: Caller } | { readonly ok: false; readonly problem: Problem }
+
+/** Tells for an `Authorization` header who calls, or the problem to answer with. `workspaceSlug`: the one that the path names. */
+export type Authenticate = (authorization: string | undefined, guard: Guard, workspaceSlug?: string) => Promise<Access>
 
 export interface AuthenticateDeps {
   readonly verifyToken: VerifyToken
-  readonly controlStore: Pick<ControlStore, 'workspaceBySlug' | 'member'>
+  readonly controlStore: Pick<ControlStore, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
   readonly logger: Logger
   readonly now: () => number
 }
 
-const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/
-const READ_PERMISSIONS: ReadonlySet<Permission> = new Set(
-  PERMISSIONS.filter(permission => permission.endsWith(':read')),
-)
-
-/** A workspace or a membership that changed counts within 10 s; a new one within one. */
-const CACHE = { maxAgeMs: 10_000, absentMaxAgeMs: 1_000, maxEntries: 10_000 }
-
+/**
+ * The rule of CONTRACT section 2 for every operation of the API. Keys, workspaces and members are read from the control
+ * store each time, two or three GETs of Redis: what was revoked or taken away is gone with the next request.
+ */
 export function createAuthenticate({ verifyToken, controlStore, logger, now }: AuthenticateDeps): Authenticate {
-  const workspaceBySlug = createLookupCache(slug => controlStore.workspaceBySlug(slug), { ...CACHE, now })
-  const memberByKey = createLookupCache(
-    key => {
-      const [workspaceId = '', userId = ''] = JSON.parse(key) as [string?, string?]
-      return controlStore.member(workspaceId, userId)
-    },
-    { ...CACHE, now },
-  )
+  const accessByToken = createTokenAccess({ verifyToken, controlStore })
+  const accessByKey = createWorkspaceKeyAccess({ controlStore, now })
 
-  /** What the holder of a token may do in its workspace; undefined for a stranger. */
-  async function permissionsIn(workspaceId: string, claims: TokenClaims): Promise<ReadonlySet<Permission> | undefined> {
-    if (claims.kind === 'workload') return READ_PERMISSIONS
-    const member = await memberByKey(JSON.stringify([workspaceId, claims.subject]))
-    return member && new Set(member.permissions)
+  function accessBy(
+    authorization: string | undefined,
+    guard: Guard,
+    workspaceSlug: string | undefined,
+  ): Promise<BearerAccess> | BearerAccess {
+    const key = presentedWorkspaceKey(authorization)
+    if (key === undefined) return accessByToken(authorization, workspaceSlug)
+    if (guard.takesWorkspaceKeys) return accessByKey(key)
+    return { is: 'refused', problem: { code: 'AUTH_MISSING', message: 'a workspace key is not accepted here' } }
   }
 
-  return async (authorization, { permission, notFound, unavailable }) => {
+  return async (authorization, guard, workspaceSlug) => {
     try {
-      const verdict = await verifyToken(authorization)
-      if (!verdict.ok) return refuse({ code: 'AUTH_MISSING', message: verdict.reason })
-      const { org } = verdict.claims
-      if (org === undefined) return refuse({ code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' })
-
-      const workspace = SLUG.test(org) ? await workspaceBySlug(org) : undefined
-      const permissions = workspace && (await permissionsIn(workspace.id, verdict.claims))
-      if (!workspace || !permissions) return refuse(notFound)
-      if (!permissions.has(permission)) {
-        return refuse({ code: 'PERMISSION_DENIED', message: `the permission ${permission} is needed` })
-      }
-      return { ok: true, workspaceId: workspace.id }
+      const access = await accessBy(authorization, guard, workspaceSlug)
+      if (access.is === 'stranger') return { ok: false, problem: guard.notFound }
+      if (access.is === 'refused') return { ok: false, problem: access.problem }
+      const { caller, lackOf } = access
+      const accepted = [guard.permission].flat()
+      if (accepted.some(permission => caller.permissions.has(permission))) return { ok: true, caller }
+      const [first] = accepted as [Permission]
+      const message = `the permission ${accepted.join(' or ')} is needed${lackOf(first)}`
+      return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
     } catch (error) {
-      logger.warn({ error: describeError(error) }, 'a token could not be checked')
-      return refuse(unavailable)
+      logger.warn({ error: describeError(error) }, 'a credential could not be checked')
+      return { ok: false, problem: guard.unavailable }
     }
   }
-}
-
-function refuse(problem: Problem): Access {
-  return { ok: false, problem }
 }

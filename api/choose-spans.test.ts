@@ -29,6 +29,15 @@ describe('chooseSpans', () => {
     expect(chooseSpans(shape([...parents, 99], [100]), 10, PLENTY)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 99, 100])
   })
 
+  it('shows every error with its near ancestors before the far ones of any', () => {
+    // A root, a chain of 3,000 under it that ends in an error, and another error below two more spans.
+    const chain = Array.from({ length: 3_000 }, (_, i) => i)
+    const chosen = new Set(chooseSpans(shape([ROOT, ...chain, 0, 3_001, 3_002], [3_000, 3_003]), 400, PLENTY))
+    for (const span of [0, 3_000, 2_900, 3_001, 3_002, 3_003]) expect(chosen.has(span)).toBe(true)
+    // What is left goes up from the first error, rather than to the top of the tree.
+    expect([...chosen].filter(span => span > 0 && span <= 3_000)).toEqual(chain.slice(-396).map(i => i + 1))
+  })
+
   it('goes round no cycle, and takes what hangs on one last', () => {
     const parents = [1, 2, 0, 3, 0, DANGLING, 5]
     expect(chooseSpans(shape(parents), 2, PLENTY)).toEqual([5, 6])

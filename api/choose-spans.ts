@@ -11,10 +11,14 @@ export const ROOT = -1
 /** The parent is not retained in the trace. */
 export const DANGLING = -2
 
+/** An error and its ancestors, as many as a trace of a hundred services is deep. */
+const NEAR_SPANS = 200
+
 /**
  * Which spans to keep when not all fit: roots, then error spans with their ancestors, then the others from the top of
  * the tree downwards, so that what is kept hangs together. Returns indices in ascending order. Linear in the number of
- * spans; parents that form a cycle belong to no tree and come last.
+ * spans; parents that form a cycle belong to no tree and come last. The near ancestors of every error come before the far
+ * ones of any: one call that runs away would show nothing but itself.
  *
  * Where errors need the room, roots take at most half of it: a trace id that a client never changes has a root per
  * request, and would show nothing else.
@@ -43,13 +47,15 @@ export function chooseSpans(shape: TraceShape, limit: number, budgetBytes: numbe
     take(span)
     rootsTaken++
   }
-  const walked = new Uint8Array(count)
-  for (let span = 0; span < count && places > 0; span++) {
-    if (isError[span] !== 1) continue
-    // Up to a root, a gap, the closing of a cycle, or what was walked before: never the same way twice.
-    for (let at = span; at >= 0 && walked[at] === 0; at = parents[at] ?? ROOT) {
-      walked[at] = 1
-      take(at)
+  for (const reach of [NEAR_SPANS, count]) {
+    const walked = new Uint8Array(count)
+    for (let span = 0; span < count && places > 0; span++) {
+      if (isError[span] !== 1) continue
+      // Up to a root, a gap, the closing of a cycle, or what was walked before: never the same way twice.
+      for (let at = span, steps = 0; at >= 0 && walked[at] === 0 && steps < reach; at = parents[at] ?? ROOT, steps++) {
+        walked[at] = 1
+        take(at)
+      }
     }
   }
   if (places > 0) for (const span of byDepth(parents)) take(span)

@@ -1,14 +1,16 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { ConfigError, parseConfig } from '../shared/config.ts'
-import { apiConfigSchema, tokenIssuers } from './config.ts'
+import { type ApiConfig, apiConfigSchema, tokenIssuers as issuersOf } from './config.ts'
 
 const pemOf = ({ publicKey }: { publicKey: KeyObject }) => String(publicKey.export({ type: 'spki', format: 'pem' }))
 const ec = (namedCurve: string) => pemOf(generateKeyPairSync('ec', { namedCurve }))
 const rsa = (modulusLength: number) => pemOf(generateKeyPairSync('rsa', { modulusLength }))
 
 const ED25519 = pemOf(generateKeyPairSync('ed25519'))
-const AUTH = { AUTH_ISSUER: 'https://login.example', AUTH_AUDIENCE: 'penstock' }
+const AUTH = { AUTH_ISSUER: 'https://login.example', AUTH_AUDIENCE: 'penstock', KEY_PEPPER: 'p'.repeat(32) }
+const tokenIssuers = (config: ApiConfig) => issuersOf(config, pino({ level: 'silent' }), Date.now)
 const parse = (env: Record<string, string>) => parseConfig(apiConfigSchema, { ...AUTH, ...env })
 
 describe('the configuration of the API', () => {
@@ -39,6 +41,22 @@ describe('the configuration of the API', () => {
     expect(tokenIssuers(parse({ AUTH_JWKS_URL: 'https://login.example/jwks' }))).toMatchObject([
       { algorithms: ['EdDSA', 'ES256', 'RS256'] },
     ])
+  })
+
+  it('takes no JWKS address with a user or password, and does not repeat it', () => {
+    for (const address of ['https://u:hidden@login.example/jwks', 'https://hidden@login.example/jwks']) {
+      const fault = () => parse({ AUTH_JWKS_URL: address })
+      expect(fault).toThrow(/AUTH_JWKS_URL: must not have a user name or password/)
+      expect(fault).not.toThrow(/hidden/)
+    }
+    expect(() => parse({ AUTH_JWKS_URL: 'login.example' })).toThrow(ConfigError)
+  })
+
+  it('wants a pepper of at least 32 bytes', () => {
+    const key = { AUTH_PUBLIC_KEY: ED25519 }
+    expect(parse({ ...key, KEY_PEPPER: 'ä'.repeat(16) }).KEY_PEPPER).toHaveLength(16)
+    expect(() => parse({ ...key, KEY_PEPPER: 'p'.repeat(31) })).toThrow(/KEY_PEPPER: must have at least 32 bytes/)
+    expect(() => parse({ ...key, KEY_PEPPER: '' })).toThrow(/KEY_PEPPER/)
   })
 
   it('takes a workload issuer whole or not at all, and not the one of the sessions', () => {

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { createRemoteJWKSet } from 'jose'
 import { z } from 'zod'
+import { identityProvidersSchema } from '../schemas/endpoints/identify-session.ts'
 import {
   clickhouseSettings,
   count,
@@ -9,9 +9,19 @@ import {
   processSettings,
   redisSettings,
 } from '../shared/config.ts'
+import type { Logger } from '../shared/logger.ts'
+import { createRemoteKeys } from './remote-keys.ts'
 import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './verify-token.ts'
 
-const url = z.url({ protocol: /^https?$/ })
+/** Of a JWKS. With a user or password in it nothing could be fetched, and the fault that is logged would show them. */
+const jwksUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine(text => !hasCredentials(text), 'must not have a user name or password')
+
+function hasCredentials(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && `${url.username}${url.password}` !== ''
+}
 
 export const apiConfigSchema = z
   .object({
@@ -23,13 +33,19 @@ export const apiConfigSchema = z
     API_ADMIN_PORT: port(4301),
     /** How long one read may take altogether, in ms, before it is answered 503. */
     API_QUERY_TIMEOUT_MS: count(10_000),
+    /** How long rows are kept: what the migrations were told. */
+    RETENTION_DAYS: count(30),
     /** How many replays may be read at once; more are answered 503. */
     REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),
     /** Request bodies that the process holds at once. */
     HELD_BODY_BYTES: count(64 * 1024 * 1024),
+    /** As the edge has it: only for /openapi.json, which is the same from both. */
+    IDENTITY_PROVIDERS: identityProvidersSchema,
+    /** What the secrets of workspace keys are derived with, beside the salt of each: a secret of this service. */
+    KEY_PEPPER: z.string().refine(pepper => Buffer.byteLength(pepper) >= 32, 'must have at least 32 bytes'),
     /** Session tokens: exactly one of the two. The key is an SPKI PEM; `\n` may stand for line breaks. */
-    AUTH_JWKS_URL: url.optional(),
+    AUTH_JWKS_URL: jwksUrl.optional(),
     AUTH_PUBLIC_KEY: z
       .string()
       .transform(pem => pem.replaceAll('\\n', '\n'))
@@ -41,7 +57,7 @@ export const apiConfigSchema = z
     AUTH_ISSUER: z.string(),
     AUTH_AUDIENCE: z.string(),
     /** Workload identity: all three, or none and no workload is let in. */
-    WORKLOAD_JWKS_URL: url.optional(),
+    WORKLOAD_JWKS_URL: jwksUrl.optional(),
     WORKLOAD_ISSUER: z.string().optional(),
     WORKLOAD_AUDIENCE: z.string().optional(),
   })
@@ -60,10 +76,11 @@ export const apiConfigSchema = z
 
 export type ApiConfig = Readonly<z.infer<typeof apiConfigSchema>>
 
-/** Whose tokens are accepted. Keys of a JWKS are fetched with the first token and kept for ten minutes. */
-export function tokenIssuers(config: ApiConfig): [TokenIssuer, ...TokenIssuer[]] {
+/** Whose tokens are accepted. Keys of a JWKS are fetched with the first token. */
+export function tokenIssuers(config: ApiConfig, logger: Logger, now: () => number): [TokenIssuer, ...TokenIssuer[]] {
+  const remoteKeys = (url: string) => createRemoteKeys({ url, logger, now })
   const session = { kind: 'session', issuer: config.AUTH_ISSUER, audience: config.AUTH_AUDIENCE } as const
-  const issuers: [TokenIssuer, ...TokenIssuer[]] = [{ ...session, ...sessionKeys(config) }]
+  const issuers: [TokenIssuer, ...TokenIssuer[]] = [{ ...session, ...sessionKeys(config, remoteKeys) }]
   if (config.WORKLOAD_ISSUER && config.WORKLOAD_AUDIENCE && config.WORKLOAD_JWKS_URL) {
     issuers.push({
       kind: 'workload',
@@ -76,20 +93,15 @@ export function tokenIssuers(config: ApiConfig): [TokenIssuer, ...TokenIssuer[]]
   return issuers
 }
 
-function sessionKeys(config: ApiConfig): Pick<TokenIssuer, 'keys' | 'algorithms'> {
+function sessionKeys(
+  config: ApiConfig,
+  remoteKeys: (url: string) => TokenIssuer['keys'],
+): Pick<TokenIssuer, 'keys' | 'algorithms'> {
   if (config.AUTH_JWKS_URL) return { keys: remoteKeys(config.AUTH_JWKS_URL), algorithms: TOKEN_ALGORITHMS }
   const pem = config.AUTH_PUBLIC_KEY ?? ''
   const algorithm = keyAlgorithm(pem)
   if (algorithm === undefined) throw new Error('the schema lets no other key through')
   return { keys: createPublicKey(pem), algorithms: [algorithm] }
-}
-
-function remoteKeys(jwksUrl: string) {
-  return createRemoteJWKSet(new URL(jwksUrl), {
-    timeoutDuration: 2_000,
-    cooldownDuration: 30_000,
-    cacheMaxAge: 600_000,
-  })
 }
 
 /** The one algorithm that a public key is for; undefined for keys that no accepted algorithm uses. */

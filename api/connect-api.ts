@@ -3,6 +3,7 @@ import { createControlStore } from '../shared/control-store.ts'
 import type { Lifecycle } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
 import { createObjectStore } from '../shared/object-store.ts'
+import { readReceiptSecret } from '../shared/receipt-secret.ts'
 import { connectProducer } from '../shared/redis.ts'
 import { createReleaseStore } from '../shared/release-store.ts'
 import { createAuthenticate } from './authenticate.ts'
@@ -22,7 +23,12 @@ const LARGE_TRACES_AT_ONCE = 2
 const MANIFEST_PAGES_AT_ONCE = 4
 
 /** Connects what the routes of the API need; `lifecycle` takes it down again, after the server that mounts them. */
-export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecycle): ConnectedApi {
+export function connectApi(
+  config: ApiConfig,
+  logger: Logger,
+  lifecycle: Lifecycle,
+  now: () => number = Date.now,
+): ConnectedApi {
   const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, CONTROL_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   const clickhouse = createClickHouse({
@@ -45,24 +51,30 @@ export function connectApi(config: ApiConfig, logger: Logger, lifecycle: Lifecyc
   })
   lifecycle.onStop('object store', () => objects.close())
 
+  const control = createControlStore(redis)
   const authenticate = createAuthenticate({
-    verifyToken: createTokenVerifier(tokenIssuers(config), Date.now),
-    controlStore: createControlStore(redis),
+    verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
+    controlStore: control,
     logger,
-    now: Date.now,
+    now,
   })
   let wasReady = false
   return {
     deps: {
       authenticate,
       clickhouse,
+      control,
+      keyPepper: config.KEY_PEPPER,
       largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
       logger,
+      now,
       manifestPages: createSemaphore(MANIFEST_PAGES_AT_ONCE),
       objects,
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+      receiptSecret: () => readReceiptSecret(redis),
       releases: createReleaseStore(redis),
       replayStreams: config.REPLAY_STREAMS,
+      retentionDays: config.RETENTION_DAYS,
     },
     // Once it has begun to serve it goes on: with ClickHouse away, an answer that says so is better than none.
     async isReady() {

@@ -22,7 +22,7 @@ export async function guardedRead<T>(
   const access = await authenticate(authorization, guard)
   if (!access.ok) return problemReply(access.problem)
   try {
-    const outcome = await read(access.workspaceId, signal)
+    const outcome = await read(access.caller.workspaceId, signal)
     return outcome.ok ? reply(outcome.value) : problemReply(outcome.problem)
   } catch (error) {
     if (!(error instanceof TransientError || error instanceof PermanentError)) throw error

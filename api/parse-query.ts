@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Problem, ProblemService } from '../schemas/problems.ts'
 import type { Outcome } from './reply.ts'
 
@@ -12,28 +12,6 @@ export function parseQuery<S extends z.ZodType>(
   if (result.success) return { ok: true, value: result.data }
   const [issue] = result.error.issues
   return invalid(`${issue?.path.join('.')} ${issue?.message}`, service)
-}
-
-/** A place in a list that is ordered by a time and an id, as text that means nothing to clients. */
-export interface Cursor {
-  readonly lastSeenUnixNano: string
-  readonly id: string
-}
-
-export function encodeCursor({ lastSeenUnixNano, id }: Cursor): string {
-  return Buffer.from(JSON.stringify([lastSeenUnixNano, id])).toString('base64url')
-}
-
-const cursorSchema = z.tuple([z.string().regex(/^\d{1,20}$/), z.string().regex(/^[0-9a-z_]{1,64}$/i)])
-
-export function decodeCursor(text: string | undefined): Outcome<Cursor | undefined> {
-  if (text === undefined) return { ok: true, value: undefined }
-  try {
-    const [lastSeenUnixNano, id] = cursorSchema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
-    return { ok: true, value: { lastSeenUnixNano, id } }
-  } catch {
-    return invalid(CURSOR_FAULT, 'api-findings')
-  }
 }
 
 export const CURSOR_FAULT = 'cursor is not one that a page before has given'

@@ -11,5 +11,10 @@ export function jsonReply(value: unknown): Reply {
   return { status: 200, headers: HEADERS, body: JSON.stringify(value) }
 }
 
+/** Something was made. */
+export function createdReply(value: unknown): Reply {
+  return { ...jsonReply(value), status: 201 }
+}
+
 /** The outcome of a read: what was found, or the problem to answer with. */
 export type Outcome<T> = { ok: true; value: T } | { ok: false; problem: Problem }

@@ -96,7 +96,8 @@ export class TraceSkeleton {
       shape.isError[position] = this.#isError[number] ?? 0
       shape.sizes[position] = this.#textBytes[number] ?? 0
       const start = this.#starts[number] ?? 0n
-      const end = this.#ends[number] ?? 0n
+      // A span may end before it starts: clocks are set back.
+      const end = maxOf(start, this.#ends[number] ?? 0n)
       if (start < startedAtUnixNano) startedAtUnixNano = start
       if (end > endedAtUnixNano) endedAtUnixNano = end
     })
@@ -163,6 +164,10 @@ export class TraceSkeleton {
       this.#slots[this.#slotOf(this.#ids[number] ?? 0n)] = number + 1
     }
   }
+}
+
+function maxOf(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
 }
 
 function grown<A extends BigUint64Array | BigInt64Array | Uint32Array | Uint8Array>(from: A, to: A): A {

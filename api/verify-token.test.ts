@@ -88,12 +88,20 @@ describe('a token verifier', () => {
     ['names no issuer', { iss: undefined }, 'the token has no claim "iss"'],
     ['is for another audience', { aud: 'elsewhere' }, 'the token is for another audience'],
     ['names no user', { sub: undefined }, 'the token has no claim "sub"'],
+    ['names a user who is no text', { sub: 7 }, 'the claim "sub" of the token is malformed'],
+    ['names a user of no length', { sub: '' }, 'the claim "sub" of the token is malformed'],
+    ['names a user in half a character', { sub: '\ud800' }, 'the claim "sub" of the token is malformed'],
+    ['names a user with a line break', { sub: 'user\n1' }, 'the claim "sub" of the token is malformed'],
+    ['names a user at length', { sub: 'u'.repeat(201) }, 'the claim "sub" of the token is malformed'],
   ])('refuses a token that %s', async (_, change, reason) => {
     expect(await verify(await bearer({ ...CLAIMS, ...change }))).toEqual({ ok: false, reason })
   })
 
-  it('lets a clock be five seconds off', async () => {
+  it('lets a clock be five seconds off, and no more', async () => {
     expect(await verify(await bearer({ ...CLAIMS, exp: NOW_SECONDS - 4 }))).toMatchObject({ ok: true })
+    expect(await verify(await bearer({ ...CLAIMS, exp: NOW_SECONDS - 5 }))).toMatchObject({ ok: false })
+    expect(await verify(await bearer({ ...CLAIMS, nbf: NOW_SECONDS + 5 }))).toMatchObject({ ok: true })
+    expect(await verify(await bearer({ ...CLAIMS, nbf: NOW_SECONDS + 6 }))).toMatchObject({ ok: false })
   })
 
   it('refuses a signature of another key, and a token changed after it was signed', async () => {

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { userIdSchema } from '../schemas/control.ts'
 import { TransientError } from '../shared/errors.ts'
 
 /** The only algorithms a token may be signed with; which of them a fixed key allows follows from its type. */
@@ -54,8 +55,11 @@ export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssu
         currentDate: new Date(now()),
         requiredClaims: issuer.kind === 'session' ? ['exp', 'sub'] : ['exp'],
       })
+      // Text, and no half characters: in Redis, which has UTF-8, those would be another user's id.
+      const subject = userIdSchema.optional().safeParse(payload.sub)
+      if (!subject.success) return refuse('the claim "sub" of the token is malformed')
       const org = typeof payload.org === 'string' && payload.org !== '' ? payload.org : undefined
-      return { ok: true, claims: { kind: issuer.kind, subject: payload.sub ?? '', org } }
+      return { ok: true, claims: { kind: issuer.kind, subject: subject.data ?? '', org } }
     } catch (error) {
       const reason = reasonOf(error)
       if (reason === undefined)

@@ -25,6 +25,7 @@ meanwhile; OTELCOL_BIN names an OpenTelemetry Collector to measure beside the ot
 const SCENARIOS = [
   'decode',
   'ingest',
+  'auth',
   'pipeline',
   'freshness',
   'growth',

@@ -18,7 +18,7 @@ import { type BenchS3, startBenchS3 } from './support/start-s3.ts'
 import { startBenchClickHouse, startBenchRedis } from './support/start-stores.ts'
 import { summarize } from './support/statistics.ts'
 
-const POOLS = 'source-maps,completions,symbolication'
+const POOLS = 'source-maps,completions,receipts,symbolication'
 const WARM_UP_FILES = 100
 const LARGE_MAP_BYTES = 20 * 1024 * 1024
 /** Together they take a quarter of the worker's cache when they are parsed. */

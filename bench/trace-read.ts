@@ -1,5 +1,6 @@
 import { settleMerges } from './support/clickhouse-work.ts'
 import { type Filled, fillSpans } from './support/fill-spans.ts'
+import { type FindingsSize, measureFindingReads } from './support/finding-reads.ts'
 import {
   type MeasuredReads,
   measureReads,
@@ -14,6 +15,7 @@ import type { Row, Scenario, ScenarioContext, ScenarioResult } from './support/s
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from './support/start-stores.ts'
 import { startTraceReader } from './support/start-trace-reader.ts'
 import { DAYS, PARTS_PER_DAY, WORKSPACES } from './support/stored-traces.ts'
+import { measureTraceSizes } from './support/trace-sizes.ts'
 
 const MILLION = 1_000_000
 const DAY_MS = 86_400_000
@@ -23,17 +25,20 @@ interface Size {
   readonly reads: ReadPlan
   readonly storeMore: { readonly rounds: number; readonly durationMs: number }
   readonly millions: readonly number[]
+  readonly findings: FindingsSize
 }
 
 const FULL: Size = {
-  millions: [1, 10, 100],
-  reads: { rounds: 5, perRound: 100 },
-  storeMore: { rounds: 2, durationMs: 4_000 },
+  millions: [1, 100],
+  reads: { rounds: 5, perRound: 60 },
+  storeMore: { rounds: 1, durationMs: 4_000 },
+  findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 3, perRound: 10 } },
 }
 const QUICK: Size = {
   millions: [1, 3],
   reads: { rounds: 3, perRound: 40 },
   storeMore: { rounds: 1, durationMs: 1_500 },
+  findings: { occurrences: 200_000, findings: 2_000, reads: { rounds: 2, perRound: 6 } },
 }
 
 interface Stage {
@@ -47,8 +52,9 @@ interface Stage {
 export const scenario: Scenario = {
   name: 'trace-read',
   question:
-    'How long does reading a trace of a finding (operation 4.9) take with 1, 10 and 100 million spans stored, and what ' +
-    'does storing more of them cost then?',
+    'How long does reading a trace of a finding (operation 4.9) take with 1 and 100 million spans stored, and what does ' +
+    'storing more of them cost then? How long do traces of 10 to 100,000 spans take, and lists of findings and single ' +
+    'ones with a million occurrences?',
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
@@ -65,8 +71,11 @@ async function run(context: ScenarioContext, size: Size): Promise<ScenarioResult
   const stages: Stage[] = []
   for (const millions of size.millions)
     stages.push(await measureStage(context, size, millions, clickhouse, deps, source))
+  const bySize = await measureTraceSizes(deps, (size.millions.at(-1) ?? 0) * MILLION, firstDay())
+  context.progress('traces by size read')
+  const findings = await measureFindingReads(deps, size.findings)
   return {
-    rows: stages.flatMap(toRows),
+    rows: [...stages.flatMap(toRows), ...bySize, ...findings],
     method: methodOf(size),
     notes: NOTES,
     facts: { Redis: redis.version, ClickHouse: clickhouse.version },
@@ -82,13 +91,11 @@ async function measureStage(
   source: SpanSource,
 ): Promise<Stage> {
   const name = `${millions} million stored`
-  // The last of the days is yesterday: new spans come to a day of their own.
-  const firstDay = new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10)
-  const filled = await fillSpans(clickhouse.url, millions * MILLION, firstDay)
+  const filled = await fillSpans(clickhouse.url, millions * MILLION, firstDay())
   progress(`${name}: filled in ${filled.seconds.toFixed(0)} s`)
   const read = async (isLarge: boolean) => {
     const limit = reads.rounds * reads.perRound
-    const targets = await pickTraces(deps.client, millions * MILLION, firstDay, isLarge, limit)
+    const targets = await pickTraces(deps.client, millions * MILLION, firstDay(), isLarge, limit)
     const measured = await measureReads(deps, targets, isLarge, reads)
     progress(`${name}: traces of ${spansOf(isLarge)} spans, p99 ${measured.p99Ms.toFixed(1)} ms`)
     return measured
@@ -102,14 +109,19 @@ async function measureStage(
   return { millions, filled, small, large, more }
 }
 
-const methodOf = ({ reads, storeMore }: Size) =>
+/** The last of the days is yesterday: new spans come to a day of their own. */
+const firstDay = () => new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10)
+
+const methodOf = ({ reads, storeMore, findings }: Size) =>
   `${reads.perRound / 2} reads of each size to warm up, ${reads.rounds} rounds of ${reads.perRound}, one read after the other; ` +
-  `${storeMore.rounds} rounds of storing more for ${storeMore.durationMs / 1_000} s`
+  `${storeMore.rounds} rounds of storing more for ${storeMore.durationMs / 1_000} s; traces by size and findings: ` +
+  `3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}`
 
 const NOTES = [
   `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the most that merging was seen to leave of a day; a trace lies in one of them, its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. Everything is in the page cache.`,
   'Traces are read by chance (the same in every run), through the API from one client; p50 is that of a round, p99 that of all rounds together. The query alone is that of the spans, without the question whether the trace belongs to the finding.',
   'More spans are sent to the edge, 200 a payload, and arrive on the day after those that are stored: parts of different days are never merged. CPU is that of edge, worker, Redis and ClickHouse, merges included.',
+  'Traces "by size" are read beside those of the last stage; of more than 2,000 spans the answer shows 2,000. Findings are of one workspace, their occurrences over 7 days up to the moment, one finding having a tenth of them. "Rows read" are those of all queries of a request, as ClickHouse counts them: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is looked into.',
 ]
 
 /** Issue 4: of traces of 1,000 spans with 100 million stored. */
@@ -140,6 +152,7 @@ function readRows({ millions, filled }: Stage, reads: MeasuredReads, isLarge: bo
         'query alone': `${reads.queryP50Ms.toFixed(1)} ms p50`,
         'of it in ClickHouse': `${reads.queryServerMs.toFixed(1)} ms`,
         'granules read': reads.granules.toFixed(1),
+        'rows read': Math.round(reads.rows).toLocaleString('en'),
         answer: `${Math.round(reads.answerBytes).toLocaleString('en')} bytes`,
         stored: `${filled.spans.toLocaleString('en')} spans in ${filled.parts} parts, ${filled.bytesPerSpan.toFixed(1)} bytes each`,
       },

@@ -1,3 +1,4 @@
+import type { Control } from './connect-control.ts'
 import type { Stores } from './connect-stores.ts'
 import type { ExitCode } from './exit-codes.ts'
 
@@ -8,4 +9,16 @@ export interface CommandContext {
   readonly withStores: (run: (stores: Stores) => Promise<void>) => Promise<void>
   /** The code to end with, once the command has returned. */
   readonly exit: (code: ExitCode) => void
+}
+
+/** What the commands are given that need the control store alone. */
+export interface ControlCommandContext extends Pick<CommandContext, 'print' | 'printError' | 'exit'> {
+  readonly withControl: (run: (control: Control) => Promise<void>) => Promise<void>
+  /** Writes text to stdout, and waits while whoever reads it is slow. */
+  readonly write: (text: string) => Promise<void>
+  readonly stdin: AsyncIterable<Uint8Array>
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Where the command runs. */
+  readonly directory: string
+  readonly now: () => number
 }

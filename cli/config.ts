@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { clickhouseSettings, objectStoreSettings, processSettings, redisSettings } from '../shared/config.ts'
 
+/** What the commands take that need the control store alone. */
+export const controlConfigSchema = z.object({ ...processSettings, ...redisSettings })
+export type ControlConfig = Readonly<z.infer<typeof controlConfigSchema>>
+
 /** The settings of the other processes: where the stores are. */
 export const cliConfigSchema = z.object({
-  ...processSettings,
-  ...redisSettings,
+  ...controlConfigSchema.shape,
   ...clickhouseSettings,
   ...objectStoreSettings,
 })

@@ -7,7 +7,7 @@ import type { ObjectStore } from '../shared/object-store.ts'
 export interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list' | 'deleteMany'>
-  /** The surfaces that the workspace has now; rows name those that it had. */
+  /** The surfaces that the workspace is known to have or have had; rows name others. */
   readonly surfaceIds: readonly string[]
 }
 

@@ -12,6 +12,7 @@ export const EXIT = {
   keyScopeMismatch: 7,
   noSourceMaps: 8,
   mapsUnmapped: 9,
+  conflict: 10,
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { z } from 'zod'
 
 const credentialsSchema = z.object({
@@ -13,16 +13,18 @@ const credentialsSchema = z.object({
   }),
 })
 
+/** Of the secrets of an installation, what signs its session tokens: PKCS #8, PEM. */
+const secretsSchema = z.object({ authPrivateKey: z.string() })
+
+type Environment = Readonly<Record<string, string | undefined>>
+
 const STORES = ['REDIS_URL', 'CONTROL_REDIS_URL', 'CLICKHOUSE_URL', 'S3_ENDPOINT'] as const
 
 /**
  * The environment, with the stores of `npm start` where it names none and they have been started in this directory
  * before: the command then needs no settings beside it.
  */
-export async function withLocalStores(
-  env: Readonly<Record<string, string | undefined>>,
-  directory: string,
-): Promise<Readonly<Record<string, string | undefined>>> {
+export async function withLocalStores(env: Environment, directory: string): Promise<Environment> {
   if (STORES.some(name => env[name])) return env
   const text = await readIfThere(credentialsPath(env, directory))
   if (text === undefined) return env
@@ -42,15 +44,38 @@ const serviceSchema = z.object({ baseUrl: z.url({ protocol: /^https?$/ }), secre
 
 /** The address and the secret key of what `npm start` runs in this directory; undefined when it never has. */
 export async function findLocalService(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   directory: string,
 ): Promise<z.infer<typeof serviceSchema> | undefined> {
   const text = await readIfThere(credentialsPath(env, directory))
   return text === undefined ? undefined : serviceSchema.parse(JSON.parse(text))
 }
 
-function credentialsPath(env: Readonly<Record<string, string | undefined>>, directory: string): string {
-  return join(directory, env.LOCAL_DIR || '.local', 'credentials.json')
+function credentialsPath(env: Environment, directory: string): string {
+  return resolve(localDirectory(env, directory), 'credentials.json')
+}
+
+/** What a local installation signs session tokens with; undefined where none was made. */
+export async function readSigningKey(env: Environment, directory: string): Promise<string | undefined> {
+  const path = resolve(localDirectory(env, directory), 'secrets.json')
+  const text = await readIfThere(path)
+  if (text === undefined) return undefined
+  const secrets = secretsSchema.safeParse(parseJson(text))
+  if (!secrets.success) throw new Error(`${path} is not what "npm start" writes`)
+  return secrets.data.authPrivateKey
+}
+
+/** Where `npm start` keeps what it makes. */
+export function localDirectory(env: Environment, directory: string): string {
+  return resolve(directory, env.LOCAL_DIR || '.local')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

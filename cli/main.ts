@@ -1,25 +1,28 @@
-import { Command, CommanderError } from 'commander'
+import { Command } from 'commander'
 import { pino } from 'pino'
-import { ConfigError, parseConfig } from '../shared/config.ts'
-import { describeError } from '../shared/errors.ts'
+import { parseConfig } from '../shared/config.ts'
 import type { CommandContext } from './command-context.ts'
-import { cliConfigSchema } from './config.ts'
+import { cliConfigSchema, controlConfigSchema } from './config.ts'
+import { withControl } from './connect-control.ts'
+import { addControlCommands } from './control-commands.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
+import { runProgram } from './run-program.ts'
 import { addSessionsDelete } from './sessions-delete.ts'
 import { addSourcemapsUpload } from './sourcemaps-upload.ts'
+import { writeText } from './write-text.ts'
 
 /** `npm run cli -- …`: what an operator does by hand. Takes the settings of the other processes (deploy/env.example). */
 const program = new Command('penstock').description('operate a Penstock installation').exitOverride()
+// Failures reach the operator as one line; the log of the connections would only surround it.
+const logger = pino({ level: 'silent' })
 const context: CommandContext = {
   print: text => console.log(text),
   printError: text => console.error(text),
   async withStores(run) {
-    // Builds need none of the clients of the stores, which take longer to load than a small upload.
+    // Most commands need none of these clients, which take longer to load than the commands take.
     const { withStores } = await import('./connect-stores.ts')
-    const config = parseConfig(cliConfigSchema, await withLocalStores(process.env, process.cwd()))
-    // Failures reach the operator as one line; the log of the connections would only surround it.
-    await withStores(config, pino({ level: 'silent' }), run)
+    await withStores(parseConfig(cliConfigSchema, await withLocalStores(process.env, process.cwd())), logger, run)
   },
   exit(code) {
     process.exitCode = code
@@ -35,14 +38,18 @@ addSourcemapsUpload(program.command('sourcemaps').description('the source maps o
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
   },
 })
+addControlCommands(program, {
+  ...context,
+  async withControl(run) {
+    await withControl(parseConfig(controlConfigSchema, await withLocalStores(process.env, process.cwd())), logger, run)
+  },
+  write: text => writeText(process.stdout, text),
+  stdin: process.stdin,
+  env: process.env,
+  directory: process.cwd(),
+  now: Date.now,
+})
 
-try {
-  await program.parseAsync()
-} catch (error) {
-  // What Commander throws it has printed; help that was asked for ends well.
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.usage
-  else {
-    console.error(describeError(error))
-    process.exitCode = error instanceof ConfigError ? EXIT.usage : EXIT.failed
-  }
-}
+// Whoever reads the output has gone (EPIPE): nothing is left to say.
+process.stdout.on('error', () => process.exit(EXIT.failed))
+await runProgram(program, process.argv.slice(2), context)

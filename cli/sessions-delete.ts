@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
 import { sessionIdSchema } from '../schemas/endpoints/session-id.ts'
-import { type ControlStore, createControlStore } from '../shared/control-store.ts'
 import type { CommandContext } from './command-context.ts'
 import { type DeletedSession, deleteSession } from './delete-session.ts'
 import { EXIT } from './exit-codes.ts'
-import { findSurfaceIds } from './find-surface-ids.ts'
+import { findWorkspace } from './find-workspace.ts'
 
 interface Asked {
   readonly workspace: string
@@ -38,23 +37,15 @@ export function addSessionsDelete(parent: Command, { print, printError, withStor
         printError('--session must have 1 to 200 characters')
         return exit(EXIT.usage)
       }
-      await withStores(async ({ redis, clickhouse, objects }) => {
-        const workspace = await findWorkspace(createControlStore(redis), name)
-        if (workspace === undefined) {
-          printError(`there is no workspace ${JSON.stringify(name)}`)
-          return exit(EXIT.notFound)
-        }
-        const surfaceIds = await findSurfaceIds(redis, workspace.id)
+      await withStores(async ({ store, clickhouse, objects }) => {
+        const workspace = await findWorkspace(store, name, { printError, exit })
+        if (workspace === undefined) return
+        const surfaceIds = await store.surfaceIds(workspace.id)
         const key = { workspaceId: workspace.id, sessionId }
         const deleted = await deleteSession({ clickhouse, objects, surfaceIds }, key)
         print(json ? JSON.stringify({ ...key, ...deleted }) : describe(sessionId, workspace.slug, deleted))
       })
     })
-}
-
-/** Ids have an underscore, and slugs have none. */
-function findWorkspace(store: Pick<ControlStore, 'workspaceById' | 'workspaceBySlug'>, name: string) {
-  return name.startsWith('ws_') ? store.workspaceById(name) : store.workspaceBySlug(name)
 }
 
 function describe(sessionId: string, slug: string, { rows, objects, objectBytes }: DeletedSession): string {

@@ -23,8 +23,9 @@ const HELP = `
 Finds the bundles in DIR (.js, .mjs, .cjs, .jsx) and their source maps: the one that a bundle's sourceMappingURL names,
 else the file beside it (app.js.map), else the one with its debug id. Gives both a debug id where they have none, as a
 comment behind the code and a field of the map; the same build gets the same ids. Registers the release, uploads the
-maps and completes it. Deploy the bundles of DIR as they are afterwards. Run it again whenever it fails: what has
-arrived is not sent twice. Nothing below node_modules is looked at, and no symbolic link is followed.
+maps and completes it. Run it before anything that hashes or compresses the bundles (integrity attributes, .gz, .br), and
+deploy them as they are afterwards. Run it again whenever it fails: what has arrived is not sent twice. Nothing below
+node_modules is looked at, and no symbolic link is followed.
 
 The key is that of the surface with the scope release:write. It is read from --key-file or PENSTOCK_SECRET_KEY, else it is
 the one of .local/credentials.json where "npm start" has run. It is no argument: others could see it in the process list.
@@ -95,7 +96,9 @@ export function addSourcemapsUpload(parent: Command, context: UploadCommandConte
       const build = await toBuild(context, directory, asked.data)
       if (typeof build === 'string') return usage(context, build)
       const outcome = await run(context, build)
-      context.print(asked.data.json ? JSON.stringify(outcome) : describeOutcome(outcome, build))
+      context.print(
+        asked.data.json ? JSON.stringify({ version: build.version, ...outcome }) : describeOutcome(outcome, build),
+      )
       if (outcome.message !== undefined) context.printError(`${outcome.result}: ${outcome.message}`)
       context.exit(EXIT_OF_BUILD[outcome.result])
     })

@@ -9,6 +9,8 @@ export interface AcceptedCompletion {
   /** False when the same request was accepted within 24 h: the record is that of then. */
   readonly isNew: boolean
   readonly record: CompletionRecord
+  /** Of this request, if it is new. */
+  readonly receiptId: string
 }
 
 /**
@@ -52,11 +54,11 @@ export async function acceptCompletion(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const answer = await commits.commit(frame, {
+  const { answer, receiptId } = await commits.commit(frame, {
     lua: ACCEPT,
     keys: [keys.completion(attributes.digest), keys.sequence],
     args: [attributes.attempt, UPLOAD_LIFETIME_S],
   })
   const [isNew, record] = answer as [number, string]
-  return { isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)) }
+  return { isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)), receiptId }
 }

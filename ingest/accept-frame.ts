@@ -4,7 +4,7 @@ import type { Reply } from '../shared/http-route.ts'
 import type { PayloadFrame } from '../shared/payload-frame.ts'
 import type { IngestDeps, IngestQueue } from './server.ts'
 
-/** Answers with `reply` once Redis has the frame on disk. The body is copied before this returns its promise. */
+/** Answers with `reply` and a receipt once Redis has the frame on disk. The body is copied before this returns its promise. */
 export async function acceptFrame(
   deps: IngestDeps,
   queue: IngestQueue,
@@ -13,14 +13,22 @@ export async function acceptFrame(
   renderProblem: (problem: Problem) => Reply,
 ): Promise<Reply> {
   const bytes = frame.body.length
+  let receiptId: string
   try {
-    await deps.commits[queue].enqueue(frame)
+    const accepted = deps.commits[queue].enqueue(frame)
+    receiptId = accepted.receiptId
+    await accepted.confirmed
   } catch (error) {
     deps.logger.debug({ queue, error: describeError(error) }, 'a request could not be enqueued')
     return renderProblem(NOT_STORED)
   }
   deps.admission.admitted(queue, bytes)
-  return reply
+  return withReceipt(reply, receiptId)
+}
+
+/** The answer to a request that was accepted, whatever it says. */
+export function withReceipt(reply: Reply, receiptId: string): Reply {
+  return { ...reply, receiptId }
 }
 
 export const NOT_STORED: Problem = {

@@ -1,10 +1,11 @@
+import type { z } from 'zod'
 import type { Problem, ProblemCode } from '../schemas/problems.ts'
 import { releaseSlugSchema } from '../schemas/release-slug.ts'
+import { type BodyType, bodyTypeFault } from '../shared/body-type.ts'
 import { describeError } from '../shared/errors.ts'
 import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../shared/http-route.ts'
 import type { Surface } from './authenticate.ts'
 import type { Build, BuildAuthentication } from './authenticate-build.ts'
-import { type BodyType, bodyTypeFault } from './body-type.ts'
 import type { IngestDeps } from './server.ts'
 
 /** What the routes of secret keys have in common: key, scope and release before the body, and problems of one service. */
@@ -67,6 +68,17 @@ export function withRelease(
 export function slugFault(slug: string): string | undefined {
   const result = releaseSlugSchema.safeParse(slug)
   return result.success ? undefined : `releaseSlug ${result.error.issues[0]?.message}`
+}
+
+/** Query parameters by their schema. The fault names the first that breaks its rule. */
+export function parseBuildQuery<S extends z.ZodType>(
+  schema: S,
+  values: Readonly<Record<string, string | undefined>>,
+): { readonly ok: true; readonly value: z.infer<S> } | { readonly ok: false; readonly fault: string } {
+  const result = schema.safeParse(values)
+  if (result.success) return { ok: true, value: result.data }
+  const [issue] = result.error.issues
+  return { ok: false, fault: `${issue?.path.join('.')} ${issue?.message}` }
 }
 
 /** Backpressure of a queue and the type of the body, in this order. */

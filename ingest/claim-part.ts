@@ -54,12 +54,12 @@ accept()
 return 'claimed'
 `
 
-/** Claims a part and enqueues its bytes, both or neither. Copies the body before it returns. */
+/** Claims a part and enqueues its bytes, both or neither: with a receipt if so. Copies the body before it returns. */
 export async function claimPart(
   commits: ConditionalCommit,
   place: ReleasePlace,
   { path, part, receivedAtMs, body }: SourceMapPart,
-): Promise<ClaimOutcome> {
+): Promise<{ outcome: ClaimOutcome; receiptId: string }> {
   const { workspaceId, surfaceId, slug } = place
   const keys = uploadKeys(place)
   const sha256 = hash('sha256', body)
@@ -73,10 +73,10 @@ export async function claimPart(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const answer = await commits.commit(frame, {
+  const { answer, receiptId } = await commits.commit(frame, {
     lua: CLAIM,
     keys: [keys.parts(path), keys.signed],
     args: [part, `${sha256}:${body.length}`, body.length, path, SOURCE_MAP_MAX_BYTES, UPLOAD_LIFETIME_S],
   })
-  return answer as ClaimOutcome
+  return { outcome: answer as ClaimOutcome, receiptId }
 }

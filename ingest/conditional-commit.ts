@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../schemas/jobs.ts'
 import { BufferPool } from '../shared/buffer-pool.ts'
 import { TransientError } from '../shared/errors.ts'
 import { withDeadline } from '../shared/lifecycle.ts'
@@ -13,17 +12,23 @@ import {
 } from '../shared/payload-frame.ts'
 import { newJobId, queueKeys } from '../shared/queue.ts'
 import { createJobWriter } from './job-writer.ts'
+import { RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'
 
 export interface ConditionalCommit {
   /**
-   * Copies the frame before it returns, body included. Resolves with the answer of the condition once Redis has run it
-   * and has the frame, if that was accepted, on disk with its job. Rejects with a TransientError when that could not be
-   * confirmed; it may have happened or not, but never twice.
+   * Copies the frame before it returns, body included. Resolves with the answer of the condition, and the id of the
+   * receipt that the frame has if it was accepted, once Redis has run it and has the frame, if so, on disk with its job.
+   * Rejects with a TransientError when that could not be confirmed; it may have happened or not, but never twice.
    */
-  commit(frame: PayloadFrame, condition: Condition): Promise<unknown>
+  commit(frame: PayloadFrame, condition: Condition): Promise<Committed>
   /** Resolves when nothing is in flight. */
   drain(): Promise<void>
+}
+
+export interface Committed {
+  readonly answer: unknown
+  readonly receiptId: string
 }
 
 /**
@@ -59,7 +64,7 @@ const IDLE_PAYLOAD_BYTES = 8 * 1024 * 1024
  * refusal leaves finds no payload, and does nothing.
  */
 export function createConditionalCommit(
-  deps: { redis: Redis; queue: QueueName; logger: Logger },
+  deps: { redis: Redis; queue: 'source-maps' | 'completions'; receipts: ReceiptIssuer; logger: Logger },
   options: ConditionalCommitOptions,
 ): ConditionalCommit {
   const { redis } = deps
@@ -90,11 +95,14 @@ export function createConditionalCommit(
   return {
     commit(frame, condition) {
       if (!writer.isUsable) return Promise.reject(new TransientError('redis is not connected'))
+      if (!deps.receipts.isReady) return Promise.reject(new TransientError('receipts cannot be given yet'))
+      const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[deps.queue], frame.receivedAtMs)
+      const receiptId = receipts.issue(frame)
       const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
-      appendFrame(payload, beginPayload(payload), frame)
-      const answer = run(payload, condition).finally(() => inFlight.delete(answer))
-      inFlight.add(answer)
-      return answer
+      appendFrame(payload, beginPayload(payload), frame, receipts.receipt)
+      const answered = run(payload, condition).finally(() => inFlight.delete(answered))
+      inFlight.add(answered)
+      return answered.then(answer => ({ answer, receiptId }))
     },
     async drain() {
       await Promise.allSettled(inFlight)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/endpoints/identify-session.ts'
 import { count, objectStoreSettings, port, processSettings, redisSettings } from '../shared/config.ts'
+import { MAX_RECEIPTS } from '../shared/receipt.ts'
 
 export const ingestConfigSchema = z.object({
   ...processSettings,
@@ -17,7 +18,7 @@ export const ingestConfigSchema = z.object({
   /** Body bytes that the process holds at once. */
   HELD_BODY_BYTES: count(256 * 1024 * 1024),
   COMMIT_MAX_BYTES: count(4 * 1024 * 1024),
-  COMMIT_MAX_FRAMES: count(512),
+  COMMIT_MAX_FRAMES: z.coerce.number().int().min(1).max(MAX_RECEIPTS).default(512),
   /** A write that Redis has not confirmed by then is answered INGEST_INFRA_UNAVAILABLE. */
   COMMIT_TIMEOUT_MS: count(800),
   /** Display names, with commas between them (CONTRACT 4.1). */

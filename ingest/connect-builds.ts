@@ -10,6 +10,7 @@ import type { ClaimOutcome } from './claim-part.ts'
 import { type ConditionalCommit, createConditionalCommit } from './conditional-commit.ts'
 import type { IngestConfig } from './config.ts'
 import type { CompletionOutcome, IngestMetrics } from './ingest-metrics.ts'
+import type { ReceiptIssuer } from './receipt-issuer.ts'
 import { createReleaseLookup, type ReleaseLookup } from './release-lookup.ts'
 
 /** What the routes of secret keys need beside the rest (spec 4.5 to 4.8). */
@@ -31,6 +32,7 @@ export interface BuildDeps {
 export interface ConnectBuildsDeps {
   readonly control: ControlStore
   readonly releases: ReleaseStore
+  readonly receipts: ReceiptIssuer
   /** Opens another connection to the Redis of the queues. */
   readonly connect: () => Redis
   readonly metrics: IngestMetrics
@@ -41,12 +43,12 @@ export interface ConnectBuildsDeps {
 /** Each kind of write has a connection of its own: none waits behind another's megabytes. */
 export function connectBuilds(
   config: IngestConfig,
-  { control, releases, connect, metrics, lifecycle, logger }: ConnectBuildsDeps,
+  { control, releases, receipts, connect, metrics, lifecycle, logger }: ConnectBuildsDeps,
 ): { deps: BuildDeps; connections: readonly Redis[] } {
   const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
   const conditional = (queue: 'source-maps' | 'completions', redis: Redis): ConditionalCommit => {
     const commit = createConditionalCommit(
-      { redis, queue, logger },
+      { redis, queue, receipts, logger },
       {
         timeoutMs: config.COMMIT_TIMEOUT_MS,
         onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { CREDENTIAL_CHANGES_CHANNEL } from '../shared/control-store.ts'
+import { CREDENTIAL_CHANGES_CHANNEL } from '../shared/control-record.ts'
 import { describeError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { Judgement, KeyCache } from './key-cache.ts'

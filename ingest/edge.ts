@@ -13,6 +13,7 @@ import { connectBuilds } from './connect-builds.ts'
 import { followCredentialChanges } from './credential-changes.ts'
 import { commitTimeoutMs, createGroupCommit, type GroupCommit } from './group-commit.ts'
 import { createIngestMetrics } from './ingest-metrics.ts'
+import { createReceiptIssuer, followReceiptSecret } from './receipt-issuer.ts'
 import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestDeps, type IngestQueue } from './server.ts'
 
 export interface Edge {
@@ -47,6 +48,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   lifecycle.onStop('admission', () => admission.stop())
   ingestMetrics.watchBacklog(admission, ADMITTED_QUEUES)
 
+  const receipts = createReceiptIssuer(followReceiptSecret(controlRedis, logger))
   const largestMs = commitTimeoutMs(config.COMMIT_TIMEOUT_MS, SOURCE_MAP_MAX_BYTES)
   const queueRedis = INGEST_QUEUES.map(queue =>
     queue === 'source-maps' ? connect(config.REDIS_URL, largestMs) : connect(config.REDIS_URL),
@@ -54,7 +56,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const commits = Object.fromEntries(
     INGEST_QUEUES.map((queue, i) => {
       const commit = createGroupCommit(
-        { redis: queueRedis[i] as Redis, queue, logger },
+        { redis: queueRedis[i] as Redis, queue, receipts, logger },
         {
           maxCommitBytes: config.COMMIT_MAX_BYTES,
           maxCommitFrames: config.COMMIT_MAX_FRAMES,
@@ -71,6 +73,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const builds = connectBuilds(config, {
     control,
     releases: createReleaseStore(controlRedis),
+    receipts,
     connect: () => connect(config.REDIS_URL),
     metrics: ingestMetrics,
     lifecycle,
@@ -92,7 +95,8 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     },
     isReady: () => {
       const connected = [controlRedis, ...queueRedis, ...builds.connections].every(redis => redis.status === 'ready')
-      return connected || 'redis is not connected'
+      if (!connected) return 'redis is not connected'
+      return receipts.isReady || 'the secret of receipts is not known yet'
     },
     endWaits: () => builds.deps.verdicts.stop(),
   }

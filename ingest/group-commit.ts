@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../schemas/jobs.ts'
 import { TransientError } from '../shared/errors.ts'
 import { withDeadline } from '../shared/lifecycle.ts'
 import type { Logger } from '../shared/logger.ts'
@@ -12,16 +11,24 @@ import {
 } from '../shared/payload-frame.ts'
 import { newJobId, queueKeys } from '../shared/queue.ts'
 import { createJobWriter } from './job-writer.ts'
+import { type OpenCommit, RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'
+import type { IngestQueue } from './server.ts'
 
 export interface GroupCommit {
-  /**
-   * Copies the frame before it returns, body included. Resolves once Redis has it and its job on disk. Rejects with a
-   * TransientError when that could not be confirmed; the frame may then be stored or not, but never twice.
-   */
-  enqueue(frame: PayloadFrame): Promise<void>
+  /** Copies the frame before it returns, body included. Throws a TransientError when nothing can be enqueued now. */
+  enqueue(frame: PayloadFrame): EnqueuedFrame
   /** Resolves when nothing waits and no commit is in flight. */
   drain(): Promise<void>
+}
+
+export interface EnqueuedFrame {
+  readonly receiptId: string
+  /**
+   * Resolves once Redis has the frame and its job on disk. Rejects with a TransientError when that could not be confirmed;
+   * the frame may then be stored or not, but never twice.
+   */
+  readonly confirmed: Promise<void>
 }
 
 export interface GroupCommitOptions {
@@ -50,6 +57,7 @@ const SPARE_BUFFERS = 4
 /** A payload while requests are added to it, and until its commit is confirmed. */
 interface Group {
   readonly buffer: Buffer
+  readonly receipts: OpenCommit
   bytes: number
   frames: number
   readonly since: number
@@ -70,7 +78,7 @@ interface Group {
  * commit is ready to go when the one before it is confirmed.
  */
 export function createGroupCommit(
-  deps: { redis: Redis; queue: QueueName; logger: Logger },
+  deps: { redis: Redis; queue: IngestQueue; receipts: ReceiptIssuer; logger: Logger },
   options: GroupCommitOptions,
 ): GroupCommit {
   const { redis } = deps
@@ -84,16 +92,17 @@ export function createGroupCommit(
   /** V8 answers half a megabyte of new buffers per commit with full collections: one fills while one is on its way. */
   const spareBuffers: Buffer[] = []
 
-  function groupFor(bytes: number): Group {
+  function groupFor(bytes: number, arrivedAtMs: number): Group {
     const last = waiting.at(-1)
     const fits = last !== undefined && last.bytes + bytes <= last.buffer.length
     if (fits && last.frames < options.maxCommitFrames) return last
-    const group = openGroup(PAYLOAD_HEADER_BYTES + bytes)
+    const group = openGroup(PAYLOAD_HEADER_BYTES + bytes, arrivedAtMs)
     waiting.push(group)
     return group
   }
 
-  function openGroup(leastBytes: number): Group {
+  function openGroup(leastBytes: number, arrivedAtMs: number): Group {
+    const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[deps.queue], arrivedAtMs)
     const buffer =
       leastBytes > bufferBytes
         ? Buffer.allocUnsafeSlow(leastBytes)
@@ -101,6 +110,7 @@ export function createGroupCommit(
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     return {
       buffer,
+      receipts,
       bytes: beginPayload(buffer),
       frames: 0,
       since: performance.now(),
@@ -146,15 +156,17 @@ export function createGroupCommit(
 
   return {
     enqueue(frame) {
-      if (!writer.isUsable) return Promise.reject(new TransientError('redis is not connected'))
-      const group = groupFor(frameBytes(frame))
-      group.bytes = appendFrame(group.buffer, group.bytes, frame)
+      if (!writer.isUsable) throw new TransientError('redis is not connected')
+      if (!deps.receipts.isReady) throw new TransientError('receipts cannot be given yet')
+      const group = groupFor(frameBytes(frame), frame.receivedAtMs)
+      const receiptId = group.receipts.issue(frame)
+      group.bytes = appendFrame(group.buffer, group.bytes, frame, group.receipts.receipt)
       group.frames++
       if (!inFlight) {
         inFlight = true
         setImmediate(() => void commitAll())
       }
-      return group.confirmed
+      return { receiptId, confirmed: group.confirmed }
     },
     drain() {
       if (!inFlight) return Promise.resolve()

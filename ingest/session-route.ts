@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { SessionEvent } from '../schemas/session-event.ts'
+import { bodyTypeFault, bodyTypeOf } from '../shared/body-type.ts'
 import type { Reply, Route } from '../shared/http-route.ts'
+import { parseJsonBody } from '../shared/parse-json-body.ts'
 import { acceptFrame } from './accept-frame.ts'
-import { bodyTypeFault, bodyTypeOf } from './body-type.ts'
-import { parseJsonBody } from './parse-json-body.ts'
 import type { IngestDeps } from './server.ts'
 import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
 

@@ -12,6 +12,7 @@ export const QUEUES = [
   'completions',
   'build-reports',
   'symbolication',
+  'receipts',
   'dead-letters',
 ] as const
 

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** Every problem the service answers with: its code, its HTTP status and the part of the service it names (spec section 7). */
 export const PROBLEMS = {
   AUTH_MISSING: { status: 401, service: 'frontier-auth' },
@@ -22,18 +24,34 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS
 
-export type ProblemService =
-  | 'collector'
-  | 'gateway'
-  | 'operation'
-  | 'intelligence'
-  | 'frontier-auth'
-  | 'frontier-drain'
-  | 'frontier-runtime'
-  | 'frontier-buildtime'
-  | 'api-analytics'
-  | 'api-findings'
-  | 'api-updates'
+/** The parts of the service that a problem may name (spec section 7). */
+export const PROBLEM_SERVICES = [
+  'collector',
+  'gateway',
+  'operation',
+  'intelligence',
+  'frontier-auth',
+  'frontier-drain',
+  'frontier-runtime',
+  'frontier-buildtime',
+  'api-analytics',
+  'api-findings',
+  'api-updates',
+] as const
+export type ProblemService = (typeof PROBLEM_SERVICES)[number]
+
+/** The body of every problem but those of 4.4. */
+export const problemSchema = z
+  .strictObject({
+    code: z
+      .enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]])
+      .meta({ id: 'ProblemCode', description: 'What is wrong, for programs.' }),
+    message: z.string().meta({ description: 'Names the field and the rule it broke, for people.' }),
+    service: z
+      .enum(PROBLEM_SERVICES)
+      .meta({ id: 'ProblemService', description: 'The part of the service that has refused.' }),
+  })
+  .meta({ id: 'Problem', description: 'A refusal.' })
 
 /** A refusal on its way to the client. `status` and `service` override the table where an endpoint decides otherwise. */
 export interface Problem {

@@ -3,10 +3,17 @@ import { z } from 'zod'
 const MAX_PATH_BYTES = 1_024
 
 /** The build-relative path of a source map (CONTRACT 4.5). */
-export const sourceMapPathSchema = z.string().superRefine((path, context) => {
-  const fault = pathFault(path)
-  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
-})
+export const sourceMapPathSchema = z
+  .string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
+  .superRefine((path, context) => {
+    const fault = pathFault(path)
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+  })
+  .meta({
+    description: `The path of the map in its build: relative, separated by \`/\`, without \`..\`, at most ${MAX_PATH_BYTES} bytes.`,
+    minLength: 1,
+    maxLength: MAX_PATH_BYTES,
+  })
 
 /** The rule that a path breaks. */
 function pathFault(path: string): string | undefined {

@@ -1,4 +1,5 @@
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
+const VALUES = new Map([...ALPHABET].map((character, value) => [character, value]))
 
 /** The first `characters` of RFC 4648 base32 in lower case, five bits each. */
 export function base32(bytes: Uint8Array, characters: number): string {
@@ -11,4 +12,28 @@ export function base32(bytes: Uint8Array, characters: number): string {
     held &= 0xff
   }
   return text
+}
+
+/** The two characters of each number of ten bits. */
+export const BASE32_PAIRS: readonly string[] = Array.from({ length: 1024 }, (_, bits) => {
+  return `${ALPHABET[bits >>> 5]}${ALPHABET[bits & 31]}`
+})
+
+/** The whole bytes that such a text holds; bits that are left over are not looked at. Undefined for any other text. */
+export function fromBase32(text: string): Buffer | undefined {
+  const bytes = Buffer.alloc(Math.floor((text.length * 5) / 8))
+  let at = 0
+  let bits = 0
+  let held = 0
+  for (const character of text) {
+    const value = VALUES.get(character)
+    if (value === undefined) return undefined
+    held = (held << 5) | value
+    bits += 5
+    if (bits < 8) continue
+    bits -= 8
+    bytes[at++] = (held >>> bits) & 0xff
+    held &= 0xff
+  }
+  return bytes
 }

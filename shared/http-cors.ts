@@ -1,3 +1,4 @@
+import { RECEIPT_HEADER } from '../schemas/endpoints/receipts.ts'
 import type { Header, RequestHead } from './http-route.ts'
 import type { HttpResponse } from './uws.ts'
 
@@ -9,6 +10,8 @@ const ALLOWED_HEADERS = [
   'authorization',
 ] as const
 
+const EXPOSED_HEADERS = `Retry-After, ${RECEIPT_HEADER}`
+
 /** The Origin to echo. Anything but visible ASCII is not echoed: a bare line feed would forge a header for lenient readers. */
 export function readOrigin(head: RequestHead): string | undefined {
   const origin = head.header('origin')
@@ -19,7 +22,7 @@ export function readOrigin(head: RequestHead): string | undefined {
 export function writeCorsHeaders(res: HttpResponse, origin: string): void {
   res.writeHeader('access-control-allow-origin', origin)
   res.writeHeader('access-control-allow-credentials', 'true')
-  res.writeHeader('access-control-expose-headers', 'Retry-After')
+  res.writeHeader('access-control-expose-headers', EXPOSED_HEADERS)
   res.writeHeader('vary', 'Origin')
 }
 

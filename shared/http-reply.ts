@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { RECEIPT_HEADER } from '../schemas/endpoints/receipts.ts'
 import { writeCorsHeaders } from './http-cors.ts'
 import type { Reply } from './http-route.ts'
 import type { HttpResponse } from './uws.ts'
@@ -14,13 +15,14 @@ export interface Framing {
 export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, willClose: boolean): void {
   if (reply.status !== 200) res.writeStatus(statusLine(reply.status))
   if (reply.headers) for (const [name, value] of reply.headers) res.writeHeader(name, value)
+  if (reply.receiptId !== undefined) res.writeHeader(RECEIPT_HEADER, reply.receiptId)
   if (framing.origin !== undefined) writeCorsHeaders(res, framing.origin)
   if (willClose) res.writeHeader('connection', 'close')
 }
 
-/** Neither a HEAD nor a 204 has a body; for a HEAD the length is that of the body it stands for (RFC 9110 section 8.6). */
+/** Neither a HEAD nor a 204 nor a 304 has a body; the length is that of the body it stands for (RFC 9110 section 8.6). */
 export function hasNoBody(reply: Reply, framing: Framing): boolean {
-  return framing.headOnly || reply.status === 204
+  return framing.headOnly || reply.status === 204 || reply.status === 304
 }
 
 /** Ends the response after the head. uWS 20.51 leaves the request pending for good when `endWithoutBody` is given a length. */

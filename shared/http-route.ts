@@ -19,6 +19,8 @@ export type Header = readonly [name: string, value: string]
 export interface Reply {
   readonly status: number
   readonly headers?: readonly Header[]
+  /** The receipt of the request, if it was accepted: a header that differs each time, while the others seldom do. */
+  readonly receiptId?: string
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
 }
 

@@ -182,7 +182,7 @@ describe('CORS', () => {
     ]
     expect(answers.map(answer => answer.status)).toEqual([200, 401, 413, 405])
     for (const answer of answers) {
-      expect(answer.headers).toMatchObject({ ...granted, 'access-control-expose-headers': 'Retry-After' })
+      expect(answer.headers).toMatchObject({ ...granted, 'access-control-expose-headers': 'Retry-After, x-receipt-id' })
     }
   })
 

@@ -11,6 +11,12 @@ import {
   type PayloadFrame,
 } from './payload-frame.ts'
 
+/** A commit begins with its time: its receipts are never all zeros. */
+const receipts = fc
+  .uint8Array({ minLength: 16, maxLength: 16 })
+  .filter(bytes => bytes.some(byte => byte !== 0))
+  .map(bytes => Buffer.from(bytes).toString('latin1'))
+
 const frames: fc.Arbitrary<PayloadFrame[]> = fc.array(
   fc.record({
     workspaceId: fc.string({ unit: 'grapheme-ascii', maxLength: 60 }),
@@ -19,6 +25,7 @@ const frames: fc.Arbitrary<PayloadFrame[]> = fc.array(
     contentType: fc.constantFrom(...CONTENT_TYPES),
     contentEncoding: fc.constantFrom(...CONTENT_ENCODINGS),
     attributes: fc.oneof(fc.constant(''), fc.json()),
+    receipt: fc.option(receipts, { nil: undefined }),
     body: fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes)),
   }),
   { maxLength: 20 },
@@ -61,4 +68,23 @@ it('refuses a payload that is cut short, rather than reading past it', () => {
       expect(() => decodePayload(payload.subarray(0, length))).toThrow(RangeError)
     }),
   )
+})
+
+it('reads what processes of before receipts have left: the same without them', () => {
+  fc.assert(
+    fc.property(frames, sent => {
+      const payload = Buffer.concat([
+        Buffer.from([1]),
+        ...sent.map(frame => {
+          const bytes = encodePayload([frame]).subarray(1)
+          return Buffer.concat([bytes.subarray(0, 20), bytes.subarray(36)])
+        }),
+      ])
+      expect(decodePayload(payload)).toEqual(sent.map(frame => ({ ...frame, receipt: undefined })))
+    }),
+  )
+})
+
+it('reads nothing of a later version', () => {
+  expect(() => decodePayload(Buffer.from([3]))).toThrow(RangeError)
 })

@@ -1,15 +1,20 @@
+import { RECEIPT_BYTES } from './receipt.ts'
+
 /**
  * The bytes of a commit as they stand in Redis: framed requests, one after the other, little-endian.
  *
- *   payload := version(u8 = 1) frame*
+ *   payload := version(u8 = 2) frame*
  *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
- *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32)
+ *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32) receipt(16 bytes, zeros for none)
  *              workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
  *
- * A frame holds all that a row may derive from: decoding it again gives the same rows, whenever it happens.
+ * A frame holds all that a row may derive from: decoding it again gives the same rows, whenever it happens. Version 1 has
+ * no receipts; it is still read, because a queue may hold some while processes are replaced.
  */
-const VERSION = 1
-const FIXED_BYTES = 20
+const VERSION = 2
+const RECEIPT_AT = 20
+const FIXED_BYTES = RECEIPT_AT + RECEIPT_BYTES
+const NO_RECEIPT = '\0'.repeat(RECEIPT_BYTES)
 export const PAYLOAD_HEADER_BYTES = 1
 
 export const CONTENT_TYPES = ['application/octet-stream', 'application/x-protobuf', 'application/json'] as const
@@ -27,6 +32,8 @@ export interface PayloadFrame {
   readonly contentEncoding: ContentEncoding
   /** What the request said beside its body, as JSON; empty where the body says it all. */
   readonly attributes: string
+  /** The 16 bytes of its receipt in latin1 (`receipt.ts`); undefined for what no client has one for. */
+  readonly receipt?: string | undefined
   /** As sent: still compressed where `contentEncoding` says so. A view into the payload once read back. */
   readonly body: Buffer
 }
@@ -58,9 +65,14 @@ export function beginPayload(buffer: Buffer): number {
   return PAYLOAD_HEADER_BYTES
 }
 
-/** Copies a frame, its body included, to where the last one ended; returns where it ends. `frameBytes` must fit there. */
-export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame): number {
+/**
+ * Copies a frame, its body included, to where the last one ended; returns where it ends. `frameBytes` must fit there.
+ * `receipt` goes before the frame's own.
+ */
+export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, receipt?: Buffer): number {
   let end = at + FIXED_BYTES
+  if (receipt) buffer.set(receipt, at + RECEIPT_AT)
+  else buffer.write(frame.receipt ?? NO_RECEIPT, at + RECEIPT_AT, 'latin1')
   end += buffer.write(frame.workspaceId, end, 'latin1')
   end += buffer.write(frame.surfaceId, end, 'latin1')
   const attributesStart = end
@@ -78,12 +90,15 @@ export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame): nu
 
 /** Splits a payload into its frames, whose bodies are views into it. Throws RangeError on anything but a whole payload. */
 export function decodePayload(payload: Buffer): PayloadFrame[] {
-  if (payload[0] !== VERSION) throw new RangeError(`payload version ${payload[0]} is not ${VERSION}`)
+  const version = payload[0]
+  if (version !== VERSION && version !== 1) throw new RangeError(`payload version ${version} is not ${VERSION}`)
+  const fixedBytes = version === VERSION ? FIXED_BYTES : RECEIPT_AT
   const frames: PayloadFrame[] = []
   let at = PAYLOAD_HEADER_BYTES
   while (at < payload.length) {
-    if (at + FIXED_BYTES > payload.length) throw new RangeError('payload ends within a frame header')
-    const workspaceStart = at + FIXED_BYTES
+    if (at + fixedBytes > payload.length) throw new RangeError('payload ends within a frame header')
+    const workspaceStart = at + fixedBytes
+    const receipt = payload.toString('latin1', at + RECEIPT_AT, workspaceStart)
     const surfaceStart = workspaceStart + payload.readUInt8(at + 14)
     const attributesStart = surfaceStart + payload.readUInt8(at + 15)
     const bodyStart = attributesStart + payload.readUInt32LE(at + 16)
@@ -99,6 +114,7 @@ export function decodePayload(payload: Buffer): PayloadFrame[] {
       contentType,
       contentEncoding,
       attributes: payload.toString('utf8', attributesStart, bodyStart),
+      receipt: receipt === '' || receipt === NO_RECEIPT ? undefined : receipt,
       body: payload.subarray(bodyStart, end),
     })
     at = end

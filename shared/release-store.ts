@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { z } from 'zod'
 import { type ManifestPointer, manifestPointerSchema, type Release, releaseSchema } from '../schemas/control.ts'
-import { ControlRecordError } from './control-store.ts'
+import { parseRecord } from './control-record.ts'
 
 /** Releases of a workspace, and which manifest of each holds. */
 export interface ReleaseStore {
@@ -66,21 +65,22 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       const holding = await redis.eval(
         REGISTER,
         2,
-        keys.release(workspaceId, slug),
-        keys.releases(workspaceId),
+        releaseKeys.release(workspaceId, slug),
+        releaseKeys.releases(workspaceId),
         record,
         createdAtMs,
         slug,
       )
-      return parseRecord(slug, String(holding), releaseSchema)
+      return parseRecord(releaseKeys.release(workspaceId, slug), String(holding), releaseSchema)
     },
     async release(workspaceId, slug) {
-      const record = await redis.get(keys.release(workspaceId, slug))
-      return record === null ? undefined : parseRecord(slug, record, releaseSchema)
+      const key = releaseKeys.release(workspaceId, slug)
+      const record = await redis.get(key)
+      return record === null ? undefined : parseRecord(key, record, releaseSchema)
     },
     async releases(workspaceId, { limit, after }) {
       const { createdAtMs = '', slug = '' } = after ?? {}
-      const listed = await redis.eval(LIST_RELEASES, 1, keys.releases(workspaceId), limit + 1, createdAtMs, slug)
+      const listed = await redis.eval(LIST_RELEASES, 1, releaseKeys.releases(workspaceId), limit + 1, createdAtMs, slug)
       const places = placesOf(listed as string[])
       const shown = places.slice(0, limit)
       return {
@@ -89,26 +89,28 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       }
     },
     async manifest(workspaceId, slug) {
-      const record = await redis.get(keys.manifest(workspaceId, slug))
-      return record === null ? undefined : parseRecord(slug, record, manifestPointerSchema)
+      const key = releaseKeys.manifest(workspaceId, slug)
+      const record = await redis.get(key)
+      return record === null ? undefined : parseRecord(key, record, manifestPointerSchema)
     },
     async replaceManifest(workspaceId, slug, pointer) {
       const record = JSON.stringify(manifestPointerSchema.parse(pointer))
-      const reply = await redis.eval(REPLACE_MANIFEST, 1, keys.manifest(workspaceId, slug), record, pointer.sequence)
+      const key = releaseKeys.manifest(workspaceId, slug)
+      const reply = await redis.eval(REPLACE_MANIFEST, 1, key, record, pointer.sequence)
       const [holds, before] = reply as [number, string | null | undefined]
-      return { holds: holds === 1, before: before ? parseRecord(slug, before, manifestPointerSchema) : undefined }
+      return { holds: holds === 1, before: before ? parseRecord(key, before, manifestPointerSchema) : undefined }
     },
     async storedMaps(workspaceId, sha256s) {
       if (sha256s.length === 0) return new Set()
       const members = sha256s.map(sha256 => Buffer.from(sha256, 'hex'))
-      const flags = await redis.smismember(keys.maps(workspaceId), ...members)
+      const flags = await redis.smismember(releaseKeys.maps(workspaceId), ...members)
       return new Set(sha256s.filter((_, i) => flags[i] === 1))
     },
     async addStoredMaps(workspaceId, sha256s) {
-      for (const page of pages(sha256s)) await redis.sadd(keys.maps(workspaceId), ...page)
+      for (const page of pages(sha256s)) await redis.sadd(releaseKeys.maps(workspaceId), ...page)
     },
     async removeStoredMaps(workspaceId, sha256s) {
-      for (const page of pages(sha256s)) await redis.srem(keys.maps(workspaceId), ...page)
+      for (const page of pages(sha256s)) await redis.srem(releaseKeys.maps(workspaceId), ...page)
     },
   }
 }
@@ -141,29 +143,28 @@ async function readAll(
   places: readonly ReleasePlace[],
 ): Promise<ReleasePage['releases']> {
   if (places.length === 0) return []
-  const records = await redis.mget(
-    places.flatMap(({ slug }) => [keys.release(workspaceId, slug), keys.manifest(workspaceId, slug)]),
-  )
-  return places.flatMap(({ slug }, i) => {
-    const [record, pointer] = [records[2 * i], records[2 * i + 1]]
+  const keys = places.map(({ slug }) => releaseKeys.release(workspaceId, slug))
+  const pointerKeys = places.map(({ slug }) => releaseKeys.manifest(workspaceId, slug))
+  const records = await redis.mget([...keys, ...pointerKeys])
+  return keys.flatMap((key, i) => {
+    const [record, pointer] = [records[i], records[keys.length + i]]
     // Deleted since it was listed.
     if (!record) return []
-    const manifest = pointer ? parseRecord(slug, pointer, manifestPointerSchema) : undefined
-    return [{ release: parseRecord(slug, record, releaseSchema), manifest }]
+    const manifest = pointer ? parseRecord(pointerKeys[i] ?? key, pointer, manifestPointerSchema) : undefined
+    return [{ release: parseRecord(key, record, releaseSchema), manifest }]
   })
 }
 
-const keys = {
-  release: (workspaceId: string, slug: string) => `penstock:workspace:${workspaceId}:release:${slug}`,
+/**
+ * Where releases, their index by time, their manifest pointers and the set of stored maps are. A client may ask for any
+ * slug: encoded, that of no release is the name of another key.
+ */
+export const releaseKeys = {
+  release: (workspaceId: string, slug: string) =>
+    `penstock:workspace:${workspaceId}:release:${encodeURIComponent(slug)}`,
   releases: (workspaceId: string) => `penstock:workspace:${workspaceId}:releases`,
-  manifest: (workspaceId: string, slug: string) => `penstock:workspace:${workspaceId}:release:${slug}:manifest`,
+  manifest: (workspaceId: string, slug: string) => `${releaseKeys.release(workspaceId, slug)}:manifest`,
   maps: (workspaceId: string) => `penstock:workspace:${workspaceId}:stored-maps`,
-}
-
-function parseRecord<S extends z.ZodType>(slug: string, text: string, schema: S): z.infer<S> {
-  const result = schema.safeParse(JSON.parse(text))
-  if (!result.success) throw new ControlRecordError(`release ${slug}: ${result.error.message}`)
-  return result.data
 }
 
 /** Hashes are kept as their 32 bytes: half of what hex would take. */

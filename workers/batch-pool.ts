@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TransientError } from '../shared/errors.ts'
 import type { Logger } from '../shared/logger.ts'
 import { decodePayload } from '../shared/payload-frame.ts'
-import { type Batch, createBatch, type PooledJob } from './batch.ts'
+import { type Batch, type BatchSource, createBatch, type PooledJob } from './batch.ts'
 import { Budget } from './budget.ts'
 import { formBatch } from './form-batch.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from './payload-store.ts'
@@ -41,7 +41,7 @@ export interface BatchPool {
  * that is away holds up the pool with bounded memory.
  */
 export function createBatchPool(
-  deps: { signal: string; store: PayloadStore; storer: BatchStorer; createRows: () => RowBatch; logger: Logger },
+  deps: BatchSource & { store: PayloadStore; storer: BatchStorer; createRows: () => RowBatch; logger: Logger },
   options: BatchPoolOptions,
 ): BatchPool {
   const { store, storer } = deps
@@ -76,7 +76,7 @@ export function createBatchPool(
   async function join(job: HeldJob, payload: Buffer): Promise<PooledJob | undefined> {
     const frames = decodePayload(payload)
     if (open === undefined) {
-      const batch = createBatch(deps.signal, await takeRows())
+      const batch = createBatch(deps, await takeRows())
       open = { batch, timer: setTimeout(flush, options.maxAgeMs) }
     }
     const { batch } = open

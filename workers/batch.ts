@@ -1,13 +1,23 @@
 import { type IngestLogEntry, IngestLogTable } from '../clickhouse/ingest-log-table.ts'
 import type { DeadLetter, QueueName } from '../schemas/jobs.ts'
 import { describeError } from '../shared/errors.ts'
+import { deadLetterKey } from '../shared/object-keys.ts'
 import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import { commitOf, indexOf } from '../shared/receipt.ts'
 import { decompress } from './decompress.ts'
 import type { HeldJob, NewPayload } from './payload-store.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 
+/** Characters of a reason that a receipt tells. */
+const REASON_LIMIT = 1_000
 /** A request decompresses to 64 MiB at most (CONTRACT 4.4). */
 const DECOMPRESSED_LIMIT_BYTES = 64 * 1024 * 1024
+
+/** Where a batch's jobs are from, and what `ingest_log` calls their requests; undefined: it says nothing of them. */
+export interface BatchSource {
+  readonly queue: QueueName
+  readonly signal: string | undefined
+}
 
 /** A request that cannot be stored, and why. */
 export interface RefusedFrame {
@@ -55,7 +65,7 @@ export interface Batch {
   tables(): readonly TableBlock[]
 }
 
-export function createBatch(signal: string, rows: RowBatch): Batch {
+export function createBatch({ queue, signal }: BatchSource, rows: RowBatch): Batch {
   const jobs: PooledJob[] = []
   const refused: RefusedFrame[] = []
   const stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
@@ -105,14 +115,14 @@ export function createBatch(signal: string, rows: RowBatch): Batch {
       const entries = new Map<string, IngestLogEntry>()
       for (const [index, frame] of frames.entries()) {
         if (index > 0 && decodedBytes - decodedBefore > maxDecodedBytes) return undefined
-        const entry = entryOf(entries, signal, job.jobId, frame)
+        const entry = entryOf(entries, signal ?? '', job.jobId, frame)
         const reason = await append(frame, entry)
         if (reason === undefined) continue
-        refused.push({ jobId: job.jobId, index, frame: { ...frame, body: Buffer.from(frame.body) }, reason })
-        refusedBytes += frame.body.length
-        add(entry.deadLettered, reason.split(':', 1)[0] as string, 1)
+        const request = { queue, jobId: job.jobId, index, frame, reason }
+        refused.push({ ...request, frame: { ...frame, body: Buffer.from(frame.body) } })
+        refusedBytes += frame.body.length + noteRefusal(entry, request)
       }
-      for (const entry of entries.values()) log.append(entry)
+      if (signal !== undefined) for (const entry of entries.values()) log.append(entry)
       return pooled
     },
     tables: () => [...rows.tables(), ...blocksOf([log.buffer])],
@@ -126,18 +136,31 @@ function entryOf(
   jobId: string,
   frame: PayloadFrame,
 ): IngestLogEntry {
-  const { workspaceId, surfaceId, receivedAtMs } = frame
-  const key = `${workspaceId} ${surfaceId}`
+  const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
+  const commit = receipt === undefined ? '' : commitOf(receipt)
+  const key = `${workspaceId} ${surfaceId} ${commit}`
   let entry = entries.get(key)
   if (entry === undefined) {
     const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map(), deadLettered: new Map() }
-    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts }
+    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, commit, indexes: [], refused: [] }
     entries.set(key, entry)
   }
+  if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
   entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
   entry.payloads++
   entry.bytes += frame.body.length
   return entry
+}
+
+/** Counts a request that is dead-lettered, and says of its receipt where it will be. Answers the bytes of that. */
+function noteRefusal(entry: IngestLogEntry, request: RefusedFrame & { readonly queue: QueueName }): number {
+  const { frame, reason } = request
+  add(entry.deadLettered, reason.split(':', 1)[0] as string, 1)
+  if (frame.receipt === undefined) return 0
+  const objectKey = deadLetterKey({ ...frame, ...request })
+  const told = { index: indexOf(frame.receipt), reason: reason.slice(0, REASON_LIMIT), objectKey }
+  entry.refused.push(told)
+  return told.reason.length + objectKey.length
 }
 
 function add(counts: Map<string, number>, reason: string, count: number): void {

@@ -33,7 +33,8 @@ export const workersConfigSchema = z.object({
   COMPLETIONS_HELD_BYTES: count(16 * 1024 * 1024),
   /** Parsed source maps that are kept, in bytes of memory. */
   SYMBOLICATION_CACHE_BYTES: count(256 * 1024 * 1024),
-  INSERT_TIMEOUT_MS: count(60_000),
+  /** At most a minute: lists of findings take what was stored two minutes ago for settled. */
+  INSERT_TIMEOUT_MS: z.coerce.number().int().min(1).max(60_000).default(60_000),
   /** A job whose worker has been silent for so long is given to another. */
   JOB_LOCK_MS: count(15_000),
   JOB_STALLED_CHECK_MS: count(5_000),

@@ -1,5 +1,5 @@
 import { decodePayload } from '../shared/payload-frame.ts'
-import { type Batch, createBatch } from './batch.ts'
+import { type Batch, type BatchSource, createBatch } from './batch.ts'
 import type { PayloadStore } from './payload-store.ts'
 import type { RowBatch } from './row-batch.ts'
 
@@ -13,12 +13,12 @@ export type FormedBatch =
  * decodes to more than `maxDecodedBytes`.
  */
 export async function formBatch(
-  deps: { signal: string; store: Pick<PayloadStore, 'payload' | 'giveBack'> },
+  deps: BatchSource & { store: Pick<PayloadStore, 'payload' | 'giveBack'> },
   jobIds: readonly string[],
   rows: RowBatch,
   maxDecodedBytes = Number.POSITIVE_INFINITY,
 ): Promise<FormedBatch> {
-  const batch = createBatch(deps.signal, rows)
+  const batch = createBatch(deps, rows)
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }

@@ -53,8 +53,12 @@ export interface PayloadStore {
   /** The same for a job that was stored without a batch. */
   finishJob(jobId: string, done: { frames: number; bytes: number }, moves?: readonly Move[]): Promise<boolean>
   splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
-  /** Replaces the only job of a batch by jobs with a part of its frames each, every one in a batch of its own. */
-  splitJob(batch: NamedBatch, parts: readonly (NewPayload & { batchId: string })[]): Promise<boolean>
+  /** Replaces the only job of a batch, with its payload, by jobs with a part of its frames each, every one in a batch of its own. */
+  splitJob(
+    batch: NamedBatch,
+    payloadBytes: number,
+    parts: readonly (NewPayload & { batchId: string })[],
+  ): Promise<boolean>
 }
 
 /**
@@ -140,7 +144,7 @@ export function createPayloadStore(
       const args = halves.flatMap(half => [half.batchId, recordOf(half), half.jobIds.length, ...half.jobIds])
       return (await splitBatch(keys.batchOf, keys.batches, batchId, ...args)) === 1
     },
-    async splitJob(batch, parts) {
+    async splitJob(batch, payloadBytes, parts) {
       const [jobId] = batch.jobIds
       if (jobId === undefined || batch.jobIds.length !== 1)
         throw new RangeError('only a batch of one job can be split so')
@@ -150,7 +154,7 @@ export function createPayloadStore(
         recordOf({ jobIds: [part.jobId], storedTables: batch.storedTables }),
         part.payload,
       ])
-      const growth = parts.length - 1 // each part has a version byte of its own
+      const growth = parts.reduce((sum, { payload }) => sum + payload.length, -payloadBytes)
       const reply = await splitJob(
         keys.batchOf,
         keys.batches,

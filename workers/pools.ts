@@ -16,6 +16,7 @@ import { createSpansBatch } from './otlp/spans.ts'
 import type { PayloadReader } from './payload-reader.ts'
 import { createPayloadStore, type NewPayload } from './payload-store.ts'
 import { type Pool, startPool } from './pool.ts'
+import { createReceiptsBatch } from './receipts/receipts-batch.ts'
 import { createReplayChunksBatch } from './replay/replay-chunks-batch.ts'
 import { storeReplay } from './replay/store-replay.ts'
 import type { RowBatch } from './row-batch.ts'
@@ -62,6 +63,7 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   completions: startCompletionsPool,
   'build-reports': deps => startRowsPool('build-reports', 'build-reports', createBuildReportsBatch, deps),
   symbolication: startSymbolicationPool,
+  receipts: deps => startRowsPool('receipts', undefined, createReceiptsBatch, deps),
   'dead-letters': startDeadLettersPool,
 }
 
@@ -70,8 +72,16 @@ function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: Pools
   return startRowsPool(SIGNAL_QUEUES[signal], signal, () => acceptJson(signal, createRows(), transcoder), deps)
 }
 
-/** A pool that decodes payloads into rows and inserts them in named batches; `signal` is their name in the log of batches. */
-function startRowsPool(queue: QueueName, signal: string, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+/**
+ * A pool that decodes payloads into rows and inserts them in named batches; `signal` is their name in the log of batches,
+ * where they are told of.
+ */
+function startRowsPool(
+  queue: QueueName,
+  signal: string | undefined,
+  createRows: () => RowBatch,
+  deps: PoolsDeps,
+): Pool {
   const { config, logger, metrics } = deps
   const store = createPayloadStore(deps.redis, queue, deps.payloads)
   const storer = createBatchStorer({
@@ -94,7 +104,7 @@ function startRowsPool(queue: QueueName, signal: string, createRows: () => RowBa
     onAttempt: () => pool.progress(),
   })
   const batches = createBatchPool(
-    { signal, store, storer, createRows, logger },
+    { queue, signal, store, storer, createRows, logger },
     {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,

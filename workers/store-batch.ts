@@ -5,7 +5,7 @@ import { describeError, PermanentError, TransientError } from '../shared/errors.
 import type { Logger } from '../shared/logger.ts'
 import { decodePayload, encodePayload } from '../shared/payload-frame.ts'
 import { newJobId, retryDelayMs } from '../shared/queue.ts'
-import { type Batch, deadLetterPayload } from './batch.ts'
+import { type Batch, type BatchSource, deadLetterPayload } from './batch.ts'
 import { formBatch } from './form-batch.ts'
 import type { HeldJob, Move, NamedBatch, NewPayload, PayloadStore } from './payload-store.ts'
 import type { RowBatch, TableBlock } from './row-batch.ts'
@@ -29,9 +29,7 @@ export interface BatchStorer {
   split(named: NamedBatch): Promise<void>
 }
 
-export interface BatchStorerDeps {
-  readonly queue: QueueName
-  readonly signal: string
+export interface BatchStorerDeps extends BatchSource {
   readonly store: PayloadStore
   readonly insert: InsertBlock
   /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
@@ -191,8 +189,9 @@ export function createBatchStorer(deps: BatchStorerDeps): BatchStorer {
       payload: encodePayload(part),
       frames: part.length,
     }))
+    const payloadBytes = payload.length
     store.giveBack(payload)
-    await store.splitJob(named, parts)
+    await store.splitJob(named, payloadBytes, parts)
     // Also when it answers that there was nothing to split: the connection may have sent it twice. Jobs without a
     // payload do nothing.
     await deps.addJobs(deps.queue, parts)

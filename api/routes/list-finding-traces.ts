@@ -1,15 +1,16 @@
-import { selectFinding } from '../../clickhouse/queries/select-finding.ts'
 import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/select-finding-traces.ts'
+import { selectFindings } from '../../clickhouse/queries/select-findings.ts'
 import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/endpoints/findings.ts'
 import { pageQuerySchema } from '../../schemas/endpoints/page.ts'
 import type { Route } from '../../shared/http-route.ts'
+import { decodeArrivalCursor, encodeArrivalCursor } from '../arrival-cursor.ts'
 import { rfc3339FromUnixNano } from '../format-time.ts'
 import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../guarded-read.ts'
-import { decodeCursor, encodeCursor, parseQuery } from '../parse-query.ts'
+import { parseQuery } from '../parse-query.ts'
 import type { Outcome } from '../reply.ts'
 import type { ApiDeps } from '../server.ts'
 
-/** The traces in which a finding occurred, the most recently seen first. */
+/** The traces in which a finding occurred, the newest first: by when it first arrived in them. */
 export function listFindingTracesRoute(deps: ApiDeps): Route {
   return {
     method: 'GET',
@@ -21,19 +22,21 @@ export function listFindingTracesRoute(deps: ApiDeps): Route {
       const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<FindingTracesPage>> => {
         const query = parseQuery(pageQuerySchema, asked)
         if (!query.ok) return query
-        const cursor = decodeCursor(query.value.cursor)
+        const list = ['finding traces', workspaceId, findingId]
+        const cursor = decodeArrivalCursor(list, query.value.cursor, deps.now())
         if (!cursor.ok) return cursor
         if (!findingIdSchema.safeParse(findingId).success) return findingNotFound
         const { limit } = query.value
-        const page = { workspaceId, findingId, limit: limit + 1, after: cursor.value }
-        const [finding, rows] = await Promise.all([
-          selectFinding(deps.clickhouse, { workspaceId, findingId }, signal),
-          selectFindingTraces(deps.clickhouse, page, signal),
-        ])
-        if (finding === undefined) return findingNotFound
+        const page = { workspaceId, findingId, limit: limit + 1, after: cursor.value?.place }
+        const rows = await selectFindingTraces(deps.clickhouse, page, signal)
+        // A finding may have no traces, or none after the last one.
+        if (rows.length === 0) {
+          const [finding] = await selectFindings(deps.clickhouse, { workspaceId, findingIds: [findingId] }, signal)
+          if (finding === undefined) return findingNotFound
+        }
         const last = rows.length > limit ? rows[limit - 1] : undefined
         const traces = rows.slice(0, limit).map(presentTrace)
-        return { ok: true, value: { traces, nextCursor: last ? encodeCursor(last) : null } }
+        return { ok: true, value: { traces, nextCursor: last ? encodeArrivalCursor(list, { place: last }) : null } }
       }
       return guardedRead(deps, head.header('authorization'), FINDINGS_GUARD, read)
     },

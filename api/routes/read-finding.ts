@@ -1,12 +1,12 @@
-import { selectFinding } from '../../clickhouse/queries/select-finding.ts'
-import { selectFindingFrames } from '../../clickhouse/queries/select-finding-frames.ts'
-import { type FindingFrame, findingIdSchema } from '../../schemas/endpoints/findings.ts'
+import { findingActivityQuerySchema } from '../../schemas/endpoints/finding-activity.ts'
+import { findingIdSchema } from '../../schemas/endpoints/findings.ts'
 import type { Route } from '../../shared/http-route.ts'
 import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../guarded-read.ts'
-import { presentFinding } from '../present-finding.ts'
+import { loadFinding } from '../load-finding.ts'
+import { parseQuery } from '../parse-query.ts'
 import type { ApiDeps } from '../server.ts'
 
-/** One finding, with the frames of its stack. */
+/** One finding, with the frames of its stack, and when and where it occurred. */
 export function readFindingRoute(deps: ApiDeps): Route {
   return {
     method: 'GET',
@@ -14,16 +14,14 @@ export function readFindingRoute(deps: ApiDeps): Route {
     bodyLimitBytes: 0,
     accept(head) {
       const findingId = head.param('findingId')
+      const asked = { from: head.query('from'), to: head.query('to') }
       return guardedRead(deps, head.header('authorization'), FINDINGS_GUARD, async (workspaceId, signal) => {
+        const query = parseQuery(findingActivityQuerySchema, asked)
+        if (!query.ok) return query
         if (!findingIdSchema.safeParse(findingId).success) return findingNotFound
         const key = { workspaceId, findingId }
-        const [row, stored] = await Promise.all([
-          selectFinding(deps.clickhouse, key, signal),
-          selectFindingFrames(deps.clickhouse, key, signal),
-        ])
-        if (row === undefined) return findingNotFound
-        const frames: FindingFrame[] = stored === undefined ? [] : JSON.parse(stored)
-        return { ok: true, value: { finding: { ...presentFinding(row), frames } } }
+        const finding = await loadFinding(deps.clickhouse, key, query.value, deps.now(), signal)
+        return finding === undefined ? findingNotFound : { ok: true, value: { finding } }
       })
     },
   }

@@ -51,6 +51,7 @@ async function readTrace(
     const trace = isMember ? await loading : undefined
     return trace === undefined ? findingNotFound : { ok: true, value: trace }
   } finally {
-    strangers.abort()
+    // With a reason of its own: the one that abort() makes, with its stack, took 0.1 ms of each read.
+    strangers.abort('nobody waits for the trace')
   }
 }

@@ -6,7 +6,7 @@ export interface LoadPlan {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Sent as well, one of them with each body of the pool in turn: as many surfaces, say, as there are keys in it. */
+  /** Sent as well, one of them with each request in turn: as many surfaces, say, as there are keys in it. */
   readonly varyHeaders?: readonly Readonly<Record<string, string>>[]
   readonly connections: number
   readonly payload: PayloadPlan

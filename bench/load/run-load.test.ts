@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, it } from 'vitest'
@@ -10,10 +10,13 @@ let stop = () => {}
 afterEach(() => stop())
 
 /** A server that answers with what `answer` says, and its plan. */
-async function serve(answer: () => Promise<{ status: number; retryAfter?: number }>, plan: Partial<LoadPlan>) {
+async function serve(
+  answer: (request: IncomingMessage) => Promise<{ status: number; retryAfter?: number }>,
+  plan: Partial<LoadPlan>,
+) {
   const server = createServer(async (request, response) => {
     request.resume()
-    const { status, retryAfter } = await answer()
+    const { status, retryAfter } = await answer(request)
     if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
     response.statusCode = status
     response.end()
@@ -35,6 +38,20 @@ async function serve(answer: () => Promise<{ status: number; retryAfter?: number
     ...plan,
   } satisfies LoadPlan
 }
+
+it('sends every header in turn where there are more of them than bodies', async () => {
+  const varyHeaders = Array.from({ length: 21 }, (_, i) => ({ 'x-turn': String(i) }))
+  const seen = new Set<string | string[] | undefined>()
+  const plan = await serve(
+    async request => {
+      seen.add(request.headers['x-turn'])
+      return { status: 200 }
+    },
+    { varyHeaders },
+  )
+  await runLoad(plan, bodies, () => {})
+  expect(seen.size).toBe(varyHeaders.length)
+})
 
 it('counts what a closed loop gets, and tells when the measured window begins and ends', async () => {
   const plan = await serve(async () => ({ status: 200 }), {})

@@ -91,11 +91,15 @@ export async function runLoad(
   }
 }
 
-/** Every connection's own requests: a share of the pool, or a copy of one where there are more connections than bodies. */
+/**
+ * Every connection's own requests: a share of the pool, or a copy of one where there are more connections than requests.
+ * Where there are more headers than bodies, bodies are sent again with the others.
+ */
 function shareOut(plan: LoadPlan, bodies: readonly Buffer[]) {
+  const count = Math.max(bodies.length, plan.varyHeaders?.length ?? 0)
   const requestAt = (index: number) => prepareRequest(plan, bodies[index % bodies.length] as Buffer, index)
   return Array.from({ length: plan.connections }, (_, i) => {
-    const share = Array.from({ length: Math.ceil((bodies.length - i) / plan.connections) }, (_, turn) =>
+    const share = Array.from({ length: Math.ceil((count - i) / plan.connections) }, (_, turn) =>
       requestAt(i + turn * plan.connections),
     )
     return share.length > 0 ? share : [requestAt(i)]

@@ -1,14 +1,6 @@
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { BENCH_DATABASE } from './start-stores.ts'
-import {
-  allNumbers,
-  countTraces,
-  DAYS,
-  PARTS_PER_DAY,
-  slotNumbers,
-  type TraceCounts,
-  tracesQuery,
-} from './stored-traces.ts'
+import { allNumbers, countTraces, DAYS, PARTS_PER_DAY, slotNumbers, tracesQuery } from './stored-traces.ts'
 
 /** One per core that an insert can keep busy; a part of the largest size takes 0.4 GB until it is written. */
 const INSERTS_AT_ONCE = 2
@@ -49,16 +41,21 @@ export async function fillSpans(url: string, spans: number, firstDay: string): P
     await Promise.all(
       Array.from({ length: INSERTS_AT_ONCE }, async () => {
         for (let slot = slots.shift(); slot; slot = slots.shift()) {
-          await command(client, insertSpans(counts, slot.day, slot.part, firstDay))
+          await command(client, insertSpans(tracesQuery(counts, slotNumbers(counts, slot.day, slot.part), firstDay)))
         }
       }),
     )
     await command(client, 'ALTER TABLE spans MODIFY SETTING min_level_for_wide_part = 1')
-    await command(client, insertFindingTraces(counts, firstDay))
+    await command(client, insertFindingTraces(tracesQuery(counts, allNumbers(counts), firstDay)))
     return { ...(await stateOfSpans(client)), seconds: (performance.now() - startedAt) / 1_000 }
   } finally {
     await client.close()
   }
+}
+
+/** Adds a few traces of one size to those that are there. */
+export async function addTraces(client: ClickHouseClient, traces: string): Promise<void> {
+  for (const query of [insertSpans(traces), insertFindingTraces(traces)]) await command(client, query)
 }
 
 async function command(client: ClickHouseClient, query: string): Promise<void> {
@@ -92,7 +89,7 @@ async function stateOfSpans(client: ClickHouseClient): Promise<Omit<Filled, 'sec
 const ROUTES = "arrayMap(i -> concat('/api/resource-', toString(i), '/:id'), range(50))"
 
 /** A trace is a tree of four children a span; its spans begin 1.2 ms apart. What differs per trace is made once per trace. */
-function insertSpans(counts: TraceCounts, day: number, part: number, firstDay: string): string {
+function insertSpans(traces: string): string {
   return `
     INSERT INTO spans (workspace_id, surface_id, received_at, service_name, service_version, resource, scope_name,
       scope_version, trace_id, span_id, parent_span_id, flags, name, kind, start_time_unix_nano, end_time_unix_nano,
@@ -110,11 +107,11 @@ function insertSpans(counts: TraceCounts, day: number, part: number, firstDay: s
         concat('service-', toString(seed % 20)) AS service, concat('session-', hex(seed)) AS session_id,
         map('http.request.method', 'GET', 'url.path', concat('/api/', toString(seed % 1000000)),
           'http.response.status_code', '200', 'server.address', 'shop.example.com') AS attributes
-      FROM (${tracesQuery(counts, slotNumbers(counts, day, part), firstDay)}))
+      FROM (${traces}))
     ARRAY JOIN range(spans) AS position`
 }
 
-const insertFindingTraces = (counts: TraceCounts, firstDay: string) => `
+const insertFindingTraces = (traces: string) => `
   INSERT INTO finding_traces (day, workspace_id, finding_id, trace_id, last_seen_unix_nano, occurrence_count)
   SELECT day, workspace_id, finding_id, trace_id, toUnixTimestamp64Nano(toDateTime64(received_at, 9)), 1
-  FROM (${tracesQuery(counts, allNumbers(counts), firstDay)}) WHERE has_finding`
+  FROM (${traces}) WHERE has_finding`

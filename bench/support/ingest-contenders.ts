@@ -2,7 +2,7 @@ import { freePort } from '../../deploy/local/ports.ts'
 import type { IngestContender } from './measure-ingest.ts'
 import type { ScenarioContext } from './scenario.ts'
 import { startProcess } from './start-process.ts'
-import { startEdge } from './start-product.ts'
+import { QUEUES_UNBOUNDED, startEdge } from './start-product.ts'
 import type { BenchRedis } from './start-stores.ts'
 
 export const EDGE = 'product edge'
@@ -18,9 +18,7 @@ export async function startIngestContenders(
   context: ScenarioContext,
   redis: BenchRedis,
 ): Promise<readonly IngestContender[]> {
-  // Workers are not running: nothing is to be refused while a round lasts.
-  const unbounded = { QUEUE_MAX_PAYLOADS: '1000000000', QUEUE_MAX_BYTES: '1000000000000', REDIS_MAX_MEMORY_SHARE: '1' }
-  const edge = await startEdge(context, redis, unbounded)
+  const edge = await startEdge(context, redis, QUEUES_UNBOUNDED)
   const start = async (script: string, env: Record<string, string> = {}) => {
     const port = await freePort()
     const readyUrl = `http://127.0.0.1:${port}/readyz`

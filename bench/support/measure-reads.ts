@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectTrace } from '../../clickhouse/queries/select-trace.ts'
 import type { Trace } from '../../schemas/endpoints/read-trace.ts'
+import { countRowsRead, percentile, timeEach } from './measure-gets.ts'
 import { meterProcesses } from './process-meter.ts'
 import type { TraceReader, TraceTarget } from './start-trace-reader.ts'
 import { allNumbers, countTraces, LARGE_TRACE_SPANS, SMALL_TRACE_SPANS, tracesQuery } from './stored-traces.ts'
@@ -15,6 +16,8 @@ export interface MeasuredReads {
   /** Of the same queries, as ClickHouse counts them. */
   readonly queryServerMs: number
   readonly granules: number
+  /** By all queries of a read through the API. */
+  readonly rows: number
   /** Per read through the API: both queries, and what the processes do beside. */
   readonly cpuMs: Readonly<Record<string, number>>
   readonly answerBytes: number
@@ -68,6 +71,7 @@ export async function measureReads(
   for (let i = 0; i < perRound / 2; i++) assertWhole(await reader.read(targetOf(i)), isLarge)
 
   const meter = meterProcesses(pids)
+  const rowsBefore = await countRowsRead(client)
   meter.begin()
   const latencies: number[][] = []
   let answerBytes = 0
@@ -80,6 +84,7 @@ export async function measureReads(
   }
   const reads = rounds * perRound
   const use = meter.end()
+  const rows = ((await countRowsRead(client)) - rowsBefore) / reads
 
   const before = await selectEvents(client)
   const queries = await timeEach(perRound, async i => {
@@ -93,6 +98,7 @@ export async function measureReads(
     queryP50Ms: percentile(queries, 0.5),
     queryServerMs: (after.microseconds - before.microseconds) / perRound / 1_000,
     granules: (after.granules - before.granules) / perRound,
+    rows,
     cpuMs: Object.fromEntries(
       Object.entries(use).map(([name, { cpuSeconds }]) => [name, (cpuSeconds / reads) * 1_000]),
     ),
@@ -106,16 +112,6 @@ function assertWhole(body: string, isLarge: boolean): void {
     throw new Error(`${spans.length} spans of ${spansOf(isLarge)} came`)
 }
 
-async function timeEach(count: number, work: (i: number) => Promise<void>): Promise<number[]> {
-  const times: number[] = []
-  for (let i = 0; i < count; i++) {
-    const startedAt = performance.now()
-    await work(i)
-    times.push(performance.now() - startedAt)
-  }
-  return times
-}
-
 /** Counted since the server began; only MergeTree tables have granules. */
 async function selectEvents(client: ClickHouseClient): Promise<{ microseconds: number; granules: number }> {
   const result = await client.query({
@@ -127,9 +123,4 @@ async function selectEvents(client: ClickHouseClient): Promise<{ microseconds: n
     microseconds: Number(events.get('SelectQueryTimeMicroseconds') ?? 0),
     granules: Number(events.get('SelectedMarks') ?? 0),
   }
-}
-
-function percentile(values: readonly number[], quantile: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? 0
 }

@@ -32,6 +32,7 @@ export async function setUpProduct(
     CLICKHOUSE_URL: clickhouse.url,
     CLICKHOUSE_DATABASE: BENCH_DATABASE,
     AUTH_PUBLIC_KEY: secrets.authPublicKey,
+    KEY_PEPPER: secrets.keyPepper,
     AUTH_ISSUER,
     AUTH_AUDIENCE,
   }

@@ -16,6 +16,13 @@ const STOP_DEADLINE_MS = 10_000
 /** What may wait in Redis: some seconds of work, so that workers never wait for clients that were told to come back in one. */
 export const QUEUE_BYTES = 256 * 1024 * 1024
 
+/** Settings of an edge whose workers are not running: nothing is to be refused while it is measured. */
+export const QUEUES_UNBOUNDED = {
+  QUEUE_MAX_PAYLOADS: '1000000000',
+  QUEUE_MAX_BYTES: '1000000000000',
+  REDIS_MAX_MEMORY_SHARE: '1',
+}
+
 export interface BenchEdge {
   readonly pid: number
   readonly port: number

@@ -20,6 +20,8 @@ export interface TraceReader {
   readonly pid: number
   /** Reads a trace as 4.9 and answers the body; throws unless the answer is a 200. */
   read(target: TraceTarget): Promise<string>
+  /** The same of any path of the API, as a member of one of the filled workspaces. */
+  get(workspaceId: string, path: string): Promise<string>
 }
 
 const TIMEOUT_MS = 20_000
@@ -32,13 +34,12 @@ export async function startTraceReader(context: ScenarioContext, setup: ProductS
   const child = await startProcess(context, { script, env, readyUrl })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   context.onEnd(() => agent.destroy())
+  const getAs = (workspaceId: string, path: string) =>
+    get({ agent, port, path, headers: { authorization: `Bearer ${tokens.get(workspaceId)}` } })
   return {
     pid: child.pid,
-    read({ workspaceId, findingId, traceId }) {
-      const path = `/v3/findings/${findingId}/traces/${traceId}`
-      const headers = { authorization: `Bearer ${tokens.get(workspaceId)}` }
-      return get({ agent, port, path, headers })
-    },
+    read: ({ workspaceId, findingId, traceId }) => getAs(workspaceId, `/v3/findings/${findingId}/traces/${traceId}`),
+    get: getAs,
   }
 }
 

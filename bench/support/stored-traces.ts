@@ -53,6 +53,16 @@ export function tracesQuery({ perWorkspace }: TraceCounts, numbers: string, firs
     FROM (${numbers})`
 }
 
+/** Other traces beside them, so many and of so many spans each; all have a finding. */
+export function sizedTracesQuery(counts: TraceCounts, spans: number, traces: number, firstDay: string): string {
+  const numbers = `SELECT number * ${Math.floor(counts.traces / traces)} AS n FROM numbers(${traces})`
+  return `
+    SELECT * REPLACE (
+      toUInt64(${spans}) AS spans, true AS has_finding, sipHash64(seed, ${spans}) AS seed,
+      toFixedString(concat(substring(trace_id, 1, 8), reinterpretAsFixedString(sipHash64(seed, ${spans}))), 16) AS trace_id)
+    FROM (${tracesQuery(counts, numbers, firstDay)})`
+}
+
 /** All traces. */
 export const allNumbers = ({ traces }: TraceCounts) => `SELECT number AS n FROM numbers(${traces})`
 

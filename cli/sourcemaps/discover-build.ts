@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { manifestEntrySchema } from '../../schemas/endpoints/complete-source-maps.ts'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/endpoints/sign-source-maps.ts'
-import { sourceMapPathSchema } from '../../schemas/source-map-path.ts'
 import { BuildStop, listed } from './build-stop.ts'
-import { type BuildFile, findBuildFiles } from './find-build-files.ts'
+import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'
-import { type PairedMap, pairMaps } from './pair-maps.ts'
+import { chunkUrlOf, type PairedMap, pairMaps } from './pair-maps.ts'
 import { type Bundle, readBundle } from './read-bundle.ts'
 import { scanSourceMap } from './scan-source-map.ts'
 
@@ -22,6 +22,8 @@ export interface DiscoverOptions {
   readonly urlPrefix: string
   /** A bundle without the map that it names is only warned of. */
   readonly allowUnmapped: boolean
+  /** Bundles will be given debug ids. */
+  readonly inject: boolean
   readonly signal: AbortSignal
 }
 
@@ -40,38 +42,49 @@ export async function discoverBuild(options: DiscoverOptions): Promise<Discovere
   })
   const { maps, missing, orphans, remote } = await pairMaps({ ...options, debugIdOf }, files, bundles)
   const missingLines = missing.map(
-    ({ bundle, named }) => `${bundle.file.path} names ${printable(named)}, which is not there`,
+    ({ bundle, named }) => `${bundle.file.path} names ${JSON.stringify(named)}, which is not there`,
   )
   const orphanLines = orphans.map(({ path }) => `${path} belongs to no bundle and has no debug id: it is left out`)
-  const idLines = maps.flatMap(({ path, bundles }) =>
-    bundles.length === 0 ? [`${path} belongs to no bundle: only its debug id leads to it`] : [],
-  )
-  const sharedLines = maps.flatMap(({ path, bundles }) =>
-    bundles.length > 1
-      ? [`${path} is named by ${bundles.length} bundles: without debug ids only ${bundles[0]?.file.path} leads to it`]
-      : [],
-  )
-  const remoteLines = remote.map(({ file }) => `${file.path} names its map by an address, which is not fetched`)
-  const fault = faultOf(options, { maps, orphanCount: orphans.length, missingLines, orphanLines })
-  const warnings = [...remoteLines, ...orphanLines, ...idLines, ...sharedLines]
-  if (options.allowUnmapped || fault?.result === 'no_source_maps') warnings.unshift(...missingLines)
+  const fault = faultOf(options, { maps, missingLines, orphanLines })
+  const warnings = [
+    ...(options.allowUnmapped || fault?.result === 'no_source_maps' ? missingLines : []),
+    ...orphanLines,
+    ...remote.map(({ file }) => `${file.path} names its map by an address, which is not fetched`),
+    ...maps.flatMap(oddities),
+    ...(options.inject ? compressedBefore(maps, files) : []),
+    ...(files.skippedLinks > 0 ? [`symbolic links are not followed: ${files.skippedLinks} were passed over`] : []),
+  ]
   return { maps, bundleCount: files.bundles.length, warnings, ...(fault && { fault }) }
 }
 
+function oddities({ path, bundles }: PairedMap): string[] {
+  if (bundles.length === 0) return [`${path} belongs to no bundle: only its debug id leads to it`]
+  if (bundles.length === 1) return []
+  return [`${path} is named by ${bundles.length} bundles: without debug ids only ${bundles[0]?.file.path} leads to it`]
+}
+
+/** Bundles that are to change and have a compressed copy, which will be served without their debug id. */
+function compressedBefore(maps: readonly PairedMap[], { others }: BuildFiles): string[] {
+  const changing = maps.flatMap(({ bundles }) => bundles.filter(({ debugId }) => debugId === undefined))
+  return changing.flatMap(({ file }) =>
+    ['gz', 'br', 'zst'].flatMap(ending =>
+      others.has(`${file.path}.${ending}`) ? [`${file.path}.${ending} was made before its bundle has a debug id`] : [],
+    ),
+  )
+}
+
 function faultOf(
-  { directory, allowUnmapped }: DiscoverOptions,
-  found: { maps: readonly PairedMap[]; orphanCount: number; missingLines: string[]; orphanLines: string[] },
+  { directory, urlPrefix, allowUnmapped }: DiscoverOptions,
+  found: { maps: readonly PairedMap[]; missingLines: string[]; orphanLines: string[] },
 ): BuildStop | undefined {
-  const { maps, orphanCount, missingLines, orphanLines } = found
-  if (maps.length === 0 && orphanCount === 0) {
+  const { maps, missingLines, orphanLines } = found
+  if (maps.length === 0 && orphanLines.length === 0) {
     return new BuildStop('no_source_maps', `there is no source map in ${directory}: does the build write them?`)
   }
-  const paths = maps.map(({ path }) => path).filter(path => !sourceMapPathSchema.safeParse(path).success)
+  const paths = maps.filter(map => !isDeclarable(map, urlPrefix)).map(({ path }) => path)
   if (paths.length > 0) {
-    return new BuildStop(
-      'pipeline_failed',
-      `these paths cannot be declared (at most 1,024 bytes, no backslash):${listed(paths)}`,
-    )
+    const rule = 'at most 1,024 bytes, no backslash, at most 2,048 characters with the prefix'
+    return new BuildStop('pipeline_failed', `these paths cannot be declared (${rule}):${listed(paths)}`)
   }
   if (missingLines.length > 0 && !allowUnmapped) {
     const advice = 'build them, or pass --allow-unmapped when they are not yours to build'
@@ -89,7 +102,7 @@ async function debugIdOf({ absolutePath, size }: BuildFile): Promise<string | un
   return scanned.ok ? scanned.debugId : undefined
 }
 
-/** What a bundle says goes to a terminal. */
-function printable(text: string): string {
-  return JSON.stringify(text)
+function isDeclarable({ path, bundles }: PairedMap, urlPrefix: string): boolean {
+  const chunkUrl = chunkUrlOf(urlPrefix, bundles[0]?.file.path ?? '')
+  return manifestEntrySchema.safeParse({ path, hash: '', debugId: '', chunkUrl }).success
 }

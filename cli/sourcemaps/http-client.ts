@@ -104,7 +104,7 @@ export function createHttpClient(deps: HttpClientDeps, options: { retryTimeoutMs
         firstFailureAt ??= now()
         const waitMs = retryDelayMs(attempts, outcome.retryAfterMs, random)
         const isOver = now() + waitMs - firstFailureAt > options.retryTimeoutMs
-        if (isOver || request.giveUp?.(outcome, attempts)) throw new RequestFailed(request.what, outcome, attempts)
+        if (request.giveUp?.(outcome, attempts) || isOver) throw new RequestFailed(request.what, outcome, attempts)
         deps.onRetry(request.what, outcome, waitMs)
         await deps.delay(waitMs, signal)
       }

@@ -51,12 +51,12 @@ describe('uploading maps', () => {
 
   function upload(
     maps: readonly PreparedMap[],
-    change: { known?: string[]; lifetimeMs?: number[]; byParts?: boolean } = {},
+    change: { known?: string[]; lifetimeMs?: number[]; byParts?: boolean; retryTimeoutMs?: number } = {},
   ) {
     const stopping = new AbortController()
     const http = createHttpClient(
       { fetch, now: Date.now, random: () => 0, delay: () => delay(1), signal: stopping.signal, onRetry: () => {} },
-      { retryTimeoutMs: 60_000 },
+      { retryTimeoutMs: change.retryTimeoutMs ?? 60_000 },
     )
     const deps: UploadMapsDeps = {
       http,
@@ -112,6 +112,13 @@ describe('uploading maps', () => {
       { path: 'large', part: 1, bytes: 1 },
     ])
     expect(parts).toHaveLength(7)
+  })
+
+  it('goes through the service when there is no time to try the store again, too', async () => {
+    server.close()
+    await upload([await map('a')], { retryTimeoutMs: 0 })
+    expect(told).toHaveLength(1)
+    expect(uploaded).toEqual(['a parts'])
   })
 
   it('stays with a store that has answered once: what fails then is an outage', async () => {

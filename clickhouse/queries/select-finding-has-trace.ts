@@ -2,6 +2,7 @@ import type { ClickHouseClient } from '../client.ts'
 import { selectRows } from '../select.ts'
 import type { FindingKey } from './select-finding.ts'
 import type { TraceKey } from './select-trace.ts'
+import { TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** Whether a finding of this workspace occurred in this trace. */
 export async function selectFindingHasTrace(
@@ -16,7 +17,7 @@ export async function selectFindingHasTrace(
     params: { ...key },
     signal,
     // It reads a granule: a second thread costs more than it does.
-    settings: { max_threads: 1 },
+    settings: { ...TRACE_READ_SETTINGS, max_threads: 1 },
   })
   return rows.length > 0
 }

@@ -4,13 +4,11 @@ import { createApiRoutes } from '../../api/server.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/edge.ts'
 import { createIngestRoutes } from '../../ingest/server.ts'
-import { createAdminServer } from '../../shared/admin-server.ts'
 import { parseConfig } from '../../shared/config.ts'
-import { createHttpServer } from '../../shared/http-server.ts'
-import { createLifecycle, runUntilSignal } from '../../shared/lifecycle.ts'
+import { createLifecycle } from '../../shared/lifecycle.ts'
 import { createLogger } from '../../shared/logger.ts'
 import { createMetrics } from '../../shared/metrics.ts'
-import { createRequestObserver } from '../../shared/request-metrics.ts'
+import { serve } from '../../shared/serve.ts'
 
 /**
  * Every operation at one base address (spec section 9), as an ingress does it by path in production: the routes of the
@@ -23,28 +21,15 @@ const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('edge')
 const api = connectApi(apiConfig, logger, lifecycle)
 const edge = connectEdge(config, logger, metrics, lifecycle)
-let draining = false
 
-const server = createHttpServer({
+await serve({
   routes: [...createIngestRoutes(edge.deps), ...createApiRoutes(api.deps)],
+  port: config.INGEST_PORT,
+  adminPort: config.INGEST_ADMIN_PORT,
+  settings: config,
+  isReady: edge.isReady,
+  endWaits: edge.endWaits,
   logger,
-  heldBodyLimitBytes: config.HELD_BODY_BYTES,
-  observe: createRequestObserver(metrics),
+  metrics,
+  lifecycle,
 })
-const admin = createAdminServer({
-  registry: metrics.registry,
-  isLive: () => true,
-  isReady: () => (draining ? 'draining' : edge.isReady()),
-  logger,
-})
-lifecycle.onStop('admin server', () => admin.close())
-lifecycle.onStop('server', () => server.close(config.SHUTDOWN_DEADLINE_MS / 2))
-lifecycle.onStop('readiness', () => {
-  draining = true
-  edge.endWaits()
-})
-
-await admin.listen(config.BIND_HOST, config.INGEST_ADMIN_PORT)
-const port = await server.listen(config.BIND_HOST, config.INGEST_PORT)
-runUntilSignal(lifecycle, logger)
-logger.info({ port }, 'all operations are served here')

@@ -71,6 +71,7 @@ export function processEnvironment(
     ...inherited,
     ...aws,
     ...auth,
+    KEY_PEPPER: inherited.KEY_PEPPER || secrets.keyPepper,
     BIND_HOST: config.BIND_HOST,
     LOG_LEVEL: config.LOG_LEVEL,
     INGEST_PORT: String(config.INGEST_PORT),

@@ -4,23 +4,24 @@ import { digestOf } from '../../shared/credentials.ts'
 import type { LocalSecrets } from './secrets.ts'
 
 /**
- * Puts the first workspace, its user with every permission, a surface and its two keys into the control store.
- * Only what is not there is put: a key that was revoked since stays revoked.
+ * Puts the first workspace, its user with every permission, a surface and its two keys into the control store. What is
+ * there stays as it is: a key that was revoked since stays revoked. It is put again as it was found, but for the keys,
+ * since an installation may be older than the indexes that are written with each record.
  */
 export async function provision(store: ControlStore, secrets: LocalSecrets): Promise<void> {
-  const { workspaceId, surfaceId, userId, createdAt } = secrets
-  const owner = await store.workspaceBySlug(secrets.workspaceSlug)
-  if (owner && owner.id !== workspaceId) {
-    throw new Error(`the workspace "${owner.slug}" of this Redis was made with the keys of another LOCAL_DIR: use that`)
+  const { workspaceId, surfaceId, userId, workspaceSlug: slug, createdAt } = secrets
+  const workspace = await store.workspaceById(workspaceId)
+  const stored = await store.putWorkspace(workspace ?? { version: 1, id: workspaceId, slug, name: 'Local', createdAt })
+  if (stored === 'slug_taken') {
+    throw new Error(`the workspace "${slug}" of this Redis was made with the keys of another LOCAL_DIR: use that`)
   }
-  if (!(await store.workspaceById(workspaceId))) {
-    await store.putWorkspace({ version: 1, id: workspaceId, slug: secrets.workspaceSlug, name: 'Local', createdAt })
-  }
-  if (!(await store.member(workspaceId, userId))) {
-    await store.putMember({ version: 1, workspaceId, userId, permissions: [...PERMISSIONS] })
-  }
-  if (!(await store.surface(workspaceId, surfaceId))) {
-    await store.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Local surface', createdAt })
+  await store.createUser({ version: 1, id: userId, email: null, name: 'Local user', createdAt })
+  const member = await store.member(workspaceId, userId)
+  await store.putMember(member ?? { version: 1, workspaceId, userId, permissions: [...PERMISSIONS] })
+  const surface = await store.surface(workspaceId, surfaceId)
+  const isDeleted = !surface && (await store.surfaceIds(workspaceId)).includes(surfaceId)
+  if (!isDeleted) {
+    await store.putSurface(surface ?? { version: 1, id: surfaceId, workspaceId, name: 'Local surface', createdAt })
   }
   for (const key of [surfaceKey('public', secrets), surfaceKey('secret', secrets)]) {
     if (!(await store.surfaceKeyByDigest(key.digest))) await store.putSurfaceKey(key)

@@ -42,6 +42,17 @@ it('replaces the token alone, and only when it has less than 30 days left', asyn
   expect(muchLater).toMatchObject(others)
 })
 
+it('gives an installation from before there was a pepper one, and keeps the rest', async () => {
+  const { keyPepper, ...others } = await loadSecrets(directory)
+  expect(Buffer.byteLength(keyPepper)).toBeGreaterThanOrEqual(32)
+  const { sessionToken: _, ...kept } = others
+  await writeFile(join(directory, 'secrets.json'), JSON.stringify(others))
+  const upgraded = await loadSecrets(directory)
+  expect(upgraded).toMatchObject(kept)
+  expect(Buffer.byteLength(upgraded.keyPepper)).toBeGreaterThanOrEqual(32)
+  expect(await loadSecrets(directory)).toEqual(upgraded)
+})
+
 it('says what to do about a damaged file', async () => {
   await writeFile(join(directory, 'secrets.json'), '{}')
   await expect(loadSecrets(directory)).rejects.toThrow('remove it')

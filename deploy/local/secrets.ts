@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { decodeJwt, exportPKCS8, exportSPKI, generateKeyPair, importPKCS8, SignJWT } from 'jose'
+import { decodeJwt, exportPKCS8, exportSPKI, generateKeyPair } from 'jose'
 import { z } from 'zod'
 import { newId } from '../../shared/control-store.ts'
 import { generateKey } from '../../shared/credentials.ts'
+import { LOCAL_AUDIENCE, LOCAL_ISSUER, signLocalSession } from '../../shared/local-session-token.ts'
 import { writePrivateJson } from './private-file.ts'
 
-export const AUTH_ISSUER = 'penstock-local'
-export const AUTH_AUDIENCE = 'penstock'
+export const AUTH_ISSUER = LOCAL_ISSUER
+export const AUTH_AUDIENCE = LOCAL_AUDIENCE
 
 const secretsSchema = z.object({
   workspaceId: z.string(),
@@ -25,11 +26,14 @@ const secretsSchema = z.object({
   authPrivateKey: z.string(),
   authPublicKey: z.string(),
   sessionToken: z.string(),
+  /** What the secrets of workspace keys are derived with. Installations from before there were such keys get one. */
+  keyPepper: z.string().optional(),
   createdAt: z.string(),
 })
 
 /** All that a local installation makes up once and keeps. */
-export type LocalSecrets = z.infer<typeof secretsSchema>
+export type LocalSecrets = KeptSecrets & { keyPepper: string }
+type KeptSecrets = z.infer<typeof secretsSchema>
 
 const DAY_SECONDS = 86_400
 const TOKEN_LIFETIME_SECONDS = 365 * DAY_SECONDS
@@ -40,14 +44,22 @@ export async function loadSecrets(directory: string, now: () => number = Date.no
   const path = join(directory, 'secrets.json')
   const kept = await readSecrets(path)
   const nowSeconds = Math.floor(now() / 1_000)
-  if (kept && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) return kept
+  if (kept && isWhole(kept) && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) return kept
   const identity = kept ?? (await makeIdentity(now))
-  const secrets = { ...identity, sessionToken: await signSessionToken(identity, nowSeconds) }
+  const secrets = {
+    ...identity,
+    keyPepper: identity.keyPepper ?? randomBytes(32).toString('base64url'),
+    sessionToken: await signSessionToken(identity, nowSeconds),
+  }
   await writePrivateJson(path, secrets)
   return secrets
 }
 
-async function readSecrets(path: string): Promise<LocalSecrets | undefined> {
+function isWhole(kept: KeptSecrets): kept is LocalSecrets {
+  return kept.keyPepper !== undefined
+}
+
+async function readSecrets(path: string): Promise<KeptSecrets | undefined> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
@@ -60,7 +72,7 @@ async function readSecrets(path: string): Promise<LocalSecrets | undefined> {
   return result.data
 }
 
-async function makeIdentity(now: () => number): Promise<Omit<LocalSecrets, 'sessionToken'>> {
+async function makeIdentity(now: () => number): Promise<Omit<KeptSecrets, 'sessionToken'>> {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true })
   return {
     workspaceId: newId('ws'),
@@ -79,16 +91,15 @@ async function makeIdentity(now: () => number): Promise<Omit<LocalSecrets, 'sess
   }
 }
 
-async function signSessionToken(
+function signSessionToken(
   identity: Pick<LocalSecrets, 'authPrivateKey' | 'userId' | 'workspaceSlug'>,
   nowSeconds: number,
 ): Promise<string> {
-  return new SignJWT({ org: identity.workspaceSlug })
-    .setProtectedHeader({ alg: 'EdDSA' })
-    .setSubject(identity.userId)
-    .setIssuer(AUTH_ISSUER)
-    .setAudience(AUTH_AUDIENCE)
-    .setIssuedAt(nowSeconds)
-    .setExpirationTime(nowSeconds + TOKEN_LIFETIME_SECONDS)
-    .sign(await importPKCS8(identity.authPrivateKey, 'EdDSA'))
+  return signLocalSession({
+    privateKey: identity.authPrivateKey,
+    userId: identity.userId,
+    org: identity.workspaceSlug,
+    issuedAt: nowSeconds,
+    expiresAt: nowSeconds + TOKEN_LIFETIME_SECONDS,
+  })
 }

@@ -1,10 +1,10 @@
+import { type BodyType, bodyTypeOf } from '../../shared/body-type.ts'
 import { describeError } from '../../shared/errors.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http-route.ts'
 import { type AcceptedCompletion, acceptCompletion } from '../accept-completion.ts'
-import { NOT_STORED } from '../accept-frame.ts'
+import { NOT_STORED, withReceipt } from '../accept-frame.ts'
 import { verdictReply, withVerdictWait } from '../answer-verdict.ts'
 import type { VerdictWait } from '../await-verdict.ts'
-import { type BodyType, bodyTypeOf } from '../body-type.ts'
 import { buildProblem, type ReleasePlace, refuseBody, withRelease } from '../build-route.ts'
 import type { IngestDeps } from '../server.ts'
 import { jsonReply } from '../surface-route.ts'
@@ -51,9 +51,10 @@ async function complete(
     return buildProblem(NOT_STORED)
   }
   held.release()
-  const { isNew, record } = accepted
+  const { isNew, record, receiptId } = accepted
   deps.builds.onCompletion(isNew ? 'accepted' : record.fileCount === undefined ? 'pending' : 'repeated')
   if (isNew) deps.admission.admitted('completions', bytes)
   if (record.fileCount !== undefined) return jsonReply({ ok: true, fileCount: record.fileCount })
-  return verdictReply(await wait.verdict(record.attempt))
+  const reply = verdictReply(await wait.verdict(record.attempt))
+  return isNew ? withReceipt(reply, receiptId) : reply
 }

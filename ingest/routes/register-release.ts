@@ -1,11 +1,11 @@
 import { type RegisterRelease, registerReleaseSchema } from '../../schemas/endpoints/register-release.ts'
+import { bodyTypeOf } from '../../shared/body-type.ts'
 import { describeError } from '../../shared/errors.ts'
 import type { Reply, Route } from '../../shared/http-route.ts'
+import { parseJsonBody } from '../../shared/parse-json-body.ts'
 import { releaseSlugOf } from '../../shared/release-slug.ts'
 import type { Surface } from '../authenticate.ts'
-import { bodyTypeOf } from '../body-type.ts'
 import { buildProblem, invalid, refuseBody, unavailable, withBuild } from '../build-route.ts'
-import { parseJsonBody } from '../parse-json-body.ts'
 import type { IngestDeps } from '../server.ts'
 import { jsonReply } from '../surface-route.ts'
 

@@ -1,10 +1,10 @@
 import type { BuildReportJob } from '../../schemas/build-report-job.ts'
 import { buildReportSchema } from '../../schemas/endpoints/report-build.ts'
+import { type BodyType, bodyTypeOf } from '../../shared/body-type.ts'
 import type { BodyHandler, Route } from '../../shared/http-route.ts'
+import { parseJsonBody } from '../../shared/parse-json-body.ts'
 import { acceptFrame } from '../accept-frame.ts'
-import { type BodyType, bodyTypeOf } from '../body-type.ts'
 import { buildProblem, invalid, type ReleasePlace, refuseBody, slugFault, withRelease } from '../build-route.ts'
-import { parseJsonBody } from '../parse-json-body.ts'
 import type { IngestDeps } from '../server.ts'
 import { jsonReply } from '../surface-route.ts'
 

@@ -4,9 +4,10 @@ import {
   SOURCE_MAP_MAX_BYTES,
   signSourceMapsSchema,
 } from '../../schemas/endpoints/sign-source-maps.ts'
+import { bodyTypeOf } from '../../shared/body-type.ts'
 import { describeError } from '../../shared/errors.ts'
 import type { Reply, Route } from '../../shared/http-route.ts'
-import { bodyTypeOf } from '../body-type.ts'
+import { parseJsonBody } from '../../shared/parse-json-body.ts'
 import {
   buildProblem,
   invalid,
@@ -17,7 +18,6 @@ import {
   withRelease,
 } from '../build-route.ts'
 import { MAX_DECLARED_PATHS } from '../declare-maps.ts'
-import { parseJsonBody } from '../parse-json-body.ts'
 import type { IngestDeps } from '../server.ts'
 import { signMaps } from '../sign-maps.ts'
 import { jsonReply } from '../surface-route.ts'

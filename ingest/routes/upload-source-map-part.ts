@@ -1,12 +1,13 @@
-import { sourceMapPathSchema } from '../../schemas/source-map-path.ts'
+import { sourceMapPartQuerySchema } from '../../schemas/endpoints/upload-source-map.ts'
+import { type BodyType, bodyTypeOf } from '../../shared/body-type.ts'
 import { describeError } from '../../shared/errors.ts'
 import type { BodyHandler, Reply, Route } from '../../shared/http-route.ts'
 import { partKey } from '../../shared/object-keys.ts'
-import { NOT_STORED } from '../accept-frame.ts'
-import { type BodyType, bodyTypeOf } from '../body-type.ts'
+import { NOT_STORED, withReceipt } from '../accept-frame.ts'
 import {
   buildProblem,
   invalid,
+  parseBuildQuery,
   type ReleasePlace,
   refusal,
   refuseBody,
@@ -18,11 +19,9 @@ import type { IngestDeps } from '../server.ts'
 import { jsonReply } from '../surface-route.ts'
 
 const PART_LIMIT_BYTES = 512 * 1024
-const MAX_PARTS = 4_096
 
 interface UploadHead {
-  readonly part: string | undefined
-  readonly path: string | undefined
+  readonly query: Readonly<Record<'part' | 'path', string | undefined>>
   readonly type: BodyType
 }
 
@@ -38,7 +37,7 @@ export function uploadSourceMapPartRoute(deps: IngestDeps): Route {
     overLimit: { code: 'RELEASE_SIGN_FILE_TOO_LARGE', message: 'the body is over the limit of 512 KiB a part' },
     renderProblem: buildProblem,
     accept(head) {
-      const upload = { part: head.query('part'), path: head.query('path'), type: bodyTypeOf(head) }
+      const upload = { query: { part: head.query('part'), path: head.query('path') }, type: bodyTypeOf(head) }
       return withRelease(deps, head, 'accepted', place => takePart(deps, place, upload))
     },
   }
@@ -48,26 +47,32 @@ function takePart(deps: IngestDeps, place: ReleasePlace, head: UploadHead): Body
   return body => {
     const refused = refuseBody(deps, 'source-maps', head.type, ['application/octet-stream', undefined])
     if (refused) return refused
-    const fault = slugFault(place.slug) ?? partFault(head.part) ?? pathFault(head.path)
+    const fault = slugFault(place.slug)
     if (fault !== undefined) return invalid(fault)
+    const query = parseBuildQuery(sourceMapPartQuerySchema, head.query)
+    if (!query.ok) return invalid(query.fault)
     if (body.length === 0) return invalid('the body is empty: a part has at least one byte')
-    const part = { path: head.path ?? '', part: Number(head.part), receivedAtMs: deps.now(), body }
-    return storePart(deps, place, part)
+    return storePart(deps, place, { ...query.value, receivedAtMs: deps.now(), body })
   }
 }
 
 async function storePart(deps: IngestDeps, place: ReleasePlace, part: SourceMapPart): Promise<Reply> {
   const bytes = part.body.length
-  let outcome: ClaimOutcome
+  let claim: Awaited<ReturnType<typeof claimPart>>
   try {
-    outcome = await claimPart(deps.builds.parts, place, part)
+    claim = await claimPart(deps.builds.parts, place, part)
   } catch (error) {
     deps.logger.debug({ error: describeError(error) }, 'a part could not be enqueued')
     return buildProblem(NOT_STORED)
   }
+  const { outcome, receiptId } = claim
   deps.builds.onPart(outcome)
-  if (outcome === 'claimed') deps.admission.admitted('source-maps', bytes)
-  return REFUSALS[outcome] ?? jsonReply({ objectKey: partKey({ ...place, path: part.path }, part.part) })
+  const refusal = REFUSALS[outcome]
+  if (refusal) return refusal
+  const reply = jsonReply({ objectKey: partKey({ ...place, path: part.path }, part.part) })
+  if (outcome !== 'claimed') return reply
+  deps.admission.admitted('source-maps', bytes)
+  return withReceipt(reply, receiptId)
 }
 
 const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {
@@ -79,18 +84,4 @@ const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {
     'RELEASE_SIGN_FILE_TOO_LARGE',
     'the parts of this path are together over the size that was declared for it, or over 64 MiB',
   ),
-}
-
-function partFault(part: string | undefined): string | undefined {
-  if (part === undefined) return 'part is required'
-  return /^\d{1,10}$/.test(part) && Number(part) < MAX_PARTS
-    ? undefined
-    : `part must be an integer from 0 to ${MAX_PARTS - 1}`
-}
-
-/** Of the query parameter `path`, here and in 4.6. */
-export function pathFault(path: string | undefined): string | undefined {
-  if (path === undefined) return 'path is required'
-  const result = sourceMapPathSchema.safeParse(path)
-  return result.success ? undefined : `path ${result.error.issues[0]?.message}`
 }

@@ -1,15 +1,23 @@
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/endpoints/sign-source-maps.ts'
+import { sourceMapQuerySchema } from '../../schemas/endpoints/upload-source-map.ts'
 import type { SourceMapJob } from '../../schemas/source-map-jobs.ts'
+import { type BodyType, bodyTypeOf } from '../../shared/body-type.ts'
 import { describeError } from '../../shared/errors.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http-route.ts'
 import { newJobId } from '../../shared/queue.ts'
-import { NOT_STORED } from '../accept-frame.ts'
+import { NOT_STORED, withReceipt } from '../accept-frame.ts'
 import { verdictReply, withVerdictWait } from '../answer-verdict.ts'
 import type { VerdictWait } from '../await-verdict.ts'
-import { type BodyType, bodyTypeOf } from '../body-type.ts'
-import { buildProblem, invalid, type ReleasePlace, refuseBody, slugFault, withRelease } from '../build-route.ts'
+import {
+  buildProblem,
+  invalid,
+  parseBuildQuery,
+  type ReleasePlace,
+  refuseBody,
+  slugFault,
+  withRelease,
+} from '../build-route.ts'
 import type { IngestDeps } from '../server.ts'
-import { pathFault } from './upload-source-map-part.ts'
 
 interface UploadHead {
   readonly path: string | undefined
@@ -31,13 +39,15 @@ export function uploadSourceMapRoute(deps: IngestDeps): Route {
   }
 }
 
-function takeMap(deps: IngestDeps, place: ReleasePlace, { path = '', type }: UploadHead): BodyHandler {
+function takeMap(deps: IngestDeps, place: ReleasePlace, { path, type }: UploadHead): BodyHandler {
   return (body, held) => {
     const refused = refuseBody(deps, 'source-maps', type)
     if (refused) return refused
-    const fault = slugFault(place.slug) ?? pathFault(path === '' ? undefined : path)
+    const fault = slugFault(place.slug)
     if (fault !== undefined) return invalid(fault)
-    return withVerdictWait(deps, wait => storeMap(deps, place, { path, body, held, wait }))
+    const query = parseBuildQuery(sourceMapQuerySchema, { path })
+    if (!query.ok) return invalid(query.fault)
+    return withVerdictWait(deps, wait => storeMap(deps, place, { path: query.value.path, body, held, wait }))
   }
 }
 
@@ -49,8 +59,9 @@ async function storeMap(
   const { workspaceId, surfaceId, slug } = place
   const attributes: SourceMapJob = { kind: 'single', slug, path, attempt: newJobId() }
   const bytes = body.length
+  let receiptId: string
   try {
-    await deps.commits['source-maps'].enqueue({
+    const accepted = deps.commits['source-maps'].enqueue({
       workspaceId,
       surfaceId,
       receivedAtMs: deps.now(),
@@ -59,11 +70,13 @@ async function storeMap(
       attributes: JSON.stringify(attributes),
       body,
     })
+    receiptId = accepted.receiptId
+    await accepted.confirmed
   } catch (error) {
     deps.logger.debug({ error: describeError(error) }, 'a source map could not be enqueued')
     return buildProblem(NOT_STORED)
   }
   deps.admission.admitted('source-maps', bytes)
   held.release()
-  return verdictReply(await wait.verdict(attributes.attempt))
+  return withReceipt(verdictReply(await wait.verdict(attributes.attempt)), receiptId)
 }

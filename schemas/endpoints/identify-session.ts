@@ -21,30 +21,39 @@ export const identityProvidersSchema = z
  * client's, and what is kept of it is its text.
  */
 export function identifySessionSchema(providerNames: readonly string[]) {
-  return z.object(
+  const request = z.object(
     {
-      sessionId: sessionIdSchema,
-      identifier: text,
+      sessionId: sessionIdSchema.meta({ description: 'The id of the session, as its SDK made it.' }),
+      identifier: text.meta({ description: 'Who the end user is, to the application.' }),
       source: identifySourceSchema(providerNames),
       deviceId: uuidSchema.nullish(),
       visitorId: uuidSchema.nullish(),
-      fpHash: text.nullish(),
-      avatar: text.optional(),
-      email: text.regex(EMAIL, 'must be an email address').optional(),
+      fpHash: text.nullish().meta({ description: 'A fingerprint of the browser.' }),
+      avatar: text.optional().meta({ description: 'Address of a picture. It is kept, and never fetched.' }),
+      email: text.regex(EMAIL, 'must be an email address').meta({ format: 'email' }).optional(),
       name: text.optional(),
       traits: z
         .custom<object>(value => typeof value === 'object' && value !== null && !Array.isArray(value), {
           error: 'must be an object',
         })
+        .meta({
+          type: 'object',
+          additionalProperties: true,
+          description: 'Whatever else is known of the user: any keys, any values, nested at most 100 deep.',
+        })
         .optional(),
-      country: textOf(0, 2).optional(),
+      country: textOf(0, 2).meta({ description: 'ISO 3166-1 alpha-2, where the application has it so.' }).optional(),
     },
     'must be a JSON object',
   )
+  return request.meta({ id: 'IdentifySessionRequest' })
 }
 export type IdentifySession = z.infer<ReturnType<typeof identifySessionSchema>>
 
-/** Spec 2.2: a provider by its type and the name that goes with it, or `custom` with any name. */
+/**
+ * Spec 2.2: a provider by its type and the name that goes with it, or `custom` with any name. Described as a union; the
+ * messages come from one check, since that of a union names neither the field nor what it may be.
+ */
 function identifySourceSchema(providerNames: readonly string[]) {
   const nameOfType = new Map(providerNames.map(name => [name.toLowerCase(), name]))
   const types = [...nameOfType.keys(), 'custom'].join(', ')
@@ -61,4 +70,16 @@ function identifySourceSchema(providerNames: readonly string[]) {
       else if (name !== expected)
         context.addIssue({ code: 'custom', path: ['name'], message: `must be ${expected} where type is ${type}` })
     })
+    .meta({ id: 'IdentifySource', description: 'Who vouches for the identity.', ...unionOf(nameOfType) })
+}
+
+/** The variants of a source in JSON Schema, instead of what they have in common. */
+function unionOf(nameOfType: ReadonlyMap<string, string>) {
+  const variant = (type: string, name: object) => ({
+    type: 'object',
+    properties: { type: { type: 'string', enum: [type] }, name: { type: 'string', ...name } },
+    required: ['type', 'name'],
+  })
+  const providers = [...nameOfType].map(([type, name]) => variant(type, { enum: [name] }))
+  return { oneOf: [...providers, variant('custom', {})], type: undefined, properties: undefined, required: undefined }
 }

@@ -33,3 +33,12 @@ export const replayUploadSchema = z.object({
   activityCount: z.number().optional(),
 })
 export type ReplayUpload = z.infer<typeof replayUploadSchema>
+
+/** The key under which the chunk is stored; empty when it carried no usable metadata (spec 4.3). */
+export const replayUploadAnswerSchema = z
+  .strictObject({
+    objectKey: z.string().meta({
+      description: 'Where the object store will have the chunk; empty when it had no usable metadata and is not kept.',
+    }),
+  })
+  .meta({ id: 'ReplayUpload' })

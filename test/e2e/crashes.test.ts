@@ -3,6 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { namedReceipts, receiptName } from '../support/named-receipts.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -66,6 +67,11 @@ describe.each([
       const [all] = await query<{ rows: string }>('SELECT count() AS rows FROM spans', stream.name)
       return log !== undefined && log.rows === all?.rows
     })
+    const named = await until('the log tells of every receipt', async () => {
+      const counts = await namedReceipts(sql => query(sql, stream.name))
+      return stream.receipts.every(id => counts.has(receiptName(id))) ? counts : undefined
+    })
+    expect([...named].filter(([, count]) => count !== 1)).toEqual([])
     const failed = [...stored.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0)
     await until('findings count what is stored', async () => {
       const { rows, occurrences, inTraces } = await countOccurrences(stream.name)
@@ -97,6 +103,8 @@ interface ExportStream {
   /** Span ids of each acknowledged export, and of everything that was sent at all. */
   readonly acknowledged: string[][]
   readonly sent: string[]
+  /** Of each acknowledged export. */
+  readonly receipts: string[]
   /** Exports tried since it was last asked for. */
   attempts(): number
   stop(): Promise<void>
@@ -106,6 +114,7 @@ interface ExportStream {
 function startExports(name: string): ExportStream {
   const acknowledged: string[][] = []
   const sent: string[] = []
+  const receipts: string[] = []
   let serial = 0
   let attempts = 0
   let over = false
@@ -119,10 +128,12 @@ function startExports(name: string): ExportStream {
         return id
       })
       sent.push(...ids.map(id => id.toString('hex')))
-      const ok = await post(exportOf(name, ids)).catch(() => false)
+      const receiptId = await post(exportOf(name, ids)).catch(() => undefined)
       attempts++
-      if (ok) acknowledged.push(ids.map(id => id.toString('hex')))
-      else await new Promise(resolve => setTimeout(resolve, 20))
+      if (receiptId !== undefined) {
+        acknowledged.push(ids.map(id => id.toString('hex')))
+        receipts.push(receiptId)
+      } else await new Promise(resolve => setTimeout(resolve, 20))
     }
   }
 
@@ -131,6 +142,7 @@ function startExports(name: string): ExportStream {
     name,
     acknowledged,
     sent,
+    receipts,
     attempts() {
       const count = attempts
       attempts = 0
@@ -143,7 +155,8 @@ function startExports(name: string): ExportStream {
   }
 }
 
-async function post(body: Uint8Array): Promise<boolean> {
+/** The id of its receipt once it is acknowledged; undefined when it was refused. */
+async function post(body: Uint8Array): Promise<string | undefined> {
   const response = await fetch(`${stack.ingestUrl}/drain/v1/traces`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': stack.secrets.publicKey },
@@ -151,7 +164,7 @@ async function post(body: Uint8Array): Promise<boolean> {
     signal: AbortSignal.timeout(5_000),
   })
   await response.arrayBuffer()
-  return response.status === 200
+  return response.status === 200 ? (response.headers.get('x-receipt-id') ?? 'none') : undefined
 }
 
 function exportOf(name: string, ids: Buffer[]): Uint8Array {

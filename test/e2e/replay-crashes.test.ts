@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { createObjectStore, type ObjectStore } from '../../shared/object-store.ts'
 import { encodeReplayMetadata } from '../support/encode-replay-metadata.ts'
+import { namedReceipts, receiptName } from '../support/named-receipts.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -72,6 +73,11 @@ describe.each([
     const ofRows = new Map([...rows].map(([key, { sha256, storedBytes }]) => [key, { sha256, bytes: storedBytes }]))
     expect(stored).toEqual(ofRows)
     expect(await keysBelow('dead-letters/')).toEqual([])
+    const named = await until('the log tells of every receipt', async () => {
+      const counts = await namedReceipts(rowsFrom)
+      return stream.receipts.every(id => counts.has(receiptName(id))) ? counts : undefined
+    })
+    expect([...named].filter(([, count]) => count !== 1)).toEqual([])
   })
 })
 
@@ -105,6 +111,8 @@ interface UploadStream {
   /** SHA-256 of the JSON lines by object key: of what was answered 200, and of everything that was sent at all. */
   readonly acknowledged: ReadonlyMap<string, string>
   readonly sent: ReadonlyMap<string, string>
+  /** Of every upload that was answered 200, repeated ones too. */
+  readonly receipts: readonly string[]
   stop(): Promise<void>
 }
 
@@ -112,6 +120,7 @@ interface UploadStream {
 function startUploads(name: string): UploadStream {
   const acknowledged = new Map<string, string>()
   const sent = new Map<string, string>()
+  const receipts: string[] = []
   let serial = 0
   let over = false
 
@@ -126,12 +135,15 @@ function startUploads(name: string): UploadStream {
         `replays/${stack.secrets.workspaceId}/${stack.secrets.surfaceId}/${name}/w/${segmentId}.jsonl.gz`,
         sha256,
       )
-      const keys = await Promise.all(
+      const answers = await Promise.all(
         Array.from({ length: segmentId % 5 === 0 ? 2 : 1 }, () =>
           until('a chunk is acknowledged', () => upload(name, metadata, body), { deadlineMs: 30_000 }),
         ),
       )
-      for (const key of keys) acknowledged.set(key, sha256)
+      for (const { objectKey, receiptId } of answers) {
+        acknowledged.set(objectKey, sha256)
+        receipts.push(receiptId)
+      }
     }
   }
 
@@ -140,6 +152,7 @@ function startUploads(name: string): UploadStream {
     name,
     acknowledged,
     sent,
+    receipts,
     async stop() {
       over = true
       await Promise.all(clients)
@@ -159,8 +172,13 @@ function makeJsonLines(segmentId: number): Buffer {
   return Buffer.from(`${lines.join('\n')}\n`)
 }
 
-/** The object's key once it is acknowledged; undefined when it was not. */
-async function upload(sessionId: string, metadata: object, body: Buffer): Promise<string | undefined> {
+interface Upload {
+  readonly objectKey: string
+  readonly receiptId: string
+}
+
+/** What a chunk's answer says once it is acknowledged; undefined when it was not. */
+async function upload(sessionId: string, metadata: object, body: Buffer): Promise<Upload | undefined> {
   try {
     const response = await fetch(`${stack.ingestUrl}/v3/replay/upload/${sessionId}`, {
       method: 'POST',
@@ -172,11 +190,17 @@ async function upload(sessionId: string, metadata: object, body: Buffer): Promis
       body: new Uint8Array(body),
       signal: AbortSignal.timeout(5_000),
     })
-    const answer = (await response.json()) as { objectKey?: string }
-    return response.status === 200 ? answer.objectKey : undefined
+    const { objectKey } = (await response.json()) as { objectKey: string }
+    const receiptId = response.headers.get('x-receipt-id') ?? 'none'
+    return response.status === 200 ? { objectKey, receiptId } : undefined
   } catch {
     return undefined // what is not answered counts as lost
   }
+}
+
+async function rowsFrom<T>(query: string): Promise<T[]> {
+  const result = await clickhouse.query({ query, format: 'JSONEachRow' })
+  return result.json<T>()
 }
 
 async function rowsOf(sessionId: string) {

@@ -1,10 +1,12 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../schemas/endpoints/workspace-keys.ts'
 import {
   AUDIENCE,
+  call,
   createDatabase,
   ISSUER,
   insertExceptions,
@@ -71,6 +73,48 @@ describe('while something is away', () => {
     await expectUnavailable(ask, paths[0] ?? '', 2_000)
     await services.redis.restart()
     await until('the trace is read again', async () => (await ask(paths[0])).status === 200)
+  })
+
+  it('Redis killed: surfaces and workspace keys are neither read nor changed, and a repeated request makes one key', async () => {
+    const api = await startApi(services, 'penstock')
+    stops.push(() => api.stop())
+    const token = await signToken()
+    const apiKeys = '/v3/workspaces/acme/api-keys'
+    const request = {
+      idempotencyKey: randomUUID(),
+      name: 'deploys',
+      scopes: ['org:surfaces:read'],
+      secondsUntilExpiration: null,
+    }
+    const create = () => call(api.baseUrl, `POST ${apiKeys}`, { bearer: token, body: request })
+    const before = workspaceKeyCreatedSchema.parse((await create()).body)
+    const calls: [operation: string, bearer: string, body?: unknown][] = [
+      ['GET /v3/surfaces', token],
+      ['GET /v3/surfaces', before.apiKey.secret],
+      ['POST /v3/surfaces', token, { name: 'Shop' }],
+      ['DELETE /v3/surfaces/srf_1', token],
+      ['POST /v3/surfaces/srf_1/keys', token, { kind: 'public' }],
+      [`POST ${apiKeys}`, token, request],
+      [`DELETE ${apiKeys}/${before.apiKey.id}`, token],
+    ]
+    await services.redis.kill9()
+    const asked = calls.map(async ([operation, bearer, body]) => {
+      const started = performance.now()
+      const answer = await call(api.baseUrl, operation, { bearer, body })
+      expect({ operation, ...answer }).toMatchObject({
+        operation,
+        status: 503,
+        body: { code: 'INGEST_INFRA_UNAVAILABLE', service: 'operation' },
+      })
+      expect(answer.headers.get('retry-after')).toBe('5')
+      expect(performance.now() - started).toBeLessThan(2_000)
+    })
+    await Promise.all(asked)
+    await services.redis.restart()
+    await until('the key is told again', async () => (await create()).status === 201)
+    expect((await create()).body).toEqual(before)
+    const { body } = await call(api.baseUrl, `GET ${apiKeys}`, { bearer: token })
+    expect(workspaceKeysPageSchema.parse(body).apiKeys).toHaveLength(1)
   })
 
   it('the JWKS unreachable: 503; once it is there, its keys count, for sessions and workloads', async () => {

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { createGroupCommit } from '../../ingest/group-commit.ts'
+import { createReceiptIssuer } from '../../ingest/receipt-issuer.ts'
 import type { QueueName } from '../../schemas/jobs.ts'
 import { createObjectStore } from '../../shared/object-store.ts'
 import { encodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
@@ -53,16 +54,17 @@ async function edge(maxCommitFrames = 8) {
   const producer = connectProducer(url, 1_000, logger)
   opened.push(() => producer.disconnect())
   const commit = createGroupCommit(
-    { redis: producer, queue: 'spans', logger },
+    { redis: producer, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 1_000 },
   )
+  const enqueue = async (frame: PayloadFrame) => commit.enqueue(frame).confirmed
   await until('the queue is open', () =>
-    commit.enqueue(frame('opening')).then(
+    enqueue(frame('opening')).then(
       () => true,
       () => false,
     ),
   )
-  return commit
+  return { enqueue }
 }
 
 function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number } = {}) {
@@ -81,7 +83,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
     stopping: stopping.signal,
   })
   const batches = createBatchPool(
-    { signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
+    { queue: 'spans', signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
     {
       maxRows: options.maxRows ?? 50,
       maxBytes: 1 << 20,
@@ -185,7 +187,7 @@ describe('a pool of named batches', () => {
       stopping: new AbortController().signal,
     })
     const batches = createBatchPool(
-      { signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
+      { queue: 'spans', signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
       {
         maxRows: 1_000,
         maxBytes: 1 << 20,
@@ -232,9 +234,9 @@ describe('a pool of named batches', () => {
     const rows = new TextBatch()
     rows.append(frame('late'), Buffer.from('late'))
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
-    await expect(storer.store(named, createBatch('traces', rows), [{ jobId: 'gone', token: 'mine' }])).rejects.toThrow(
-      /locks/,
-    )
+    await expect(
+      storer.store(named, createBatch({ queue: 'spans', signal: 'traces' }, rows), [{ jobId: 'gone', token: 'mine' }]),
+    ).rejects.toThrow(/locks/)
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
 
@@ -291,7 +293,9 @@ describe('a pool of named batches', () => {
   it('does not take a batch for stored that another worker has split or stored', async () => {
     const { storer } = worker(new TokenStore())
     const named = { batchId: 'split by another', jobIds: ['a'], storedTables: [] }
-    expect(await storer.store(named, createBatch('traces', new TextBatch()), [])).toBe(false)
+    expect(await storer.store(named, createBatch({ queue: 'spans', signal: 'traces' }, new TextBatch()), [])).toBe(
+      false,
+    )
   })
 
   it('names a batch for all its jobs or for none', async () => {

@@ -77,10 +77,10 @@ describe('the table of logs', () => {
     return result.json<T>()
   }
 
-  /** Byte for byte: JSON has no way to say what is no UTF-8. */
+  /** Byte for byte: JSON has no way to say what is no UTF-8. Without what ClickHouse adds: the time of the insert. */
   async function selectNative(table: string): Promise<Row[]> {
     const { stream } = await client.exec({
-      query: `SELECT * FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
+      query: `SELECT * EXCEPT stored_at FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
     })
     const chunks: Buffer[] = []
     for await (const chunk of stream) chunks.push(chunk as Buffer)

@@ -9,6 +9,7 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { startRedis } from '../../deploy/local/redis.ts'
 import type { LocalService } from '../../deploy/local/service.ts'
 import { createGroupCommit } from '../../ingest/group-commit.ts'
+import { createReceiptIssuer } from '../../ingest/receipt-issuer.ts'
 import { createControlStore } from '../../shared/control-store.ts'
 import { generateKey } from '../../shared/credentials.ts'
 import { decodePayload } from '../../shared/payload-frame.ts'
@@ -111,10 +112,10 @@ it('a request that waited for a slow commit is refused within a second all the s
   const logger = pino({ level: 'silent' })
   const redis = connectProducer(server.url, 800, logger)
   const commits = createGroupCommit(
-    { redis, queue: 'spans', logger },
+    { redis, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 },
   )
-  const enqueue = (body: string) =>
+  const enqueue = async (body: string) =>
     commits.enqueue({
       workspaceId: 'ws_1',
       surfaceId: 'srf_1',
@@ -123,7 +124,7 @@ it('a request that waited for a slow commit is refused within a second all the s
       contentEncoding: 'identity',
       attributes: '',
       body: Buffer.from(body),
-    })
+    }).confirmed
   const accepted = () =>
     enqueue('opening').then(
       () => true,

@@ -420,7 +420,7 @@ describe('a part', () => {
     const after = (await redis.hmget(flow, 'acceptedPayloads', 'acceptedBytes')).map(Number)
     expect(after[0]).toBe((before[0] ?? 0) + 1)
     const [frame] = await framesOf('source-maps', slug)
-    expect(after[1]).toBe((before[1] ?? 0) + 1 + 20 + 9 + Buffer.byteLength(frame?.attributes ?? '') + 5)
+    expect(after[1]).toBe((before[1] ?? 0) + 1 + 36 + 9 + Buffer.byteLength(frame?.attributes ?? '') + 5)
   })
 
   it('may come before its release, and with a number up to 4095', async () => {
@@ -429,7 +429,7 @@ describe('a part', () => {
     }
     for (const part of ['4096', '-1', '1.5', '1e3', '', 'x', '99999999999']) {
       const answer = await putPart('rel_unheard-of', 'a.map', part, Buffer.from('x'))
-      expect(answer).toMatchObject(refusal(400, 'REQUEST_INVALID', /^part must be an integer from 0 to 4095$/))
+      expect(answer).toMatchObject(refusal(400, 'REQUEST_INVALID', /^part must be a whole number from 0 to 4095$/))
     }
   })
 

@@ -11,8 +11,9 @@ import { migrate } from '../../clickhouse/migrate.ts'
 import { PERMISSIONS, type Permission } from '../../schemas/control.ts'
 import { parseConfig } from '../../shared/config.ts'
 import { createControlStore } from '../../shared/control-store.ts'
-import { createHttpServer } from '../../shared/http-server.ts'
+import { createHttpServer, type Route } from '../../shared/http-server.ts'
 import { createLifecycle } from '../../shared/lifecycle.ts'
+import type { Logger } from '../../shared/logger.ts'
 import { until } from './until.ts'
 
 export const ISSUER = 'https://login.test'
@@ -22,6 +23,7 @@ export const sessionPublicKeyPem = String(sessionKeys.publicKey.export({ type: '
 
 export interface TestApi {
   readonly baseUrl: string
+  readonly routes: readonly Route[]
   stop(): Promise<void>
 }
 
@@ -30,8 +32,9 @@ export async function startApi(
   services: { redisUrl: string; clickhouseUrl: string },
   database: string,
   settings: Record<string, string | undefined> = {},
+  now: () => number = Date.now,
+  logger: Logger = pino({ level: 'silent' }),
 ): Promise<TestApi> {
-  const logger = pino({ level: 'silent' })
   const lifecycle = createLifecycle(logger, 5_000)
   const config = parseConfig(apiConfigSchema, {
     REDIS_URL: services.redisUrl,
@@ -40,14 +43,47 @@ export async function startApi(
     AUTH_PUBLIC_KEY: sessionPublicKeyPem,
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
+    KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
     ...settings,
   })
-  const api = connectApi(config, logger, lifecycle)
-  const server = createHttpServer({ routes: createApiRoutes(api.deps), logger, heldBodyLimitBytes: 1024 * 1024 })
+  const api = connectApi(config, logger, lifecycle, now)
+  const routes = createApiRoutes(api.deps)
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 1024 * 1024 })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
   await until('the API is ready', async () => (await api.isReady()) === true)
-  return { baseUrl: `http://127.0.0.1:${port}`, stop: () => lifecycle.stop('test') }
+  return { baseUrl: `http://127.0.0.1:${port}`, routes, stop: () => lifecycle.stop('test') }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+export interface Call {
+  /** What follows `Bearer`; nothing is sent without. */
+  readonly bearer?: string | undefined
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One request; a body that is no text goes as JSON, and an answer is read as JSON where it is. */
+export async function call(baseUrl: string, operation: string, request: Call = {}): Promise<Answer> {
+  const [method = '', path = ''] = operation.split(' ')
+  const { bearer, body, headers } = request
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type') === 'application/json'
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
 }
 
 /** A session token of a user, good unless its claims are changed. */
@@ -86,6 +122,7 @@ export async function createDatabase(url: string, database: string): Promise<Cli
 
 export interface StoredSpan {
   workspaceId?: string
+  surfaceId?: string
   traceId: string
   spanId: string
   /** Empty for a root. */
@@ -109,6 +146,7 @@ export const START = 1_790_000_000_000_000_000n
 export async function insertSpans(client: ClickHouseClient, spans: readonly StoredSpan[]): Promise<void> {
   const rows = spans.map(span => ({
     workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
     parentSpanId: '',
     name: `span ${span.spanId}`,
     kind: 1,
@@ -125,14 +163,14 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
   }))
   const columns = `workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind, service_name,
     start_time_unix_nano, end_time_unix_nano, status_code, status_message, session_id, http_route, http_status_code`
-  const structure = `workspaceId String, receivedAt Int64, traceId String, spanId String, parentSpanId String, name String,
-    kind UInt8, serviceName String, startTimeUnixNano UInt64, endTimeUnixNano UInt64, statusCode UInt8,
+  const structure = `workspaceId String, surfaceId String, receivedAt Int64, traceId String, spanId String,
+    parentSpanId String, name String, kind UInt8, serviceName String, startTimeUnixNano UInt64, endTimeUnixNano UInt64, statusCode UInt8,
     statusMessage String, sessionId String, httpRoute String, httpStatusCode UInt16`
   await insertRows(
     client,
     `INSERT INTO spans (${columns})
-     SELECT workspaceId, 'srf_1', fromUnixTimestamp64Milli(receivedAt), unhex(traceId), unhex(spanId), unhex(parentSpanId),
-       name, kind, serviceName, startTimeUnixNano, endTimeUnixNano, statusCode, statusMessage, sessionId, httpRoute,
+     SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), unhex(traceId), unhex(spanId),
+       unhex(parentSpanId), name, kind, serviceName, startTimeUnixNano, endTimeUnixNano, statusCode, statusMessage, sessionId, httpRoute,
        httpStatusCode
      FROM input('${structure}')`,
     rows,
@@ -149,6 +187,8 @@ export interface StoredException {
   surfaceId?: string
   occurredAtUnixNano?: bigint
   receivedAt?: number
+  serviceVersion?: string
+  sessionId?: string
 }
 
 /** Occurrences of findings: the views of the schema make findings and their traces of them. */
@@ -164,16 +204,19 @@ export async function insertExceptions(
     surfaceId: 'srf_1',
     occurredAtUnixNano: START,
     receivedAt: Date.now(),
+    serviceVersion: '',
+    sessionId: '',
     ...exception,
   }))
   const structure = `workspaceId String, surfaceId String, receivedAt Int64, findingId String, traceId String,
-    occurredAtUnixNano UInt64, serviceName String, type String, message String`
+    occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String`
   await insertRows(
     client,
     `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, span_id, occurred_at_unix_nano,
-       service_name, type, message, source)
+       service_name, service_version, session_id, type, message, source)
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), findingId, unhex(traceId),
-       unhex('00000000000000aa'), occurredAtUnixNano, serviceName, type, message, 'span_event'
+       unhex('00000000000000aa'), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message,
+       'span_event'
      FROM input('${structure}')`,
     rows,
   )

@@ -6,7 +6,7 @@ import type { SurfaceKey } from '../../schemas/control.ts'
 import { parseConfig } from '../../shared/config.ts'
 import { type ControlStore, newId } from '../../shared/control-store.ts'
 import { digestOf, generateKey } from '../../shared/credentials.ts'
-import { createHttpServer } from '../../shared/http-server.ts'
+import { createHttpServer, type Route } from '../../shared/http-server.ts'
 import { createLifecycle } from '../../shared/lifecycle.ts'
 import type { Logger } from '../../shared/logger.ts'
 import { createMetrics } from '../../shared/metrics.ts'
@@ -15,6 +15,7 @@ import { until } from './until.ts'
 export interface TestEdge {
   readonly baseUrl: string
   readonly port: number
+  readonly routes: readonly Route[]
   /** The text of /metrics. */
   metrics(): Promise<string>
   stop(): Promise<void>
@@ -30,11 +31,8 @@ export async function startEdge(
   const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, ...settings })
   const metrics = createMetrics('test')
   const edge = connectEdge(config, logger, metrics, lifecycle)
-  const server = createHttpServer({
-    routes: createIngestRoutes(edge.deps),
-    logger,
-    heldBodyLimitBytes: config.HELD_BODY_BYTES,
-  })
+  const routes = createIngestRoutes(edge.deps)
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: config.HELD_BODY_BYTES })
   lifecycle.onStop('server', () => server.close(1_000))
   lifecycle.onStop('waits', () => edge.endWaits())
   const port = await server.listen('127.0.0.1', 0)
@@ -42,6 +40,7 @@ export async function startEdge(
   return {
     baseUrl: `http://127.0.0.1:${port}`,
     port,
+    routes,
     metrics: () => metrics.registry.metrics(),
     stop: () => lifecycle.stop('test'),
   }

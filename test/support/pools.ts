@@ -19,10 +19,13 @@ export interface TestPools {
   stop(): Promise<void>
 }
 
-/** Pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. */
+/**
+ * Pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. The control
+ * store is in the same one unless `controlRedisUrl` names another.
+ */
 export function startPools(
   queues: readonly QueueName[],
-  { redisUrl, clickhouseUrl, s3 }: ServiceAddresses,
+  { redisUrl, controlRedisUrl = redisUrl, clickhouseUrl, s3 }: ServiceAddresses & { controlRedisUrl?: string },
   database: string,
 ): TestPools {
   const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
@@ -32,13 +35,14 @@ export function startPools(
     JOB_STALLED_CHECK_MS: '500',
   })
   const redis = connectConsumer(redisUrl, logger)
+  const controlRedis = connectConsumer(controlRedisUrl, logger)
   const clickhouse = createClickHouse({ url: clickhouseUrl, user: 'default', password: '', database })
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   const jobs = createJobAdder(redis)
   const metrics = createMetrics('test')
   const stopping = new AbortController()
-  const releases = createReleaseStore(redis)
+  const releases = createReleaseStore(controlRedis)
   const stores = { redis, payloads, clickhouse, objects, releases }
   const deps = { ...stores, config, addJobs: jobs.add, logger, stopping: stopping.signal }
   const workerMetrics = createWorkerMetrics(metrics)
@@ -53,6 +57,7 @@ export function startPools(
       objects.close()
       await clickhouse.close()
       redis.disconnect()
+      controlRedis.disconnect()
     },
   }
 }

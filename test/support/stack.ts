@@ -55,6 +55,7 @@ export async function startStack(settings: Record<string, string> = {}): Promise
     AUTH_PUBLIC_KEY: secrets.authPublicKey,
     AUTH_ISSUER,
     AUTH_AUDIENCE,
+    KEY_PEPPER: secrets.keyPepper,
     INGEST_PORT: String(ports.edge),
     API_PORT: String(ports.api),
     INGEST_ADMIN_PORT: String(adminPorts.edge),

@@ -5,6 +5,7 @@ import type { Budget } from '../budget.ts'
 import type { KeepTryingDeps } from '../keep-trying.ts'
 import { keepTrying } from '../keep-trying.ts'
 import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import { type SettledRequest, settleRefused, settleRequests } from '../receipts/settle-requests.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
 /** Chunks of one job that are on their way to the object store at once; a job is 4 MiB of them, or one larger. */
@@ -80,12 +81,19 @@ async function storeChunks(
 function movesOf(jobId: string, frames: readonly PayloadFrame[], results: readonly StoredChunk[]): Move[] {
   const rows: PayloadFrame[] = []
   const refused: RefusedFrame[] = []
+  // Of the stored ones their rows' batch tells.
+  const settled: SettledRequest[] = []
   for (const [index, frame] of frames.entries()) {
     const result = results[index]
     if (result?.outcome === 'stored') rows.push(rowFrame(frame, result.chunk))
-    else if (result?.outcome === 'refused') refused.push({ jobId, index, frame, reason: result.reason })
+    else if (result?.outcome === 'repeated') settled.push({ frame })
+    else if (result?.outcome === 'refused') {
+      const request = { jobId, index, frame, reason: result.reason }
+      refused.push(request)
+      settled.push(settleRefused('replay', request))
+    }
   }
-  const moves: Move[] = []
+  const moves: Move[] = settleRequests({ jobId, kind: 'replay' }, settled)
   if (rows.length > 0) {
     moves.push({
       queue: 'replay-chunks',

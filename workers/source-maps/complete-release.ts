@@ -1,15 +1,16 @@
 import type { Redis } from 'ioredis'
 import type { Release } from '../../schemas/control.ts'
+import type { CompleteSourceMaps } from '../../schemas/endpoints/complete-source-maps.ts'
 import type { Manifest, ManifestFile } from '../../schemas/manifest.ts'
 import type { ProblemCode } from '../../schemas/problems.ts'
 import { TransientError } from '../../shared/errors.ts'
 import { manifestKey } from '../../shared/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store.ts'
 import type { ReleaseStore } from '../../shared/release-store.ts'
-import { uploadKeys } from '../../shared/upload-keys.ts'
+import { type UploadKeys, uploadKeys } from '../../shared/upload-keys.ts'
 import { collectMaps } from './collect-maps.ts'
 import type { ReleasePlace } from './find-map.ts'
-import { createMapContents } from './map-contents.ts'
+import { createMapContents, type MapContents } from './map-contents.ts'
 import { readCompletion } from './read-completion.ts'
 import { readManifest, settleUploads } from './settle-uploads.ts'
 
@@ -50,70 +51,88 @@ export async function completeRelease(
   deps: CompleteReleaseDeps,
   accepted: AcceptedCompletion,
 ): Promise<CompletedRelease> {
-  const { releases, keepTrying } = deps
-  const { workspaceId, surfaceId, slug, sequence } = accepted
-  const release = await releases.release(workspaceId, slug)
+  const { workspaceId, surfaceId, slug } = accepted
+  const release = await deps.releases.release(workspaceId, slug)
   if (release === undefined) return refused('RELEASE_NOT_FOUND', 'there is no such release')
   if (release.surfaceId !== surfaceId) {
     return refused('AUTH_AK_SCOPE_MISMATCH', 'the release belongs to another surface than the key')
   }
   const read = await readCompletion(accepted.body)
   if (!read.ok) return refused('REQUEST_INVALID', read.message)
-  const { completion } = read
-  const superseded = { outcome: 'superseded', fileCount: completion.files.length } as const
 
   const contents = createMapContents(deps, workspaceId)
-  const keys = uploadKeys(accepted)
-  const common = { ...deps, place: accepted, keys, contents }
-  for (let round = 1; round <= MAX_ROUNDS; round++) {
-    const pointer = await releases.manifest(workspaceId, slug)
-    if (pointer && pointer.sequence > sequence) return superseded
-    let manifest: Manifest | undefined
-    if (pointer?.sequence === sequence) {
-      // It held before its worker died.
-      manifest = await keepTrying('a manifest could not be read', () => readManifest(deps.objects, pointer.objectKey))
-    }
-    if (manifest === undefined) {
-      const current = lazily(() => currentFiles(deps, pointer?.objectKey))
-      const collected = await collectMaps({ ...common, current }, completion.files)
-      if (!collected.ok) {
-        const after = await releases.manifest(workspaceId, slug)
-        // What was missing may have become part of another manifest meanwhile.
-        if (after?.sequence !== pointer?.sequence) continue
-        return refused('REQUEST_INVALID', collected.faults.join('; '))
-      }
-      manifest = {
-        version: 1,
-        releaseSlug: slug,
-        sequence,
-        files: collected.files,
-        sourceFileCount: completion.sourceFileCount,
-        completedAt: new Date(deps.now()).toISOString(),
-      }
-      await releases.addStoredMaps(workspaceId, [...contents.written])
-      if (!(await replaceManifest(deps, accepted, manifest))) return superseded
-    }
-    const holding = manifest
-    await keepTrying('uploads could not be put in order', () => settleUploads(common, holding))
-    return { outcome: 'completed', release, fileCount: holding.files.length, storedBytes: contents.writtenBytes }
+  const round = { ...deps, place: accepted, keys: uploadKeys(accepted), contents }
+  for (let n = 1; n <= MAX_ROUNDS; n++) {
+    const made = await makeManifestHold(round, accepted.sequence, read.completion)
+    if (made.outcome === 'overtaken') continue
+    if (made.outcome === 'faults') return refused('REQUEST_INVALID', made.faults.join('; '))
+    if (made.outcome === 'superseded') return { outcome: 'superseded', fileCount: read.completion.files.length }
+    await deps.keepTrying('uploads could not be put in order', () => settleUploads(round, made.manifest))
+    const fileCount = made.manifest.files.length
+    return { outcome: 'completed', release, fileCount, storedBytes: contents.writtenBytes }
   }
-  throw new TransientError('other completions of the release were always before')
+  throw new TransientError('the manifest of the release was replaced again and again')
 }
 
 const refused = (code: ProblemCode, message: string) => ({ outcome: 'refused', code, message }) as const
 
+interface Round extends CompleteReleaseDeps {
+  readonly place: ReleasePlace
+  readonly keys: UploadKeys
+  readonly contents: MapContents
+}
+
+type MadeManifest =
+  | { readonly outcome: 'holds'; readonly manifest: Manifest }
+  | { readonly outcome: 'superseded' }
+  /** Its maps were looked for while another manifest came to hold: what was missing may be part of that. */
+  | { readonly outcome: 'overtaken' }
+  | { readonly outcome: 'faults'; readonly faults: readonly string[] }
+
+async function makeManifestHold(
+  round: Round,
+  sequence: number,
+  { files, sourceFileCount }: CompleteSourceMaps,
+): Promise<MadeManifest> {
+  const { releases, objects, contents, keepTrying } = round
+  const { workspaceId, slug } = round.place
+  const pointer = await releases.manifest(workspaceId, slug)
+  if (pointer && pointer.sequence > sequence) return { outcome: 'superseded' }
+  if (pointer?.sequence === sequence) {
+    // It came to hold before its worker died.
+    const held = await keepTrying('a manifest could not be read', () => readManifest(objects, pointer.objectKey))
+    if (held) return { outcome: 'holds', manifest: held }
+  }
+  const current = lazily(() => currentFiles(objects, pointer?.objectKey))
+  const collected = await collectMaps({ ...round, current }, files)
+  // Also when others are missing: these were verified, and need not be sent again.
+  await releases.addStoredMaps(workspaceId, [...contents.written])
+  if (!collected.ok) {
+    const after = await releases.manifest(workspaceId, slug)
+    if (after?.sequence !== pointer?.sequence) return { outcome: 'overtaken' }
+    return { outcome: 'faults', faults: collected.faults }
+  }
+  const completedAt = new Date(round.now()).toISOString()
+  const manifest = {
+    version: 1,
+    releaseSlug: slug,
+    sequence,
+    files: collected.files,
+    sourceFileCount,
+    completedAt,
+  } as const
+  return (await replaceManifest(round, manifest)) ? { outcome: 'holds', manifest } : { outcome: 'superseded' }
+}
+
 /** False: a later one holds. */
-async function replaceManifest(
-  { objects, releases, keepTrying }: CompleteReleaseDeps,
-  { workspaceId, slug, sequence }: AcceptedCompletion,
-  manifest: Manifest,
-): Promise<boolean> {
+async function replaceManifest({ objects, releases, place, keepTrying }: Round, manifest: Manifest): Promise<boolean> {
+  const { workspaceId, slug } = place
+  const { sequence, files, sourceFileCount, completedAt } = manifest
   const objectKey = manifestKey(workspaceId, slug, sequence)
   const body = Buffer.from(JSON.stringify(manifest))
   await keepTrying('a manifest could not be stored', () =>
     objects.put(objectKey, body, { contentType: 'application/json' }),
   )
-  const { files, sourceFileCount, completedAt } = manifest
   const pointer = {
     version: 1,
     sequence,
@@ -129,7 +148,7 @@ async function replaceManifest(
 }
 
 async function currentFiles(
-  { objects }: CompleteReleaseDeps,
+  objects: ObjectStore,
   objectKey: string | undefined,
 ): Promise<ReadonlyMap<string, ManifestFile>> {
   const manifest = objectKey === undefined ? undefined : await readManifest(objects, objectKey)

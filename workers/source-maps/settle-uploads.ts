@@ -48,12 +48,21 @@ async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<voi
     const maps = page.map(({ path, sha256 }) => ({ key: keys.parts(path), sha256 }))
     const counts = await sealParts(redis, manifest.sequence, maps)
     const declared = await redis.hmget(keys.signed, ...page.map(file => file.path))
-    const consumed = page.flatMap((file, i) => {
-      const parts = Array.from({ length: counts[i] ?? 0 }, (_, part) => partKey({ ...place, path: file.path }, part))
-      const staged = stagedObject(file, declared[i])
-      return staged === undefined ? parts : [...parts, staged]
-    })
-    await objects.deleteMany(consumed)
+    await objects.deleteMany(consumedKeys(place, page, counts, declared))
+  }
+}
+
+/** What was sent of these maps. */
+function* consumedKeys(
+  place: ReleasePlace,
+  files: readonly ManifestFile[],
+  partCounts: readonly number[],
+  declared: readonly (string | null)[],
+): Generator<string> {
+  for (const [i, file] of files.entries()) {
+    for (let part = 0; part < (partCounts[i] ?? 0); part++) yield partKey({ ...place, path: file.path }, part)
+    const staged = stagedObject(file, declared[i])
+    if (staged !== undefined) yield staged
   }
 }
 

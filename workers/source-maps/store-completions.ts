@@ -13,8 +13,12 @@ import { uploadKeys } from '../../shared/upload-keys.ts'
 import type { Budget } from '../budget.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
 import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import { type SettledRequest, settleRequests } from '../receipts/settle-requests.ts'
 import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
 import { deliverCompletion } from './deliver-verdict.ts'
+
+/** A refusal names up to 20 paths; a receipt tells as much of it. */
+const REASON_LIMIT = 1_000
 
 /** What became of one completion. `forgotten`: its record is gone, it was judged before or nobody has waited for a day. */
 export interface CompletionStats {
@@ -46,13 +50,15 @@ export async function storeCompletions(deps: StoreCompletionsDeps, job: HeldJob,
     if (payload === null) return
     const frames = decodePayload(payload)
     const completed: PayloadFrame[] = []
+    const settled: SettledRequest[] = []
     const all: CompletionStats[] = []
     for (const frame of frames) {
-      const { stats, passedOn } = await judge(deps, job, frame)
+      const { stats, passedOn, reason } = await judge(deps, job, frame)
       all.push(stats)
+      settled.push({ frame, ...(reason !== undefined && { refusal: { reason, objectKey: '' } }) })
       if (passedOn) completed.push(passedOn)
     }
-    const moves: Move[] = []
+    const moves: Move[] = settleRequests({ jobId: job.jobId, kind: 'completions' }, settled)
     if (completed.length > 0) {
       const symbolication = { payload: encodePayload(completed), frames: completed.length }
       moves.push({ queue: 'symbolication', jobId: `release-${job.jobId}`, ...symbolication })
@@ -69,7 +75,7 @@ async function judge(
   deps: StoreCompletionsDeps,
   job: HeldJob,
   frame: PayloadFrame,
-): Promise<{ stats: CompletionStats; passedOn?: PayloadFrame }> {
+): Promise<{ stats: CompletionStats; passedOn?: PayloadFrame; reason?: string }> {
   const { redis, store, logger } = deps
   const { workspaceId, surfaceId, receivedAtMs, body } = frame
   const { slug, attempt, digest } = completionJobSchema.parse(JSON.parse(frame.attributes))
@@ -77,7 +83,12 @@ async function judge(
   const recordKey = uploadKeys(place).completion(digest)
   const stats = { files: 0, storedBytes: 0, ageMs: deps.now() - receivedAtMs }
   const record = await readRecord(redis, recordKey)
-  if (record?.attempt !== attempt) return { stats: { ...stats, outcome: 'forgotten' } }
+  if (record?.attempt !== attempt) {
+    return {
+      stats: { ...stats, outcome: 'forgotten' },
+      reason: 'forgotten: it was refused before, or waited for a day',
+    }
+  }
   const isOurs = () => store.holds([job])
   const completeDeps: CompleteReleaseDeps = {
     ...deps,
@@ -94,14 +105,17 @@ async function judge(
     await deliverCompletion(redis, recordKey, { ...record, fileCount }, verdict)
     const storedBytes = completed.outcome === 'completed' ? completed.storedBytes : 0
     const done = { outcome: completed.outcome, files: fileCount, storedBytes, ageMs: deps.now() - receivedAtMs }
-    if (completed.outcome !== 'completed') return { stats: done }
+    if (completed.outcome === 'refused') {
+      return { stats: done, reason: `${completed.code}: ${completed.message}`.slice(0, REASON_LIMIT) }
+    }
+    if (completed.outcome === 'superseded') return { stats: done }
     return { stats: done, passedOn: releaseFrame(frame, { kind: 'release', slug, release: completed.release.name }) }
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
     logger.error({ workspaceId, slug, error: describeError(error) }, 'a completion met a fault that stays')
     const message = 'the completion could not be carried out'
     await deliverCompletion(redis, recordKey, record, { ok: false, code: 'INTERNAL', message })
-    return { stats: { ...stats, outcome: 'failed' } }
+    return { stats: { ...stats, outcome: 'failed' }, reason: `INTERNAL: ${message}` }
   }
 }
 

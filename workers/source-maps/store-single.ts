@@ -24,6 +24,8 @@ export interface StoreSingleDeps {
 export type StoredSingle = {
   readonly outcome: 'stored' | 'known' | 'not_a_map' | 'refused'
   readonly storedBytes: number
+  /** Why nothing of it is kept, as its client was told. */
+  readonly refusal?: string
 }
 
 /** One turn of the event loop. */
@@ -39,8 +41,9 @@ export async function storeSingle(
   const { body, workspaceId } = frame
   const fault = await sourceMapFault(body)
   if (fault !== undefined) {
-    await deliverVerdict(redis, job.attempt, { ok: false, code: 'REQUEST_INVALID', message: `the body ${fault}` })
-    return { outcome: 'not_a_map', storedBytes: 0 }
+    const message = `the body ${fault}`
+    await deliverVerdict(redis, job.attempt, { ok: false, code: 'REQUEST_INVALID', message })
+    return { outcome: 'not_a_map', storedBytes: 0, refusal: `REQUEST_INVALID: ${message}` }
   }
   const map = { sha256: await digest(body), size: body.length }
   const objectKey = sourceMapKey(workspaceId, map.sha256)
@@ -57,7 +60,7 @@ export async function storeSingle(
     logger.error({ workspaceId, slug: job.slug, error: describeError(error) }, 'a source map met a fault that stays')
     const message = 'the source map could not be stored'
     await deliverVerdict(redis, job.attempt, { ok: false, code: 'INTERNAL', message })
-    return { outcome: 'refused', storedBytes: 0 }
+    return { outcome: 'refused', storedBytes: 0, refusal: `INTERNAL: ${message}` }
   }
 }
 

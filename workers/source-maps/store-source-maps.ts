@@ -5,8 +5,9 @@ import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
 import type { Budget } from '../budget.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
 import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import { type SettledRequest, settleRefused, settleRequests } from '../receipts/settle-requests.ts'
 import { type StoredPart, type StorePartDeps, storePart } from './store-part.ts'
-import { type StoredSingle, type StoreSingleDeps, storeSingle } from './store-single.ts'
+import { type StoreSingleDeps, storeSingle } from './store-single.ts'
 
 /** Uploads of one job that are on their way to the object store at once. */
 const CONCURRENT_UPLOADS = 4
@@ -39,13 +40,21 @@ export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: HeldJob, p
     if (payload === null) return
     const frames = decodePayload(payload)
     const refused: RefusedFrame[] = []
+    const settled: SettledRequest[] = []
     const stats: SourceMapStats[] = []
     const rest = frames.entries()
     const storeRest = async () => {
       for (const [index, frame] of rest) {
         const stored = await storeFrame(deps, job, frame)
         stats.push(stored.stats)
-        if (stored.reason !== undefined) refused.push({ jobId: job.jobId, index, frame, reason: stored.reason })
+        const { reason } = stored
+        if (reason === undefined) settled.push({ frame })
+        else if (!stored.stats.deadLettered) settled.push({ frame, refusal: { reason, objectKey: '' } })
+        else {
+          const request = { jobId: job.jobId, index, frame, reason }
+          refused.push(request)
+          settled.push(settleRefused('source-maps', request))
+        }
         deps.onAttempt?.()
       }
     }
@@ -53,7 +62,7 @@ export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: HeldJob, p
     const ends = await Promise.allSettled(Array.from({ length: CONCURRENT_UPLOADS }, storeRest))
     const failed = ends.find(end => end.status === 'rejected')
     if (failed) throw failed.reason
-    const moves: Move[] = []
+    const moves: Move[] = settleRequests({ jobId: job.jobId, kind: 'source-maps' }, settled)
     if (refused.length > 0) {
       moves.push({ queue: 'dead-letters', ...deadLetterPayload('source-maps', `dead-${job.jobId}`, refused) })
     }
@@ -69,20 +78,21 @@ async function storeFrame(
   deps: StoreSourceMapsDeps,
   job: HeldJob,
   frame: PayloadFrame,
-): Promise<{ stats: SourceMapStats; reason?: string }> {
+): Promise<{ stats: SourceMapStats; reason?: string | undefined }> {
   const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
   const isOurs = () => deps.store.holds([job])
   const storing = {
     ...deps,
     keepTrying: <T>(what: string, work: () => Promise<T>) => keepTrying({ ...deps, isOurs }, what, work),
   }
-  if (upload.kind === 'single') return { stats: singleStats(await storeSingle(storing, frame, upload)) }
+  if (upload.kind === 'single') {
+    const { refusal, ...stored } = await storeSingle(storing, frame, upload)
+    return { stats: { kind: 'single', deadLettered: false, ...stored }, ...(refusal && { reason: refusal }) }
+  }
   const stored = await storePart(storing, frame, upload)
   const stats = partStats(stored, frame)
   return stored.outcome === 'refused' ? { stats, reason: stored.reason } : { stats }
 }
-
-const singleStats = (stored: StoredSingle): SourceMapStats => ({ kind: 'single', deadLettered: false, ...stored })
 
 function partStats(stored: StoredPart, frame: PayloadFrame): SourceMapStats {
   if (stored.outcome === 'stored') {

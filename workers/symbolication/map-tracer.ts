@@ -77,8 +77,7 @@ export function createMapTracer(deps: MapTracerDeps, options: MapTracerOptions):
 
   /** Settles within the deadline. Throws a TransientError for a fault of the thread that is not the map's. */
   function ask(question: TraceQuestion): Promise<TraceAnswer | DeadThread> {
-    thread ??= startThread(options)
-    const asked = thread
+    const asked = thread ?? startNewThread()
     const { promise, resolve, reject } = Promise.withResolvers<TraceAnswer | DeadThread>()
     const onMessage = (answer: TraceAnswer) => answer.id === question.id && resolve(answer)
     const onError = (error: NodeJS.ErrnoException) => {
@@ -111,6 +110,16 @@ export function createMapTracer(deps: MapTracerDeps, options: MapTracerOptions):
       if (answer.kind === 'dead') await endThread()
       return 'unusable'
     })
+  }
+
+  function startNewThread(): Worker {
+    const started = startThread(options)
+    thread = started
+    // It may die between two questions too: the next must not wait for it, and its map must not be blamed.
+    started.once('exit', () => {
+      if (thread === started) thread = undefined
+    })
+    return started
   }
 
   async function endThread(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Problem } from '../schemas/problems.ts'
-import type { RequestHead } from '../shared/http-route.ts'
+import type { RequestHead } from './http-route.ts'
 
 /** What the head of a request says of its body. */
 export interface BodyType {

@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { chooseBuckets } from './occurrence-buckets.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const now = Date.UTC(2026, 10, 21, 14, 20)
+const nothing = { fromMs: undefined, toMs: undefined, firstMs: now - 3 * DAY_MS, nowMs: now }
+
+it('counts by the hour what is retained, and by longer times what hours are too many for', () => {
+  expect(chooseBuckets(nothing)).toEqual({
+    from: Date.UTC(2026, 10, 18, 14) / 1_000,
+    to: Date.UTC(2026, 10, 21, 15) / 1_000,
+    bucketSeconds: 3_600,
+  })
+  expect(chooseBuckets({ ...nothing, firstMs: now - 30 * DAY_MS }).bucketSeconds).toBe(7_200)
+})
+
+it('counts by five minutes where little is asked for', () => {
+  const asked = { ...nothing, fromMs: now - HOUR_MS + 1, toMs: now }
+  expect(chooseBuckets(asked)).toEqual({ from: (now - HOUR_MS) / 1_000, to: now / 1_000, bucketSeconds: 300 })
+})
+
+it('has no buckets for a time that has not begun', () => {
+  const { from, to } = chooseBuckets({ ...nothing, fromMs: now + DAY_MS })
+  expect(to - from).toBeLessThanOrEqual(300)
+})
+
+it('covers what is asked for with at most 400 whole buckets, whatever it is', () => {
+  const ms = fc.option(fc.integer({ min: -1e14, max: 1e14 }), { nil: undefined })
+  fc.assert(
+    fc.property(ms, ms, (fromMs, toMs) => {
+      const { from, to, bucketSeconds } = chooseBuckets({ ...nothing, fromMs, toMs })
+      const count = (to - from) / bucketSeconds
+      expect(Number.isInteger(count) && count >= 0 && count <= 400).toBe(true)
+      expect(from % bucketSeconds).toBe(0)
+      expect(from).toBeGreaterThanOrEqual(0)
+      expect(to).toBeLessThan(2 ** 32)
+      const end = Math.min(Math.max((toMs ?? now) / 1_000, 0), 2 ** 32 - 864_000)
+      expect(to).toBeGreaterThanOrEqual(end)
+      expect(to - end).toBeLessThan(bucketSeconds)
+    }),
+  )
+})

@@ -1,0 +1,45 @@
+import type { Redis } from 'ioredis'
+import { type ControlStore, createControlStore } from '../shared/control-store.ts'
+import { TransientError } from '../shared/errors.ts'
+import { withDeadline } from '../shared/lifecycle.ts'
+import type { Logger } from '../shared/logger.ts'
+import { connectProducer } from '../shared/redis.ts'
+import type { ControlConfig } from './config.ts'
+
+/** The control store alone, and the Redis that it is in. */
+export interface Control {
+  readonly redis: Redis
+  readonly store: ControlStore
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const COMMAND_TIMEOUT_MS = 10_000
+
+/** Runs a command on the control store, and lets go of it when it has settled. Throws a TransientError when Redis is away. */
+export async function withControl<T>(
+  config: ControlConfig,
+  logger: Logger,
+  run: (control: Control) => Promise<T>,
+): Promise<T> {
+  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, COMMAND_TIMEOUT_MS, logger)
+  try {
+    await untilReady(redis)
+    return await run({ redis, store: createControlStore(redis) })
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** Attempts that fail are made again until then; why the last one failed is told. */
+function untilReady(redis: Redis): Promise<void> {
+  let reason = ''
+  redis.on('error', error => {
+    reason = `: ${error.message || error.name}`
+  })
+  const ready = new Promise<void>(resolve => {
+    redis.once('ready', resolve)
+  })
+  return withDeadline(ready, CONNECT_TIMEOUT_MS, 'late').catch(error => {
+    throw new TransientError(`Redis did not answer within ${CONNECT_TIMEOUT_MS} ms${reason}`, { cause: error })
+  })
+}

@@ -1,0 +1,76 @@
+import type { Redis } from 'ioredis'
+import { manifestPointerSchema, receiptSecretSchema, releaseSchema, type Workspace } from '../schemas/control.ts'
+import { listNewest } from '../shared/control-index.ts'
+import { controlKeys, parseRecord } from '../shared/control-record.ts'
+import { releaseKeys } from '../shared/release-store.ts'
+import type { Control } from './connect-control.ts'
+import { type Line, MAPS_PER_LINE } from './control-lines.ts'
+import { walkNewest } from './walk-newest.ts'
+import { walkSortedMaps } from './walk-sorted-maps.ts'
+
+/**
+ * Everything that the control store holds but the requests of workspace keys, whose keys say as much, and the ids of
+ * deleted surfaces that never had a key, under which nothing was ever stored. Two stores with the same records give the
+ * same lines. Holds a page of records at a time, and the ids of a workspace's surfaces. Each record is as it was when it
+ * was read: a change meanwhile is in it or not.
+ */
+export async function* exportControl(control: Control): AsyncGenerator<Line> {
+  let records = 0
+  for await (const line of exportRecords(control)) {
+    records += 1
+    yield line
+  }
+  yield { kind: 'end', record: { version: 1, records } }
+}
+
+async function* exportRecords({ redis, store }: Control): AsyncGenerator<Line> {
+  const secret = await redis.get(controlKeys.receiptSecret)
+  if (secret) {
+    yield { kind: 'receipt-secret', record: parseRecord(controlKeys.receiptSecret, secret, receiptSecretSchema) }
+  }
+  for await (const record of store.users()) yield { kind: 'user', record }
+  for await (const workspace of store.workspaces()) {
+    yield { kind: 'workspace', record: workspace }
+    yield* exportAccess(store, workspace)
+    yield* exportReleases(redis, workspace.id)
+  }
+}
+
+async function* exportAccess(store: Control['store'], { id }: Workspace): AsyncGenerator<Line> {
+  for await (const record of store.members(id)) yield { kind: 'member', record }
+  const surfaceIds = await store.surfaceIds(id)
+  for (const surfaceId of surfaceIds) {
+    const record = await store.surface(id, surfaceId)
+    if (record) yield { kind: 'surface', record }
+  }
+  for (const surfaceId of surfaceIds) {
+    for (const record of await store.surfaceKeys(id, surfaceId)) yield { kind: 'surface-key', record }
+  }
+  for await (const record of walkNewest(page => store.workspaceKeys(id, page))) yield { kind: 'workspace-key', record }
+}
+
+async function* exportReleases(redis: Redis, workspaceId: string): AsyncGenerator<Line> {
+  const load = (slugs: string[]) => Promise.all(slugs.map(slug => loadRelease(redis, workspaceId, slug)))
+  const index = releaseKeys.releases(workspaceId)
+  for await (const { lines } of walkNewest(page => listNewest(redis, index, page, load))) yield* lines
+  let sha256s: string[] = []
+  for await (const sha256 of walkSortedMaps(redis, releaseKeys.maps(workspaceId))) {
+    if (sha256s.push(sha256) < MAPS_PER_LINE) continue
+    yield { kind: 'stored-maps', record: { version: 1, workspaceId, sha256s } }
+    sha256s = []
+  }
+  if (sha256s.length > 0) yield { kind: 'stored-maps', record: { version: 1, workspaceId, sha256s } }
+}
+
+async function loadRelease(redis: Redis, workspaceId: string, slug: string) {
+  const key = releaseKeys.release(workspaceId, slug)
+  const [text, pointer] = await redis.mget(key, releaseKeys.manifest(workspaceId, slug))
+  if (!text) return undefined
+  const release = parseRecord(key, text, releaseSchema)
+  const lines: Line[] = [{ kind: 'release', record: release }]
+  if (pointer) {
+    const manifest = parseRecord(key, pointer, manifestPointerSchema)
+    lines.push({ kind: 'manifest', record: { ...manifest, workspaceId, releaseSlug: slug } })
+  }
+  return { id: slug, createdAt: release.createdAt, lines }
+}

@@ -1,0 +1,171 @@
+import type { Redis } from 'ioredis'
+import type { z } from 'zod'
+import {
+  type ManifestPointer,
+  manifestPointerSchema,
+  memberSchema,
+  type ReceiptSecret,
+  receiptSecretSchema,
+  releaseSchema,
+  surfaceKeySchema,
+  surfaceSchema,
+  userSchema,
+  type WorkspaceKey,
+  workspaceKeySchema,
+  workspaceSchema,
+} from '../schemas/control.ts'
+import type { Command, Commit, Guard } from '../shared/control-commit.ts'
+import { controlKeys } from '../shared/control-record.ts'
+import {
+  type RecordWrite,
+  writeMember,
+  writeSurface,
+  writeSurfaceKey,
+  writeUser,
+  writeWorkspace,
+  writeWorkspaceKey,
+} from '../shared/control-writes.ts'
+import { releaseKeys } from '../shared/release-store.ts'
+import type { Line, ManifestLine, StoredMapsLine } from './control-lines.ts'
+
+/** What one record of an export meets in the store, and what would put it there as things stand. */
+export interface Plan extends Commit {
+  readonly found: 'absent' | 'same' | 'differs'
+  /** What it is, for the operator. */
+  readonly name: string
+  /** Why it cannot be put there, whatever is overwritten. */
+  readonly refusal?: string | undefined
+}
+
+export type RecordLine = Exclude<Line, { kind: 'end' }>
+
+/** `now` in Unix milliseconds. */
+export async function planLine(redis: Redis, line: RecordLine, now: number): Promise<Plan> {
+  switch (line.kind) {
+    case 'receipt-secret':
+      return planRecord(redis, 'the secret of receipts', writeReceiptSecret(line.record), receiptSecretSchema)
+    case 'user':
+      return planRecord(redis, `user ${JSON.stringify(line.record.id)}`, writeUser(line.record), userSchema)
+    case 'workspace':
+      return planWorkspace(redis, line.record)
+    case 'member': {
+      const { userId, workspaceId } = line.record
+      const name = `member ${JSON.stringify(userId)} of ${workspaceId}`
+      return planRecord(redis, name, writeMember(line.record), memberSchema)
+    }
+    case 'surface':
+      return planRecord(redis, `surface ${line.record.id}`, writeSurface(line.record), surfaceSchema)
+    case 'surface-key':
+      return planRecord(redis, `key ${line.record.id}`, writeSurfaceKey(line.record), surfaceKeySchema, IDENTITY)
+    case 'workspace-key':
+      return planWorkspaceKey(redis, line.record, now)
+    case 'release':
+      return planRecord(redis, `release ${line.record.slug}`, writeRelease(line.record), releaseSchema)
+    case 'manifest':
+      return planManifest(redis, line.record)
+    case 'stored-maps':
+      return planStoredMaps(redis, line.record)
+  }
+}
+
+/** What a key cannot change: another of these is another key with the same digest. */
+const IDENTITY = ['id', 'workspaceId', 'surfaceId']
+
+async function planRecord<S extends z.ZodType>(
+  redis: Redis,
+  name: string,
+  { key, commands }: RecordWrite,
+  schema: S,
+  identity: readonly string[] = [],
+): Promise<Plan & { before: z.infer<S> | undefined }> {
+  const text = await redis.get(key)
+  const guards: Guard[] = [['GET', key, text ?? '']]
+  if (text === null) return { found: 'absent', name, guards, commands, before: undefined }
+  const stored = schema.safeParse(parseJson(text))
+  const before = stored.success ? stored.data : undefined
+  const put = String(commands[0]?.[2])
+  const found = before !== undefined && JSON.stringify(before) === put ? 'same' : 'differs'
+  const [old, next] = [before, JSON.parse(put)] as Record<string, unknown>[]
+  const isAnother = old !== undefined && identity.some(field => old[field] !== next?.[field])
+  const refusal = isAnother ? `${name} has the digest of another key, ${old.id}` : undefined
+  return { found, name, guards, commands, before, refusal }
+}
+
+async function planWorkspace(redis: Redis, workspace: z.infer<typeof workspaceSchema>): Promise<Plan> {
+  const name = `workspace ${workspace.id}`
+  const plan = await planRecord(redis, name, writeWorkspace(workspace, undefined), workspaceSchema)
+  const slugKey = controlKeys.slug(workspace.slug)
+  const owner = await redis.get(slugKey)
+  const isTaken = owner !== null && owner !== workspace.id
+  return {
+    ...plan,
+    guards: [...plan.guards, ['GET', slugKey, owner ?? '']],
+    commands: writeWorkspace(workspace, plan.before).commands,
+    refusal: isTaken ? `the slug "${workspace.slug}" of ${workspace.id} is that of ${owner}` : undefined,
+  }
+}
+
+async function planWorkspaceKey(redis: Redis, key: WorkspaceKey, now: number): Promise<Plan> {
+  const name = `key ${key.id}`
+  const plan = await planRecord(redis, name, writeWorkspaceKey(key, now), workspaceKeySchema, IDENTITY)
+  const digests = controlKeys.workspaceKeyDigests(key.workspaceId)
+  const digest = await redis.hget(digests, key.id)
+  const isTaken = digest !== null && digest !== key.digest
+  return {
+    ...plan,
+    guards: [...plan.guards, ['HGET', digests, digest ?? '', key.id]],
+    refusal: isTaken ? `${name} is there with another digest` : plan.refusal,
+  }
+}
+
+/** A later completion is never replaced by an earlier one (CONTRACT 4.7), whose object is deleted soon after. */
+async function planManifest(redis: Redis, { workspaceId, releaseSlug, ...pointer }: ManifestLine): Promise<Plan> {
+  const name = `manifest of ${releaseSlug}`
+  const write = writePointer({ workspaceId, releaseSlug }, pointer)
+  const plan = await planRecord(redis, name, write, manifestPointerSchema)
+  const isLate = plan.before !== undefined && plan.before.sequence > pointer.sequence
+  return isLate ? { ...plan, refusal: `${name} is older than the one that is there` } : plan
+}
+
+/** A set has no record to differ from. */
+async function planStoredMaps(redis: Redis, { workspaceId, sha256s }: StoredMapsLine): Promise<Plan> {
+  const key = releaseKeys.maps(workspaceId)
+  const members = sha256s.map(sha256 => Buffer.from(sha256, 'hex'))
+  const held = await redis.smismember(key, ...members)
+  const found = held.every(isHeld => isHeld === 1) ? 'same' : 'absent'
+  const commands: Command[] = [['SADD', key, ...members]]
+  return { found, name: `stored maps of ${workspaceId}`, guards: [], commands }
+}
+
+function writeReceiptSecret(secret: ReceiptSecret): RecordWrite {
+  const key = controlKeys.receiptSecret
+  return { key, commands: [['SET', key, JSON.stringify(secret)]] }
+}
+
+function writeRelease(release: z.infer<typeof releaseSchema>): RecordWrite {
+  const { workspaceId, slug, createdAt } = release
+  const key = releaseKeys.release(workspaceId, slug)
+  return {
+    key,
+    commands: [
+      ['SET', key, JSON.stringify(release)],
+      ['ZADD', releaseKeys.releases(workspaceId), Date.parse(createdAt), slug],
+    ],
+  }
+}
+
+function writePointer(
+  { workspaceId, releaseSlug }: Pick<ManifestLine, 'workspaceId' | 'releaseSlug'>,
+  pointer: ManifestPointer,
+): RecordWrite {
+  const key = releaseKeys.manifest(workspaceId, releaseSlug)
+  return { key, commands: [['SET', key, JSON.stringify(pointer)]] }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

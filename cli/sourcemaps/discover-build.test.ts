@@ -1,0 +1,81 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { discoverBuild } from './discover-build.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'penstock-build-'))
+})
+afterEach(() => rm(directory, { recursive: true }))
+
+const MAP = '{"version":3,"sources":["a.ts"],"names":[],"mappings":"AAAA"}'
+const naming = (map: string) => `console.log(1)\n//# sourceMappingURL=${map}\n`
+
+async function write(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, path)), { recursive: true })
+    await writeFile(join(directory, path), text)
+  }
+}
+
+const discover = (change: { urlPrefix?: string; allowUnmapped?: boolean; inject?: boolean } = {}) =>
+  discoverBuild({
+    directory,
+    urlPrefix: '~/',
+    allowUnmapped: false,
+    inject: true,
+    signal: new AbortController().signal,
+    ...change,
+  })
+
+it('warns of compressed copies of bundles that are about to change, and of none that stay as they are', async () => {
+  const debugId = '//# debugId=11111111-1111-4111-8111-111111111111\n'
+  await write({
+    'a.js': naming('a.js.map'),
+    'a.js.map': MAP,
+    'a.js.br': '',
+    'a.js.gz': '',
+    'b.js': naming('b.js.map') + debugId,
+    'b.js.map': MAP,
+    'b.js.gz': '',
+  })
+  expect((await discover()).warnings).toEqual([
+    'a.js.gz was made before its bundle has a debug id',
+    'a.js.br was made before its bundle has a debug id',
+  ])
+  expect((await discover({ inject: false })).warnings).toEqual([])
+})
+
+it('says how many symbolic links it has passed over', async () => {
+  await write({ 'a.js': naming('a.js.map'), 'a.js.map': MAP })
+  await symlink(join(directory, 'a.js'), join(directory, 'b.js'))
+  const { maps, warnings } = await discover()
+  expect(maps.map(({ path }) => path)).toEqual(['a.js.map'])
+  expect(warnings).toEqual(['symbolic links are not followed: 1 were passed over'])
+})
+
+it('refuses paths that the service does not take, by themselves or with their prefix', async () => {
+  const path = `${'d'.repeat(200)}/${'e'.repeat(200)}/a.js`
+  await write({ [path]: naming('a.js.map'), [`${path}.map`]: MAP })
+  expect((await discover()).fault).toBeUndefined()
+  const long = await discover({ urlPrefix: `https://cdn.example/${'p'.repeat(1_640)}/` })
+  expect(long.fault).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining(`${path}.map`) })
+  await write({ 'b\\c.js': naming('b%5Cc.js.map'), 'b\\c.js.map': MAP })
+  const odd = await discover()
+  expect(odd.fault).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining('b\\c.js.map') })
+})
+
+it('a map that is missing is a fault, unless that is allowed; without any map there is nothing to upload', async () => {
+  await write({ 'a.js': naming('a.js.map'), 'b.js': naming('b.js.map'), 'b.js.map': MAP })
+  const line = 'a.js names "a.js.map", which is not there'
+  expect(await discover()).toMatchObject({
+    fault: { result: 'client_maps_unmapped', message: expect.stringContaining(line) },
+    warnings: [],
+  })
+  const allowed = await discover({ allowUnmapped: true })
+  expect([allowed.fault, allowed.warnings]).toEqual([undefined, [line]])
+  await rm(join(directory, 'b.js.map'))
+  expect(await discover()).toMatchObject({ fault: { result: 'no_source_maps' } })
+})

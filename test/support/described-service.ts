@@ -1,0 +1,158 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import addFormats from 'ajv-formats'
+
+/** A service as its OpenAPI document describes it: what a client knows who has nothing else. */
+export interface DescribedService {
+  readonly operations: readonly DescribedOperation[]
+  readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
+  /** What is not in an answer as the document has it; nothing when all is. */
+  faultsOf(operation: DescribedOperation, answer: ReceivedAnswer): string[]
+}
+
+export type SecurityScheme =
+  | { readonly type: 'http'; readonly scheme: 'bearer' }
+  | { readonly type: 'apiKey'; readonly in: 'header' | 'query'; readonly name: string }
+
+export interface DescribedOperation {
+  readonly operationId: string
+  readonly method: string
+  /** As the document has it: `/v3/findings/{findingId}`. */
+  readonly path: string
+  /** Names of security schemes; none for what everybody may call. */
+  readonly credentials: readonly string[]
+  readonly parameters: readonly DescribedParameter[]
+  readonly contents: Readonly<Record<string, { readonly example: unknown }>>
+  readonly responses: Readonly<Record<string, DescribedResponse>>
+}
+
+export interface DescribedParameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required: boolean
+  readonly example?: unknown
+}
+
+interface DescribedResponse {
+  readonly headers?: Readonly<Record<string, HeaderObject>>
+  readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>
+}
+
+interface HeaderObject {
+  readonly $ref?: string
+  readonly required?: boolean
+  readonly schema: object
+}
+
+export interface ReceivedAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** As much of the document as is looked at. */
+export interface OpenApiJson {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationJson>>>>
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
+    readonly headers: Readonly<Record<string, HeaderObject>>
+    readonly schemas: Readonly<Record<string, object>>
+  }
+}
+
+interface OperationJson {
+  readonly operationId: string
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly parameters?: readonly DescribedParameter[]
+  readonly requestBody?: { readonly content: DescribedOperation['contents'] }
+  readonly responses: Readonly<Record<string, DescribedResponse>>
+}
+
+/** What the connection adds to any answer; the media type is told by `content`. */
+const TRANSPORT_HEADERS = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'uwebsockets',
+])
+
+export function readDescription(document: OpenApiJson): DescribedService {
+  const ajv = new Ajv({ allErrors: true, strictTypes: false })
+  addFormats.default(ajv)
+  for (const [name, schema] of Object.entries(document.components.schemas)) ajv.addSchema(toJsonSchema(schema), name)
+  const compiled = new Map<object, ValidateFunction>()
+
+  function schemaFaults(schema: object, value: unknown, where: string): string[] {
+    const validate = compiled.get(schema) ?? ajv.compile(toJsonSchema(schema))
+    compiled.set(schema, validate)
+    if (validate(value)) return []
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `${where}${instancePath} ${message} ${JSON.stringify(params)}`,
+    )
+  }
+
+  function headerFaults(described: DescribedResponse, headers: Headers): string[] {
+    const known = new Map(
+      Object.entries(described.headers ?? {}).map(([name, header]) => {
+        const component = header.$ref?.split('/').at(-1)
+        return [name.toLowerCase(), component ? (document.components.headers[component] as HeaderObject) : header]
+      }),
+    )
+    const unknown = [...headers.keys()].filter(name => !TRANSPORT_HEADERS.has(name) && !known.has(name))
+    return [
+      ...unknown.map(name => `the header ${name} is not described`),
+      ...[...known].flatMap(([name, { required, schema }]) => {
+        const value = headers.get(name)
+        if (value === null) return required ? [`the header ${name} is missing`] : []
+        return schemaFaults(schema, value, `header ${name}`)
+      }),
+    ]
+  }
+
+  function faultsOf({ responses }: DescribedOperation, { status, headers, text }: ReceivedAnswer): string[] {
+    const described = responses[status]
+    if (described === undefined) return [`status ${status} is not described: ${text.slice(0, 500)}`]
+    const faults = headerFaults(described, headers)
+    if (described.content === undefined) return text === '' ? faults : [...faults, 'a body is not described']
+    const mediaType = headers.get('content-type') ?? ''
+    const content = described.content[mediaType]
+    if (content === undefined) return [...faults, `the content type "${mediaType}" is not described for ${status}`]
+    if (mediaType !== 'application/json') return faults
+    return [...faults, ...schemaFaults(content.schema, JSON.parse(text), `${status} `)]
+  }
+
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => describe(path, method.toUpperCase(), operation)),
+  )
+  return { operations, securitySchemes: document.components.securitySchemes, faultsOf }
+}
+
+function describe(path: string, method: string, operation: OperationJson): DescribedOperation {
+  const { operationId, security, parameters = [], requestBody, responses } = operation
+  const credentials = security.flatMap(scheme => Object.keys(scheme))
+  return { operationId, method, path, credentials, parameters, contents: requestBody?.content ?? {}, responses }
+}
+
+/** OpenAPI 3.0 has its own word for null, and refers to components; the rest is JSON Schema. */
+function toJsonSchema(schema: object): object {
+  const { nullable, example: _, ...rest } = schema as Record<string, unknown>
+  const converted: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(rest)) converted[key] = convert(key, value)
+  return nullable === true ? { anyOf: [converted, { type: 'null' }] } : converted
+}
+
+function convert(key: string, value: unknown): unknown {
+  if (key === '$ref' && typeof value === 'string') return value.split('/').at(-1)
+  if (key === 'enum' || key === 'default' || key === 'required') return value
+  if (key === 'properties') {
+    return Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, toJsonSchema(property)]))
+  }
+  if (Array.isArray(value)) return value.map(item => (isObject(item) ? toJsonSchema(item) : item))
+  return isObject(value) ? toJsonSchema(value) : value
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}

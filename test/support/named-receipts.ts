@@ -1,0 +1,17 @@
+import { fromBase32 } from '../../shared/base32.ts'
+import { COMMIT_BYTES } from '../../shared/receipt.ts'
+
+/** What an id names: its commit in hex, and the place in it. */
+export function receiptName(id: string): string {
+  const code = fromBase32(id.slice(4, 44))
+  if (code === undefined) throw new RangeError(`${id} is no id of a receipt`)
+  return `${code.toString('hex', 1, 1 + COMMIT_BYTES)} ${code.readUInt32BE(1 + COMMIT_BYTES)}`
+}
+
+/** How many rows of the log name a receipt, by its name. */
+export async function namedReceipts(rowsOf: <T>(query: string) => Promise<T[]>): Promise<Map<string, number>> {
+  const rows = await rowsOf<{ name: string; count: string | number }>(`
+    SELECT concat(lower(hex(receipt_commit)), ' ', toString(arrayJoin(receipt_indexes))) AS name, count() AS count
+    FROM ingest_log GROUP BY name`)
+  return new Map(rows.map(({ name, count }) => [name, Number(count)]))
+}
