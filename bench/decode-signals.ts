@@ -31,7 +31,7 @@ export interface Signal {
   toJson(body: Buffer): Buffer
   createBatch(): RowBatch
   readonly peers: { readonly protobufjs: DecodeRows; readonly bufbuild: DecodeRows; readonly json?: DecodeRows }
-  /** Of the product on one core, 200 a payload (issue 4). */
+  /** Of the product on one core, 200 a payload. */
   readonly goal?: { readonly atLeast: number }
   /** What a reader must know of the payloads, beside their size. */
   readonly note: string

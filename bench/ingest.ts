@@ -17,7 +17,7 @@ import { type BenchRedis, startBenchRedis } from './support/start-stores.ts'
 const MAIN_CONNECTIONS = 64
 const OTHER_CONNECTIONS = [16, 512]
 
-/** By spans in a payload: at least this share of the empty route, and this many times the peer (issue 4). */
+/** By spans in a payload: at least this share of the empty route, and this many times the peer. */
 const GOALS: ReadonlyMap<number, { emptyRoute?: number; peer?: number }> = new Map([
   [1, { emptyRoute: 0.35, peer: 2.5 }],
   [20, { peer: 4 }],

@@ -13,7 +13,7 @@ const CONNECTIONS = 64
 const READERS = 16
 const STORED_DEADLINE_MS = 120_000
 
-/** What is reported of each process, in this order, and what it may hold at most in MB whatever the load (issue 4). */
+/** What is reported of each process, in this order, and what it may hold at most in MB whatever the load. */
 const REPORTED: readonly { process: string; states: readonly State[]; atMostMb?: number }[] = [
   { process: 'edge', states: ['idle', 'full load', 'ClickHouse away'], atMostMb: 200 },
   { process: 'worker', states: ['idle', 'full load', 'ClickHouse away', 'catching up'], atMostMb: 400 },

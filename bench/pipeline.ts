@@ -23,7 +23,7 @@ interface Case {
   readonly signal: Signal
   readonly records: number
   readonly rivals: readonly string[]
-  /** What the product is to reach (issue 4). */
+  /** What the product is to reach. */
   readonly goal?: Goal
   readonly ratioGoals?: Readonly<Record<string, Goal>>
   /** Only a point of the curve by payload size: shorter, and left out of a quick run. */

@@ -124,7 +124,7 @@ const NOTES = [
   'Traces "by size" are read beside those of the last stage; of more than 2,000 spans the answer shows 2,000. Findings are of one workspace, their occurrences over 7 days up to the moment, one finding having a tenth of them. "Rows read" are those of all queries of a request, as ClickHouse counts them: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is looked into.',
 ]
 
-/** Issue 4: of traces of 1,000 spans with 100 million stored. */
+/** The goal: of traces of 1,000 spans with 100 million stored. */
 const GOALS = { millions: 100, p50Ms: 15, p99Ms: 30, growth: 1.5 }
 
 function toRows(stage: Stage): Row[] {

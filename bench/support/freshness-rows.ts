@@ -5,7 +5,7 @@ import { SPANS } from './measure-stored.ts'
 import type { Row } from './scenario.ts'
 import { summarize } from './statistics.ts'
 
-/** At this share of capacity (issue 4). */
+/** At this share of capacity. */
 const GOAL = { share: 0.5, p99: { atMost: 1_000 } }
 
 const QUANTILES = [
