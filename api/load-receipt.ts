@@ -43,7 +43,9 @@ export async function loadReceipt(
   if (opened === undefined || (reader.surfaceId ?? opened.surfaceId) !== opened.surfaceId) return undefined
   const { kind, surfaceId, arrivedAtMs } = opened
   const row = await selectReceipt(clickhouse, { workspaceId, ...opened }, signal)
-  if (row === undefined && now() - arrivedAtMs > retentionDays * DAY_MS) return undefined
+  // Rows go with their day: without one nothing can be told of a request that came so long ago.
+  const dayMs = Math.floor(arrivedAtMs / DAY_MS) * DAY_MS
+  if (row === undefined && now() >= dayMs + retentionDays * DAY_MS) return undefined
   return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcome(row) }
 }
 

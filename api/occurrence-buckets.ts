@@ -19,7 +19,7 @@ export interface AskedTime {
  * all that is retained, in hours where they suffice. What is longer than so many days loses its beginning.
  */
 export function chooseBuckets({ fromMs, toMs, firstMs, nowMs }: AskedTime): Buckets {
-  const end = inRange((toMs ?? nowMs) / 1_000)
+  const end = inRange((toMs ?? Math.max(nowMs, fromMs ?? nowMs)) / 1_000)
   const start = Math.min(inRange((fromMs ?? firstMs) / 1_000), end)
   const least = fromMs === undefined && toMs === undefined ? HOUR_SECONDS : 0
   for (const bucketSeconds of BUCKET_SECONDS) {

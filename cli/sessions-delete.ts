@@ -13,8 +13,9 @@ interface Asked {
 
 const HELP = `
 Deletes the session's identities, heartbeats and replay (rows and objects), and the spans, log records and exceptions
-that carry its id. Counters and the last message of its findings stay: they are of many sessions. No read finds the
-rows once the command has ended; their bytes leave the disk with the next merges, and with their day at the latest.
+that carry its id. Counters of its findings stay, and messages that were a finding's latest at some time: they are of
+many sessions, and go with their day. No read finds the rows once the command has ended; their bytes leave the disk with
+the next merges, and with their day at the latest.
 What of the session is still queued or arrives later is stored: run the command again.
 
 Exit codes:

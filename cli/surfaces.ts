@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Surface } from '../schemas/control.ts'
 import { newId } from '../shared/control-store.ts'
+import { SURFACES_MAX } from '../shared/control-surfaces.ts'
 import type { ControlCommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 import { findWorkspace } from './find-workspace.ts'
@@ -13,7 +14,8 @@ Exit codes:
   0  done
   1  the control store could not be used
   2  the arguments or the environment are wrong
-  3  there is no such workspace or surface`
+  3  there is no such workspace or surface
+ 10  the workspace has too many surfaces`
 
 const CREATE_HELP = `
 A surface is an application: a web site, a server. Its keys are made by "key create".
@@ -63,7 +65,10 @@ export function addSurfaces(parent: Command, context: ControlCommandContext): vo
         if (workspace === undefined) return
         const createdAt = new Date(now()).toISOString()
         const surface: Surface = { version: 1, id: newId('srf'), workspaceId: workspace.id, name, createdAt }
-        await store.putSurface(surface)
+        if ((await store.createSurface(surface)) === 'too_many_surfaces') {
+          printError(`${workspace.slug} has ${SURFACES_MAX} surfaces, deleted ones too, and may have no more`)
+          return exit(EXIT.conflict)
+        }
         print(json ? JSON.stringify(shown(surface)) : `surface ${surface.id} of ${workspace.slug}: made`)
       }),
     )

@@ -3,7 +3,7 @@ import { clickhouseSettings, count, parseConfig, processSettings } from '../shar
 import { describeError } from '../shared/errors.ts'
 import { createLogger } from '../shared/logger.ts'
 import { createClickHouse } from './client.ts'
-import { migrate } from './migrate.ts'
+import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
 
 /** `npm run migrate`: brings ClickHouse to the schema of this checkout, and exits with 1 when it cannot. */
 const configSchema = z.object({ ...processSettings, ...clickhouseSettings, RETENTION_DAYS: count(30) })
@@ -14,7 +14,7 @@ const client = createClickHouse({
   url: config.CLICKHOUSE_URL,
   user: config.CLICKHOUSE_USER,
   password: config.CLICKHOUSE_PASSWORD,
-  requestTimeoutMs: 600_000,
+  requestTimeoutMs: MIGRATION_TIMEOUT_MS,
 })
 
 try {

@@ -19,11 +19,14 @@ export interface MigrateOptions {
 }
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url))
+/** The client must wait longer for an answer. */
+export const MIGRATION_TIMEOUT_MS = 3_600_000
+const MAX_STATEMENT_SECONDS = MIGRATION_TIMEOUT_MS / 1_000 - 60
 const ALREADY_EXISTS = new Set(['57', '82'])
 
 /**
  * Brings the database to the schema of this checkout; any number of processes may call it at once. The client must be
- * connected to `default` (created without `database`). Throws a PermanentError when an applied migration was edited,
+ * connected to `default` (created without `database`) and wait MIGRATION_TIMEOUT_MS for answers. Throws a PermanentError when an applied migration was edited,
  * else a TransientError: calling it again goes on where it stopped. Migrations of a newer checkout are left alone.
  */
 export async function migrate(client: ClickHouseClient, options: MigrateOptions): Promise<void> {
@@ -110,7 +113,8 @@ async function apply(
     await lock.assertHeld()
     await client.command({
       query: fillPlaceholders(statement, values),
-      clickhouse_settings: { wait_end_of_query: 1 },
+      // Ends in the server before the client gives up: what goes on unseen would meet its own repetition.
+      clickhouse_settings: { wait_end_of_query: 1, max_execution_time: MAX_STATEMENT_SECONDS },
       // Names without a database are of ours. The client sends no database of its own that would go before it.
       http_headers: { 'X-ClickHouse-Database': database },
     })

@@ -10,10 +10,14 @@ import { writeSurface, writeSurfaceKey } from './control-writes.ts'
  * 180 ms; the words of a step that revokes 10,000 no longer fit on the stack.
  */
 export const SURFACE_KEYS_MAX = 5_000
+/** What a workspace may have and have had: the store is one for all of them. Several made at once may pass it by as many. */
+export const SURFACES_MAX = 10_000
 
 /** Surfaces of a workspace and their keys. `now` is Unix milliseconds. */
 export interface SurfaceRecords {
   putSurface(surface: Surface): Promise<void>
+  /** Stores a new surface. Refuses beyond SURFACES_MAX. */
+  createSurface(surface: Surface): Promise<'created' | 'too_many_surfaces'>
   surface(workspaceId: string, surfaceId: string): Promise<Surface | undefined>
   /** Newest first. A page shorter than its limit is the last one. */
   surfaces(workspaceId: string, page: ListPage): Promise<Surface[]>
@@ -59,6 +63,11 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
   return {
     async putSurface(surface) {
       await commitIf(redis, { guards: [], commands: writeSurface(surface).commands })
+    },
+    async createSurface(surface) {
+      if ((await redis.zcard(keys.surfaceIds(surface.workspaceId))) >= SURFACES_MAX) return 'too_many_surfaces'
+      await commitIf(redis, { guards: [], commands: writeSurface(surface).commands })
+      return 'created'
     },
     surface: async (workspaceId, surfaceId) => (await loadSurfaces(workspaceId, [surfaceId]))[0],
     surfaces: (workspaceId, page) =>

@@ -9,7 +9,7 @@ import { KEY_REQUEST_LIFETIME_MS, writeWorkspaceKey } from './control-writes.ts'
 export interface WorkspaceKeyRecords {
   /**
    * Stores a key, unless the same user has made one in this workspace with the same idempotency key in the 24 h before
-   * `createdAt`: then that one is the answer, as it stands, and nothing is stored.
+   * `createdAt`: then that one is the answer, as it stands, and nothing is stored. Refuses beyond WORKSPACE_KEYS_MAX.
    */
   createWorkspaceKey(key: WorkspaceKey): Promise<CreatedWorkspaceKey>
   workspaceKey(workspaceId: string, keyId: string): Promise<WorkspaceKey | undefined>
@@ -21,8 +21,11 @@ export interface WorkspaceKeyRecords {
   revokeWorkspaceKey(workspaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
 }
 
+/** What a workspace may have, revoked and expired ones too. Several made at once may pass it by as many. */
+export const WORKSPACE_KEYS_MAX = 10_000
+
 export interface CreatedWorkspaceKey {
-  readonly outcome: 'created' | 'exists'
+  readonly outcome: 'created' | 'exists' | 'too_many_keys'
   readonly key: WorkspaceKey
 }
 
@@ -55,6 +58,9 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
           // The clock of whoever asks decides; that of Redis only clears away.
           const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
           if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }
+        }
+        if ((await redis.zcard(keys.workspaceKeys(workspaceId))) >= WORKSPACE_KEYS_MAX) {
+          return { result: { outcome: 'too_many_keys', key } }
         }
         const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
         return { commit: { guards: [['GET', request, made ?? '']], commands }, result: { outcome: 'created', key } }

@@ -1,6 +1,7 @@
 import type { Surface } from '../../schemas/control.ts'
 import { createSurfaceSchema } from '../../schemas/endpoints/surfaces.ts'
 import { newId } from '../../shared/control-store.ts'
+import { SURFACES_MAX } from '../../shared/control-surfaces.ts'
 import type { Route } from '../../shared/http-route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'
@@ -11,9 +12,14 @@ import {
   guardedCreation,
   surfacesGuard,
 } from '../guarded-control.ts'
+import { invalid } from '../parse-query.ts'
 import { presentSurface } from '../present-control.ts'
 
 const GUARD = surfacesGuard('org:surfaces:write')
+const TOO_MANY_SURFACES = invalid(
+  `the workspace must have at most ${SURFACES_MAX} surfaces, deleted ones too`,
+  'operation',
+)
 
 /** Makes a surface. */
 export function createSurfaceRoute(deps: ControlDeps): Route {
@@ -26,7 +32,8 @@ export function createSurfaceRoute(deps: ControlDeps): Route {
       return guardedCreation(deps, head, { guard: GUARD }, createSurfaceSchema, async ({ workspaceId }, { name }) => {
         const createdAt = rfc3339FromUnixMs(deps.now())
         const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
-        await askControlStore(deps.control.putSurface(surface))
+        if ((await askControlStore(deps.control.createSurface(surface))) === 'too_many_surfaces')
+          return TOO_MANY_SURFACES
         return { ok: true, value: { surface: presentSurface(surface) } }
       })
     },

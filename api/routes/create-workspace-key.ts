@@ -6,6 +6,7 @@ import {
   type WorkspaceKeyCreated,
 } from '../../schemas/endpoints/workspace-keys.ts'
 import { newId } from '../../shared/control-store.ts'
+import { WORKSPACE_KEYS_MAX } from '../../shared/control-workspace-keys.ts'
 import { digestOf } from '../../shared/credentials.ts'
 import type { Route } from '../../shared/http-route.ts'
 import { askControlStore } from '../ask-control-store.ts'
@@ -20,10 +21,15 @@ import {
   WORKSPACE_KEYS_GUARD,
 } from '../guarded-control.ts'
 import { keyExpiry } from '../key-expiry.ts'
+import { invalid } from '../parse-query.ts'
 import { keyPrefix } from '../present-control.ts'
 import type { Outcome } from '../reply.ts'
 
 const SALT_BYTES = 32
+const TOO_MANY_KEYS = invalid(
+  `the workspace must have at most ${WORKSPACE_KEYS_MAX} API keys, revoked and expired ones too`,
+  'operation',
+)
 
 /** 4.10: makes a workspace key, or answers again what the same request was answered within the last 24 h. */
 export function createWorkspaceKeyRoute(deps: ControlDeps): Route {
@@ -53,6 +59,7 @@ async function createWorkspaceKey(
   }
   const made = newWorkspaceKey(keyPepper, caller, asked, now())
   const { outcome, key } = await askControlStore(control.createWorkspaceKey(made.record))
+  if (outcome === 'too_many_keys') return TOO_MANY_KEYS
   if (outcome === 'created') return { ok: true, value: presentCreated(key, made.secret) }
 
   const difference = differenceOf(key, made.record)

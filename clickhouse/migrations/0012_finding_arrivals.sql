@@ -4,6 +4,8 @@
 -- Two times of arrival are told apart. `received_at` is the edge's. `stored_at` is that of the insert: what a reader found
 -- stored at one moment is told by it, received_at is not (a payload may wait in Redis for an hour).
 
+-- Run it while no workers do: an insert that has begun before a step and ends after it would be in some of the tables.
+
 -- 1970 for rows that were there before the views below: they are counted once, by the backfill at the end. They get it
 -- written down (MATERIALIZE COLUMN, run again, would write over what came later), then new rows get the time of their
 -- insert.

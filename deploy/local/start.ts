@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClickHouse } from '../../clickhouse/client.ts'
-import { migrate } from '../../clickhouse/migrate.ts'
+import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate.ts'
 import { createControlStore } from '../../shared/control-store.ts'
 import type { Logger } from '../../shared/logger.ts'
 import { connectConsumer } from '../../shared/redis.ts'
@@ -93,7 +93,7 @@ async function applyMigrations(
 ): Promise<void> {
   const startedAt = Date.now()
   const { database, ...connection } = access.clickhouse
-  const client = createClickHouse(connection)
+  const client = createClickHouse({ ...connection, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
   try {
     await migrate(client, { database, retentionDays: config.RETENTION_DAYS, logger })
   } finally {

@@ -44,3 +44,5 @@ export const PUBLIC_KEY: readonly Credential[] = ['publicKeyHeader', 'publicKeyQ
 export const READER: readonly Credential[] = ['sessionToken', 'workloadIdentity']
 /** What manages surfaces. */
 export const MANAGER: readonly Credential[] = ['sessionToken', 'workspaceKey']
+/** What reads them. */
+export const MANAGING_READER: readonly Credential[] = [...READER, 'workspaceKey']

@@ -20,7 +20,7 @@ import {
   workspaceKeysPageSchema,
 } from '../endpoints/workspace-keys.ts'
 import type { Operation } from '../openapi/operation.ts'
-import { MANAGER } from '../openapi/security.ts'
+import { MANAGER, MANAGING_READER } from '../openapi/security.ts'
 import { ANSWERS } from './example-answers.ts'
 import { EXAMPLE } from './examples.ts'
 import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from './problem-sets.ts'
@@ -54,7 +54,7 @@ export const listSurfaces: Operation = {
   tag: 'workspaces',
   summary: 'The surfaces of the workspace, the newest first',
   permission: 'org:surfaces:read',
-  credentials: MANAGER,
+  credentials: MANAGING_READER,
   parameters: { query: pageQuerySchema },
   success: {
     status: 200,
@@ -102,7 +102,7 @@ export const listSurfaceKeys: Operation = {
   tag: 'workspaces',
   summary: 'The keys of a surface, the newest first, without their secrets',
   permission: 'org:surfaces:read',
-  credentials: MANAGER,
+  credentials: MANAGING_READER,
   parameters: { path: surfacePath, query: pageQuerySchema },
   success: {
     status: 200,

@@ -9,7 +9,8 @@ import { surfaceCreatedSchema, surfacesPageSchema } from '../../schemas/endpoint
 import { workspaceKeyCreatedSchema } from '../../schemas/endpoints/workspace-keys.ts'
 import { controlKeys } from '../../shared/control-record.ts'
 import { createControlStore, newId } from '../../shared/control-store.ts'
-import { SURFACE_KEYS_MAX } from '../../shared/control-surfaces.ts'
+import { SURFACE_KEYS_MAX, SURFACES_MAX } from '../../shared/control-surfaces.ts'
+import { WORKSPACE_KEYS_MAX } from '../../shared/control-workspace-keys.ts'
 import { digestOf, isWellFormedKey } from '../../shared/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../support/api.ts'
 import { startEdge, type TestEdge } from '../support/edge.ts'
@@ -153,6 +154,23 @@ describe('surfaces and their keys', () => {
       body: { code: 'REQUEST_INVALID', message: expect.stringContaining('at most 5000 keys'), service: 'operation' },
     })
     expect((await ask(`DELETE /v3/surfaces/${id}`)).status).toBe(200)
+  })
+
+  it('a workspace has so many surfaces, deleted ones too, and so many API keys, and no more', async () => {
+    const { id: workspaceId, slug, ask } = await workspace()
+    const zeros = (count: number) => Array.from({ length: count }, (_, i) => [0, `id${i}`]).flat()
+    await redis.zadd(controlKeys.surfaceIds(workspaceId), ...zeros(SURFACES_MAX - 1))
+    expect((await ask('POST /v3/surfaces', { name: 'The last' })).status).toBe(201)
+    expect(await ask('POST /v3/surfaces', { name: 'One more' })).toMatchObject({
+      status: 400,
+      body: { code: 'REQUEST_INVALID', message: expect.stringContaining('at most 10000 surfaces') },
+    })
+    await redis.zadd(controlKeys.workspaceKeys(workspaceId), ...zeros(WORKSPACE_KEYS_MAX))
+    const key = { idempotencyKey: randomUUID(), name: 'k', scopes: ['org:surfaces:read'], secondsUntilExpiration: null }
+    expect(await ask(`POST /v3/workspaces/${slug}/api-keys`, key)).toMatchObject({
+      status: 400,
+      body: { code: 'REQUEST_INVALID', message: expect.stringContaining('at most 10000 API keys') },
+    })
   })
 
   it('a secret key has its scopes and its expiry, and is shown once', async () => {

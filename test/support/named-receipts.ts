@@ -1,11 +1,10 @@
-import { fromBase32 } from '../../shared/base32.ts'
-import { COMMIT_BYTES } from '../../shared/receipt.ts'
+import { readReceiptId } from '../../shared/receipt.ts'
 
 /** What an id names: its commit in hex, and the place in it. */
 export function receiptName(id: string): string {
-  const code = fromBase32(id.slice(4, 44))
-  if (code === undefined) throw new RangeError(`${id} is no id of a receipt`)
-  return `${code.toString('hex', 1, 1 + COMMIT_BYTES)} ${code.readUInt32BE(1 + COMMIT_BYTES)}`
+  const named = readReceiptId(id)
+  if (named === undefined) throw new RangeError(`${id} is no id of a receipt`)
+  return `${named.commit.toString('hex')} ${named.index}`
 }
 
 /** How many rows of the log name a receipt, by its name. */
