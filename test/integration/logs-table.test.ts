@@ -19,7 +19,7 @@ type RecordInit = MessageInitShape<typeof LogRecordSchema>
 const DATABASE = `logs_table_${process.pid}`
 /** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
 const STORED_MESSAGES = 2_000
-const MESSAGES = 20_000
+const MESSAGES = 8_000
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
   workspaceId: `ws_${i}`,
   surfaceId: `srf_${i}`,

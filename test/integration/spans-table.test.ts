@@ -18,7 +18,7 @@ type Row = Record<string, NativeValue>
 const DATABASE = `spans_table_${process.pid}`
 /** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
 const STORED_MESSAGES = 2_000
-const MESSAGES = 20_000
+const MESSAGES = 8_000
 /** Three workspaces, each with payloads of another day. */
 const originOf = (i: number) => ({
   workspaceId: `ws_${i % 3}`,
