@@ -32,7 +32,7 @@ const FULL: Size = {
   millions: [1, 100],
   reads: { rounds: 5, perRound: 60 },
   storeMore: { rounds: 1, durationMs: 4_000 },
-  findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 3, perRound: 10 } },
+  findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 2, perRound: 6 } },
 }
 const QUICK: Size = {
   millions: [1, 3],
