@@ -3,6 +3,7 @@ import type { Problem } from '../schemas/problems.ts'
 import type { ControlStore } from '../shared/control-store.ts'
 import { digestOf, isWellFormedKey } from '../shared/credentials.ts'
 import type { RequestHead } from '../shared/http-route.ts'
+import { keyState } from '../shared/key-state.ts'
 
 /** A key of a surface, as a request presents it. */
 export interface PresentedSurfaceKey {
@@ -41,9 +42,8 @@ export async function surfaceKeyAccess(
   if (!isWellFormedKey(kind, text)) return refuse(kind, 'malformed')
   const key = await control.surfaceKeyByDigest(digestOf(text))
   if (key?.kind !== kind) return refuse(kind, 'unknown')
-  if (key.revokedAt !== null) return refuse(kind, 'revoked')
-  if (hasExpired(key, now())) return refuse(kind, 'expired')
-  return { ok: true, key }
+  const state = keyState(key, now())
+  return state === 'active' ? { ok: true, key } : refuse(kind, state)
 }
 
 /** Of a secret key it is said what is wrong with it, as the edge does (CONTRACT section 2). */
@@ -53,8 +53,4 @@ function refuse(kind: SurfaceKey['kind'], state: string): SurfaceKeyAccess {
       ? { code: 'AUTH_MISSING', message: `the secret key is ${state}` }
       : { code: 'AUTH_PK_INVALID', message: 'the public key is malformed, unknown, revoked or expired' }
   return { ok: false, problem }
-}
-
-function hasExpired({ expiresAt }: SurfaceKey, nowMs: number): boolean {
-  return expiresAt !== null && Date.parse(expiresAt) <= nowMs
 }

@@ -1,6 +1,7 @@
-import type { Permission, WorkspaceKey } from '../schemas/control.ts'
+import type { Permission } from '../schemas/control.ts'
 import type { ControlStore } from '../shared/control-store.ts'
 import { digestOf, isWellFormedKey } from '../shared/credentials.ts'
+import { keyState } from '../shared/key-state.ts'
 import type { BearerAccess } from './token-access.ts'
 
 export interface WorkspaceKeyAccessDeps {
@@ -19,8 +20,8 @@ export function createWorkspaceKeyAccess({ controlStore, now }: WorkspaceKeyAcce
     if (!isWellFormedKey('workspace', key)) return refuse('malformed')
     const record = await controlStore.workspaceKeyByDigest(digestOf(key))
     if (record === undefined) return refuse('unknown')
-    if (record.revokedAt !== null) return refuse('revoked')
-    if (hasExpired(record, now())) return refuse('expired')
+    const state = keyState(record, now())
+    if (state !== 'active') return refuse(state)
 
     const { workspaceId, createdBy, scopes } = record
     const creator = await controlStore.member(workspaceId, createdBy)
@@ -32,10 +33,6 @@ export function createWorkspaceKeyAccess({ controlStore, now }: WorkspaceKeyAcce
         : ': it is not among the scopes of the workspace key'
     return { is: 'known', caller: { workspaceId, userId: createdBy, permissions }, lackOf }
   }
-}
-
-function hasExpired({ expiresAt }: WorkspaceKey, nowMs: number): boolean {
-  return expiresAt !== null && Date.parse(expiresAt) <= nowMs
 }
 
 function refuse(state: 'malformed' | 'unknown' | 'revoked' | 'expired'): BearerAccess {

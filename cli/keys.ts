@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { SurfaceKey, WorkspaceKey } from '../schemas/control.ts'
 import type { ControlStore } from '../shared/control-store.ts'
+import { keyState } from '../shared/key-state.ts'
 import type { ControlCommandContext } from './command-context.ts'
 import { addKeyCreate } from './create-key.ts'
 import { EXIT } from './exit-codes.ts'
@@ -119,9 +120,7 @@ function listedKey(key: SurfaceKey | WorkspaceKey, now: number) {
   const { id, prefix, scopes, createdAt, expiresAt, revokedAt } = key
   const own =
     'kind' in key ? { kind: key.kind } : { kind: 'workspace' as const, name: key.name, createdBy: key.createdBy }
-  const state =
-    revokedAt !== null ? 'revoked' : expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
-  return { id, ...own, prefix, state, scopes, createdAt, expiresAt, revokedAt }
+  return { id, ...own, prefix, state: keyState(key, now), scopes, createdAt, expiresAt, revokedAt }
 }
 
 function cellsOf(key: ListedKey): string[] {

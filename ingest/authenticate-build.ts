@@ -2,6 +2,7 @@ import type { SurfaceKey } from '../schemas/control.ts'
 import type { Problem } from '../schemas/problems.ts'
 import type { ControlStore } from '../shared/control-store.ts'
 import { digestOf, isWellFormedKey } from '../shared/credentials.ts'
+import { keyState } from '../shared/key-state.ts'
 import type { Logger } from '../shared/logger.ts'
 import type { Surface } from './authenticate.ts'
 import { createKeyCache, type KeyCache } from './key-cache.ts'
@@ -25,8 +26,10 @@ export interface SecretKeyAuthenticator {
 const MISSING = refusal('a secret key is required in the header authorization, as Bearer and the key')
 const MALFORMED = refusal('the secret key is malformed')
 const UNKNOWN = refusal('the secret key is unknown')
-const REVOKED = refusal('the secret key is revoked')
-const EXPIRED = refusal('the secret key is expired')
+const UNUSABLE = {
+  revoked: refusal('the secret key is revoked'),
+  expired: refusal('the secret key is expired'),
+} as const
 const UNAVAILABLE: BuildAuthentication = {
   ok: false,
   problem: { code: 'INGEST_INFRA_UNAVAILABLE', message: 'the key could not be checked', retryAfterSeconds: 1 },
@@ -54,8 +57,8 @@ export function createSecretKeyAuthenticator(deps: {
 
 function judge(key: SurfaceKey | undefined, at: number): BuildAuthentication {
   if (key?.kind !== 'secret') return UNKNOWN
-  if (key.revokedAt !== null) return REVOKED
-  if (key.expiresAt !== null && Date.parse(key.expiresAt) <= at) return EXPIRED
+  const state = keyState(key, at)
+  if (state !== 'active') return UNUSABLE[state]
   const { workspaceId, surfaceId, scopes } = key
   return { ok: true, build: { surface: { workspaceId, surfaceId }, scopes } }
 }

@@ -2,6 +2,7 @@ import type { SurfaceKey } from '../schemas/control.ts'
 import type { Problem } from '../schemas/problems.ts'
 import type { ControlStore } from '../shared/control-store.ts'
 import { digestOf, isWellFormedKey } from '../shared/credentials.ts'
+import { keyState } from '../shared/key-state.ts'
 import type { Logger } from '../shared/logger.ts'
 import { createKeyCache, type KeyCache } from './key-cache.ts'
 
@@ -56,7 +57,6 @@ export function createPublicKeyAuthenticator(deps: {
 }
 
 function judge(key: SurfaceKey | undefined, at: number): Authentication {
-  if (key?.kind !== 'public' || key.revokedAt !== null) return INVALID
-  if (key.expiresAt !== null && Date.parse(key.expiresAt) <= at) return INVALID
+  if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
   return { ok: true, surface: { workspaceId: key.workspaceId, surfaceId: key.surfaceId } }
 }

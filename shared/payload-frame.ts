@@ -38,6 +38,17 @@ export interface PayloadFrame {
   readonly body: Buffer
 }
 
+/** What a worker passes on of a request: a frame of the same origin and receipt, whose body is this as JSON. */
+export function withJsonBody(frame: PayloadFrame, value: object): PayloadFrame {
+  return {
+    ...frame,
+    contentType: 'application/json',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}
+
 /** Bytes that this frame takes in a payload. Ids are latin1: they are ours, not a client's. */
 export function frameBytes(frame: PayloadFrame): number {
   return (

@@ -1,13 +1,11 @@
 import type { SurfaceKey } from '../../schemas/control.ts'
-import { pageQuerySchema } from '../../schemas/endpoints/page.ts'
 import type { SurfaceKeysPage } from '../../schemas/endpoints/surface-keys.ts'
 import { surfaceIdSchema } from '../../schemas/endpoints/surfaces.ts'
 import type { ListPlace } from '../../shared/control-index.ts'
 import type { Route } from '../../shared/http-route.ts'
 import { askControlStore } from '../ask-control-store.ts'
-import { decodeControlPlace, encodeControlPlace } from '../control-place.ts'
+import { askedPage, pageOf, parsePage } from '../control-page.ts'
 import { type ControlDeps, guardedControl, surfaceGuard, surfaceNotFound } from '../guarded-control.ts'
-import { parseQuery } from '../parse-query.ts'
 import { presentSurfaceKey } from '../present-control.ts'
 import type { Outcome } from '../reply.ts'
 
@@ -21,16 +19,14 @@ export function listSurfaceKeysRoute(deps: ControlDeps): Route {
     bodyLimitBytes: 0,
     accept(head) {
       const surfaceId = head.param('surfaceId')
-      const asked = { limit: head.query('limit'), cursor: head.query('cursor') }
+      const asked = askedPage(head)
       return guardedControl(
         deps,
         head,
         { guard: GUARD },
         async ({ workspaceId }): Promise<Outcome<SurfaceKeysPage>> => {
-          const query = parseQuery(pageQuerySchema, asked, 'operation')
-          if (!query.ok) return query
-          const after = decodeControlPlace(query.value.cursor)
-          if (!after.ok) return after
+          const page = parsePage(asked)
+          if (!page.ok) return page
           if (!surfaceIdSchema.safeParse(surfaceId).success) return surfaceNotFound
           const { control } = deps
           const [surface, all] = await Promise.all([
@@ -38,20 +34,13 @@ export function listSurfaceKeysRoute(deps: ControlDeps): Route {
             askControlStore(control.surfaceKeys(workspaceId, surfaceId)),
           ])
           if (surface === undefined) return surfaceNotFound
-          return { ok: true, value: pageOf(all, query.value.limit, after.value) }
+          const { after } = page.value
+          // A surface has SURFACE_KEYS_MAX keys at most: all are read, and the page is cut out of them.
+          const { shown, nextCursor } = pageOf(after ? all.filter(key => isAfter(key, after)) : all, page.value)
+          return { ok: true, value: { keys: shown.map(presentSurfaceKey), nextCursor } }
         },
       )
     },
-  }
-}
-
-/** A surface has SURFACE_KEYS_MAX keys at most: all are read, and the page is cut out of them. */
-function pageOf(newestFirst: readonly SurfaceKey[], limit: number, after: ListPlace | undefined): SurfaceKeysPage {
-  const rest = after ? newestFirst.filter(key => isAfter(key, after)) : newestFirst
-  const last = rest.length > limit ? rest[limit - 1] : undefined
-  return {
-    keys: rest.slice(0, limit).map(presentSurfaceKey),
-    nextCursor: last ? encodeControlPlace(last) : null,
   }
 }
 

@@ -1,10 +1,8 @@
-import { pageQuerySchema } from '../../schemas/endpoints/page.ts'
 import type { SurfacesPage } from '../../schemas/endpoints/surfaces.ts'
 import type { Route } from '../../shared/http-route.ts'
 import { askControlStore } from '../ask-control-store.ts'
-import { decodeControlPlace, encodeControlPlace } from '../control-place.ts'
+import { askedPage, pageOf, parsePage, withOneMore } from '../control-page.ts'
 import { type ControlDeps, guardedControl, surfacesGuard } from '../guarded-control.ts'
-import { parseQuery } from '../parse-query.ts'
 import { presentSurface } from '../present-control.ts'
 import type { Outcome } from '../reply.ts'
 
@@ -17,18 +15,13 @@ export function listSurfacesRoute(deps: ControlDeps): Route {
     path: '/v3/surfaces',
     bodyLimitBytes: 0,
     accept(head) {
-      const asked = { limit: head.query('limit'), cursor: head.query('cursor') }
+      const asked = askedPage(head)
       return guardedControl(deps, head, { guard: GUARD }, async ({ workspaceId }): Promise<Outcome<SurfacesPage>> => {
-        const query = parseQuery(pageQuerySchema, asked, 'operation')
-        if (!query.ok) return query
-        const after = decodeControlPlace(query.value.cursor)
-        if (!after.ok) return after
-        const { limit } = query.value
-        const page = { limit: limit + 1, after: after.value }
-        const found = await askControlStore(deps.control.surfaces(workspaceId, page))
-        const last = found.length > limit ? found[limit - 1] : undefined
-        const surfaces = found.slice(0, limit).map(presentSurface)
-        return { ok: true, value: { surfaces, nextCursor: last ? encodeControlPlace(last) : null } }
+        const page = parsePage(asked)
+        if (!page.ok) return page
+        const found = await askControlStore(deps.control.surfaces(workspaceId, withOneMore(page.value)))
+        const { shown, nextCursor } = pageOf(found, page.value)
+        return { ok: true, value: { surfaces: shown.map(presentSurface), nextCursor } }
       })
     },
   }

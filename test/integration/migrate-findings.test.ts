@@ -1,37 +1,16 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { migrate } from '../../clickhouse/migrate.ts'
-import { createLogger } from '../../shared/logger.ts'
-
-const MIGRATIONS = fileURLToPath(new URL('../../clickhouse/migrations', import.meta.url))
-const DATABASE = `migrate_findings_${process.pid}`
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { createOlderDatabase, type OlderDatabase } from '../support/older-database.ts'
 
 describe('migration 0012', () => {
-  const connection = { url: inject('services').clickhouseUrl, user: 'default', password: '' }
-  const client: ClickHouseClient = createClickHouse({ ...connection, database: DATABASE })
-  let olderFiles: string
+  let database: OlderDatabase
+  let client: ClickHouseClient
 
   beforeAll(async () => {
-    olderFiles = await mkdtemp(join(tmpdir(), 'penstock-migrations-'))
-    for (const name of (await readdir(MIGRATIONS)).filter(name => name < '0012')) {
-      await copyFile(join(MIGRATIONS, name), join(olderFiles, name))
-    }
+    database = await createOlderDatabase(inject('services').clickhouseUrl, `migrate_findings_${process.pid}`, '0012')
+    client = database.client
   })
-  afterAll(async () => {
-    await client.command({ query: `DROP DATABASE IF EXISTS ${DATABASE} SYNC` })
-    await client.close()
-    await rm(olderFiles, { recursive: true })
-  })
-
-  async function bringTo(directory: string): Promise<void> {
-    const admin = createClickHouse(connection)
-    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: createLogger('test', 'fatal'), directory })
-    await admin.close()
-  }
+  afterAll(() => database?.drop())
 
   async function select(query: string): Promise<unknown[]> {
     return (await client.query({ query, format: 'JSONCompactEachRow' })).json<unknown>()
@@ -70,10 +49,9 @@ describe('migration 0012', () => {
   })
 
   it('counts what was there before and what comes after once each', async () => {
-    await bringTo(olderFiles)
     await addExceptions()
     await addExceptions()
-    await bringTo(MIGRATIONS)
+    await database.migrate()
     await addExceptions()
 
     const known = await facts()
@@ -89,7 +67,7 @@ describe('migration 0012', () => {
     const before = await facts()
     await client.command({ query: 'ALTER TABLE schema_migrations DELETE WHERE id = 12 SETTINGS mutations_sync = 1' })
     await client.command({ query: 'OPTIMIZE TABLE exceptions FINAL' })
-    await bringTo(MIGRATIONS)
+    await database.migrate()
     expect(await facts()).toEqual(before)
     await addExceptions()
     expect((await facts()).buckets).toEqual([[400, 5]])

@@ -1,38 +1,18 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { migrate } from '../../clickhouse/migrate.ts'
-import { createLogger } from '../../shared/logger.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { createOlderDatabase, type OlderDatabase } from '../support/older-database.ts'
 
-const MIGRATIONS = fileURLToPath(new URL('../../clickhouse/migrations', import.meta.url))
-const DATABASE = `migrate_with_data_${process.pid}`
 const ROWS = 60_000
 
 describe('migration 0006', () => {
-  const connection = { url: inject('services').clickhouseUrl, user: 'default', password: '' }
-  const client: ClickHouseClient = createClickHouse({ ...connection, database: DATABASE })
-  let olderFiles: string
+  let database: OlderDatabase
+  let client: ClickHouseClient
 
   beforeAll(async () => {
-    olderFiles = await mkdtemp(join(tmpdir(), 'penstock-migrations-'))
-    for (const name of (await readdir(MIGRATIONS)).filter(name => name < '0006')) {
-      await copyFile(join(MIGRATIONS, name), join(olderFiles, name))
-    }
+    database = await createOlderDatabase(inject('services').clickhouseUrl, `migrate_with_data_${process.pid}`, '0006')
+    client = database.client
   })
-  afterAll(async () => {
-    await client.command({ query: `DROP DATABASE IF EXISTS ${DATABASE} SYNC` })
-    await client.close()
-    await rm(olderFiles, { recursive: true })
-  })
-
-  async function bringTo(directory: string): Promise<void> {
-    const admin = createClickHouse(connection)
-    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: createLogger('test', 'fatal'), directory })
-    await admin.close()
-  }
+  afterAll(() => database?.drop())
 
   async function select<T>(query: string): Promise<T[]> {
     return (await client.query({ query, format: 'JSONEachRow' })).json<T>()
@@ -50,9 +30,8 @@ describe('migration 0006', () => {
     select<{ body: string }>(`SELECT body FROM logs WHERE workspace_id = 'ws' AND hasToken(lower(body), '${word}')`)
 
   it('finds the words of records from before and after it, and reads neither for nothing', async () => {
-    await bringTo(olderFiles)
     await addLogs(1_000_000)
-    await bringTo(MIGRATIONS)
+    await database.migrate()
     await addLogs(2_000_000)
 
     expect(await found('1000007')).toEqual([{ body: 'Order 1000007 was SHIPPED' }])
@@ -77,7 +56,7 @@ describe('migration 0006', () => {
 
   it('may run twice', async () => {
     await client.command({ query: 'ALTER TABLE schema_migrations DELETE WHERE id = 6 SETTINGS mutations_sync = 1' })
-    await bringTo(MIGRATIONS)
+    await database.migrate()
     expect(await found('1000007')).toHaveLength(1)
     expect(await found('2000007')).toHaveLength(1)
   })

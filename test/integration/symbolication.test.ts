@@ -198,7 +198,8 @@ async function resolvedFrames(findingId: string): Promise<FindingFrame[]> {
 }
 
 /** Stacks and releases that wait to be looked at. */
-const requests = () => redis.keys(`${queueKeys('symbolication').payloadPrefix}*`)
+/** Redis names keys in no order that stays. */
+const requests = async () => (await redis.keys(`${queueKeys('symbolication').payloadPrefix}*`)).sort()
 
 const EXPECTED = ORIGINAL_FRAMES.map(frame => ({ ...frame, file: `src/${frame.file}`, resolved: true }))
 const uploaded = () => ({ path: `${app.script}.map`, map: app.map })

@@ -1,7 +1,7 @@
 import type { QueueName } from '../../schemas/jobs.ts'
 import type { Settlement } from '../../schemas/settlement.ts'
 import { deadLetterKey } from '../../shared/object-keys.ts'
-import { encodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/payload-frame.ts'
 import type { RefusedFrame } from '../batch.ts'
 import type { Move } from '../payload-store.ts'
 
@@ -25,15 +25,9 @@ export function settleRequests(
 ): Move[] {
   const frames = requests
     .filter(({ frame }) => frame.receipt !== undefined)
-    .map(({ frame, refusal }): PayloadFrame => {
+    .map(({ frame, refusal }) => {
       const settlement: Settlement = { kind, jobId, bytes: frame.body.length, ...(refusal && { refusal }) }
-      return {
-        ...frame,
-        contentType: 'application/json',
-        contentEncoding: 'identity',
-        attributes: '',
-        body: Buffer.from(JSON.stringify(settlement)),
-      }
+      return withJsonBody(frame, settlement)
     })
   if (frames.length === 0) return []
   return [{ queue: 'receipts', jobId: `settled-${jobId}`, payload: encodePayload(frames), frames: frames.length }]

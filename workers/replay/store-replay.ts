@@ -1,10 +1,10 @@
-import type { QueueName } from '../../schemas/jobs.ts'
-import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
 import type { Budget } from '../budget.ts'
+import { type FinishJobDeps, finishJob } from '../finish-job.ts'
 import type { KeepTryingDeps } from '../keep-trying.ts'
 import { keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import type { HeldJob, Move } from '../payload-store.ts'
 import { type SettledRequest, settleRefused, settleRequests } from '../receipts/settle-requests.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
@@ -20,12 +20,13 @@ export interface ReplayJobStats {
   readonly storedBytes: number
 }
 
-export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, Omit<KeepTryingDeps, 'isOurs'> {
-  readonly store: PayloadStore
+export interface StoreReplayDeps
+  extends Pick<StoreChunkDeps, 'objects'>,
+    Omit<KeepTryingDeps, 'isOurs'>,
+    FinishJobDeps {
   /** Payload bytes that the pool holds at once. */
   readonly held: Budget
   /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
-  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
   readonly onStored?: (stats: ReplayJobStats) => void
 }
 
@@ -43,9 +44,7 @@ export async function storeReplay(deps: StoreReplayDeps, job: HeldJob, payloadBy
     const frames = decodePayload(payload)
     const results = await storeChunks(deps, job, frames)
     const moves = movesOf(job.jobId, frames, results)
-    const finished = await store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
-    // Also when another worker had done it, or this very call was sent twice: a job without a payload does nothing.
-    for (const move of moves) await deps.addJobs(move.queue, [move])
+    const finished = await finishJob(deps, job, { frames: frames.length, bytes: payload.length }, moves)
     if (finished) deps.onStored?.(statsOf(results))
   } finally {
     release()
@@ -85,7 +84,7 @@ function movesOf(jobId: string, frames: readonly PayloadFrame[], results: readon
   const settled: SettledRequest[] = []
   for (const [index, frame] of frames.entries()) {
     const result = results[index]
-    if (result?.outcome === 'stored') rows.push(rowFrame(frame, result.chunk))
+    if (result?.outcome === 'stored') rows.push(withJsonBody(frame, result.chunk))
     else if (result?.outcome === 'repeated') settled.push({ frame })
     else if (result?.outcome === 'refused') {
       const request = { jobId, index, frame, reason: result.reason }
@@ -106,16 +105,6 @@ function movesOf(jobId: string, frames: readonly PayloadFrame[], results: readon
     moves.push({ queue: 'dead-letters', ...deadLetterPayload('replay', `dead-${jobId}`, refused) })
   }
   return moves
-}
-
-function rowFrame(frame: PayloadFrame, chunk: object): PayloadFrame {
-  return {
-    ...frame,
-    contentType: 'application/json',
-    contentEncoding: 'identity',
-    attributes: '',
-    body: Buffer.from(JSON.stringify(chunk)),
-  }
 }
 
 function statsOf(results: readonly StoredChunk[]): ReplayJobStats {

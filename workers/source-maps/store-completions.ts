@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../../schemas/jobs.ts'
 import {
   type CompletionRecord,
   completionJobSchema,
@@ -8,11 +7,12 @@ import {
 } from '../../schemas/source-map-jobs.ts'
 import type { SymbolicationRequest } from '../../schemas/symbolication.ts'
 import { describeError, PermanentError, TransientError } from '../../shared/errors.ts'
-import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/payload-frame.ts'
 import { uploadKeys } from '../../shared/upload-keys.ts'
 import type { Budget } from '../budget.ts'
+import { type FinishJobDeps, finishJob } from '../finish-job.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import type { HeldJob, Move } from '../payload-store.ts'
 import { type SettledRequest, settleRequests } from '../receipts/settle-requests.ts'
 import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
 import { deliverCompletion } from './deliver-verdict.ts'
@@ -29,12 +29,13 @@ export interface CompletionStats {
   readonly ageMs: number
 }
 
-export interface StoreCompletionsDeps extends Omit<CompleteReleaseDeps, 'keepTrying'>, Omit<KeepTryingDeps, 'isOurs'> {
+export interface StoreCompletionsDeps
+  extends Omit<CompleteReleaseDeps, 'keepTrying'>,
+    Omit<KeepTryingDeps, 'isOurs'>,
+    FinishJobDeps {
   readonly redis: Redis
-  readonly store: PayloadStore
   /** Payload bytes that the pool holds at once. */
   readonly held: Budget
-  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
   readonly onCompletion?: (stats: CompletionStats) => void
 }
 
@@ -63,8 +64,7 @@ export async function storeCompletions(deps: StoreCompletionsDeps, job: HeldJob,
       const symbolication = { payload: encodePayload(completed), frames: completed.length }
       moves.push({ queue: 'symbolication', jobId: `release-${job.jobId}`, ...symbolication })
     }
-    const finished = await store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
-    for (const move of moves) await deps.addJobs(move.queue, [move])
+    const finished = await finishJob(deps, job, { frames: frames.length, bytes: payload.length }, moves)
     if (finished) for (const stats of all) deps.onCompletion?.(stats)
   } finally {
     giveBack()
@@ -109,7 +109,8 @@ async function judge(
       return { stats: done, reason: `${completed.code}: ${completed.message}`.slice(0, REASON_LIMIT) }
     }
     if (completed.outcome === 'superseded') return { stats: done }
-    return { stats: done, passedOn: releaseFrame(frame, { kind: 'release', slug, release: completed.release.name }) }
+    const request: SymbolicationRequest = { kind: 'release', slug, release: completed.release.name }
+    return { stats: done, passedOn: withJsonBody(frame, request) }
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
     logger.error({ workspaceId, slug, error: describeError(error) }, 'a completion met a fault that stays')
@@ -127,14 +128,4 @@ async function readRecord(redis: Redis, key: string): Promise<CompletionRecord |
 function verdictOf(completed: CompletedRelease): Verdict {
   if (completed.outcome === 'refused') return { ok: false, code: completed.code, message: completed.message }
   return { ok: true, value: { ok: true, fileCount: completed.fileCount } }
-}
-
-function releaseFrame(frame: PayloadFrame, request: SymbolicationRequest): PayloadFrame {
-  return {
-    ...frame,
-    contentType: 'application/json',
-    contentEncoding: 'identity',
-    attributes: '',
-    body: Buffer.from(JSON.stringify(request)),
-  }
 }

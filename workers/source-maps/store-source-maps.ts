@@ -1,10 +1,10 @@
-import type { QueueName } from '../../schemas/jobs.ts'
 import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/source-map-jobs.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
 import type { Budget } from '../budget.ts'
+import { type FinishJobDeps, finishJob } from '../finish-job.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import type { HeldJob, Move } from '../payload-store.ts'
 import { type SettledRequest, settleRefused, settleRequests } from '../receipts/settle-requests.ts'
 import { type StoredPart, type StorePartDeps, storePart } from './store-part.ts'
 import { type StoreSingleDeps, storeSingle } from './store-single.ts'
@@ -23,11 +23,10 @@ export interface SourceMapStats {
 
 export interface StoreSourceMapsDeps
   extends Omit<StorePartDeps & StoreSingleDeps, 'keepTrying'>,
-    Omit<KeepTryingDeps, 'isOurs'> {
-  readonly store: PayloadStore
+    Omit<KeepTryingDeps, 'isOurs'>,
+    FinishJobDeps {
   /** Payload bytes that the pool holds at once. */
   readonly held: Budget
-  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
   readonly onUpload?: (stats: SourceMapStats) => void
 }
 
@@ -66,8 +65,7 @@ export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: HeldJob, p
     if (refused.length > 0) {
       moves.push({ queue: 'dead-letters', ...deadLetterPayload('source-maps', `dead-${job.jobId}`, refused) })
     }
-    const finished = await store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
-    for (const move of moves) await deps.addJobs(move.queue, [move])
+    const finished = await finishJob(deps, job, { frames: frames.length, bytes: payload.length }, moves)
     if (finished) for (const one of stats) deps.onUpload?.(one)
   } finally {
     giveBack()

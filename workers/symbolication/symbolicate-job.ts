@@ -1,4 +1,3 @@
-import type { QueueName } from '../../schemas/jobs.ts'
 import {
   type ReleaseRequest,
   type SymbolicationRequest,
@@ -7,8 +6,9 @@ import {
 import { PermanentError } from '../../shared/errors.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
+import { type FinishJobDeps, finishJob } from '../finish-job.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move, NewPayload, PayloadStore } from '../payload-store.ts'
+import type { HeldJob, Move } from '../payload-store.ts'
 import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
 
@@ -23,10 +23,11 @@ export interface SymbolicationStats {
   readonly deadLettered: number
 }
 
-export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'keepTrying'>, Omit<KeepTryingDeps, 'isOurs'> {
-  readonly store: PayloadStore
+export interface SymbolicateJobDeps
+  extends Omit<ResolveReleaseDeps, 'keepTrying'>,
+    Omit<KeepTryingDeps, 'isOurs'>,
+    FinishJobDeps {
   /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
-  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
   readonly onDone?: (stats: SymbolicationStats) => void
 }
 
@@ -74,9 +75,7 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     refused.length === 0
       ? []
       : [{ queue: 'dead-letters', ...deadLetterPayload('symbolication', `dead-${job.jobId}`, refused) }]
-  const finished = await deps.store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
-  // Also when another worker had done it, or this very call was sent twice: a job without a payload does nothing.
-  for (const move of moves) await deps.addJobs(move.queue, [move])
+  const finished = await finishJob(deps, job, { frames: frames.length, bytes: payload.length }, moves)
   if (finished) deps.onDone?.(stats)
 }
 
