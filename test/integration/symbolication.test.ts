@@ -197,8 +197,7 @@ async function resolvedFrames(findingId: string): Promise<FindingFrame[]> {
   })
 }
 
-/** Stacks and releases that wait to be looked at. */
-/** Redis names keys in no order that stays. */
+/** Stacks and releases that wait to be looked at; Redis names keys in no order that stays. */
 const requests = async () => (await redis.keys(`${queueKeys('symbolication').payloadPrefix}*`)).sort()
 
 const EXPECTED = ORIGINAL_FRAMES.map(frame => ({ ...frame, file: `src/${frame.file}`, resolved: true }))
