@@ -110,6 +110,11 @@ describe('refuses', () => {
   })
 })
 
+it('takes blanks wherever JSON has them, but for line breaks', () => {
+  expect(scan(' { "a" : [ ] , "b" : { } ,\t"c":[ 1 , [\r] ] } ').ok).toBe(true)
+  expect(scan('{"a":[ ,1]}').ok).toBe(false)
+})
+
 it('takes nesting as deep as a page may be', () => {
   const depth = 9_999
   expect(scan(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`).ok).toBe(true)

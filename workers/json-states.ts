@@ -1,4 +1,4 @@
-/** What a JSON scanner waits for between two bytes of a line. Plain numbers: they are compared once or more for each byte. */
+/** What a JSON machine waits for between two bytes. Plain numbers: they are compared once or more for each byte. */
 export const LINE = 0
 export const LINE_END = 1
 export const VALUE = 2
@@ -26,9 +26,6 @@ export type State = number
 export const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39
 export const isHexDigit = (byte: number) =>
   isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)
-/** Within a line: a line break ends it. */
-export const isBlank = (byte: number) => byte === 0x20 || byte === 0x09 || byte === 0x0d
-
 /** COMMA_OR_END: the number has ended before this byte. */
 export function nextOfNumber(state: State, byte: number): State {
   const digit = isDigit(byte)
