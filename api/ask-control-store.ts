@@ -1,5 +1,5 @@
-import { ControlRecordError } from '../shared/control-record.ts'
-import { describeError, TransientError } from '../shared/errors.ts'
+import { ControlRecordError } from '../shared/directory/record.ts'
+import { describeError, TransientError } from '../shared/runtime/errors.ts'
 
 /** What the control store answers. Redis being away passes, and is a TransientError; a record that is not ours does not. */
 export async function askControlStore<T>(answer: Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import type { Permission, WorkspaceKey } from '../schemas/control.ts'
-import { digestOf, generateKey } from '../shared/credentials.ts'
+import type { Permission, WorkspaceKey } from '../schemas/records/directory.ts'
+import { digestOf, generateKey } from '../shared/ids/credentials.ts'
 import { createAuthenticate, type Guard } from './authenticate.ts'
 import type { TokenVerdict } from './verify-token.ts'
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig } from '../shared/config.ts'
+import { ConfigError, parseConfig } from '../shared/runtime/config.ts'
 import { type ApiConfig, apiConfigSchema, tokenIssuers as issuersOf } from './config.ts'
 
 const pemOf = ({ publicKey }: { publicKey: KeyObject }) => String(publicKey.export({ type: 'spki', format: 'pem' }))

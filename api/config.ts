@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { identityProvidersSchema } from '../schemas/endpoints/identify-session.ts'
+import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
 import {
   clickhouseSettings,
   count,
@@ -8,8 +8,8 @@ import {
   port,
   processSettings,
   redisSettings,
-} from '../shared/config.ts'
-import type { Logger } from '../shared/logger.ts'
+} from '../shared/runtime/config.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import { createRemoteKeys } from './remote-keys.ts'
 import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './verify-token.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { pageQuerySchema } from '../schemas/endpoints/page.ts'
-import type { ListPlace } from '../shared/control-index.ts'
-import type { RequestHead } from '../shared/http-route.ts'
+import { pageQuerySchema } from '../schemas/http/page.ts'
+import type { ListPlace } from '../shared/directory/sorted-index.ts'
+import type { RequestHead } from '../shared/http/route.ts'
 import { CURSOR_FAULT, invalid, parseQuery } from './parse-query.ts'
 import type { Outcome } from './reply.ts'
 

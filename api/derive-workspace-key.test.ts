@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isWellFormedKey } from '../shared/credentials.ts'
+import { isWellFormedKey } from '../shared/ids/credentials.ts'
 import { deriveWorkspaceKey } from './derive-workspace-key.ts'
 
 const PEPPER = 'a pepper of more than thirty-two bytes'

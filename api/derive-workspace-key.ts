@@ -1,5 +1,5 @@
 import { hkdfSync } from 'node:crypto'
-import { sealKey } from '../shared/credentials.ts'
+import { sealKey } from '../shared/ids/credentials.ts'
 
 /** What tells one request for a key from all others. */
 export interface KeyOrigin {

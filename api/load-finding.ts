@@ -9,8 +9,8 @@ import {
   LAST_OCCURRENCES,
   OCCURRENCE_MESSAGE_MAX,
   type Occurrence,
-} from '../schemas/endpoints/finding-activity.ts'
-import type { FindingFrame, findingAnswerSchema } from '../schemas/endpoints/findings.ts'
+} from '../schemas/http/findings/finding-activity.ts'
+import type { FindingFrame, findingAnswerSchema } from '../schemas/http/findings/findings.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from './format-time.ts'
 import { chooseBuckets } from './occurrence-buckets.ts'
 import { presentFinding } from './present-finding.ts'

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { type ReceiptRow, selectReceipt } from '../clickhouse/queries/select-receipt.ts'
-import type { Receipt, ReceiptStatus } from '../schemas/endpoints/receipts.ts'
-import { openReceiptId } from '../shared/receipt.ts'
+import type { Receipt, ReceiptStatus } from '../schemas/http/receipts/receipts.ts'
+import { openReceiptId } from '../shared/ids/receipt.ts'
 import { rfc3339FromUnixMs } from './format-time.ts'
 
 export interface LoadReceiptDeps {

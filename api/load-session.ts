@@ -5,7 +5,7 @@ import { type IdentityRow, selectSessionIdentities } from '../clickhouse/queries
 import { type SessionReplayRow, selectSessionReplay } from '../clickhouse/queries/select-session-replay.ts'
 import { type SessionTraceRow, selectSessionTraces } from '../clickhouse/queries/select-session-traces.ts'
 import type { SessionKey } from '../clickhouse/queries/session-key.ts'
-import { SESSION_LIST_MAX, type SessionAnswer } from '../schemas/endpoints/read-session.ts'
+import { SESSION_LIST_MAX, type SessionAnswer } from '../schemas/http/sessions/read-session.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from './format-time.ts'
 import {
   presentDevice,

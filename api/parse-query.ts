@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Problem, ProblemService } from '../schemas/problems.ts'
+import type { Problem, ProblemService } from '../schemas/http/problems.ts'
 import type { Outcome } from './reply.ts'
 
 /** Query parameters by their schema; what is wrong with the first faulty one, named, as REQUEST_INVALID. */

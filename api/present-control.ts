@@ -1,7 +1,7 @@
-import type { Surface, SurfaceKey, WorkspaceKey } from '../schemas/control.ts'
-import type { ListedSurfaceKey } from '../schemas/endpoints/surface-keys.ts'
-import type { ListedSurface } from '../schemas/endpoints/surfaces.ts'
-import type { ListedWorkspaceKey } from '../schemas/endpoints/workspace-keys.ts'
+import type { ListedSurfaceKey } from '../schemas/http/workspaces/surface-keys.ts'
+import type { ListedSurface } from '../schemas/http/workspaces/surfaces.ts'
+import type { ListedWorkspaceKey } from '../schemas/http/workspaces/workspace-keys.ts'
+import type { Surface, SurfaceKey, WorkspaceKey } from '../schemas/records/directory.ts'
 
 /** What is shown of control records. Of a key never more than three characters behind what its kind begins with. */
 

@@ -1,5 +1,5 @@
 import type { FindingRow } from '../clickhouse/queries/finding-row.ts'
-import type { Finding } from '../schemas/endpoints/findings.ts'
+import type { Finding } from '../schemas/http/findings/findings.ts'
 import { rfc3339FromUnixNano } from './format-time.ts'
 
 export function presentFinding(row: FindingRow): Finding {

@@ -9,7 +9,7 @@ import type {
   SessionIdentity,
   SessionReplay,
   SessionTrace,
-} from '../schemas/endpoints/read-session.ts'
+} from '../schemas/http/sessions/read-session.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from './format-time.ts'
 
 export function presentIdentity(row: IdentityRow): SessionIdentity {

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
-import { describeError, TransientError } from '../shared/errors.ts'
-import type { Logger } from '../shared/logger.ts'
+import { describeError, TransientError } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 
 export interface RemoteKeysOptions {
   readonly url: string

@@ -1,5 +1,5 @@
-import type { Problem } from '../schemas/problems.ts'
-import type { Reply } from '../shared/http-server.ts'
+import type { Problem } from '../schemas/http/problems.ts'
+import type { Reply } from '../shared/http/server.ts'
 
 /** What somebody may read now they may not read tomorrow: nothing on the way keeps it. */
 const HEADERS = [

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { TransientError } from '../shared/errors.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 import { createSemaphore } from './semaphore.ts'
 
 it('runs no more tasks at once than it has places, in the order of arrival', async () => {

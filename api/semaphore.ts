@@ -1,4 +1,4 @@
-import { TransientError } from '../shared/errors.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 
 export interface Semaphore {
   /** Runs when one of the places is free, in the order of arrival. Throws a TransientError when the signal fires first. */

@@ -1,9 +1,9 @@
-import type { SurfaceKey } from '../schemas/control.ts'
-import type { Problem } from '../schemas/problems.ts'
-import type { ControlStore } from '../shared/control-store.ts'
-import { digestOf, isWellFormedKey } from '../shared/credentials.ts'
-import type { RequestHead } from '../shared/http-route.ts'
-import { keyState } from '../shared/key-state.ts'
+import type { Problem } from '../schemas/http/problems.ts'
+import type { SurfaceKey } from '../schemas/records/directory.ts'
+import type { ControlStore } from '../shared/directory/directory.ts'
+import type { RequestHead } from '../shared/http/route.ts'
+import { digestOf, isWellFormedKey } from '../shared/ids/credentials.ts'
+import { keyState } from '../shared/ids/key-state.ts'
 
 /** A key of a surface, as a request presents it. */
 export interface PresentedSurfaceKey {

@@ -1,6 +1,6 @@
-import { PERMISSIONS, type Permission } from '../schemas/control.ts'
-import type { Problem } from '../schemas/problems.ts'
-import type { ControlStore } from '../shared/control-store.ts'
+import type { Problem } from '../schemas/http/problems.ts'
+import { PERMISSIONS, type Permission } from '../schemas/records/directory.ts'
+import type { ControlStore } from '../shared/directory/directory.ts'
 import type { Caller } from './authenticate.ts'
 import type { TokenClaims, VerifyToken } from './verify-token.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, exportJWK, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { TransientError } from '../shared/errors.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 import { createTokenVerifier, type TokenIssuer } from './verify-token.ts'
 
 const NOW_SECONDS = 1_800_000_000

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
-import { userIdSchema } from '../schemas/control.ts'
-import { TransientError } from '../shared/errors.ts'
+import { userIdSchema } from '../schemas/records/directory.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 
 /** The only algorithms a token may be signed with; which of them a fixed key allows follows from its type. */
 export const TOKEN_ALGORITHMS = ['EdDSA', 'ES256', 'RS256'] as const

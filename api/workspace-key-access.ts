@@ -1,7 +1,7 @@
-import type { Permission } from '../schemas/control.ts'
-import type { ControlStore } from '../shared/control-store.ts'
-import { digestOf, isWellFormedKey } from '../shared/credentials.ts'
-import { keyState } from '../shared/key-state.ts'
+import type { Permission } from '../schemas/records/directory.ts'
+import type { ControlStore } from '../shared/directory/directory.ts'
+import { digestOf, isWellFormedKey } from '../shared/ids/credentials.ts'
+import { keyState } from '../shared/ids/key-state.ts'
 import type { BearerAccess } from './token-access.ts'
 
 export interface WorkspaceKeyAccessDeps {

@@ -1,4 +1,4 @@
-import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { createJsonTranscoder } from '../workers/otlp/json/transcode-json.ts'
 import type { RowBatch } from '../workers/row-batch.ts'
 import { type DecodeRows, SIGNALS, type Signal } from './decode-signals.ts'

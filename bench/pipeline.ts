@@ -1,4 +1,4 @@
-import type { Signal } from '../schemas/jobs.ts'
+import type { Signal } from '../schemas/queues/jobs.ts'
 import { startGenerator } from './load/start-generator.ts'
 import { hasAsyncInserts } from './support/async-inserts.ts'
 import { measurePipeline, type PipelineContender, type PipelineMeasured } from './support/measure-pipeline.ts'

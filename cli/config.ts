@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { clickhouseSettings, objectStoreSettings, processSettings, redisSettings } from '../shared/config.ts'
+import { clickhouseSettings, objectStoreSettings, processSettings, redisSettings } from '../shared/runtime/config.ts'
 
 /** What the commands take that need the control store alone. */
 export const controlConfigSchema = z.object({ ...processSettings, ...redisSettings })

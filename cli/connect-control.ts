@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
-import { type ControlStore, createControlStore } from '../shared/control-store.ts'
-import { TransientError } from '../shared/errors.ts'
-import { withDeadline } from '../shared/lifecycle.ts'
-import type { Logger } from '../shared/logger.ts'
-import { connectProducer } from '../shared/redis.ts'
+import { type ControlStore, createControlStore } from '../shared/directory/directory.ts'
+import { connectProducer } from '../shared/queue/redis.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
+import { withDeadline } from '../shared/runtime/lifecycle.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import type { ControlConfig } from './config.ts'
 
 /** The control store alone, and the Redis that it is in. */

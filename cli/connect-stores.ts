@@ -1,6 +1,6 @@
 import { type ClickHouseClient, createClickHouse } from '../clickhouse/client.ts'
-import type { Logger } from '../shared/logger.ts'
-import { createObjectStore, type ObjectStore } from '../shared/object-store.ts'
+import { createObjectStore, type ObjectStore } from '../shared/object-store/object-store.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import type { CliConfig } from './config.ts'
 import { type Control, withControl } from './connect-control.ts'
 

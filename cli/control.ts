@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { describeError } from '../shared/errors.ts'
+import { describeError } from '../shared/runtime/errors.ts'
 import type { ControlCommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 import { exportControl } from './export-control.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { replayKey } from '../shared/object-keys.ts'
+import { replayKey } from '../shared/object-store/object-keys.ts'
 import { replayPrefix } from './delete-session.ts'
 
 const session = { workspaceId: 'ws_1', sessionId: 'a' }

@@ -1,8 +1,8 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { countSessionRows, deleteSessionRows, SESSION_TABLES } from '../clickhouse/queries/delete-session-rows.ts'
 import type { SessionKey } from '../clickhouse/queries/session-key.ts'
-import { replayKey } from '../shared/object-keys.ts'
-import type { ObjectStore } from '../shared/object-store.ts'
+import { replayKey } from '../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../shared/object-store/object-store.ts'
 
 export interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient

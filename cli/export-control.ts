@@ -1,8 +1,13 @@
 import type { Redis } from 'ioredis'
-import { manifestPointerSchema, receiptSecretSchema, releaseSchema, type Workspace } from '../schemas/control.ts'
-import { listNewest } from '../shared/control-index.ts'
-import { controlKeys, parseRecord } from '../shared/control-record.ts'
-import { releaseKeys } from '../shared/release-store.ts'
+import {
+  manifestPointerSchema,
+  receiptSecretSchema,
+  releaseSchema,
+  type Workspace,
+} from '../schemas/records/directory.ts'
+import { controlKeys, parseRecord } from '../shared/directory/record.ts'
+import { releaseKeys } from '../shared/directory/release-store.ts'
+import { listNewest } from '../shared/directory/sorted-index.ts'
 import type { Control } from './connect-control.ts'
 import { type Line, MAPS_PER_LINE } from './control-lines.ts'
 import { walkNewest } from './walk-newest.ts'

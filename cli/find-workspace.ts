@@ -1,5 +1,5 @@
-import type { Workspace } from '../schemas/control.ts'
-import type { ControlStore } from '../shared/control-store.ts'
+import type { Workspace } from '../schemas/records/directory.ts'
+import type { ControlStore } from '../shared/directory/directory.ts'
 import type { CommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 

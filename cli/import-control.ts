@@ -1,5 +1,5 @@
-import { decideAndCommit } from '../shared/control-commit.ts'
-import { releaseKeys } from '../shared/release-store.ts'
+import { releaseKeys } from '../shared/directory/release-store.ts'
+import { decideAndCommit } from '../shared/directory/transaction.ts'
 import type { Control } from './connect-control.ts'
 import { parseLine } from './control-lines.ts'
 import { type Plan, planLine, type RecordLine } from './plan-import.ts'

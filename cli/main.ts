@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { parseConfig } from '../shared/config.ts'
+import { parseConfig } from '../shared/runtime/config.ts'
 import type { CommandContext } from './command-context.ts'
 import { cliConfigSchema, controlConfigSchema } from './config.ts'
 import { withControl } from './connect-control.ts'

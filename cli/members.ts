@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { PERMISSIONS, type Permission } from '../schemas/control.ts'
+import { PERMISSIONS, type Permission } from '../schemas/records/directory.ts'
 import type { ControlCommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 import { findWorkspace } from './find-workspace.ts'

@@ -13,9 +13,10 @@ import {
   type WorkspaceKey,
   workspaceKeySchema,
   workspaceSchema,
-} from '../schemas/control.ts'
-import type { Command, Commit, Guard } from '../shared/control-commit.ts'
-import { controlKeys } from '../shared/control-record.ts'
+} from '../schemas/records/directory.ts'
+import { controlKeys } from '../shared/directory/record.ts'
+import { releaseKeys } from '../shared/directory/release-store.ts'
+import type { Command, Commit, Guard } from '../shared/directory/transaction.ts'
 import {
   type RecordWrite,
   writeMember,
@@ -24,8 +25,7 @@ import {
   writeUser,
   writeWorkspace,
   writeWorkspaceKey,
-} from '../shared/control-writes.ts'
-import { releaseKeys } from '../shared/release-store.ts'
+} from '../shared/directory/writes.ts'
 import type { Line, ManifestLine, StoredMapsLine } from './control-lines.ts'
 
 /** What one record of an export meets in the store, and what would put it there as things stand. */

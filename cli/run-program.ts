@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander'
-import { ConfigError } from '../shared/config.ts'
-import { describeError } from '../shared/errors.ts'
+import { ConfigError } from '../shared/runtime/config.ts'
+import { describeError } from '../shared/runtime/errors.ts'
 import type { CommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 

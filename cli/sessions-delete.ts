@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { sessionIdSchema } from '../schemas/endpoints/session-id.ts'
+import { sessionIdSchema } from '../schemas/http/sessions/session-id.ts'
 import type { CommandContext } from './command-context.ts'
 import { type DeletedSession, deleteSession } from './delete-session.ts'
 import { EXIT } from './exit-codes.ts'

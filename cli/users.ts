@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { type User, userIdSchema } from '../schemas/control.ts'
+import { type User, userIdSchema } from '../schemas/records/directory.ts'
 import type { ControlCommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 import { nameSchema, parsedBy } from './option-values.ts'

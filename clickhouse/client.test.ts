@@ -1,6 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client'
 import { describe, expect, it } from 'vitest'
-import { PermanentError, TransientError } from '../shared/errors.ts'
+import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
 import { classifyClickHouseError, quoteIdentifier } from './client.ts'
 
 const fromServer = (code: number, message = 'x') => new ClickHouseError({ code: String(code), type: 'T', message })

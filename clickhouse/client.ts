@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
-import { PermanentError, TransientError } from '../shared/errors.ts'
+import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
 
 export type { ClickHouseClient } from '@clickhouse/client'
 

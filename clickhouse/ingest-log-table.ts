@@ -1,4 +1,4 @@
-import { COMMIT_BYTES } from '../shared/receipt.ts'
+import { COMMIT_BYTES } from '../shared/ids/receipt.ts'
 import { GrowingBuffer } from './native/growing-buffer.ts'
 import { LowCardinality } from './native/low-cardinality.ts'
 import { column, TableBuffer } from './native/table-buffer.ts'

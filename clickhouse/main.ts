@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { clickhouseSettings, count, parseConfig, processSettings } from '../shared/config.ts'
-import { describeError } from '../shared/errors.ts'
-import { createLogger } from '../shared/logger.ts'
+import { clickhouseSettings, count, parseConfig, processSettings } from '../shared/runtime/config.ts'
+import { describeError } from '../shared/runtime/errors.ts'
+import { createLogger } from '../shared/runtime/logger.ts'
 import { createClickHouse } from './client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
 

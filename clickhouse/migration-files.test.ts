@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { PermanentError } from '../shared/errors.ts'
+import { PermanentError } from '../shared/runtime/errors.ts'
 import { fillPlaceholders, parseMigration } from './migration-files.ts'
 
 it('splits a file into statements at a line-ending semicolon and leaves comments out', () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PermanentError } from '../shared/errors.ts'
+import { PermanentError } from '../shared/runtime/errors.ts'
 
 export interface Migration {
   readonly id: number

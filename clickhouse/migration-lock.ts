@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
-import { TransientError } from '../shared/errors.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 import { quoteIdentifier } from './client.ts'
 
 export interface MigrationLock {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { TransientError } from '../shared/errors.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 import { type ClickHouseClient, createClickHouse } from './client.ts'
 import { selectBinary, selectRows } from './select.ts'
 

@@ -1,5 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
-import { TransientError } from '../shared/errors.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
 import { type ClickHouseClient, classifyClickHouseError } from './client.ts'
 
 export interface Select {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../schemas/source-map-jobs.ts'
-import { newJobId } from '../shared/queue.ts'
-import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/upload-keys.ts'
+import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../schemas/queues/source-map-jobs.ts'
+import { newJobId } from '../shared/queue/queue.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/queue/upload-keys.ts'
 import type { ReleasePlace } from './build-route.ts'
 import type { ConditionalCommit } from './conditional-commit.ts'
 

@@ -1,7 +1,7 @@
-import type { Problem } from '../schemas/problems.ts'
-import { describeError } from '../shared/errors.ts'
-import type { Reply } from '../shared/http-route.ts'
-import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { Problem } from '../schemas/http/problems.ts'
+import type { Reply } from '../shared/http/route.ts'
+import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
+import { describeError } from '../shared/runtime/errors.ts'
 import type { IngestDeps, IngestQueue } from './server.ts'
 
 /** Answers with `reply` and a receipt once Redis has the frame on disk. The body is copied before this returns its promise. */

@@ -1,5 +1,5 @@
-import type { Verdict } from '../schemas/source-map-jobs.ts'
-import type { Reply } from '../shared/http-route.ts'
+import type { Verdict } from '../schemas/queues/source-map-jobs.ts'
+import type { Reply } from '../shared/http/route.ts'
 import type { VerdictWait } from './await-verdict.ts'
 import { buildProblem, unavailable } from './build-route.ts'
 import type { IngestDeps } from './server.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { SOURCE_MAP_MAX_BYTES } from '../schemas/endpoints/sign-source-maps.ts'
-import type { SourceMapJob } from '../schemas/source-map-jobs.ts'
-import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/upload-keys.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/releases/sign-source-maps.ts'
+import type { SourceMapJob } from '../schemas/queues/source-map-jobs.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/queue/upload-keys.ts'
 import type { ReleasePlace } from './build-route.ts'
 import type { ConditionalCommit } from './conditional-commit.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { identityProvidersSchema } from '../schemas/endpoints/identify-session.ts'
-import { count, objectStoreSettings, port, processSettings, redisSettings } from '../shared/config.ts'
-import { MAX_RECEIPTS } from '../shared/receipt.ts'
+import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
+import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
+import { count, objectStoreSettings, port, processSettings, redisSettings } from '../shared/runtime/config.ts'
 
 export const ingestConfigSchema = z.object({
   ...processSettings,

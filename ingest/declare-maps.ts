@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../shared/upload-keys.ts'
+import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../shared/queue/upload-keys.ts'
 import type { ReleasePlace } from './build-route.ts'
 
 /** Paths that may be declared for one release and wait for its completion. */

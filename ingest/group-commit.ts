@@ -1,15 +1,15 @@
 import type { Redis } from 'ioredis'
-import { TransientError } from '../shared/errors.ts'
-import { withDeadline } from '../shared/lifecycle.ts'
-import type { Logger } from '../shared/logger.ts'
 import {
   appendFrame,
   beginPayload,
   frameBytes,
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
-} from '../shared/payload-frame.ts'
-import { newJobId, queueKeys } from '../shared/queue.ts'
+} from '../shared/queue/payload-frame.ts'
+import { newJobId, queueKeys } from '../shared/queue/queue.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
+import { withDeadline } from '../shared/runtime/lifecycle.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import { createJobWriter } from './job-writer.ts'
 import { type OpenCommit, RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'

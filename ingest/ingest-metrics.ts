@@ -1,5 +1,5 @@
-import type { QueueName } from '../schemas/jobs.ts'
-import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/metrics.ts'
+import type { QueueName } from '../schemas/queues/jobs.ts'
+import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Admission } from './admit.ts'
 import type { VerdictWaits } from './await-verdict.ts'
 import type { ClaimOutcome } from './claim-part.ts'

@@ -1,10 +1,17 @@
 import type { Redis } from 'ioredis'
-import type { ReceiptKind } from '../schemas/endpoints/receipts.ts'
-import { SIGNAL_QUEUES } from '../schemas/jobs.ts'
-import { describeError, TransientError } from '../shared/errors.ts'
-import type { Logger } from '../shared/logger.ts'
-import { COMMIT_BYTES, newCommit, RECEIPT_BYTES, type ReceiptSeal, receiptIds, receiptSeal } from '../shared/receipt.ts'
-import { ensureReceiptSecret } from '../shared/receipt-secret.ts'
+import type { ReceiptKind } from '../schemas/http/receipts/receipts.ts'
+import { SIGNAL_QUEUES } from '../schemas/queues/jobs.ts'
+import { ensureReceiptSecret } from '../shared/directory/receipt-secret.ts'
+import {
+  COMMIT_BYTES,
+  newCommit,
+  RECEIPT_BYTES,
+  type ReceiptSeal,
+  receiptIds,
+  receiptSeal,
+} from '../shared/ids/receipt.ts'
+import { describeError, TransientError } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import type { Surface } from './authenticate.ts'
 import { setBounded } from './bounded-map.ts'
 import type { ADMITTED_QUEUES } from './server.ts'

@@ -1,5 +1,5 @@
-import type { Problem } from '../schemas/problems.ts'
-import { type Decision, problemReply, type Reply, type RequestHead } from '../shared/http-route.ts'
+import type { Problem } from '../schemas/http/problems.ts'
+import { type Decision, problemReply, type Reply, type RequestHead } from '../shared/http/route.ts'
 import type { Authentication, Surface } from './authenticate.ts'
 import type { IngestDeps } from './server.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { createBatch } from './batch.ts'
 import type { RowBatch } from './row-batch.ts'
 

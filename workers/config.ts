@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type QueueName, queueNameSchema } from '../schemas/jobs.ts'
+import { type QueueName, queueNameSchema } from '../schemas/queues/jobs.ts'
 import {
   clickhouseSettings,
   count,
@@ -7,7 +7,7 @@ import {
   port,
   processSettings,
   redisSettings,
-} from '../shared/config.ts'
+} from '../shared/runtime/config.ts'
 
 export const workersConfigSchema = z.object({
   ...processSettings,

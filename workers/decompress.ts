@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib'
-import type { ContentEncoding } from '../shared/payload-frame.ts'
+import type { ContentEncoding } from '../shared/queue/payload-frame.ts'
 import { zstdFrames } from './zstd-frames.ts'
 
 export type Decompressed =

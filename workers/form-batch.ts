@@ -1,4 +1,4 @@
-import { decodePayload } from '../shared/payload-frame.ts'
+import { decodePayload } from '../shared/queue/payload-frame.ts'
 import { type Batch, type BatchSource, createBatch } from './batch.ts'
 import type { PayloadStore } from './payload-store.ts'
 import type { RowBatch } from './row-batch.ts'

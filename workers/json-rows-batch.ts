@@ -1,6 +1,6 @@
 import { RowsTooLarge } from '../clickhouse/native/rows-too-large.ts'
 import type { TableBuffer } from '../clickhouse/native/table-buffer.ts'
-import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { blocksOf, type RowBatch } from './row-batch.ts'
 
 /** A batch of requests whose bodies are JSON of our own making, one row each. `appendRow` throws on anything else. */

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { PermanentError, TransientError } from '../shared/errors.ts'
+import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
 import { keepTrying } from './keep-trying.ts'
 
 function setUp(isOurs = () => true) {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describeError, PermanentError, TransientError } from '../shared/errors.ts'
-import type { Logger } from '../shared/logger.ts'
-import { retryDelayMs } from '../shared/queue.ts'
+import { retryDelayMs } from '../shared/queue/queue.ts'
+import { describeError, PermanentError, TransientError } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 
 export interface KeepTryingDeps {
   /** Whether this worker still answers for the work: it may have been stopped for an hour, and its job taken over. */

@@ -1,8 +1,8 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
-import { BufferPool } from '../shared/buffer-pool.ts'
-import { TransientError } from '../shared/errors.ts'
-import type { Logger } from '../shared/logger.ts'
+import { BufferPool } from '../shared/memory/buffer-pool.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import { LargeReplies } from './large-replies.ts'
 
 /** Reads payloads from Redis. */

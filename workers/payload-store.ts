@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../schemas/jobs.ts'
-import { BULL_PREFIX, queueKeys } from '../shared/queue.ts'
+import type { QueueName } from '../schemas/queues/jobs.ts'
+import { BULL_PREFIX, queueKeys } from '../shared/queue/queue.ts'
 import type { PayloadReader } from './payload-reader.ts'
 import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
 

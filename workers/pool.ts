@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'bullmq'
-import { type CommitJob, commitJobSchema, type QueueName } from '../schemas/jobs.ts'
-import { TransientError } from '../shared/errors.ts'
-import type { Logger } from '../shared/logger.ts'
-import { BULL_PREFIX, JOB_OPTIONS, retryDelayMs } from '../shared/queue.ts'
-import { connectConsumer } from '../shared/redis.ts'
+import { type CommitJob, commitJobSchema, type QueueName } from '../schemas/queues/jobs.ts'
+import { BULL_PREFIX, JOB_OPTIONS, retryDelayMs } from '../shared/queue/queue.ts'
+import { connectConsumer } from '../shared/queue/redis.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import type { HeldJob } from './payload-store.ts'
 
 export interface Pool {

@@ -1,5 +1,5 @@
 import type { TableBuffer } from '../clickhouse/native/table-buffer.ts'
-import type { PayloadFrame } from '../shared/payload-frame.ts'
+import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 
 /** What became of one request's bytes: all rows but those rejected for a reason are in the batch, or none is. */
 export type AppendResult =

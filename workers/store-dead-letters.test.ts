@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { DeadLetter } from '../schemas/jobs.ts'
-import type { ObjectStore, PutOptions } from '../shared/object-store.ts'
-import { encodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import type { DeadLetter } from '../schemas/queues/jobs.ts'
+import type { ObjectStore, PutOptions } from '../shared/object-store/object-store.ts'
+import { encodePayload, type PayloadFrame } from '../shared/queue/payload-frame.ts'
 import type { PayloadStore } from './payload-store.ts'
 import { storeDeadLetters } from './store-dead-letters.ts'
 

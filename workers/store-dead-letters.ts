@@ -1,7 +1,7 @@
-import { deadLetterSchema } from '../schemas/jobs.ts'
-import { deadLetterKey } from '../shared/object-keys.ts'
-import type { ObjectStore } from '../shared/object-store.ts'
-import { decodePayload, type PayloadFrame } from '../shared/payload-frame.ts'
+import { deadLetterSchema } from '../schemas/queues/jobs.ts'
+import { deadLetterKey } from '../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import { decodePayload, type PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { metadataText } from './metadata-text.ts'
 import type { PayloadStore } from './payload-store.ts'
 

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
-import type { CommitJob, QueueName } from '../schemas/jobs.ts'
-import { describeError } from '../shared/errors.ts'
-import type { Logger } from '../shared/logger.ts'
-import { decodePayload } from '../shared/payload-frame.ts'
-import { JOB_OPTIONS, openQueue, type QueueKeys, queueKeys } from '../shared/queue.ts'
+import type { CommitJob, QueueName } from '../schemas/queues/jobs.ts'
+import { decodePayload } from '../shared/queue/payload-frame.ts'
+import { JOB_OPTIONS, openQueue, type QueueKeys, queueKeys } from '../shared/queue/queue.ts'
+import { describeError } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import type { NewPayload } from './payload-store.ts'
 
 /** Adds the jobs of payloads that are in Redis already. A job that exists is left alone, one that was done finds nothing. */

@@ -1,5 +1,5 @@
-import type { QueueName } from '../schemas/jobs.ts'
-import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/metrics.ts'
+import type { QueueName } from '../schemas/queues/jobs.ts'
+import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Batch } from './batch.ts'
 import type { Pool } from './pool.ts'
 import type { ReplayJobStats } from './replay/store-replay.ts'

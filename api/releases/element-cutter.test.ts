@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { PermanentError } from '../../shared/errors.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 import { ElementCutter } from './element-cutter.ts'
 
 const ENDLESS = { limit: Number.POSITIVE_INFINITY, limitBytes: Number.POSITIVE_INFINITY, elementLimitBytes: 1_000_000 }

@@ -1,4 +1,4 @@
-import { PermanentError } from '../../shared/errors.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

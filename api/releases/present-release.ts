@@ -1,7 +1,7 @@
 import type { BuildReportRow } from '../../clickhouse/queries/select-build-reports.ts'
 import type { ReleaseFrameShare } from '../../clickhouse/queries/select-release-frame-share.ts'
-import type { ManifestPointer, Release } from '../../schemas/control.ts'
-import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../../schemas/endpoints/releases.ts'
+import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../../schemas/http/releases/releases.ts'
+import type { ManifestPointer, Release } from '../../schemas/records/directory.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'
 
 export function presentRelease(release: Release, manifest: ManifestPointer | undefined): ListedRelease {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { TransientError } from '../../shared/errors.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import { readManifestPage } from './read-manifest-page.ts'
 
 const POINTER = {

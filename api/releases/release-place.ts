@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { releaseSlugSchema } from '../../schemas/release-slug.ts'
-import type { ReleasePlace } from '../../shared/release-store.ts'
+import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
+import type { ReleasePlace } from '../../shared/directory/release-store.ts'
 import { CURSOR_FAULT, invalid } from '../parse-query.ts'
 import type { Outcome } from '../reply.ts'
 

@@ -1,4 +1,4 @@
-import { PermanentError } from '../../shared/errors.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 
 /** Counts what the open chunks of one reading hold of events, and ends it before that is more than it may be. */
 export class HeldLines {

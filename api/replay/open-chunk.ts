@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { PermanentError, TransientError } from '../../shared/errors.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { HeldLines } from './held-lines.ts'
 import { readEventTime } from './read-event-time.ts'
 

@@ -1,6 +1,6 @@
 import type { ReplayChunkRow } from '../../clickhouse/queries/select-replay-chunks.ts'
 import type { ReplayGapRow } from '../../clickhouse/queries/select-replay-gaps.ts'
-import type { ReplayGap, StoredChunk } from '../../schemas/endpoints/read-replay.ts'
+import type { ReplayGap, StoredChunk } from '../../schemas/http/replay/read-replay.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'
 
 export function presentChunk(row: ReplayChunkRow): StoredChunk {

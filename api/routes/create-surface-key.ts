@@ -1,14 +1,14 @@
-import type { SurfaceKey } from '../../schemas/control.ts'
 import {
   type CreateSurfaceKey,
   createSurfaceKeySchema,
   type SurfaceKeyCreated,
-} from '../../schemas/endpoints/surface-keys.ts'
-import { surfaceIdSchema } from '../../schemas/endpoints/surfaces.ts'
-import { newId } from '../../shared/control-store.ts'
-import { SURFACE_KEYS_MAX } from '../../shared/control-surfaces.ts'
-import { digestOf, generateKey } from '../../shared/credentials.ts'
-import type { Route } from '../../shared/http-route.ts'
+} from '../../schemas/http/workspaces/surface-keys.ts'
+import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'
 import {

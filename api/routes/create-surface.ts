@@ -1,8 +1,8 @@
-import type { Surface } from '../../schemas/control.ts'
-import { createSurfaceSchema } from '../../schemas/endpoints/surfaces.ts'
-import { newId } from '../../shared/control-store.ts'
-import { SURFACES_MAX } from '../../shared/control-surfaces.ts'
-import type { Route } from '../../shared/http-route.ts'
+import { createSurfaceSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import type { Surface } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
+import type { Route } from '../../shared/http/route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'
 import {

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { type Permission, permissionSchema, type WorkspaceKey } from '../../schemas/control.ts'
 import {
   type CreateWorkspaceKey,
   createWorkspaceKeySchema,
   type WorkspaceKeyCreated,
-} from '../../schemas/endpoints/workspace-keys.ts'
-import { newId } from '../../shared/control-store.ts'
-import { WORKSPACE_KEYS_MAX } from '../../shared/control-workspace-keys.ts'
-import { digestOf } from '../../shared/credentials.ts'
-import type { Route } from '../../shared/http-route.ts'
+} from '../../schemas/http/workspaces/workspace-keys.ts'
+import { type Permission, permissionSchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { WORKSPACE_KEYS_MAX } from '../../shared/directory/workspace-keys.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { digestOf } from '../../shared/ids/credentials.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import type { Caller } from '../authenticate.ts'
 import { deriveWorkspaceKey } from '../derive-workspace-key.ts'

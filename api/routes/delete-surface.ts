@@ -1,5 +1,5 @@
-import { surfaceIdSchema } from '../../schemas/endpoints/surfaces.ts'
-import type { Route } from '../../shared/http-route.ts'
+import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import type { Route } from '../../shared/http/route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { type ControlDeps, guardedControl, surfaceGuard, surfaceNotFound } from '../guarded-control.ts'
 

@@ -1,5 +1,5 @@
-import type { SurfacesPage } from '../../schemas/endpoints/surfaces.ts'
-import type { Route } from '../../shared/http-route.ts'
+import type { SurfacesPage } from '../../schemas/http/workspaces/surfaces.ts'
+import type { Route } from '../../shared/http/route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { askedPage, pageOf, parsePage, withOneMore } from '../control-page.ts'
 import { type ControlDeps, guardedControl, surfacesGuard } from '../guarded-control.ts'

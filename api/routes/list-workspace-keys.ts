@@ -1,5 +1,5 @@
-import type { WorkspaceKeysPage } from '../../schemas/endpoints/workspace-keys.ts'
-import type { Route } from '../../shared/http-route.ts'
+import type { WorkspaceKeysPage } from '../../schemas/http/workspaces/workspace-keys.ts'
+import type { Route } from '../../shared/http/route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { askedPage, pageOf, parsePage, withOneMore } from '../control-page.ts'
 import { type ControlDeps, guardedControl, WORKSPACE_KEYS_GUARD } from '../guarded-control.ts'

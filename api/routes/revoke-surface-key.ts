@@ -1,6 +1,6 @@
-import { surfaceKeyIdSchema } from '../../schemas/endpoints/surface-keys.ts'
-import { surfaceIdSchema } from '../../schemas/endpoints/surfaces.ts'
-import type { Route } from '../../shared/http-route.ts'
+import { surfaceKeyIdSchema } from '../../schemas/http/workspaces/surface-keys.ts'
+import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import type { Route } from '../../shared/http/route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import {
   type ControlDeps,

@@ -1,5 +1,5 @@
-import { apiKeyIdSchema } from '../../schemas/endpoints/workspace-keys.ts'
-import type { Route } from '../../shared/http-route.ts'
+import { apiKeyIdSchema } from '../../schemas/http/workspaces/workspace-keys.ts'
+import type { Route } from '../../shared/http/route.ts'
 import { askControlStore } from '../ask-control-store.ts'
 import { apiKeyNotFound, type ControlDeps, guardedControl, WORKSPACE_KEYS_GUARD } from '../guarded-control.ts'
 

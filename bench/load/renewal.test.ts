@@ -1,10 +1,10 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
-import type { Signal } from '../../schemas/jobs.ts'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { Metric } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
+import type { Signal } from '../../schemas/queues/jobs.ts'
 import { createChanges, findRenewable, renew } from './renewal.ts'
 import { buildBodies } from './requests.ts'
 

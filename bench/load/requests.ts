@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/jobs.ts'
+import type { Signal } from '../../schemas/queues/jobs.ts'
 import { logPayload } from '../log-payload.ts'
 import { metricsPayload } from '../metrics-payload.ts'
 import { tracePayload } from '../trace-payload.ts'

@@ -1,4 +1,4 @@
-import { uws } from '../../shared/uws.ts'
+import { uws } from '../../shared/http/uws.ts'
 
 /** The physical bound of an edge: uWebSockets.js alone, reading each body and answering 200 as the product does. */
 uws

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { createHttpServer } from '../../shared/http-server.ts'
+import { createHttpServer } from '../../shared/http/server.ts'
 
 /** The product's HTTP server with a route that keeps nothing: what is between this and the edge is the edge's own work. */
 const server = createHttpServer({

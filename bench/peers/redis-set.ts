@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { encodePayload } from '../../shared/payload-frame.ts'
+import { encodePayload } from '../../shared/queue/payload-frame.ts'
 
 export interface SetPlan {
   /** Address of the server, with the number of its database. */

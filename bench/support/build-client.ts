@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
-import { completedSourceMapsSchema, type ManifestEntry } from '../../schemas/endpoints/complete-source-maps.ts'
-import { registeredReleaseSchema } from '../../schemas/endpoints/register-release.ts'
-import { signedSourceMapsSchema } from '../../schemas/endpoints/sign-source-maps.ts'
+import { completedSourceMapsSchema, type ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
+import { registeredReleaseSchema } from '../../schemas/http/releases/register-release.ts'
+import { signedSourceMapsSchema } from '../../schemas/http/releases/sign-source-maps.ts'
 import type { ScenarioContext } from './scenario.ts'
 import { forEachAtOnce, type SentRequest, sendRequest } from './send-request.ts'
 

@@ -1,4 +1,4 @@
-import type { FindingsPage } from '../../schemas/endpoints/findings.ts'
+import type { FindingsPage } from '../../schemas/http/findings/findings.ts'
 import { settleMerges } from './clickhouse-work.ts'
 import { FINDINGS_WORKSPACE, FREQUENT_FINDING, fillFindings } from './fill-findings.ts'
 import { type Get, measureGets } from './measure-gets.ts'

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectTrace } from '../../clickhouse/queries/select-trace.ts'
-import type { Trace } from '../../schemas/endpoints/read-trace.ts'
+import type { Trace } from '../../schemas/http/traces/read-trace.ts'
 import { countRowsRead, percentile, timeEach } from './measure-gets.ts'
 import { meterProcesses } from './process-meter.ts'
 import type { TraceReader, TraceTarget } from './start-trace-reader.ts'

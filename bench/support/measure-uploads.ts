@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ObjectStore } from '../../shared/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { sourceMapPayload } from '../source-map-payload.ts'
 import { type BuildClient, type BuildFile, buildFile } from './build-client.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'

@@ -1,5 +1,5 @@
 import { freePort } from '../../deploy/local/ports.ts'
-import { SIGNAL_QUEUES, type Signal } from '../../schemas/jobs.ts'
+import { SIGNAL_QUEUES, type Signal } from '../../schemas/queues/jobs.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import { TRACES_TABLE } from '../peers/otlp-rows.ts'
 import { writtenBlocks } from './clickhouse-work.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/jobs.ts'
+import type { Signal } from '../../schemas/queues/jobs.ts'
 import type { PipelineLoad, PipelineMeasured } from './measure-pipeline.ts'
 import type { Row } from './scenario.ts'
 import { summarize } from './statistics.ts'

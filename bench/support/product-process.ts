@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
 import { provision } from '../../deploy/local/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../deploy/local/secrets.ts'
-import { createControlStore } from '../../shared/control-store.ts'
+import { createControlStore } from '../../shared/directory/directory.ts'
 import type { ScenarioContext } from './scenario.ts'
 import { BENCH_DATABASE, type BenchClickHouse, type BenchRedis } from './start-stores.ts'
 

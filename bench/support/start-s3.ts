@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startS3 } from '../../deploy/local/s3.ts'
-import { createObjectStore, type ObjectStore } from '../../shared/object-store.ts'
+import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ScenarioContext } from './scenario.ts'
 
 export interface BenchS3 {

@@ -1,4 +1,4 @@
-import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/endpoints/read-trace.ts'
+import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/http/traces/read-trace.ts'
 import { addTraces } from './fill-spans.ts'
 import { measureGets } from './measure-gets.ts'
 import type { ReadDeps, ReadPlan } from './measure-reads.ts'

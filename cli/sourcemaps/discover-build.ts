@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { manifestEntrySchema } from '../../schemas/endpoints/complete-source-maps.ts'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/endpoints/sign-source-maps.ts'
+import { manifestEntrySchema } from '../../schemas/http/releases/complete-source-maps.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
 import { BuildStop, listed } from './build-stop.ts'
 import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'

@@ -1,4 +1,4 @@
-import { TransientError } from '../../shared/errors.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import { retryAfterMs, retryDelayMs } from './retry-delay.ts'
 
 export interface HttpRequest {

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
-import { isWellFormedKey } from '../../shared/credentials.ts'
-import { describeError } from '../../shared/errors.ts'
+import { isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
 import { BuildStop } from './build-stop.ts'
 import { readRange } from './replace-file.ts'
 

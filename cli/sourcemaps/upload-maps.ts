@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { SignedFile } from '../../schemas/endpoints/sign-source-maps.ts'
+import type { SignedFile } from '../../schemas/http/releases/sign-source-maps.ts'
 import type { BuildApi } from './build-api.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'
 import type { HttpClient } from './http-client.ts'

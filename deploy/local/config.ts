@@ -8,7 +8,7 @@ import {
   parseConfig,
   port,
   processSettings,
-} from '../../shared/config.ts'
+} from '../../shared/runtime/config.ts'
 
 /** The checkout this file belongs to. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -4,11 +4,11 @@ import { createApiRoutes } from '../../api/server.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/edge.ts'
 import { createIngestRoutes } from '../../ingest/server.ts'
-import { parseConfig } from '../../shared/config.ts'
-import { createLifecycle } from '../../shared/lifecycle.ts'
-import { createLogger } from '../../shared/logger.ts'
-import { createMetrics } from '../../shared/metrics.ts'
-import { serve } from '../../shared/serve.ts'
+import { serve } from '../../shared/http/serve.ts'
+import { parseConfig } from '../../shared/runtime/config.ts'
+import { createLifecycle } from '../../shared/runtime/lifecycle.ts'
+import { createLogger } from '../../shared/runtime/logger.ts'
+import { createMetrics } from '../../shared/runtime/metrics.ts'
 
 /**
  * Every operation at one base address (spec section 9), as an ingress does it by path in production: the routes of the

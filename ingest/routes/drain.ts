@@ -1,13 +1,13 @@
-import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/jobs.ts'
-import type { Problem } from '../../schemas/problems.ts'
-import { PROBLEMS } from '../../schemas/problems.ts'
-import type { Decision, Reply, Route } from '../../shared/http-server.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import { PROBLEMS } from '../../schemas/http/problems.ts'
+import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/jobs.ts'
+import type { Decision, Reply, Route } from '../../shared/http/server.ts'
 import {
   CONTENT_ENCODINGS,
   type ContentEncoding,
   type ContentType,
   type PayloadFrame,
-} from '../../shared/payload-frame.ts'
+} from '../../shared/queue/payload-frame.ts'
 import { acceptFrame } from '../accept-frame.ts'
 import type { Authentication, Surface } from '../authenticate.ts'
 import { isProtobufMessage } from '../protobuf-framing.ts'

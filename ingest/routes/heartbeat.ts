@@ -1,5 +1,5 @@
-import { heartbeatSchema } from '../../schemas/endpoints/heartbeat.ts'
-import type { Route } from '../../shared/http-route.ts'
+import { heartbeatSchema } from '../../schemas/http/sessions/heartbeat.ts'
+import type { Route } from '../../shared/http/route.ts'
 import type { IngestDeps } from '../server.ts'
 import { sessionRoute } from '../session-route.ts'
 

@@ -1,6 +1,6 @@
-import { type IdentifySession, identifySessionSchema } from '../../schemas/endpoints/identify-session.ts'
-import type { Route } from '../../shared/http-route.ts'
-import { memberText } from '../../shared/member-text.ts'
+import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { memberText } from '../../shared/json/member-text.ts'
 import type { IngestDeps } from '../server.ts'
 import { type MadeEvent, sessionRoute } from '../session-route.ts'
 

@@ -3,11 +3,11 @@ import {
   type SignSourceMaps,
   SOURCE_MAP_MAX_BYTES,
   signSourceMapsSchema,
-} from '../../schemas/endpoints/sign-source-maps.ts'
-import { bodyTypeOf } from '../../shared/body-type.ts'
-import { describeError } from '../../shared/errors.ts'
-import type { Reply, Route } from '../../shared/http-route.ts'
-import { parseJsonBody } from '../../shared/parse-json-body.ts'
+} from '../../schemas/http/releases/sign-source-maps.ts'
+import { bodyTypeOf } from '../../shared/http/body-type.ts'
+import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import type { Reply, Route } from '../../shared/http/route.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
 import {
   buildProblem,
   invalid,

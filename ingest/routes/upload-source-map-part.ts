@@ -1,8 +1,8 @@
-import { sourceMapPartQuerySchema } from '../../schemas/endpoints/upload-source-map.ts'
-import { type BodyType, bodyTypeOf } from '../../shared/body-type.ts'
-import { describeError } from '../../shared/errors.ts'
-import type { BodyHandler, Reply, Route } from '../../shared/http-route.ts'
-import { partKey } from '../../shared/object-keys.ts'
+import { sourceMapPartQuerySchema } from '../../schemas/http/releases/upload-source-map.ts'
+import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
+import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
+import { partKey } from '../../shared/object-store/object-keys.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
 import { NOT_STORED, withReceipt } from '../accept-frame.ts'
 import {
   buildProblem,

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import { fromBinary, toJson } from '@bufbuild/protobuf'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { describe, expect, test } from 'vitest'
-import { allOperations } from '../operations/all-operations.ts'
-import { EXAMPLE, EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64, EXAMPLE_MAP_TEXT } from '../operations/examples.ts'
+import { allOperations } from '../http/all-operations.ts'
+import { EXAMPLE, EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64, EXAMPLE_MAP_TEXT } from '../http/example-values.ts'
+import { PROBLEMS } from '../http/problems.ts'
 import { ExportTraceServiceRequestSchema } from '../otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
-import { PROBLEMS } from '../problems.ts'
 import { buildOpenApiDocument } from './build-document.ts'
 
 const operations = allOperations({ identityProviders: ['Auth0', 'Clerk', 'Supabase'] })

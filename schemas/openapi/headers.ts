@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { RECEIPT_HEADER, receiptIdSchema } from '../endpoints/receipts.ts'
-import { EXAMPLE } from '../operations/examples.ts'
+import { EXAMPLE } from '../http/example-values.ts'
+import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts/receipts.ts'
 import type { Operation } from './operation.ts'
 import type { Components, SchemaObject } from './schema-of.ts'
 

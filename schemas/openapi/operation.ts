@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { Permission } from '../control.ts'
-import type { ProblemCode, ProblemService } from '../problems.ts'
+import type { ProblemCode, ProblemService } from '../http/problems.ts'
+import type { Permission } from '../records/directory.ts'
 import type { Credential } from './security.ts'
 
 /** One operation of the service, said once: the document, its examples and the tests of both derive from it. */

@@ -1,4 +1,4 @@
-import { PROBLEMS, type ProblemService, problemSchema } from '../problems.ts'
+import { PROBLEMS, type ProblemService, problemSchema } from '../http/problems.ts'
 import { headersOf } from './headers.ts'
 import type { DocumentedProblem, Operation } from './operation.ts'
 import type { Components, SchemaObject } from './schema-of.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { replayPageSchema } from '../../schemas/endpoints/read-replay.ts'
-import { createObjectStore, type ObjectStore } from '../../shared/object-store.ts'
+import { replayPageSchema } from '../../schemas/http/replay/read-replay.ts'
+import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../support/api.ts'
 import { at, insertRows, ownerColumns, storeChunk, type TestChunk } from '../support/session-rows.ts'
 

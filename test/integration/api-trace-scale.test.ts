@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { startNodeProcess } from '../../deploy/local/node-process.ts'
 import { freePort } from '../../deploy/local/ports.ts'
-import { type Trace, traceSchema } from '../../schemas/endpoints/read-trace.ts'
+import { type Trace, traceSchema } from '../../schemas/http/traces/read-trace.ts'
 import {
   AUDIENCE,
   createDatabase,

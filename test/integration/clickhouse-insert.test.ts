@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../clickhouse/client.ts'
-import { PermanentError, TransientError } from '../../shared/errors.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { type Services, startServices } from '../support/services.ts'
 import { until } from '../support/until.ts'
 

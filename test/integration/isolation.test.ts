@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { type ControlStore, createControlStore } from '../../shared/control-store.ts'
+import { type ControlStore, createControlStore } from '../../shared/directory/directory.ts'
 import { type Answer, call, signToken, startApi, type TestApi } from '../support/api.ts'
 import { type BadCredential, makeBadCredentials } from '../support/bad-credentials.ts'
 import { startEdge, type TestEdge } from '../support/edge.ts'

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { type MigrateOptions, migrate } from '../../clickhouse/migrate.ts'
-import { PermanentError, TransientError } from '../../shared/errors.ts'
-import { createLogger } from '../../shared/logger.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import { createLogger } from '../../shared/runtime/logger.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const logger = createLogger('test', 'fatal')

@@ -3,9 +3,14 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { objectKeyFault } from '../../shared/checked-object-key.ts'
-import { PermanentError, TransientError } from '../../shared/errors.ts'
-import { type ByteRange, createObjectStore, type ListedObject, type ObjectStore } from '../../shared/object-store.ts'
+import { objectKeyFault } from '../../shared/object-store/checked-key.ts'
+import {
+  type ByteRange,
+  createObjectStore,
+  type ListedObject,
+  type ObjectStore,
+} from '../../shared/object-store/object-store.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { S3Access } from '../support/services.ts'
 
 const MIB = 1024 * 1024

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { allOperations } from '../../schemas/http/all-operations.ts'
+import { EXAMPLE } from '../../schemas/http/example-values.ts'
 import { buildOpenApiDocument, templateOf } from '../../schemas/openapi/build-document.ts'
-import { allOperations } from '../../schemas/operations/all-operations.ts'
-import { EXAMPLE } from '../../schemas/operations/examples.ts'
 import {
   type DescribedOperation,
   type DescribedService,

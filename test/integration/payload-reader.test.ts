@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, inject, it } from 'vitest'
-import { connectConsumer } from '../../shared/redis.ts'
+import { connectConsumer } from '../../shared/queue/redis.ts'
 import { openPayloadReader, type PayloadReader } from '../../workers/payload-reader.ts'
 
 const logger = pino({ level: 'silent' })

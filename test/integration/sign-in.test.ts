@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { newId } from '../../shared/control-store.ts'
+import { newId } from '../../shared/directory/directory.ts'
 import { type Answer, AUDIENCE, call, ISSUER, putWorkspace, startApi } from '../support/api.ts'
 
 const WORKLOAD_ISSUER = 'https://workloads.test'

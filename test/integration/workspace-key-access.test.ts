@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { PERMISSIONS, type Permission } from '../../schemas/control.ts'
-import { workspaceKeyCreatedSchema } from '../../schemas/endpoints/workspace-keys.ts'
-import { type ControlStore, createControlStore, newId } from '../../shared/control-store.ts'
+import { workspaceKeyCreatedSchema } from '../../schemas/http/workspaces/workspace-keys.ts'
+import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
+import { type ControlStore, createControlStore, newId } from '../../shared/directory/directory.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../support/api.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { PERMISSIONS, type Permission } from '../../schemas/control.ts'
-import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../schemas/endpoints/workspace-keys.ts'
-import { type ControlStore, createControlStore, newId } from '../../shared/control-store.ts'
-import { isWellFormedKey } from '../../shared/credentials.ts'
+import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../schemas/http/workspaces/workspace-keys.ts'
+import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
+import { type ControlStore, createControlStore, newId } from '../../shared/directory/directory.ts'
+import { isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../support/api.ts'
 
 const DAY_MS = 86_400_000

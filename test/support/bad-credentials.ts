@@ -1,5 +1,5 @@
-import type { ControlStore } from '../../shared/control-store.ts'
-import { digestOf, generateKey, type KeyKind } from '../../shared/credentials.ts'
+import type { ControlStore } from '../../shared/directory/directory.ts'
+import { digestOf, generateKey, type KeyKind } from '../../shared/ids/credentials.ts'
 import { signToken } from './api.ts'
 import { aSurfaceKey, aWorkspaceKey } from './control-records.ts'
 import type { CredentialKind } from './isolation-matrix.ts'

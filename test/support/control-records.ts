@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Surface, SurfaceKey, Workspace, WorkspaceKey } from '../../schemas/control.ts'
-import { newId } from '../../shared/control-store.ts'
-import { digestOf, generateKey } from '../../shared/credentials.ts'
+import type { Surface, SurfaceKey, Workspace, WorkspaceKey } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 
 const AT = '2026-08-01T12:00:00.000Z'
 

@@ -1,4 +1,4 @@
-import { readReceiptId } from '../../shared/receipt.ts'
+import { readReceiptId } from '../../shared/ids/receipt.ts'
 
 /** What an id names: its commit in hex, and the place in it. */
 export function receiptName(id: string): string {

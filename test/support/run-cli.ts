@@ -5,7 +5,7 @@ import { controlConfigSchema } from '../../cli/config.ts'
 import { withControl } from '../../cli/connect-control.ts'
 import { addControlCommands } from '../../cli/control-commands.ts'
 import { runProgram } from '../../cli/run-program.ts'
-import { parseConfig } from '../../shared/config.ts'
+import { parseConfig } from '../../shared/runtime/config.ts'
 
 export interface CliRun {
   readonly code: number

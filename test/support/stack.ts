@@ -8,7 +8,7 @@ import { startNodeProcess } from '../../deploy/local/node-process.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { provision } from '../../deploy/local/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../deploy/local/secrets.ts'
-import { createControlStore } from '../../shared/control-store.ts'
+import { createControlStore } from '../../shared/directory/directory.ts'
 import { type Services, startServices } from './services.ts'
 
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const

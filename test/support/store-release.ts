@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import type { Manifest } from '../../schemas/manifest.ts'
-import { manifestKey, sourceMapKey } from '../../shared/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
-import { releaseSlugOf } from '../../shared/release-slug.ts'
-import type { ReleaseStore } from '../../shared/release-store.ts'
+import type { Manifest } from '../../schemas/records/manifest.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
+import { manifestKey, sourceMapKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 
 export interface ReleaseOwner {
   readonly workspaceId: string

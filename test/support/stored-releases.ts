@@ -1,8 +1,8 @@
-import type { ManifestPointer, Release } from '../../schemas/control.ts'
-import type { Manifest, ManifestFile } from '../../schemas/manifest.ts'
-import { manifestKey } from '../../shared/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
-import type { ReleaseStore } from '../../shared/release-store.ts'
+import type { ManifestPointer, Release } from '../../schemas/records/directory.ts'
+import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import { manifestKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 
 /** A file of a manifest, as different from its neighbours as its number makes it. */
 export function manifestFile(number: number, change: Partial<ManifestFile> = {}): ManifestFile {

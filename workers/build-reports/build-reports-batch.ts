@@ -1,6 +1,6 @@
 import { BuildReportsTable } from '../../clickhouse/build-reports-table.ts'
-import { buildReportJobSchema } from '../../schemas/build-report-job.ts'
-import { buildReportSchema } from '../../schemas/endpoints/report-build.ts'
+import { buildReportSchema } from '../../schemas/http/releases/report-build.ts'
+import { buildReportJobSchema } from '../../schemas/queues/build-report-job.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'
 import type { RowBatch } from '../row-batch.ts'
 

@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/jobs.ts'
+import type { Signal } from '../../schemas/queues/jobs.ts'
 import type { RowBatch } from '../row-batch.ts'
 import type { JsonTranscoder } from './json/transcode-json.ts'
 

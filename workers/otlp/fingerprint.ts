@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { base32 } from '../../shared/base32.ts'
+import { base32 } from '../../shared/ids/base32.ts'
 import { linesOf, topFrames } from './stack-frames.ts'
 
 const FRAME_COUNT = 5

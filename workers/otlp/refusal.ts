@@ -1,4 +1,4 @@
-import type { PayloadFrame } from '../../shared/payload-frame.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 
 /** Of a frame, what rows derive from besides its body. */
 export type PayloadOrigin = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>

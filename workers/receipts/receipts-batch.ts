@@ -1,6 +1,6 @@
 import { IngestLogTable } from '../../clickhouse/ingest-log-table.ts'
-import { settlementSchema } from '../../schemas/settlement.ts'
-import { commitOf, indexOf } from '../../shared/receipt.ts'
+import { settlementSchema } from '../../schemas/queues/settlement.ts'
+import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'
 import type { RowBatch } from '../row-batch.ts'
 

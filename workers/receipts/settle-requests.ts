@@ -1,7 +1,7 @@
-import type { QueueName } from '../../schemas/jobs.ts'
-import type { Settlement } from '../../schemas/settlement.ts'
-import { deadLetterKey } from '../../shared/object-keys.ts'
-import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/payload-frame.ts'
+import type { QueueName } from '../../schemas/queues/jobs.ts'
+import type { Settlement } from '../../schemas/queues/settlement.ts'
+import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
+import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import type { RefusedFrame } from '../batch.ts'
 import type { Move } from '../payload-store.ts'
 

@@ -1,5 +1,5 @@
 import { ReplayChunksTable } from '../../clickhouse/replay-chunks-table.ts'
-import { replayChunkSchema } from '../../schemas/replay-chunk.ts'
+import { replayChunkSchema } from '../../schemas/queues/replay-chunk.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'
 import type { RowBatch } from '../row-batch.ts'
 

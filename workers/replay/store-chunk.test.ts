@@ -1,9 +1,9 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { PermanentError, TransientError } from '../../shared/errors.ts'
-import { replayKey } from '../../shared/object-keys.ts'
-import type { ObjectHead, PutOptions } from '../../shared/object-store.ts'
-import type { PayloadFrame } from '../../shared/payload-frame.ts'
+import { replayKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectHead, PutOptions } from '../../shared/object-store/object-store.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { type StoreChunkDeps, storeChunk } from './store-chunk.ts'
 
 const EVENT = '{"type":2,"timestamp":5}'

@@ -1,4 +1,4 @@
-import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/payload-frame.ts'
+import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
 import type { Budget } from '../budget.ts'
 import { type FinishJobDeps, finishJob } from '../finish-job.ts'

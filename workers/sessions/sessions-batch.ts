@@ -1,6 +1,6 @@
 import { SessionHeartbeatsTable } from '../../clickhouse/session-heartbeats-table.ts'
 import { SessionIdentitiesTable } from '../../clickhouse/session-identities-table.ts'
-import { sessionEventSchema } from '../../schemas/session-event.ts'
+import { sessionEventSchema } from '../../schemas/queues/session-event.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'
 import type { RowBatch } from '../row-batch.ts'
 

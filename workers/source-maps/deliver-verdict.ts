@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { CompletionRecord, Verdict } from '../../schemas/source-map-jobs.ts'
-import { UPLOAD_LIFETIME_S, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/upload-keys.ts'
+import type { CompletionRecord, Verdict } from '../../schemas/queues/source-map-jobs.ts'
+import { UPLOAD_LIFETIME_S, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 
 /**
  * KEYS verdict, record of the completion (or none); ARGV attempt, verdict, its lifetime, channel, then the record as it is

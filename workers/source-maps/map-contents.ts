@@ -1,8 +1,8 @@
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/endpoints/sign-source-maps.ts'
-import type { DeclaredHash } from '../../shared/declared-hash.ts'
-import { sourceMapKey } from '../../shared/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
-import type { ReleaseStore } from '../../shared/release-store.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
+import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { Digested } from './part-claims.ts'
 import { type PieceObject, readMapBytes, sameBytes } from './read-map-bytes.ts'
 

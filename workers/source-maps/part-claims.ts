@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { UPLOAD_LIFETIME_S } from '../../shared/upload-keys.ts'
+import { UPLOAD_LIFETIME_S } from '../../shared/queue/upload-keys.ts'
 
 /** Bytes that are known by their digest. */
 export interface Digested {
@@ -22,7 +22,7 @@ export interface PartClaims {
   readonly assembled: Digested | undefined
 }
 
-/** Reads the hash of the parts of one path (`shared/upload-keys.ts`). Undefined where no part is claimed. */
+/** Reads the hash of the parts of one path (`shared/queue/upload-keys.ts`). Undefined where no part is claimed. */
 export function parsePartClaims(fields: Readonly<Record<string, string>>): PartClaims | undefined {
   const parts: PartClaim[] = []
   for (const [name, value] of Object.entries(fields)) {

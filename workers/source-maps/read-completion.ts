@@ -5,7 +5,7 @@ import {
   completeSourceMapsSchema,
   type ManifestEntry,
   manifestEntrySchema,
-} from '../../schemas/endpoints/complete-source-maps.ts'
+} from '../../schemas/http/releases/complete-source-maps.ts'
 import { JsonScanner } from './json-scanner.ts'
 import { pagesOf } from './pages-of.ts'
 

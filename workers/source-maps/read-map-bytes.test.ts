@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { TransientError } from '../../shared/errors.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import { readMapBytes, sameBytes } from './read-map-bytes.ts'
 
 const digestOf = (algorithm: string, bytes: Uint8Array) => createHash(algorithm).update(bytes).digest('hex')

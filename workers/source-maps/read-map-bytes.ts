@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { DeclaredHash } from '../../shared/declared-hash.ts'
-import { TransientError } from '../../shared/errors.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
+import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Digested } from './part-claims.ts'
 
 /** One of the objects that together hold the bytes of a map; what is known of it before it is read. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import { TransientError } from '../../shared/errors.ts'
-import type { DeclaredMap, UploadKeys } from '../../shared/upload-keys.ts'
+import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import { pagesOf } from './pages-of.ts'
 import { type Digested, type PartClaims, parseDigested, parsePartClaims } from './part-claims.ts'
 

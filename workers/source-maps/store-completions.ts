@@ -4,11 +4,11 @@ import {
   completionJobSchema,
   completionRecordSchema,
   type Verdict,
-} from '../../schemas/source-map-jobs.ts'
-import type { SymbolicationRequest } from '../../schemas/symbolication.ts'
-import { describeError, PermanentError, TransientError } from '../../shared/errors.ts'
-import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/payload-frame.ts'
-import { uploadKeys } from '../../shared/upload-keys.ts'
+} from '../../schemas/queues/source-map-jobs.ts'
+import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
+import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import { uploadKeys } from '../../shared/queue/upload-keys.ts'
+import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Budget } from '../budget.ts'
 import { type FinishJobDeps, finishJob } from '../finish-job.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'

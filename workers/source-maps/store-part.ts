@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis'
-import type { SourceMapJob } from '../../schemas/source-map-jobs.ts'
-import { PermanentError } from '../../shared/errors.ts'
-import { partKey } from '../../shared/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store.ts'
-import type { PayloadFrame } from '../../shared/payload-frame.ts'
-import { uploadKeys } from '../../shared/upload-keys.ts'
+import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
+import { partKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { uploadKeys } from '../../shared/queue/upload-keys.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 import { confirmPart, digestedText, givePartBack } from './part-claims.ts'
 
 export interface StorePartDeps {

@@ -1,5 +1,5 @@
-import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/source-map-jobs.ts'
-import { decodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-map-jobs.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
 import type { Budget } from '../budget.ts'
 import { type FinishJobDeps, finishJob } from '../finish-job.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { describeError, TransientError } from '../../shared/errors.ts'
-import type { Logger } from '../../shared/logger.ts'
+import { describeError, TransientError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { Budget } from '../budget.ts'
 import { LruCache } from './lru-cache.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'

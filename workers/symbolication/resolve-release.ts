@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FindingFramesRow } from '../../clickhouse/finding-frames-table.ts'
 import type { ReleaseStackRow, ReleaseStacksKey } from '../../clickhouse/queries/select-release-stacks.ts'
 import type { SourceMapEntry } from '../../clickhouse/source-maps-table.ts'
-import type { ReleaseRequest } from '../../schemas/symbolication.ts'
+import type { ReleaseRequest } from '../../schemas/queues/symbolication.ts'
 import type { HeldManifest } from './manifest-reader.ts'
 import { type StackOwner, type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
 

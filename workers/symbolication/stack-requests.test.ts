@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { symbolicationRequestSchema } from '../../schemas/symbolication.ts'
+import { symbolicationRequestSchema } from '../../schemas/queues/symbolication.ts'
 import { NO_DEBUG_IDS } from './debug-ids.ts'
 import { createRecentStacks, StackRequests } from './stack-requests.ts'
 

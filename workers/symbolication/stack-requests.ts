@@ -1,5 +1,5 @@
-import type { SymbolicationRequest } from '../../schemas/symbolication.ts'
-import type { PayloadFrame } from '../../shared/payload-frame.ts'
+import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { DebugIds } from './debug-ids.ts'
 import { LruCache } from './lru-cache.ts'
 

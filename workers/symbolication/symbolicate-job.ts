@@ -2,9 +2,9 @@ import {
   type ReleaseRequest,
   type SymbolicationRequest,
   symbolicationRequestSchema,
-} from '../../schemas/symbolication.ts'
-import { PermanentError } from '../../shared/errors.ts'
-import { decodePayload, type PayloadFrame } from '../../shared/payload-frame.ts'
+} from '../../schemas/queues/symbolication.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
 import { type FinishJobDeps, finishJob } from '../finish-job.ts'
 import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'

@@ -1,0 +1,69 @@
+import type { Operation } from '../openapi/operation.ts'
+import { listFindings, listFindingTraces, readFinding, readTrace } from './findings/operations.ts'
+import { readReceipt } from './receipts/operations.ts'
+import {
+  completeSourceMaps,
+  registerRelease,
+  reportBuild,
+  signSourceMaps,
+  uploadSourceMap,
+  uploadSourceMapPart,
+} from './releases/build-operations.ts'
+import { listReleases, readRelease } from './releases/operations.ts'
+import { readOpenApi } from './service/operations.ts'
+import {
+  heartbeat,
+  identifySession,
+  readReplay,
+  readReplayEvents,
+  readSession,
+  uploadReplay,
+} from './sessions/operations.ts'
+import { drain } from './telemetry/operations.ts'
+import {
+  createSurface,
+  createSurfaceKey,
+  createWorkspaceKey,
+  deleteSurface,
+  listSurfaceKeys,
+  listSurfaces,
+  listWorkspaceKeys,
+  revokeSurfaceKey,
+  revokeWorkspaceKey,
+} from './workspaces/operations.ts'
+
+/** Every operation, of both processes, in the order in which the document has them. */
+export function allOperations(settings: { identityProviders: readonly string[] }): readonly Operation[] {
+  return [
+    drain,
+    identifySession(settings.identityProviders),
+    heartbeat,
+    uploadReplay,
+    readReceipt,
+    registerRelease,
+    signSourceMaps,
+    uploadSourceMapPart,
+    uploadSourceMap,
+    completeSourceMaps,
+    reportBuild,
+    listReleases,
+    readRelease,
+    readSession,
+    readReplay,
+    readReplayEvents,
+    listFindings,
+    readFinding,
+    listFindingTraces,
+    readTrace,
+    listSurfaces,
+    createSurface,
+    deleteSurface,
+    listSurfaceKeys,
+    createSurfaceKey,
+    revokeSurfaceKey,
+    listWorkspaceKeys,
+    createWorkspaceKey,
+    revokeWorkspaceKey,
+    readOpenApi,
+  ]
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import type { Operation } from '../../openapi/operation.ts'
+import { READER } from '../../openapi/security.ts'
+import { ANSWERS } from '../example-answers.ts'
+import { EXAMPLE } from '../example-values.ts'
+import { pageQuerySchema } from '../page.ts'
+import { findingsProblems } from '../problem-sets.ts'
+import { readTraceQuerySchema, traceIdSchema, traceSchema } from '../traces/read-trace.ts'
+import { findingActivityQuerySchema } from './finding-activity.ts'
+import { findingAnswerSchema, findingIdSchema, findingsPageSchema, findingTracesPageSchema } from './findings.ts'
+import { listFindingsQuerySchema } from './list-findings.ts'
+
+const findingId = findingIdSchema.meta({ description: 'The finding.', example: EXAMPLE.findingId })
+const traceId = traceIdSchema.meta({
+  description: 'The W3C trace id.',
+  example: EXAMPLE.traceId,
+})
+
+const { surface, service, from, to, q, ...page } = listFindingsQuerySchema.shape
+const listQuery = z.object({
+  ...page,
+  surface: surface.meta({ example: EXAMPLE.surfaceId }),
+  service: service.meta({ example: EXAMPLE.serviceName }),
+  from: from.meta({ example: EXAMPLE.from }),
+  to: to.meta({ example: EXAMPLE.to }),
+  q: q.meta({ example: 'cart' }),
+})
+const activityQuery = z.object({
+  from: findingActivityQuerySchema.shape.from.meta({ example: EXAMPLE.from }),
+  to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
+})
+
+export const listFindings: Operation = {
+  operationId: 'listFindings',
+  method: 'GET',
+  path: '/v3/findings',
+  tag: 'findings',
+  summary: 'The findings of the workspace, the one that arrived last first',
+  description: 'All pages are of what was stored when the first was read.',
+  credentials: READER,
+  permission: 'org:findings:read',
+  parameters: { query: listQuery },
+  success: {
+    status: 200,
+    description: 'A page of findings.',
+    contents: { 'application/json': { schema: findingsPageSchema, example: ANSWERS.listFindings } },
+  },
+  problems: findingsProblems,
+}
+
+export const readFinding: Operation = {
+  operationId: 'readFinding',
+  method: 'GET',
+  path: '/v3/findings/:findingId',
+  tag: 'findings',
+  summary: 'One finding: its stack, and when and where it occurred',
+  credentials: READER,
+  permission: 'org:findings:read',
+  parameters: { path: z.object({ findingId }), query: activityQuery },
+  success: {
+    status: 200,
+    description: 'The finding.',
+    contents: { 'application/json': { schema: findingAnswerSchema, example: ANSWERS.readFinding } },
+  },
+  problems: findingsProblems,
+}
+
+export const listFindingTraces: Operation = {
+  operationId: 'listFindingTraces',
+  method: 'GET',
+  path: '/v3/findings/:findingId/traces',
+  tag: 'findings',
+  summary: 'The traces in which a finding occurred, the newest first',
+  credentials: READER,
+  permission: 'org:findings:read',
+  parameters: { path: z.object({ findingId }), query: pageQuerySchema },
+  success: {
+    status: 200,
+    description: 'A page of traces.',
+    contents: { 'application/json': { schema: findingTracesPageSchema, example: ANSWERS.listFindingTraces } },
+  },
+  problems: findingsProblems,
+}
+
+export const readTrace: Operation = {
+  operationId: 'readFindingTrace',
+  method: 'GET',
+  path: '/v3/findings/:findingId/traces/:traceId',
+  tag: 'findings',
+  summary: 'Every retained span of one trace of a finding',
+  credentials: READER,
+  permission: 'org:findings:read',
+  parameters: { path: z.object({ findingId, traceId }), query: readTraceQuerySchema },
+  success: {
+    status: 200,
+    description: 'The trace, its spans by their start.',
+    contents: { 'application/json': { schema: traceSchema, example: ANSWERS.readFindingTrace } },
+  },
+  problems: findingsProblems,
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import type { Operation } from '../../openapi/operation.ts'
+import { PUBLIC_KEY, READER } from '../../openapi/security.ts'
+import { ANSWERS } from '../example-answers.ts'
+import { EXAMPLE } from '../example-values.ts'
+import { receiptsProblems } from '../problem-sets.ts'
+import { receiptAnswerSchema, receiptIdSchema } from './receipts.ts'
+
+export const readReceipt: Operation = {
+  operationId: 'readReceipt',
+  method: 'GET',
+  path: '/v3/receipts/:receiptId',
+  tag: 'telemetry',
+  summary: 'What became of an accepted request',
+  description:
+    'A key sees the receipts of its own surface, a token those of its workspace; with any permission to read. Known for as long as data is retained.',
+  credentials: [...PUBLIC_KEY, 'secretKey', ...READER],
+  cors: true,
+  parameters: {
+    path: z.object({
+      receiptId: receiptIdSchema.meta({
+        description: 'As the header `x-receipt-id` of the request’s answer said.',
+        example: EXAMPLE.receiptId,
+      }),
+    }),
+  },
+  success: {
+    status: 200,
+    description: 'The receipt.',
+    contents: { 'application/json': { schema: receiptAnswerSchema, example: ANSWERS.readReceipt } },
+  },
+  problems: receiptsProblems,
+}

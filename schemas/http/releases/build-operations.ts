@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import type { DocumentedProblem, Operation } from '../../openapi/operation.ts'
+import { releaseSlugSchema } from '../../records/release-slug.ts'
+import { ANSWERS } from '../example-answers.ts'
+import { EXAMPLE, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from '../example-values.ts'
+import { secretKeyProblems } from '../problem-sets.ts'
+import { completedSourceMapsSchema, completeSourceMapsSchema } from './complete-source-maps.ts'
+import { registeredReleaseSchema, registerReleaseSchema } from './register-release.ts'
+import { buildReportSchema, telemetryResponseSchema } from './report-build.ts'
+import { signedSourceMapsSchema, signSourceMapsSchema } from './sign-source-maps.ts'
+import { sourceMapPartQuerySchema, sourceMapQuerySchema, uploadedSourceMapSchema } from './upload-source-map.ts'
+
+/** What a build calls with the secret key of its surface. */
+
+const SECRET_KEY = ['secretKey'] as const
+const slugPath = z.object({
+  releaseSlug: releaseSlugSchema.meta({
+    description: 'The release, as its registration named it.',
+    example: EXAMPLE.releaseSlug,
+  }),
+})
+const part = sourceMapPartQuerySchema.shape.part.meta({ example: 0 })
+const path = sourceMapQuerySchema.shape.path.meta({ example: EXAMPLE.mapPath })
+const sentHash = `sha256:${EXAMPLE.mapSha256}`
+/** What a worker says of a request, or that it has not said yet, comes with the receipt of the request. */
+const WITH_A_VERDICT = [200, 400, 404, 413, 503]
+const releaseNotFound: DocumentedProblem = {
+  code: 'RELEASE_NOT_FOUND',
+  when: 'the workspace has no release of this slug',
+}
+
+export const registerRelease: Operation = {
+  operationId: 'registerRelease',
+  method: 'POST',
+  path: '/v3/releases',
+  tag: 'releases',
+  summary: 'Register a release',
+  description: 'The same surface and version give the same slug.',
+  credentials: SECRET_KEY,
+  body: {
+    contents: {
+      'application/json': { schema: registerReleaseSchema, example: { version: EXAMPLE.version, commit: '3f9a2c1' } },
+    },
+  },
+  success: {
+    status: 200,
+    description: 'Registered, now or before.',
+    contents: {
+      'application/json': { schema: registeredReleaseSchema, example: { releaseSlug: EXAMPLE.releaseSlug } },
+    },
+  },
+  problems: secretKeyProblems({ limit: '256 KiB' }),
+}
+
+export const signSourceMaps: Operation = {
+  operationId: 'signSourceMaps',
+  method: 'POST',
+  path: '/v3/releases/:releaseSlug/source-maps/sign',
+  tag: 'releases',
+  summary: 'Declare source maps and get addresses to upload them to',
+  description:
+    'Each address takes a PUT of exactly the declared size, for an hour. A map whose bytes are stored in this workspace already need not be sent.',
+  credentials: SECRET_KEY,
+  parameters: { path: slugPath },
+  body: {
+    contents: {
+      'application/json': {
+        schema: signSourceMapsSchema,
+        example: {
+          files: [
+            { path: 'assets/vendor.js.map', size: 4_096, hash: EXAMPLE.vendorMapSha256 },
+            { path: EXAMPLE.mapPath, size: EXAMPLE_MAP_TEXT.length, hash: EXAMPLE.mapSha256 },
+          ],
+        },
+      },
+    },
+  },
+  success: {
+    status: 200,
+    description: 'The files in the order in which they were declared.',
+    contents: { 'application/json': { schema: signedSourceMapsSchema, example: ANSWERS.signSourceMaps } },
+  },
+  problems: [
+    ...secretKeyProblems({ limit: '256 KiB' }),
+    releaseNotFound,
+    { code: 'RELEASE_SIGN_FILE_TOO_LARGE', when: 'a file is declared with more than 64 MiB' },
+  ],
+}
+
+export const uploadSourceMapPart: Operation = {
+  operationId: 'uploadSourceMapPart',
+  method: 'PUT',
+  path: '/v3/releases/:releaseSlug/source-maps',
+  tag: 'releases',
+  summary: 'Upload a part of a source map',
+  description: 'For builds that cannot reach the object store. Parts may come in any order, and again.',
+  credentials: SECRET_KEY,
+  parameters: { path: slugPath, query: sourceMapPartQuerySchema.extend({ part, path }) },
+  body: { contents: { 'application/octet-stream': { example: EXAMPLE_MAP_TEXT } } },
+  receiptStatuses: [200],
+  success: {
+    status: 200,
+    description: 'On disk.',
+    contents: { 'application/json': { schema: uploadedSourceMapSchema, example: ANSWERS.uploadSourceMapPart } },
+  },
+  problems: [
+    ...secretKeyProblems({ limit: '512 KiB', overLimit: 'RELEASE_SIGN_FILE_TOO_LARGE' }),
+    {
+      code: 'RELEASE_UPLOAD_CONFLICT',
+      when: 'the part was sent before with other bytes, or a manifest names the map that was made of the parts',
+    },
+  ],
+}
+
+export const uploadSourceMap: Operation = {
+  operationId: 'uploadSourceMap',
+  method: 'PUT',
+  path: '/v3/releases/:releaseSlug/source-maps/upload',
+  tag: 'releases',
+  summary: 'Upload a source map in one request',
+  credentials: SECRET_KEY,
+  parameters: { path: slugPath, query: z.object({ path }) },
+  body: {
+    contents: {
+      'application/json': {
+        schema: z
+          .looseObject({ version: z.literal(3) })
+          .meta({ id: 'SourceMap', description: 'A source map of ECMA-426: with `mappings`, or `sections`.' }),
+        example: EXAMPLE_MAP,
+      },
+    },
+  },
+  receiptStatuses: WITH_A_VERDICT,
+  success: {
+    status: 200,
+    description: 'Stored.',
+    contents: { 'application/json': { schema: uploadedSourceMapSchema, example: ANSWERS.uploadSourceMap } },
+  },
+  problems: secretKeyProblems({ limit: '64 MiB', overLimit: 'RELEASE_SIGN_FILE_TOO_LARGE' }),
+}
+
+export const completeSourceMaps: Operation = {
+  operationId: 'completeSourceMaps',
+  method: 'POST',
+  path: '/v3/releases/:releaseSlug/source-maps/complete',
+  tag: 'releases',
+  summary: 'Make the uploaded source maps those of the release',
+  description: 'Verifies every map, then replaces the manifest whole. Safe to repeat.',
+  credentials: SECRET_KEY,
+  parameters: { path: slugPath },
+  body: {
+    contents: {
+      'application/json': {
+        schema: completeSourceMapsSchema,
+        example: {
+          files: [{ path: EXAMPLE.mapPath, hash: sentHash, debugId: '', chunkUrl: '~/assets/app.js' }],
+          sourceFileCount: 1,
+        },
+      },
+    },
+  },
+  receiptStatuses: WITH_A_VERDICT,
+  success: {
+    status: 200,
+    description: 'The manifest holds.',
+    contents: { 'application/json': { schema: completedSourceMapsSchema, example: { ok: true, fileCount: 1 } } },
+  },
+  problems: [...secretKeyProblems({ limit: '16 MiB' }), releaseNotFound],
+}
+
+export const reportBuild: Operation = {
+  operationId: 'reportBuild',
+  method: 'POST',
+  path: '/v3/releases/:releaseSlug/telemetry',
+  tag: 'releases',
+  summary: 'Report how an upload went',
+  credentials: SECRET_KEY,
+  parameters: { path: slugPath },
+  body: {
+    contents: {
+      'application/json': {
+        schema: buildReportSchema,
+        example: { discover: 12, upload: 840, total: 900, fileCount: 3, totalBytes: 12288, result: 'ok' },
+      },
+    },
+  },
+  receiptStatuses: [200],
+  success: {
+    status: 200,
+    description: 'On disk.',
+    contents: { 'application/json': { schema: telemetryResponseSchema, example: { ok: true } } },
+  },
+  problems: secretKeyProblems({ limit: '256 KiB' }),
+}

@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import type { Operation } from '../../openapi/operation.ts'
+import { PUBLIC_KEY, READER } from '../../openapi/security.ts'
+import { ANSWERS } from '../example-answers.ts'
+import { EXAMPLE, EXAMPLE_EVENTS, EXAMPLE_REPLAY_METADATA } from '../example-values.ts'
+import { pageQuerySchema } from '../page.ts'
+import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
+import { replayEventsQuerySchema, replayPageSchema } from '../replay/read-replay.ts'
+import { replayUploadAnswerSchema } from '../replay/upload-replay.ts'
+import { heartbeatSchema } from './heartbeat.ts'
+import { identifySessionSchema } from './identify-session.ts'
+import { sessionAnswerSchema } from './read-session.ts'
+import { sessionIdSchema, sessionResponseSchema } from './session-id.ts'
+
+const sessionPath = z.object({
+  sessionId: sessionIdSchema.meta({
+    description: 'The id of the session, as its SDK made it.',
+    example: EXAMPLE.sessionId,
+  }),
+})
+const acknowledged = {
+  status: 200,
+  description: 'On disk.',
+  contents: { 'application/json': { schema: sessionResponseSchema, example: { ok: true } } },
+} as const
+
+/** A beacon can only send `text/plain`. */
+function jsonContents(schema: z.ZodType, example: unknown) {
+  return { 'application/json': { schema, example }, 'text/plain': { schema, example } }
+}
+
+/** 4.1, with the identity providers that this installation takes. */
+export function identifySession(identityProviders: readonly string[]): Operation {
+  const example = {
+    sessionId: EXAMPLE.sessionId,
+    identifier: 'user-7',
+    source: { type: 'custom', name: 'Our sign-in' },
+    email: 'ada@example.com',
+    traits: { plan: 'team' },
+  }
+  return {
+    operationId: 'identifySession',
+    method: 'POST',
+    path: '/v3/session/identify',
+    tag: 'sessions',
+    summary: 'Attach an end user to a session',
+    description: `Providers whose identities are taken: ${identityProviders.join(', ')}, and custom with any name.`,
+    credentials: PUBLIC_KEY,
+    cors: true,
+    body: { contents: jsonContents(identifySessionSchema(identityProviders), example) },
+    receiptStatuses: [200],
+    success: acknowledged,
+    problems: publicKeyProblems({ limit: '256 KiB' }),
+  }
+}
+
+export const heartbeat: Operation = {
+  operationId: 'recordHeartbeat',
+  method: 'POST',
+  path: '/v3/session',
+  tag: 'sessions',
+  summary: 'Record that a device of a session is still there',
+  credentials: PUBLIC_KEY,
+  cors: true,
+  body: {
+    contents: jsonContents(heartbeatSchema, {
+      sessionId: EXAMPLE.sessionId,
+      deviceId: EXAMPLE.deviceId,
+    }),
+  },
+  receiptStatuses: [200],
+  success: acknowledged,
+  problems: publicKeyProblems({ limit: '256 KiB' }),
+}
+
+const replayMetadata = z
+  .string()
+  .max(8_192)
+  .optional()
+  .meta({
+    description:
+      'Base64 of a JSON object: windowId, segmentId, firstTs and lastTs (ms), optionally eventCount, hasFullSnapshot, activityCount. Without it nothing is kept.',
+    example: Buffer.from(JSON.stringify(EXAMPLE_REPLAY_METADATA)).toString('base64'),
+  })
+
+export const uploadReplay: Operation = {
+  operationId: 'uploadReplayChunk',
+  method: 'POST',
+  path: '/v3/replay/upload/:sessionId',
+  tag: 'sessions',
+  summary: 'Upload a chunk of a session’s recording',
+  description: 'JSON lines of recorded events, gzipped or not; at most 10 MiB as sent and 100 MiB decompressed.',
+  credentials: PUBLIC_KEY,
+  cors: true,
+  parameters: {
+    path: sessionPath,
+    header: z.object({ 'x-replay-metadata': replayMetadata }),
+    query: z.object({ metadata: replayMetadata }),
+  },
+  body: {
+    contents: {
+      'application/octet-stream': { example: EXAMPLE_EVENTS },
+    },
+  },
+  receiptStatuses: [200],
+  success: {
+    status: 200,
+    description: 'On disk, and where it will be stored; an empty key when it had no usable metadata.',
+    contents: {
+      'application/json': {
+        schema: replayUploadAnswerSchema,
+        example: {
+          objectKey: `replays/${EXAMPLE.workspaceId}/${EXAMPLE.surfaceId}/${EXAMPLE.sessionId}/${EXAMPLE.windowId}/0.jsonl.gz`,
+        },
+      },
+    },
+  },
+  problems: [
+    ...publicKeyProblems({ limit: '10 MiB', overLimit: 'REPLAY_UPLOAD_REJECTED' }),
+    {
+      code: 'REPLAY_UPLOAD_REJECTED',
+      when: 'the body is empty or not gzip as it says, or the session id breaks its rule',
+    },
+  ],
+}
+
+export const readSession: Operation = {
+  operationId: 'readSession',
+  method: 'GET',
+  path: '/v3/sessions/:sessionId',
+  tag: 'sessions',
+  summary: 'Identity, devices, traces, findings and replay of a session',
+  credentials: READER,
+  permission: 'org:sessions:read',
+  parameters: { path: sessionPath },
+  success: {
+    status: 200,
+    description: 'The session. Lists are the newest first, with at most 100 entries each.',
+    contents: { 'application/json': { schema: sessionAnswerSchema, example: ANSWERS.readSession } },
+  },
+  problems: sessionsProblems,
+}
+
+export const readReplay: Operation = {
+  operationId: 'readReplay',
+  method: 'GET',
+  path: '/v3/sessions/:sessionId/replay',
+  tag: 'sessions',
+  summary: 'The chunks of a session’s recording, and what is missing of it',
+  credentials: READER,
+  permission: 'org:sessions:read',
+  parameters: { path: sessionPath, query: pageQuerySchema },
+  success: {
+    status: 200,
+    description: 'A page of chunks in reading order.',
+    contents: { 'application/json': { schema: replayPageSchema, example: ANSWERS.readReplay } },
+  },
+  problems: sessionsProblems,
+}
+
+export const readReplayEvents: Operation = {
+  operationId: 'readReplayEvents',
+  method: 'GET',
+  path: '/v3/sessions/:sessionId/replay/events',
+  tag: 'sessions',
+  summary: 'The events of a session’s recording in the order of their times',
+  credentials: READER,
+  permission: 'org:sessions:read',
+  parameters: {
+    path: sessionPath,
+    query: z.object({ window: replayEventsQuerySchema.shape.window.meta({ example: EXAMPLE.windowId }) }),
+  },
+  success: {
+    status: 200,
+    description: 'JSON lines, each an event as it was uploaded.',
+    contents: { 'application/x-ndjson': { example: EXAMPLE_EVENTS } },
+  },
+  problems: sessionsProblems,
+}

@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import type { Operation } from '../../openapi/operation.ts'
+import { MANAGER, MANAGING_READER } from '../../openapi/security.ts'
+import { ANSWERS } from '../example-answers.ts'
+import { EXAMPLE } from '../example-values.ts'
+import { pageQuerySchema } from '../page.ts'
+import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from '../problem-sets.ts'
+import {
+  createSurfaceKeySchema,
+  surfaceKeyCreatedSchema,
+  surfaceKeyIdSchema,
+  surfaceKeysPageSchema,
+} from './surface-keys.ts'
+import { createSurfaceSchema, surfaceCreatedSchema, surfaceIdSchema, surfacesPageSchema } from './surfaces.ts'
+import {
+  apiKeyIdSchema,
+  createWorkspaceKeySchema,
+  okSchema,
+  workspaceKeyCreatedSchema,
+  workspaceKeysPageSchema,
+} from './workspace-keys.ts'
+
+const USER = ['sessionToken'] as const
+const surfacePath = z.object({
+  surfaceId: surfaceIdSchema.meta({ description: 'The surface.', example: EXAMPLE.surfaceId }),
+})
+const surfaceKeyPath = surfacePath.extend({
+  keyId: surfaceKeyIdSchema.meta({ description: 'The key.', example: EXAMPLE.surfaceKeyId }),
+})
+const workspacePath = z.object({
+  workspaceSlug: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/)
+    .meta({ description: 'The slug of the workspace.', example: EXAMPLE.workspaceSlug }),
+})
+const workspaceKeyPath = workspacePath.extend({
+  apiKeyId: apiKeyIdSchema.meta({ description: 'The key.', example: EXAMPLE.apiKeyId }),
+})
+const done = {
+  status: 200,
+  description: 'Done, now or before.',
+  contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
+} as const
+
+export const listSurfaces: Operation = {
+  operationId: 'listSurfaces',
+  method: 'GET',
+  path: '/v3/surfaces',
+  tag: 'workspaces',
+  summary: 'The surfaces of the workspace, the newest first',
+  permission: 'org:surfaces:read',
+  credentials: MANAGING_READER,
+  parameters: { query: pageQuerySchema },
+  success: {
+    status: 200,
+    description: 'A page of surfaces.',
+    contents: { 'application/json': { schema: surfacesPageSchema, example: ANSWERS.listSurfaces } },
+  },
+  problems: workspaceListProblems,
+}
+
+export const createSurface: Operation = {
+  operationId: 'createSurface',
+  method: 'POST',
+  path: '/v3/surfaces',
+  tag: 'workspaces',
+  summary: 'Make a surface',
+  permission: 'org:surfaces:write',
+  credentials: MANAGER,
+  body: { contents: { 'application/json': { schema: createSurfaceSchema, example: { name: 'Shop' } } } },
+  success: {
+    status: 201,
+    description: 'Made.',
+    contents: { 'application/json': { schema: surfaceCreatedSchema, example: ANSWERS.createSurface } },
+  },
+  problems: workspaceCreationProblems,
+}
+
+export const deleteSurface: Operation = {
+  operationId: 'deleteSurface',
+  method: 'DELETE',
+  path: '/v3/surfaces/:surfaceId',
+  tag: 'workspaces',
+  summary: 'Delete a surface and revoke its keys',
+  description: 'What it has sent is kept as long as everything else.',
+  permission: 'org:surfaces:delete',
+  credentials: MANAGER,
+  parameters: { path: surfacePath },
+  success: { ...done, description: 'Deleted.' },
+  problems: workspaceProblems,
+}
+
+export const listSurfaceKeys: Operation = {
+  operationId: 'listSurfaceKeys',
+  method: 'GET',
+  path: '/v3/surfaces/:surfaceId/keys',
+  tag: 'workspaces',
+  summary: 'The keys of a surface, the newest first, without their secrets',
+  permission: 'org:surfaces:read',
+  credentials: MANAGING_READER,
+  parameters: { path: surfacePath, query: pageQuerySchema },
+  success: {
+    status: 200,
+    description: 'A page of keys.',
+    contents: { 'application/json': { schema: surfaceKeysPageSchema, example: ANSWERS.listSurfaceKeys } },
+  },
+  problems: workspaceListProblems,
+}
+
+export const createSurfaceKey: Operation = {
+  operationId: 'createSurfaceKey',
+  method: 'POST',
+  path: '/v3/surfaces/:surfaceId/keys',
+  tag: 'workspaces',
+  summary: 'Make a public or secret key of a surface',
+  description: 'The answer is the only one with the secret. A secret key needs `scopes`; a public one has none.',
+  permission: 'org:surfaces:write',
+  credentials: MANAGER,
+  parameters: { path: surfacePath },
+  body: {
+    contents: {
+      'application/json': {
+        schema: createSurfaceKeySchema,
+        example: { kind: 'secret', scopes: ['release:write'], secondsUntilExpiration: 86_400 },
+      },
+    },
+  },
+  success: {
+    status: 201,
+    description: 'Made. It works at once.',
+    contents: { 'application/json': { schema: surfaceKeyCreatedSchema, example: ANSWERS.createSurfaceKey } },
+  },
+  problems: workspaceCreationProblems,
+}
+
+export const revokeSurfaceKey: Operation = {
+  operationId: 'revokeSurfaceKey',
+  method: 'DELETE',
+  path: '/v3/surfaces/:surfaceId/keys/:keyId',
+  tag: 'workspaces',
+  summary: 'Revoke a key of a surface',
+  description: 'The key stops working within a second.',
+  permission: 'org:surfaces:delete',
+  credentials: MANAGER,
+  parameters: { path: surfaceKeyPath },
+  success: done,
+  problems: workspaceProblems,
+}
+
+export const listWorkspaceKeys: Operation = {
+  operationId: 'listWorkspaceKeys',
+  method: 'GET',
+  path: '/v3/workspaces/:workspaceSlug/api-keys',
+  tag: 'workspaces',
+  summary: 'The workspace API keys, the newest first, without their secrets',
+  permission: 'org:workspace_auth:write',
+  credentials: USER,
+  parameters: { path: workspacePath, query: pageQuerySchema },
+  success: {
+    status: 200,
+    description: 'A page of keys.',
+    contents: { 'application/json': { schema: workspaceKeysPageSchema, example: ANSWERS.listWorkspaceKeys } },
+  },
+  problems: workspaceListProblems,
+}
+
+export const createWorkspaceKey: Operation = {
+  operationId: 'createWorkspaceKey',
+  method: 'POST',
+  path: '/v3/workspaces/:workspaceSlug/api-keys',
+  tag: 'workspaces',
+  summary: 'Make a workspace API key',
+  description:
+    'The caller must have every permission that the key gets. Its access at any moment is its scopes, as far as its creator has them then. The same request with the same `idempotencyKey` gives the same key and secret for 24 h.',
+  permission: 'org:workspace_auth:write',
+  credentials: USER,
+  parameters: { path: workspacePath },
+  body: {
+    contents: {
+      'application/json': {
+        schema: createWorkspaceKeySchema,
+        example: {
+          idempotencyKey: '0f8b4c3e-52a7-4a52-9b1d-7c7a4f0c2d11',
+          name: 'Terraform',
+          scopes: ['org:surfaces:read', 'org:surfaces:write'],
+          secondsUntilExpiration: null,
+        },
+      },
+    },
+  },
+  success: {
+    status: 201,
+    description: 'Made, now or by the same request before.',
+    contents: { 'application/json': { schema: workspaceKeyCreatedSchema, example: ANSWERS.createWorkspaceKey } },
+  },
+  problems: [
+    ...workspaceCreationProblems,
+    {
+      code: 'IDEMPOTENCY_CONFLICT',
+      when: 'the idempotencyKey was used with another name, scopes or expiry, or its key is revoked',
+    },
+  ],
+}
+
+export const revokeWorkspaceKey: Operation = {
+  operationId: 'revokeWorkspaceKey',
+  method: 'DELETE',
+  path: '/v3/workspaces/:workspaceSlug/api-keys/:apiKeyId',
+  tag: 'workspaces',
+  summary: 'Revoke a workspace API key',
+  permission: 'org:workspace_auth:write',
+  credentials: USER,
+  parameters: { path: workspaceKeyPath },
+  success: done,
+  problems: workspaceProblems,
+}

@@ -1,0 +1,117 @@
+import type { Redis } from 'ioredis'
+import type { z } from 'zod'
+import {
+  type Member,
+  memberSchema,
+  type User,
+  userSchema,
+  type Workspace,
+  workspaceSchema,
+} from '../../schemas/records/directory.ts'
+import { controlKeys as keys, parseRecord } from './record.ts'
+import { walkNames } from './sorted-index.ts'
+import { commitIf, decideAndCommit } from './transaction.ts'
+import { writeMember, writeUser, writeWorkspace } from './writes.ts'
+
+/** Users, workspaces, and who may do what in which. Lists are in the order of their ids. */
+export interface WorkspaceRecords {
+  putUser(user: User): Promise<void>
+  /** Stores a user unless there is one with this id. */
+  createUser(user: User): Promise<'created' | 'exists'>
+  user(id: string): Promise<User | undefined>
+  users(): AsyncGenerator<User>
+  /** Stores a workspace under its id, and gives up the slug it had; refuses the slug of another. */
+  putWorkspace(workspace: Workspace): Promise<'stored' | 'slug_taken'>
+  workspaceById(id: string): Promise<Workspace | undefined>
+  workspaceBySlug(slug: string): Promise<Workspace | undefined>
+  /** All of them: for operators, never for a client. */
+  workspaces(): AsyncGenerator<Workspace>
+  putMember(member: Member): Promise<void>
+  removeMember(workspaceId: string, userId: string): Promise<'removed' | 'absent'>
+  member(workspaceId: string, userId: string): Promise<Member | undefined>
+  members(workspaceId: string): AsyncGenerator<Member>
+}
+
+export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
+  async function read<S extends z.ZodType>(key: string, schema: S): Promise<z.infer<S> | undefined> {
+    const text = await redis.get(key)
+    return text === null ? undefined : parseRecord(key, text, schema)
+  }
+
+  async function* walk<S extends z.ZodType>(
+    index: string,
+    keyOf: (name: string) => string,
+    schema: S,
+  ): AsyncGenerator<z.infer<S>> {
+    for await (const names of walkNames(redis, index)) {
+      const at = names.map(keyOf)
+      const texts = await redis.mget(at)
+      for (const [i, text] of texts.entries()) if (text !== null) yield parseRecord(at[i] ?? index, text, schema)
+    }
+  }
+
+  const put = ({ commands }: ReturnType<typeof writeUser>) => commitIf(redis, { guards: [], commands })
+
+  return {
+    async putUser(user) {
+      await put(writeUser(user))
+    },
+    async createUser(user) {
+      const { key, commands } = writeUser(user)
+      return (await commitIf(redis, { guards: [['GET', key, '']], commands })) ? 'created' : 'exists'
+    },
+    async user(id) {
+      const user = await read(keys.user(id), userSchema)
+      // Halves of surrogate pairs are all the same in the name of a key.
+      return user?.id === id ? user : undefined
+    },
+    users: () => walk(keys.users, keys.user, userSchema),
+    putWorkspace(workspace) {
+      return decideAndCommit(redis, () => decideWorkspace(redis, workspace))
+    },
+    workspaceById: id => read(keys.workspace(id), workspaceSchema),
+    async workspaceBySlug(slug) {
+      const id = await redis.get(keys.slug(slug))
+      return id === null ? undefined : read(keys.workspace(id), workspaceSchema)
+    },
+    workspaces: () => walk(keys.workspaces, keys.workspace, workspaceSchema),
+    async putMember(member) {
+      await put(writeMember(member))
+    },
+    async removeMember(workspaceId, userId) {
+      const key = keys.member(workspaceId, userId)
+      const index = keys.members(workspaceId)
+      const results = await redis.multi().del(key).zrem(index, userId).exec()
+      const [deleted, unlisted] = answersOf(results)
+      return deleted === 1 || unlisted === 1 ? 'removed' : 'absent'
+    },
+    async member(workspaceId, userId) {
+      const member = await read(keys.member(workspaceId, userId), memberSchema)
+      return member?.userId === userId ? member : undefined
+    },
+    members: workspaceId => walk(keys.members(workspaceId), userId => keys.member(workspaceId, userId), memberSchema),
+  }
+}
+
+/** What putting a workspace comes to, as things stand; `before` unless it must be another record than it was. */
+export async function decideWorkspace(redis: Redis, workspace: Workspace) {
+  const key = keys.workspace(workspace.id)
+  const slugKey = keys.slug(workspace.slug)
+  const [text, owner] = await redis.mget(key, slugKey)
+  if (owner && owner !== workspace.id) return { result: 'slug_taken' as const }
+  const before = text ? parseRecord(key, text, workspaceSchema) : undefined
+  return {
+    commit: {
+      guards: [['GET', key, text ?? ''] as const, ['GET', slugKey, owner ?? ''] as const],
+      commands: writeWorkspace(workspace, before).commands,
+    },
+    result: 'stored' as const,
+  }
+}
+
+/** The answers of a transaction. Throws what any of its commands answered with an error. */
+function answersOf(results: [Error | null, unknown][] | null): unknown[] {
+  const failed = results?.find(([error]) => error !== null)
+  if (results === null || failed) throw failed?.[0] ?? new Error('the transaction was discarded')
+  return results.map(([, answer]) => answer)
+}

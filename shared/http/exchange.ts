@@ -1,0 +1,293 @@
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { BufferPool } from '../memory/buffer-pool.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { readOrigin } from './cors.ts'
+import { bodyStalled, faultReply, logFault, overLimit, renderProblem, tooMuchHeld } from './problem.ts'
+import {
+  endGradually,
+  endWithoutBody,
+  type Framing,
+  hasNoBody,
+  isStream,
+  writeHead,
+  writeWithoutEnding,
+} from './reply.ts'
+import { type HeldBytes, RequestBody } from './request-body.ts'
+import type { RequestHeadView } from './request-head.ts'
+import type { BodyHandler, Decision, HeldBody, Reply, Route } from './route.ts'
+import { ReplyStream } from './stream.ts'
+import type { HttpRequest, HttpResponse } from './uws.ts'
+
+/** What the exchanges of one server share. */
+export interface ExchangeContext {
+  readonly logger: Logger
+  readonly head: RequestHeadView
+  readonly held: HeldBytes
+  /** Of bodies that come in pieces. */
+  readonly memory: BufferPool
+  /** Those whose body is still coming: swept at an interval. */
+  readonly arriving: Set<HttpExchange>
+  /** A body that brings nothing for this many sweeps is ended. */
+  readonly idleSweeps: number
+  /** The rest of an unwanted body is read for this many sweeps, and for this many bytes. */
+  readonly discardSweeps: number
+  readonly discardLimitBytes: number
+  readonly observe: ((route: Route, status: number, durationMs: number) => void) | undefined
+  readonly now: () => number
+  /** Set once the server is stopping: answers ask the client to close. */
+  stopping: boolean
+  inFlight: number
+  /** Called when `inFlight` falls to zero. */
+  onIdle: (() => void) | undefined
+}
+
+/** Where the client went before its answer; nginx's number, since HTTP has none. */
+const CLIENT_CLOSED_STATUS = 499
+
+/** uWS itself skips the rest of an answered request and keeps the connection, but cannot be told to stop: only for rests up to this. */
+const SKIPPED_REST_BYTES = 64 * 1024
+
+/** Answers above this wait for the client's window instead of being copied into uWS's buffer whole. */
+const LARGE_REPLY_BYTES = 64 * 1024
+
+/**
+ * One request from its head to the end of its answer.
+ *
+ *   head ── accept ──┬─ Reply ─────────────────────────────┬── answer ──┬─ body complete: end
+ *                    └─ BodyHandler ── body ── handler ────┘            └─ body still coming: discard, then close
+ *
+ * The response is uWS's and dies with the connection or the answer's end: after `#finished` it must not be touched (uWS
+ * throws). A class, because this is the hot path: methods on a prototype instead of a dozen closures for each request.
+ */
+export class HttpExchange implements Framing, HeldBody {
+  readonly #context: ExchangeContext
+  readonly #route: Route
+  readonly #res: HttpResponse
+  readonly headOnly: boolean
+  readonly #startedAt: number
+  origin: string | undefined
+  #body: RequestBody | undefined
+  #bodyArriving = false
+  #restIsSkipped = false
+  #handler: BodyHandler | undefined
+  /** A fault of the body that was met before `accept` had decided. The credential is judged first, so it waits. */
+  #bodyProblem: Problem | undefined
+  #answered = false
+  #finished = false
+  #quietSweeps = 0
+  #discardedBytes = 0
+  #replyStream: ReplyStream | undefined
+
+  constructor(context: ExchangeContext, route: Route, res: HttpResponse, headOnly: boolean) {
+    this.#context = context
+    this.#route = route
+    this.#res = res
+    this.headOnly = headOnly
+    this.#startedAt = context.observe ? context.now() : 0
+    context.inFlight++
+  }
+
+  /** Runs inside uWS's handler, while the request is readable. */
+  start(request: HttpRequest): void {
+    const { head, arriving, held, memory } = this.#context
+    head.open(request)
+    const { contentLength, bodyFollows } = head
+    if (this.#route.cors) this.origin = readOrigin(head)
+    let decision: Decision | Promise<Decision>
+    try {
+      decision = this.#route.accept(head)
+    } catch (error) {
+      decision = this.#replyToFault(error)
+    } finally {
+      head.close()
+    }
+
+    this.#res.onAborted(() => this.#abort())
+    if (bodyFollows) {
+      this.#bodyArriving = true
+      this.#restIsSkipped = contentLength !== undefined && contentLength <= SKIPPED_REST_BYTES
+      this.#body = new RequestBody(held, memory, Math.min(contentLength ?? Infinity, this.#route.bodyLimitBytes))
+      arriving.add(this)
+      this.#res.onData((chunk, isLast) => this.#receive(chunk, isLast))
+      if (contentLength !== undefined && contentLength > this.#route.bodyLimitBytes)
+        this.#bodyProblem = overLimit(this.#route)
+    }
+    if (decision instanceof Promise) {
+      decision.then(
+        decided => this.#decide(decided),
+        error => this.#decide(this.#replyToFault(error)),
+      )
+    } else this.#decide(decision)
+  }
+
+  /** Called at an interval while the body is coming. */
+  sweep(): void {
+    this.#quietSweeps++
+    if (this.#answered) {
+      if (this.#quietSweeps >= this.#context.discardSweeps) this.#hangUp()
+    } else if (this.#quietSweeps > this.#context.idleSweeps) {
+      this.#restIsSkipped = false
+      this.#refuse(bodyStalled)
+    } else {
+      // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s), and has no setting for it.
+      // Resuming starts those 10 s again; but a socket that was not paused hears nothing more once it is resumed.
+      this.#res.pause()
+      this.#res.resume()
+    }
+  }
+
+  release(): void {
+    this.#body?.release()
+  }
+
+  #decide(decision: Decision): void {
+    if (this.#answered || this.#finished) return
+    if (typeof decision !== 'function') {
+      this.#body?.release()
+      this.#answer(decision)
+    } else if (this.#bodyProblem) this.#refuse(this.#bodyProblem)
+    else {
+      this.#handler = decision
+      if (!this.#bodyArriving) this.#handle(decision)
+    }
+  }
+
+  #receive(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.#finished) return
+    if (isLast) {
+      this.#bodyArriving = false
+      this.#context.arriving.delete(this)
+    }
+    if (this.#answered) this.#discard(chunk.byteLength, isLast)
+    else {
+      this.#quietSweeps = 0
+      if (!this.#bodyProblem) this.#keep(chunk, isLast)
+      if (isLast && this.#handler && !this.#answered) this.#handle(this.#handler)
+    }
+  }
+
+  #keep(chunk: ArrayBuffer, isLast: boolean): void {
+    const body = this.#body
+    if (!body) return
+    if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) this.#bodyProblem = overLimit(this.#route)
+    // Most bodies come in one piece, after their head was decided on: the handler reads those where they stand.
+    else if (isLast && body.size === 0 && this.#handler ? body.lend(chunk) : body.append(chunk, isLast)) return
+    else this.#bodyProblem = tooMuchHeld
+    body.release()
+    if (this.#handler) this.#refuse(this.#bodyProblem)
+  }
+
+  #discard(bytes: number, isLast: boolean): void {
+    this.#discardedBytes += bytes
+    // When head and body came together, the answer is still corked: closing now would drop it.
+    if (isLast) setImmediate(() => this.#hangUp())
+    else if (this.#discardedBytes > this.#context.discardLimitBytes) this.#hangUp()
+  }
+
+  #handle(handler: BodyHandler): void {
+    try {
+      const reply = handler(this.#body?.bytes ?? NO_BYTES, this)
+      this.#body?.forget()
+      if (reply instanceof Promise) {
+        reply.then(
+          settled => this.#settle(settled),
+          error => this.#settle(this.#replyToFault(error)),
+        )
+      } else this.#settle(reply)
+    } catch (error) {
+      this.#settle(this.#replyToFault(error))
+    }
+  }
+
+  #settle(reply: Reply): void {
+    this.#body?.release()
+    if (!this.#finished) this.#answer(reply)
+  }
+
+  #refuse(problem: Problem): void {
+    this.#body?.release()
+    this.#answer(renderProblem(this.#route, problem, this.#context.logger))
+  }
+
+  #answer(reply: Reply): void {
+    this.#answered = true
+    try {
+      this.#observe(reply.status)
+      if (isStream(reply.body) && !hasNoBody(reply, this)) void this.#stream(reply, reply.body)
+      else if (this.#bodyArriving && !this.#restIsSkipped) this.#answerAndDiscard(reply)
+      else this.#res.cork(() => this.#write(reply))
+    } catch (error) {
+      logFault(this.#route, error, this.#context.logger)
+      this.#hangUp()
+    }
+  }
+
+  #answerAndDiscard(reply: Reply): void {
+    this.#quietSweeps = 0
+    this.#res.cork(() => writeWithoutEnding(this.#res, reply, this))
+  }
+
+  #write(reply: Reply): void {
+    const { body } = reply
+    writeHead(this.#res, reply, this, this.#context.stopping)
+    if (hasNoBody(reply, this)) endWithoutBody(this.#res, reply)
+    else if (body === undefined || isStream(body)) this.#res.end()
+    else if (body.length <= LARGE_REPLY_BYTES) this.#res.end(body)
+    else {
+      endGradually(this.#res, Buffer.from(body), () => this.#finish())
+      return
+    }
+    this.#finish()
+  }
+
+  async #stream(reply: Reply, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const stream = new ReplyStream()
+    this.#replyStream = stream
+    let begun = false
+    try {
+      await stream.send(this.#res, chunks, () => {
+        begun = true
+        writeHead(this.#res, reply, this, this.#context.stopping)
+      })
+      this.#finish()
+    } catch (error) {
+      const fault = this.#replyToFault(error)
+      // Cut short, a chunked body tells the client that it is not whole.
+      if (begun) this.#hangUp()
+      else if (!this.#finished) this.#res.cork(() => this.#write(fault))
+    }
+  }
+
+  /** The connection is gone: the client left, uWS gave up on it, or we closed it. */
+  #abort(): void {
+    if (!this.#answered) this.#observe(CLIENT_CLOSED_STATUS)
+    // A handler still working on the body keeps it held until it settles.
+    if (this.#bodyArriving || !this.#handler) this.#body?.release()
+    this.#finish()
+    this.#replyStream?.abandon()
+  }
+
+  #hangUp(): void {
+    if (!this.#finished) this.#res.close()
+  }
+
+  #finish(): void {
+    if (this.#finished) return
+    this.#finished = true
+    const context = this.#context
+    if (this.#bodyArriving) context.arriving.delete(this)
+    context.inFlight--
+    if (context.inFlight === 0) context.onIdle?.()
+  }
+
+  #observe(status: number): void {
+    const { observe, now } = this.#context
+    observe?.(this.#route, status, now() - this.#startedAt)
+  }
+
+  #replyToFault(error: unknown): Reply {
+    return faultReply(this.#route, error, this.#context.logger)
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0)

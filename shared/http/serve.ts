@@ -1,0 +1,57 @@
+import { createAdminServer, type Health } from '../runtime/admin-server.ts'
+import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { createMetrics } from '../runtime/metrics.ts'
+import { openApiRoute } from './openapi-route.ts'
+import { createRequestObserver } from './request-metrics.ts'
+import type { Route } from './route.ts'
+import { createHttpServer } from './server.ts'
+
+export interface ServedProcess {
+  /** Without `/openapi.json`, which every process serves. */
+  readonly routes: readonly Route[]
+  readonly port: number
+  readonly adminPort: number
+  readonly settings: {
+    readonly BIND_HOST: string
+    readonly HELD_BODY_BYTES: number
+    readonly IDENTITY_PROVIDERS: readonly string[]
+    readonly SHUTDOWN_DEADLINE_MS: number
+  }
+  readonly isReady: () => Health | Promise<Health>
+  /** Ends what requests may be waiting for, when the process is about to stop. */
+  readonly endWaits?: () => void
+  readonly logger: Logger
+  readonly metrics: ReturnType<typeof createMetrics>
+  /** What the routes need is registered there already, so that it stops after the server. */
+  readonly lifecycle: Lifecycle
+}
+
+/** Serves routes, and health and metrics on the admin port, until SIGTERM: then it says so, drains and stops. */
+export async function serve(served: ServedProcess): Promise<void> {
+  const { settings, logger, metrics, lifecycle } = served
+  let draining = false
+  const server = createHttpServer({
+    routes: [...served.routes, openApiRoute({ identityProviders: settings.IDENTITY_PROVIDERS })],
+    logger,
+    heldBodyLimitBytes: settings.HELD_BODY_BYTES,
+    observe: createRequestObserver(metrics),
+  })
+  const admin = createAdminServer({
+    registry: metrics.registry,
+    isLive: () => true,
+    isReady: () => (draining ? 'draining' : served.isReady()),
+    logger,
+  })
+  lifecycle.onStop('admin server', () => admin.close())
+  lifecycle.onStop('server', () => server.close(settings.SHUTDOWN_DEADLINE_MS / 2))
+  lifecycle.onStop('readiness', () => {
+    draining = true
+    served.endWaits?.()
+  })
+
+  await admin.listen(settings.BIND_HOST, served.adminPort)
+  const port = await server.listen(settings.BIND_HOST, served.port)
+  runUntilSignal(lifecycle, logger)
+  logger.info({ port }, 'listening')
+}

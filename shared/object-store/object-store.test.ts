@@ -1,0 +1,226 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { afterEach, expect, it } from 'vitest'
+import { PermanentError, TransientError } from '../runtime/errors.ts'
+import { createObjectStore, type ObjectStore, type StreamedObject } from './object-store.ts'
+
+const TEXT = { contentType: 'text/plain' }
+const BODY = Buffer.from('body')
+const DEADLINE_MS = 10_000
+/** For what must reach its deadline, or outlast it. */
+const SHORT_DEADLINE_MS = 400
+const cleanUps: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+/** A store in front of a server that answers as an S3 server only rarely does. */
+async function storeAgainst(listener: RequestListener, requestTimeoutMs = DEADLINE_MS): Promise<ObjectStore> {
+  const server = createServer(listener)
+  await listen(server)
+  cleanUps.push(() => closed(server))
+  return connectTo((server.address() as AddressInfo).port, requestTimeoutMs)
+}
+
+function connectTo(port: number, requestTimeoutMs: number): ObjectStore {
+  const store = createObjectStore({
+    endpoint: `http://127.0.0.1:${port}`,
+    region: 'us-east-1',
+    bucket: 'b',
+    accessKeyId: 'key',
+    secretAccessKey: 'secret',
+    requestTimeoutMs,
+  })
+  cleanUps.push(() => store.close())
+  return store
+}
+
+async function listen(server: Server): Promise<void> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+}
+
+async function closed(server: Server): Promise<void> {
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
+}
+
+async function faultOf(call: Promise<unknown>): Promise<Error> {
+  const fault = await call.then(
+    () => undefined,
+    error => error,
+  )
+  if (fault instanceof Error) return fault
+  throw new Error('it went well')
+}
+
+function bodyOf(stream: StreamedObject | undefined): Readable {
+  if (!stream) throw new Error('the object is absent')
+  return stream.body
+}
+
+const OPERATIONS: [string, (store: ObjectStore) => Promise<unknown>][] = [
+  ['put', store => store.put('k', BODY, TEXT)],
+  ['putStream', store => store.putStream('k', Readable.from([BODY]), BODY.length, TEXT)],
+  ['putIfAbsent', store => store.putIfAbsent('k', BODY, TEXT)],
+  ['put of 3 MiB', store => store.put('k', Buffer.alloc(3 * 1024 * 1024), TEXT)],
+  ['get', store => store.get('k', 100)],
+  ['getStream', store => store.getStream('k')],
+  ['head', store => store.head('k')],
+  ['list', store => store.list('k').next()],
+  ['deleteMany', store => store.deleteMany(['k'])],
+  ['copy', store => store.copy('k', 'l', TEXT)],
+]
+
+it.each(OPERATIONS)('%s ends at its deadline when the server does not answer', async (_name, operation) => {
+  const store = await storeAgainst(() => {}, SHORT_DEADLINE_MS)
+  const startedAt = performance.now()
+  const fault = await faultOf(operation(store))
+  expect(fault).toBeInstanceOf(TransientError)
+  expect(fault.message).toMatch(/no answer within 400 ms/)
+  expect(performance.now() - startedAt).toBeLessThan(3_000)
+})
+
+it.each(OPERATIONS)('%s of a server that is away is a fault that may pass', async (_name, operation) => {
+  const server = createServer()
+  await listen(server)
+  const { port } = server.address() as AddressInfo
+  await closed(server)
+  await expect(operation(connectTo(port, DEADLINE_MS))).rejects.toThrow(TransientError)
+})
+
+it.each([
+  ['503 SlowDown', 503, 'SlowDown', TransientError],
+  ['500 without a code', 500, undefined, TransientError],
+  ['403 AccessDenied', 403, 'AccessDenied', TransientError],
+  ['404 NoSuchBucket', 404, 'NoSuchBucket', TransientError],
+  ['400 EntityTooLarge', 400, 'EntityTooLarge', PermanentError],
+  ['400 InvalidArgument', 400, 'InvalidArgument', PermanentError],
+])('a put answered with %s is asked once, and classified', async (_name, status, code, expected) => {
+  let asked = 0
+  const store = await storeAgainst((request, response) => {
+    asked++
+    request.resume()
+    response.writeHead(status).end(code && `<Error><Code>${code}</Code><Message>so it is</Message></Error>`)
+  })
+  const fault = await faultOf(store.put('k', BODY, TEXT))
+  expect(fault).toBeInstanceOf(expected)
+  expect(fault.message).toContain(String(status))
+  if (code) expect(fault.message).toContain(code)
+  expect(asked).toBe(1)
+})
+
+it('metadata that no header can carry is wrong in itself', async () => {
+  const store = await storeAgainst((_request, response) => response.end())
+  await expect(store.put('k', BODY, { ...TEXT, metadata: { name: 'a\nb' } })).rejects.toThrow(PermanentError)
+})
+
+it.each([
+  ['is there now', 200, 'exists'],
+  ['is not there', 404, TransientError],
+])('a put if absent that met another, when the object %s', async (_name, headStatus, expected) => {
+  const store = await storeAgainst((request, response) => {
+    request.resume()
+    if (request.method === 'HEAD') response.writeHead(headStatus).end()
+    else response.writeHead(409).end('<Error><Code>ConditionalRequestConflict</Code></Error>')
+  })
+  const outcome = await store.putIfAbsent('k', BODY, TEXT).catch(error => error.constructor)
+  expect(outcome).toBe(expected)
+})
+
+it('a stream that takes longer than the deadline is stored as long as its bytes come', async () => {
+  const store = await storeAgainst(async (request, response) => {
+    const sent = await buffer(request)
+    response.writeHead(sent.length === 40 ? 200 : 400).end()
+  }, SHORT_DEADLINE_MS)
+  async function* slowly() {
+    for (let i = 0; i < 40; i++) {
+      await new Promise(resolve => setTimeout(resolve, 20))
+      yield Buffer.from('x')
+    }
+  }
+  await store.putStream('k', slowly(), 40, TEXT)
+})
+
+it('a stream whose source gives nothing ends at the deadline', async () => {
+  const store = await storeAgainst(request => void request.resume(), SHORT_DEADLINE_MS)
+  async function* never(): AsyncGenerator<Buffer> {
+    yield BODY
+    await new Promise(resolve => setTimeout(resolve, 2 * SHORT_DEADLINE_MS))
+  }
+  await expect(store.putStream('k', never(), 100, TEXT)).rejects.toThrow(/no answer within 400 ms/)
+})
+
+it('names the first object that could not be deleted, and asks for 1,000 at a time', async () => {
+  const sizes: number[] = []
+  const store = await storeAgainst(async (request, response) => {
+    const keys = (await buffer(request)).toString().match(/<Key>/g)?.length ?? 0
+    sizes.push(keys)
+    const error = '<Error><Key>k7</Key><Code>InternalError</Code><Message>not now</Message></Error>'
+    response.end(`<DeleteResult>${keys < 1_000 ? error : ''}</DeleteResult>`)
+  })
+  const keys = Array.from({ length: 2_500 }, (_, i) => `k${i}`)
+  const fault = await faultOf(store.deleteMany(keys))
+  expect(fault).toBeInstanceOf(TransientError)
+  expect(fault.message).toContain('1 of 500 objects are left, first k7: InternalError: not now')
+  expect(sizes).toEqual([1_000, 1_000, 500])
+})
+
+it.each(['', '<NextContinuationToken>same</NextContinuationToken>'])(
+  'does not list for ever when the server says %j for the next page',
+  async token => {
+    const page = `<ListBucketResult><IsTruncated>true</IsTruncated>${token}</ListBucketResult>`
+    const store = await storeAgainst((_request, response) => void response.end(page))
+    await expect(async () => {
+      for await (const _page of store.list('k'));
+    }).rejects.toThrow(TransientError)
+  },
+)
+
+/** Sends a head for 100 bytes, then one byte each so often. */
+function trickle(everyMs: number, bytes: number): RequestListener {
+  return (_request, response) => {
+    response.writeHead(200, { 'content-length': 100, etag: '"e"' })
+    let sent = 0
+    const timer = setInterval(() => {
+      if (sent++ < bytes) response.write('x')
+    }, everyMs)
+    response.once('close', () => clearInterval(timer))
+  }
+}
+
+it('a whole object that comes too slowly ends at the deadline', async () => {
+  const store = await storeAgainst(trickle(20, 100), SHORT_DEADLINE_MS)
+  await expect(store.get('k', 100)).rejects.toThrow(TransientError)
+})
+
+it('a stream may take longer than the deadline as long as bytes come', async () => {
+  const store = await storeAgainst(trickle(10, 100), SHORT_DEADLINE_MS)
+  const startedAt = performance.now()
+  const stream = await store.getStream('k')
+  expect((await buffer(bodyOf(stream))).length).toBe(100)
+  expect(performance.now() - startedAt).toBeGreaterThan(SHORT_DEADLINE_MS)
+})
+
+it('a stream that dries up fails', async () => {
+  const store = await storeAgainst(trickle(1, 10), SHORT_DEADLINE_MS)
+  const stream = await store.getStream('k')
+  const fault = await faultOf(buffer(bodyOf(stream)))
+  expect(fault).toBeInstanceOf(TransientError)
+  expect(fault.message).toMatch(/nothing came for 400 ms/)
+})
+
+it('a body that breaks off is a fault that may pass, never a shorter object', async () => {
+  const store = await storeAgainst((_request, response) => {
+    response.writeHead(200, { 'content-length': 100, etag: '"e"' })
+    response.write('x'.repeat(50), () => response.destroy())
+  })
+  await expect(store.get('k', 100)).rejects.toThrow(TransientError)
+  const stream = await store.getStream('k')
+  await expect(buffer(bodyOf(stream))).rejects.toThrow(TransientError)
+})

@@ -1,0 +1,62 @@
+import { GetObjectCommand } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { checkedObjectKey } from './checked-key.ts'
+import type { ObjectStore, PresignedAddress } from './object-store.ts'
+import type { S3Bucket } from './s3-bucket.ts'
+import { createQuerySigner, encodeStrictly, type QuerySigner, type SignedRequest } from './sign-query.ts'
+
+export function createPresigner(bucket: S3Bucket, now: () => number): Pick<ObjectStore, 'presignPut' | 'presignGet'> {
+  const { client, call } = bucket
+  let base: Promise<URL> | undefined
+  let current: { signer: QuerySigner; signedAtMs: number; secretAccessKey: string } | undefined
+
+  /** Asks the SDK once: it knows where a bucket is. What it cannot tell now it may be able to tell later. */
+  function baseAddress(): Promise<URL> {
+    base ??= resolveBase(bucket).catch(error => {
+      base = undefined
+      throw error
+    })
+    return base
+  }
+
+  /** The SDK renews credentials that expire; one signer serves all addresses of a second. */
+  async function signerAt(signedAtMs: number, origin: string): Promise<QuerySigner> {
+    const identity = await client.config.credentials()
+    if (current?.signedAtMs !== signedAtMs || current.secretAccessKey !== identity.secretAccessKey) {
+      const region = await client.config.region()
+      const signer = createQuerySigner(identity, { origin, region, signedAtMs })
+      current = { signer, signedAtMs, secretAccessKey: identity.secretAccessKey }
+    }
+    return current.signer
+  }
+
+  function presign(key: string, request: Omit<SignedRequest, 'path'>): Promise<PresignedAddress> {
+    const encodedKey = checkedObjectKey(key).split('/').map(encodeStrictly).join('/')
+    // Signatures have whole seconds.
+    const signedAtMs = Math.floor(now() / 1_000) * 1_000
+    return call('presign', async () => {
+      const { origin, pathname } = await baseAddress()
+      const signer = await signerAt(signedAtMs, origin)
+      const url = signer.sign({ ...request, path: pathname + encodedKey })
+      return { url, expiresAtMs: signedAtMs + request.expiresInS * 1_000 }
+    })
+  }
+
+  return {
+    async presignPut(key, { contentType, contentLength, expiresInS }) {
+      const headers = {
+        'content-length': String(contentLength),
+        ...(contentType === undefined ? {} : { 'content-type': contentType }),
+      }
+      return presign(key, { method: 'PUT', headers, expiresInS })
+    },
+    presignGet: async (key, expiresInS) => presign(key, { method: 'GET', headers: {}, expiresInS }),
+  }
+}
+
+/** Where the objects of a bucket are, up to their keys: by host or by path, as the SDK decides. */
+async function resolveBase({ client, name }: S3Bucket): Promise<URL> {
+  const probe = 'key'
+  const url = new URL(await getSignedUrl(client, new GetObjectCommand({ Bucket: name, Key: probe })))
+  return new URL(url.pathname.slice(0, -probe.length), url.origin)
+}

@@ -1,0 +1,120 @@
+import { Readable } from 'node:stream'
+import {
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  ListObjectsV2Command,
+} from '@aws-sdk/client-s3'
+import { PermanentError, TransientError } from '../runtime/errors.ts'
+import { guardBody, readWholeBody } from './body.ts'
+import { checkedObjectKey } from './checked-key.ts'
+import { isNoSuchObject } from './errors.ts'
+import type { ByteRange, ListedObject, ObjectHead, ObjectStore } from './object-store.ts'
+import type { S3Bucket } from './s3-bucket.ts'
+
+export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, 'get' | 'getStream' | 'head' | 'list'> {
+  return {
+    get: (key, limitBytes) =>
+      bucket.call('get', async abortSignal => {
+        const found = await open(bucket, key, undefined, abortSignal)
+        if (!found) return undefined
+        if (found.head.size > limitBytes) {
+          found.body.destroy()
+          throw new PermanentError(`S3 get: the object has ${found.head.size} bytes, over the limit of ${limitBytes}`)
+        }
+        return { ...found.head, body: await readWholeBody(found.body, limitBytes) }
+      }),
+    getStream: (key, range) =>
+      bucket.call('get', async abortSignal => {
+        const found = await open(bucket, key, range, abortSignal)
+        return found && { ...found.head, body: guardBody(found.body, bucket.requestTimeoutMs) }
+      }),
+    head: key => bucket.call('head', abortSignal => head(bucket, key, abortSignal)),
+    list: prefix => list(bucket, prefix),
+  }
+}
+
+async function open(
+  bucket: S3Bucket,
+  key: string,
+  range: ByteRange | undefined,
+  abortSignal: AbortSignal,
+): Promise<{ head: ObjectHead; body: Readable } | undefined> {
+  const command = new GetObjectCommand({
+    Bucket: bucket.name,
+    Key: checkedObjectKey(key),
+    ...(range ? { Range: rangeHeader(range) } : {}),
+  })
+  const output = await absentAsUndefined(bucket.client.send(command, { abortSignal }))
+  if (!output) return undefined
+  if (!(output.Body instanceof Readable)) throw new TransientError('S3 get: an answer without a body')
+  if (range && output.ContentRange === undefined) {
+    output.Body.destroy()
+    throw new TransientError('S3 get: the store sent the whole object for a range of it')
+  }
+  return { head: headOf(output, output.ContentRange), body: output.Body }
+}
+
+function rangeHeader({ start, end }: ByteRange): string {
+  if (start < 0 || (end !== undefined && end <= start))
+    throw new PermanentError(`S3 get: no bytes from ${start} to ${end}`)
+  return end === undefined ? `bytes=${start}-` : `bytes=${start}-${end - 1}`
+}
+
+/** The answer to a HEAD cannot say whether the object is missing or the bucket, which no caller may take for the first. */
+async function head(bucket: S3Bucket, key: string, abortSignal: AbortSignal): Promise<ObjectHead | undefined> {
+  const output = await absentAsUndefined(
+    bucket.client.send(new HeadObjectCommand({ Bucket: bucket.name, Key: checkedObjectKey(key) }), { abortSignal }),
+  )
+  if (output) return headOf(output)
+  await bucket.client.send(new HeadBucketCommand({ Bucket: bucket.name }), { abortSignal })
+  return undefined
+}
+
+async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (isNoSuchObject(error)) return undefined
+    throw error
+  }
+}
+
+function headOf(output: GetObjectCommandOutput | HeadObjectCommandOutput, contentRange?: string): ObjectHead {
+  const size = contentRange === undefined ? output.ContentLength : Number(contentRange.split('/').at(-1))
+  if (size === undefined || !Number.isSafeInteger(size)) throw new TransientError('S3: an answer without a size')
+  return {
+    size,
+    contentType: output.ContentType ?? 'application/octet-stream',
+    metadata: output.Metadata ?? {},
+    etag: (output.ETag ?? '').replaceAll('"', ''),
+  }
+}
+
+async function* list(bucket: S3Bucket, prefix: string): AsyncGenerator<readonly ListedObject[]> {
+  let token: string | undefined
+  do {
+    const command = new ListObjectsV2Command({
+      Bucket: bucket.name,
+      Prefix: prefix,
+      // XML has no place for some characters that a key may have.
+      EncodingType: 'url',
+      ...(token === undefined ? {} : { ContinuationToken: token }),
+    })
+    const page = await bucket.call('list', abortSignal => bucket.client.send(command, { abortSignal }))
+    const decode = page.EncodingType === 'url' ? decodeListedKey : (text: string) => text
+    yield (page.Contents ?? []).map(({ Key = '', Size = 0 }) => ({ key: decode(Key), size: Size }))
+    const next = page.IsTruncated ? page.NextContinuationToken : undefined
+    if (page.IsTruncated && (next === undefined || next === token)) {
+      throw new TransientError('S3 list: a page that is not the last, without a token for the next')
+    }
+    token = next
+  } while (token !== undefined)
+}
+
+/** Some stores write a space as `+`, as in a form; a plus is `%2B` in any case. */
+function decodeListedKey(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', ' '))
+}

@@ -1,0 +1,67 @@
+import { S3Client } from '@aws-sdk/client-s3'
+import { PermanentError, TransientError } from '../runtime/errors.ts'
+import { classifyObjectStoreError } from './errors.ts'
+import type { ObjectStoreConnection } from './object-store.ts'
+
+export interface S3Bucket {
+  readonly name: string
+  readonly client: S3Client
+  readonly requestTimeoutMs: number
+  /**
+   * Runs what names itself `operation` within the deadline, and throws its faults classified. `progress` begins the
+   * deadline again.
+   */
+  call<T>(operation: string, run: (abortSignal: AbortSignal, progress: () => void) => Promise<T>): Promise<T>
+}
+
+/** Streams hold their connection for as long as their reader takes: the SDK's 50 would soon make other calls wait. */
+const MAX_SOCKETS = 256
+
+/** Without one, the SDK writes a line to stderr for every stream that it could not send; its fault is thrown all the same. */
+const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+export function openBucket(connection: ObjectStoreConnection): S3Bucket {
+  const { bucket, accessKeyId, secretAccessKey, requestTimeoutMs } = connection
+  const client = new S3Client({
+    region: connection.region,
+    ...(connection.endpoint === undefined ? {} : { endpoint: connection.endpoint, forcePathStyle: true }),
+    ...(accessKeyId && secretAccessKey ? { credentials: { accessKeyId, secretAccessKey } } : {}),
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // With it, the SDK opens a connection of its own for every body over 2 MiB.
+    expectContinueHeader: false,
+    maxAttempts: 1,
+    logger: SILENT,
+    requestHandler: { httpAgent: { maxSockets: MAX_SOCKETS }, httpsAgent: { maxSockets: MAX_SOCKETS } },
+  })
+  return {
+    name: bucket,
+    client,
+    requestTimeoutMs,
+    call: (operation, run) => callWithin(requestTimeoutMs, operation, run),
+  }
+}
+
+/** What the signal guards ends with the call: a body that is read after it has a deadline of its own. */
+async function callWithin<T>(
+  deadlineMs: number,
+  operation: string,
+  run: (abortSignal: AbortSignal, progress: () => void) => Promise<T>,
+): Promise<T> {
+  const aborter = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new TransientError(`S3 ${operation}: no answer within ${deadlineMs} ms`))
+      aborter.abort()
+    }, deadlineMs)
+  })
+  try {
+    return await Promise.race([run(aborter.signal, () => timer?.refresh()), deadline])
+  } catch (error) {
+    if (error instanceof PermanentError || error instanceof TransientError) throw error
+    throw classifyObjectStoreError(operation, error)
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,123 @@
+import {
+  CopyObjectCommand,
+  DeleteObjectsCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  type PutObjectCommandInput,
+} from '@aws-sdk/client-s3'
+import { TransientError } from '../runtime/errors.ts'
+import { sendBody } from './body.ts'
+import { checkedObjectKey } from './checked-key.ts'
+import { isNoSuchObject, refusalStatus } from './errors.ts'
+import type { ObjectStore, PutOptions } from './object-store.ts'
+import type { S3Bucket } from './s3-bucket.ts'
+
+/** What S3 takes in one request. */
+const DELETE_BATCH = 1_000
+
+export function createObjectWrites(
+  bucket: S3Bucket,
+): Pick<ObjectStore, 'put' | 'putStream' | 'putIfAbsent' | 'deleteMany' | 'copy'> {
+  const { client, name: Bucket, call } = bucket
+  return {
+    put: (key, body, options) =>
+      call('put', async abortSignal => {
+        await client.send(new PutObjectCommand(putInput(bucket, key, body, options)), { abortSignal })
+      }),
+    putStream: (key, source, size, options) =>
+      call('put', (abortSignal, progress) =>
+        sendBody({ source, size, abortSignal, progress }, async (Body, signal) => {
+          const input = { Bucket, Key: checkedObjectKey(key), Body, ContentLength: size, ...describe(options) }
+          await client.send(new PutObjectCommand(input), { abortSignal: signal })
+        }),
+      ),
+    putIfAbsent: (key, body, options) =>
+      call('put if absent', async abortSignal => {
+        const input = { ...putInput(bucket, key, body, options), IfNoneMatch: '*' }
+        try {
+          await client.send(new PutObjectCommand(input), { abortSignal })
+          return 'stored'
+        } catch (error) {
+          if (await isRefusedAsPresent(bucket, key, error, abortSignal)) return 'exists'
+          throw error
+        }
+      }),
+    copy: (fromKey, toKey, options) =>
+      call('copy', async abortSignal => {
+        const command = new CopyObjectCommand({
+          Bucket,
+          Key: checkedObjectKey(toKey),
+          CopySource: `${Bucket}/${checkedObjectKey(fromKey).split('/').map(encodeURIComponent).join('/')}`,
+          MetadataDirective: 'REPLACE',
+          ...describe(options),
+        })
+        try {
+          await client.send(command, { abortSignal })
+          return 'copied'
+        } catch (error) {
+          if (isNoSuchObject(error)) return 'absent'
+          throw error
+        }
+      }),
+    async deleteMany(keys) {
+      for (const batch of batches(keys, DELETE_BATCH)) {
+        await call('delete', abortSignal => deleteBatch(bucket, batch, abortSignal))
+      }
+    },
+  }
+}
+
+function putInput(bucket: S3Bucket, key: string, body: Buffer, options: PutOptions): PutObjectCommandInput {
+  return { Bucket: bucket.name, Key: checkedObjectKey(key), Body: body, ...describe(options) }
+}
+
+function describe(options: PutOptions): Pick<PutObjectCommandInput, 'ContentType' | 'Metadata'> {
+  return { ContentType: options.contentType, ...(options.metadata ? { Metadata: options.metadata } : {}) }
+}
+
+/**
+ * 412: the object is there. 409 (S3 only): another request for this key was under way, and what came of it is not said;
+ * it was a put like this one if the object is there now.
+ */
+async function isRefusedAsPresent(
+  bucket: S3Bucket,
+  key: string,
+  refusal: unknown,
+  abortSignal: AbortSignal,
+): Promise<boolean> {
+  const status = refusalStatus(refusal)
+  if (status !== 409) return status === 412
+  try {
+    await bucket.client.send(new HeadObjectCommand({ Bucket: bucket.name, Key: key }), { abortSignal })
+    return true
+  } catch (error) {
+    if (isNoSuchObject(error)) return false
+    throw error
+  }
+}
+
+async function deleteBatch(bucket: S3Bucket, keys: readonly string[], abortSignal: AbortSignal): Promise<void> {
+  const command = new DeleteObjectsCommand({
+    Bucket: bucket.name,
+    Delete: { Objects: keys.map(key => ({ Key: checkedObjectKey(key) })), Quiet: true },
+  })
+  const { Errors: errors = [] } = await bucket.client.send(command, { abortSignal })
+  const failed = errors.filter(({ Code }) => Code !== 'NoSuchKey')
+  const [first] = failed
+  if (!first) return
+  const reason = [first.Code, first.Message].filter(Boolean).join(': ')
+  throw new TransientError(
+    `S3 delete: ${failed.length} of ${keys.length} objects are left, first ${first.Key}: ${reason}`,
+  )
+}
+
+function* batches<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  let batch: T[] = []
+  for (const item of items) {
+    batch.push(item)
+    if (batch.length < size) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}

@@ -1,0 +1,134 @@
+import { RECEIPT_BYTES } from '../ids/receipt.ts'
+
+/**
+ * The bytes of a commit as they stand in Redis: framed requests, one after the other, little-endian.
+ *
+ *   payload := version(u8 = 2) frame*
+ *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
+ *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32) receipt(16 bytes, zeros for none)
+ *              workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
+ *
+ * A frame holds all that a row may derive from: decoding it again gives the same rows, whenever it happens. Version 1 has
+ * no receipts; it is still read, because a queue may hold some while processes are replaced.
+ */
+const VERSION = 2
+const RECEIPT_AT = 20
+const FIXED_BYTES = RECEIPT_AT + RECEIPT_BYTES
+const NO_RECEIPT = '\0'.repeat(RECEIPT_BYTES)
+export const PAYLOAD_HEADER_BYTES = 1
+
+export const CONTENT_TYPES = ['application/octet-stream', 'application/x-protobuf', 'application/json'] as const
+export type ContentType = (typeof CONTENT_TYPES)[number]
+
+export const CONTENT_ENCODINGS = ['identity', 'gzip', 'deflate', 'zstd'] as const
+export type ContentEncoding = (typeof CONTENT_ENCODINGS)[number]
+
+export interface PayloadFrame {
+  readonly workspaceId: string
+  readonly surfaceId: string
+  /** Unix time of the request's arrival at the edge. */
+  readonly receivedAtMs: number
+  readonly contentType: ContentType
+  readonly contentEncoding: ContentEncoding
+  /** What the request said beside its body, as JSON; empty where the body says it all. */
+  readonly attributes: string
+  /** The 16 bytes of its receipt in latin1 (`receipt.ts`); undefined for what no client has one for. */
+  readonly receipt?: string | undefined
+  /** As sent: still compressed where `contentEncoding` says so. A view into the payload once read back. */
+  readonly body: Buffer
+}
+
+/** What a worker passes on of a request: a frame of the same origin and receipt, whose body is this as JSON. */
+export function withJsonBody(frame: PayloadFrame, value: object): PayloadFrame {
+  return {
+    ...frame,
+    contentType: 'application/json',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}
+
+/** Bytes that this frame takes in a payload. Ids are latin1: they are ours, not a client's. */
+export function frameBytes(frame: PayloadFrame): number {
+  return (
+    FIXED_BYTES +
+    frame.workspaceId.length +
+    frame.surfaceId.length +
+    (frame.attributes === '' ? 0 : Buffer.byteLength(frame.attributes)) +
+    frame.body.length
+  )
+}
+
+/** Joins frames into a payload. */
+export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
+  let length = PAYLOAD_HEADER_BYTES
+  for (const frame of frames) length += frameBytes(frame)
+  const payload = Buffer.allocUnsafe(length)
+  let end = beginPayload(payload)
+  for (const frame of frames) end = appendFrame(payload, end, frame)
+  return payload
+}
+
+/** Writes the header at the start of the buffer; returns where the first frame goes. */
+export function beginPayload(buffer: Buffer): number {
+  buffer[0] = VERSION
+  return PAYLOAD_HEADER_BYTES
+}
+
+/**
+ * Copies a frame, its body included, to where the last one ended; returns where it ends. `frameBytes` must fit there.
+ * `receipt` goes before the frame's own.
+ */
+export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, receipt?: Buffer): number {
+  let end = at + FIXED_BYTES
+  if (receipt) buffer.set(receipt, at + RECEIPT_AT)
+  else buffer.write(frame.receipt ?? NO_RECEIPT, at + RECEIPT_AT, 'latin1')
+  end += buffer.write(frame.workspaceId, end, 'latin1')
+  end += buffer.write(frame.surfaceId, end, 'latin1')
+  const attributesStart = end
+  if (frame.attributes !== '') end += buffer.write(frame.attributes, end, 'utf8')
+  buffer.writeUInt32LE(frame.body.length, at)
+  buffer.writeDoubleLE(frame.receivedAtMs, at + 4)
+  buffer[at + 12] = CONTENT_TYPES.indexOf(frame.contentType)
+  buffer[at + 13] = CONTENT_ENCODINGS.indexOf(frame.contentEncoding)
+  buffer[at + 14] = frame.workspaceId.length
+  buffer[at + 15] = frame.surfaceId.length
+  buffer.writeUInt32LE(end - attributesStart, at + 16)
+  buffer.set(frame.body, end)
+  return end + frame.body.length
+}
+
+/** Splits a payload into its frames, whose bodies are views into it. Throws RangeError on anything but a whole payload. */
+export function decodePayload(payload: Buffer): PayloadFrame[] {
+  const version = payload[0]
+  if (version !== VERSION && version !== 1) throw new RangeError(`payload version ${version} is not ${VERSION}`)
+  const fixedBytes = version === VERSION ? FIXED_BYTES : RECEIPT_AT
+  const frames: PayloadFrame[] = []
+  let at = PAYLOAD_HEADER_BYTES
+  while (at < payload.length) {
+    if (at + fixedBytes > payload.length) throw new RangeError('payload ends within a frame header')
+    const workspaceStart = at + fixedBytes
+    const receipt = payload.toString('latin1', at + RECEIPT_AT, workspaceStart)
+    const surfaceStart = workspaceStart + payload.readUInt8(at + 14)
+    const attributesStart = surfaceStart + payload.readUInt8(at + 15)
+    const bodyStart = attributesStart + payload.readUInt32LE(at + 16)
+    const end = bodyStart + payload.readUInt32LE(at)
+    const contentType = CONTENT_TYPES[payload.readUInt8(at + 12)]
+    const contentEncoding = CONTENT_ENCODINGS[payload.readUInt8(at + 13)]
+    if (end > payload.length) throw new RangeError('payload ends within a frame')
+    if (contentType === undefined || contentEncoding === undefined) throw new RangeError('frame header is not ours')
+    frames.push({
+      workspaceId: payload.toString('latin1', workspaceStart, surfaceStart),
+      surfaceId: payload.toString('latin1', surfaceStart, attributesStart),
+      receivedAtMs: payload.readDoubleLE(at + 4),
+      contentType,
+      contentEncoding,
+      attributes: payload.toString('utf8', attributesStart, bodyStart),
+      receipt: receipt === '' || receipt === NO_RECEIPT ? undefined : receipt,
+      body: payload.subarray(bodyStart, end),
+    })
+    at = end
+  }
+  return frames
+}
