@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { ArrivalPlace } from '../clickhouse/queries/select-findings-page.ts'
-import type { FindingsSnapshot } from '../clickhouse/queries/select-findings-snapshot.ts'
+import type { ArrivalPlace } from '../clickhouse/queries/findings/select-findings-page.ts'
+import type { FindingsSnapshot } from '../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { CURSOR_FAULT, invalid } from './parse-query.ts'
 import type { Outcome } from './reply.ts'
 

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
-import { type FindingKey, selectFinding } from '../clickhouse/queries/select-finding.ts'
-import { selectFindingCounts } from '../clickhouse/queries/select-finding-counts.ts'
-import { selectFindingFrames } from '../clickhouse/queries/select-finding-frames.ts'
-import { type OccurrenceRow, selectLastOccurrences } from '../clickhouse/queries/select-last-occurrences.ts'
+import { type FindingKey, selectFinding } from '../clickhouse/queries/findings/select-finding.ts'
+import { selectFindingCounts } from '../clickhouse/queries/findings/select-finding-counts.ts'
+import { selectFindingFrames } from '../clickhouse/queries/findings/select-finding-frames.ts'
+import { type OccurrenceRow, selectLastOccurrences } from '../clickhouse/queries/findings/select-last-occurrences.ts'
 import {
   type FindingActivityQuery,
   LAST_OCCURRENCES,

@@ -1,4 +1,4 @@
-import type { Buckets } from '../clickhouse/queries/select-finding-counts.ts'
+import type { Buckets } from '../clickhouse/queries/findings/select-finding-counts.ts'
 import { OCCURRENCE_BUCKETS_MAX } from '../schemas/http/findings/finding-activity.ts'
 
 /** Each divides a day; occurrences are counted by five minutes. */

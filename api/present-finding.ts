@@ -1,4 +1,4 @@
-import type { FindingRow } from '../clickhouse/queries/finding-row.ts'
+import type { FindingRow } from '../clickhouse/queries/findings/finding-row.ts'
 import type { Finding } from '../schemas/http/findings/findings.ts'
 import { rfc3339FromUnixNano } from './format-time.ts'
 

@@ -1,8 +1,8 @@
-import type { DeviceRow } from '../clickhouse/queries/select-session-devices.ts'
-import type { SessionFindingRow } from '../clickhouse/queries/select-session-findings.ts'
-import type { IdentityRow } from '../clickhouse/queries/select-session-identities.ts'
-import type { SessionReplayRow } from '../clickhouse/queries/select-session-replay.ts'
-import type { SessionTraceRow } from '../clickhouse/queries/select-session-traces.ts'
+import type { DeviceRow } from '../clickhouse/queries/sessions/select-session-devices.ts'
+import type { SessionFindingRow } from '../clickhouse/queries/sessions/select-session-findings.ts'
+import type { IdentityRow } from '../clickhouse/queries/sessions/select-session-identities.ts'
+import type { SessionReplayRow } from '../clickhouse/queries/sessions/select-session-replay.ts'
+import type { SessionTraceRow } from '../clickhouse/queries/sessions/select-session-traces.ts'
 import type {
   SessionDevice,
   SessionFinding,

@@ -1,4 +1,4 @@
-import type { SpanRow } from '../clickhouse/queries/span-row.ts'
+import type { SpanRow } from '../clickhouse/queries/traces/span-row.ts'
 import type { TraceSpan } from '../schemas/http/traces/read-trace.ts'
 import { millisecondsBetweenTexts, rfc3339FromNanoText } from './format-time.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { SkeletonRow } from '../clickhouse/queries/select-trace-skeleton.ts'
+import type { SkeletonRow } from '../clickhouse/queries/traces/select-trace-skeleton.ts'
 import { DANGLING, ROOT } from './choose-spans.ts'
 import { TraceSkeleton } from './trace-skeleton.ts'
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { SkeletonRow } from '../clickhouse/queries/select-trace-skeleton.ts'
+import type { SkeletonRow } from '../clickhouse/queries/traces/select-trace-skeleton.ts'
 import { DANGLING, ROOT, type TraceShape } from './choose-spans.ts'
 
 /** The whole trace, one entry per distinct span, in the order of the answer: by start, then span id. */

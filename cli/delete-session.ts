@@ -1,6 +1,10 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
-import { countSessionRows, deleteSessionRows, SESSION_TABLES } from '../clickhouse/queries/delete-session-rows.ts'
-import type { SessionKey } from '../clickhouse/queries/session-key.ts'
+import {
+  countSessionRows,
+  deleteSessionRows,
+  SESSION_TABLES,
+} from '../clickhouse/queries/sessions/delete-session-rows.ts'
+import type { SessionKey } from '../clickhouse/queries/sessions/session-key.ts'
 import { replayKey } from '../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../shared/object-store/object-store.ts'
 

@@ -1,4 +1,4 @@
-import { type IngestLogEntry, IngestLogTable } from '../clickhouse/ingest-log-table.ts'
+import { type IngestLogEntry, IngestLogTable } from '../clickhouse/tables/ingest-log-table.ts'
 import type { DeadLetter, QueueName } from '../schemas/queues/jobs.ts'
 import { commitOf, indexOf } from '../shared/ids/receipt.ts'
 import { deadLetterKey } from '../shared/object-store/object-keys.ts'

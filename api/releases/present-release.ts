@@ -1,5 +1,5 @@
-import type { BuildReportRow } from '../../clickhouse/queries/select-build-reports.ts'
-import type { ReleaseFrameShare } from '../../clickhouse/queries/select-release-frame-share.ts'
+import type { BuildReportRow } from '../../clickhouse/queries/releases/select-build-reports.ts'
+import type { ReleaseFrameShare } from '../../clickhouse/queries/releases/select-release-frame-share.ts'
 import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../../schemas/http/releases/releases.ts'
 import type { ManifestPointer, Release } from '../../schemas/records/directory.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'

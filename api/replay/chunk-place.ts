@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ChunkPlace } from '../../clickhouse/queries/select-replay-chunks.ts'
+import type { ChunkPlace } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import { CURSOR_FAULT, invalid } from '../parse-query.ts'
 import type { Outcome } from '../reply.ts'
 

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { type ChunkPlace, selectReplayChunks } from '../../clickhouse/queries/select-replay-chunks.ts'
-import type { SessionKey } from '../../clickhouse/queries/session-key.ts'
+import { type ChunkPlace, selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
+import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import type { ChunkRef } from './open-chunk.ts'
 
 const PAGE_CHUNKS = 500

@@ -1,5 +1,5 @@
-import type { ReplayChunkRow } from '../../clickhouse/queries/select-replay-chunks.ts'
-import type { ReplayGapRow } from '../../clickhouse/queries/select-replay-gaps.ts'
+import type { ReplayChunkRow } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
+import type { ReplayGapRow } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
 import type { ReplayGap, StoredChunk } from '../../schemas/http/replay/read-replay.ts'
 import { rfc3339FromUnixMs } from '../format-time.ts'
 

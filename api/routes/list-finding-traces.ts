@@ -1,5 +1,5 @@
-import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/select-finding-traces.ts'
-import { selectFindings } from '../../clickhouse/queries/select-findings.ts'
+import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/findings/select-finding-traces.ts'
+import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/http/findings/findings.ts'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Route } from '../../shared/http/route.ts'

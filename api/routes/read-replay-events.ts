@@ -1,5 +1,5 @@
-import { selectReplayChunks } from '../../clickhouse/queries/select-replay-chunks.ts'
-import { selectSessionExists } from '../../clickhouse/queries/select-session-exists.ts'
+import { selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
+import { selectSessionExists } from '../../clickhouse/queries/sessions/select-session-exists.ts'
 import { replayEventsQuerySchema } from '../../schemas/http/replay/read-replay.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'

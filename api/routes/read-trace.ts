@@ -1,4 +1,4 @@
-import { selectFindingHasTrace } from '../../clickhouse/queries/select-finding-has-trace.ts'
+import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
 import { findingIdSchema } from '../../schemas/http/findings/findings.ts'
 import { readTraceQuerySchema, type Trace, traceIdSchema } from '../../schemas/http/traces/read-trace.ts'
 import type { Route } from '../../shared/http/route.ts'

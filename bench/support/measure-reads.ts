@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { selectTrace } from '../../clickhouse/queries/select-trace.ts'
+import { selectTrace } from '../../clickhouse/queries/traces/select-trace.ts'
 import type { Trace } from '../../schemas/http/traces/read-trace.ts'
 import { countRowsRead, percentile, timeEach } from './measure-gets.ts'
 import { meterProcesses } from './process-meter.ts'

@@ -1,5 +1,5 @@
 -- One row per received data point of every kind, filled by workers/otlp/metrics.ts in the order of
--- clickhouse/metric-points-table.ts.
+-- clickhouse/tables/metric-points-table.ts.
 --
 -- metadata is JSON, as resource is. A point's value is as_int or as_double, as value_type says; `value` is either, or NULL.
 -- sum, min and max are NULL where they were not sent (flags: bit 0 says that nothing was recorded).

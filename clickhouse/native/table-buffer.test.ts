@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 import { LowCardinality } from './low-cardinality.ts'
-import { readBlock, rowsOf } from './read-block.ts'
 import { column, TableBuffer } from './table-buffer.ts'
 
 function createTable() {

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClickHouse } from '../../clickhouse/client.ts'
-import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate.ts'
+import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
 import { createControlStore } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'

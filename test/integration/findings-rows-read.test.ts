@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { loadFinding } from '../../api/load-finding.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import type { FindingsFilter } from '../../clickhouse/queries/findings-filter.ts'
-import { selectFindingHasTrace } from '../../clickhouse/queries/select-finding-has-trace.ts'
-import { selectFindingsPage } from '../../clickhouse/queries/select-findings-page.ts'
-import { selectFindingsSnapshot } from '../../clickhouse/queries/select-findings-snapshot.ts'
+import type { FindingsFilter } from '../../clickhouse/queries/findings/findings-filter.ts'
+import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
+import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
+import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { createDatabase } from '../support/api.ts'
 
 const DATABASE = `findings_rows_read_${process.pid}`

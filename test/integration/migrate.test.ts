@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { type MigrateOptions, migrate } from '../../clickhouse/migrate.ts'
+import { type MigrateOptions, migrate } from '../../clickhouse/migrate/migrate.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 

@@ -1,8 +1,8 @@
-import type { NativeValue } from '../../clickhouse/native/read-block.ts'
 import type { ExportLogsServiceRequest } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecord } from '../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
 import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
+import type { NativeValue } from './oracles/read-block.ts'
 import {
   attributeColumns,
   canonicalJson,

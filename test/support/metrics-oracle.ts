@@ -1,4 +1,3 @@
-import type { NativeValue } from '../../clickhouse/native/read-block.ts'
 import type { ExportMetricsServiceRequest } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import type { KeyValue } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type {
@@ -10,6 +9,7 @@ import type {
   SummaryDataPoint,
 } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
 import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
+import type { NativeValue } from './oracles/read-block.ts'
 import { attributeColumns, canonicalJson, latin1, promotedText, type Row, wellFormed } from './otlp-oracle.ts'
 
 export interface ExpectedPoints {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { migrate } from '../../clickhouse/migrate.ts'
+import { migrate } from '../../clickhouse/migrate/migrate.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../clickhouse/migrations', import.meta.url))

@@ -1,5 +1,5 @@
-import { type NativeValue, readBlock, rowsOf } from '../../clickhouse/native/read-block.ts'
 import type { RowBatch } from '../../workers/row-batch.ts'
+import { type NativeValue, readBlock, rowsOf } from './oracles/read-block.ts'
 
 /** The rows that a batch holds, by table, read back from its Native blocks. */
 export function readTables(batch: RowBatch): Map<string, Record<string, NativeValue>[]> {

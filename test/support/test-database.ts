@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { migrate } from '../../clickhouse/migrate.ts'
+import { migrate } from '../../clickhouse/migrate/migrate.ts'
 
 export interface TestDatabase {
   readonly name: string

@@ -1,4 +1,4 @@
-import { BuildReportsTable } from '../../clickhouse/build-reports-table.ts'
+import { BuildReportsTable } from '../../clickhouse/tables/build-reports-table.ts'
 import { buildReportSchema } from '../../schemas/http/releases/report-build.ts'
 import { buildReportJobSchema } from '../../schemas/queues/build-report-job.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'

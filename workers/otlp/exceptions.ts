@@ -1,4 +1,4 @@
-import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
+import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
 import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from '../symbolication/debug-ids.ts'
 import { type RecentStacks, StackRequests } from '../symbolication/stack-requests.ts'
 import type { Attributes } from './attributes.ts'

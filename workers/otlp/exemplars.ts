@@ -1,4 +1,4 @@
-import { type MetricPointsTable, NumberType } from '../../clickhouse/metric-points-table.ts'
+import { type MetricPointsTable, NumberType } from '../../clickhouse/tables/metric-points-table.ts'
 import type { Attributes } from './attributes.ts'
 import type { WireCursor } from './wire.ts'
 import { ABSENT, appendFixed64 } from './wire-columns.ts'

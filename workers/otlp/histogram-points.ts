@@ -1,5 +1,5 @@
-import type { MetricPointsTable } from '../../clickhouse/metric-points-table.ts'
 import type { GrowingBuffer } from '../../clickhouse/native/growing-buffer.ts'
+import type { MetricPointsTable } from '../../clickhouse/tables/metric-points-table.ts'
 import type { PointWriter } from './point-writer.ts'
 import type { RowRejection } from './refusal.ts'
 import type { WireCursor } from './wire.ts'

@@ -1,5 +1,5 @@
-import { ExceptionSource } from '../../clickhouse/exceptions-table.ts'
-import type { LogsTable } from '../../clickhouse/logs-table.ts'
+import { ExceptionSource } from '../../clickhouse/tables/exceptions-table.ts'
+import type { LogsTable } from '../../clickhouse/tables/logs-table.ts'
 import { appendAnyValue, ValueType } from './any-value.ts'
 import type { Attributes } from './attributes.ts'
 import { cutText, type ExceptionDeriver, NAME_LIMIT_BYTES } from './exceptions.ts'

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { readBlock, rowsOf } from '../../clickhouse/native/read-block.ts'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { AnyValueSchema } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecordSchema } from '../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
+import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
 import { findingIdOf } from './fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
 

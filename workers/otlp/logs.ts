@@ -1,6 +1,6 @@
-import { ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
-import { LogsTable } from '../../clickhouse/logs-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
+import { ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
+import { LogsTable } from '../../clickhouse/tables/logs-table.ts'
 import { type AppendResult, blocksOf, type RowBatch } from '../row-batch.ts'
 import { createRecentStacks, type RecentStacks } from '../symbolication/stack-requests.ts'
 import { Attributes } from './attributes.ts'

@@ -1,5 +1,5 @@
-import { type MetricPointsTable, MetricType } from '../../clickhouse/metric-points-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
+import { type MetricPointsTable, MetricType } from '../../clickhouse/tables/metric-points-table.ts'
 import { HistogramPointDecoder } from './histogram-points.ts'
 import { type MetricHeader, MetricHeaders } from './metric-header.ts'
 import { NumberPointDecoder } from './number-points.ts'

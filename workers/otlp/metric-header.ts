@@ -1,4 +1,4 @@
-import type { MetricPointsTable } from '../../clickhouse/metric-points-table.ts'
+import type { MetricPointsTable } from '../../clickhouse/tables/metric-points-table.ts'
 import type { JsonValue } from './any-value.ts'
 import { BytesCache } from './bytes-cache.ts'
 import { addAttribute, canonicalJson, type EmbeddedMessage } from './resource-cache.ts'

@@ -1,12 +1,12 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { readBlock, rowsOf } from '../../clickhouse/native/read-block.ts'
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import {
   type HistogramDataPointSchema,
   MetricSchema,
   type NumberDataPointSchema,
 } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
+import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
 import { MAX_POINTS_PER_PAYLOAD } from './metric-decoder.ts'
 import { createMetricsBatch } from './metrics.ts'
 

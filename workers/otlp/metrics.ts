@@ -1,5 +1,5 @@
-import { MetricPointsTable } from '../../clickhouse/metric-points-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
+import { MetricPointsTable } from '../../clickhouse/tables/metric-points-table.ts'
 import { type AppendResult, blocksOf, type RowBatch } from '../row-batch.ts'
 import { Attributes } from './attributes.ts'
 import { MetricDecoder } from './metric-decoder.ts'

@@ -1,4 +1,4 @@
-import { type MetricPointsTable, NumberType } from '../../clickhouse/metric-points-table.ts'
+import { type MetricPointsTable, NumberType } from '../../clickhouse/tables/metric-points-table.ts'
 import type { PointWriter } from './point-writer.ts'
 import { TRUNCATED } from './refusal.ts'
 import type { WireCursor } from './wire.ts'

@@ -1,4 +1,4 @@
-import type { MetricPointsTable } from '../../clickhouse/metric-points-table.ts'
+import type { MetricPointsTable } from '../../clickhouse/tables/metric-points-table.ts'
 import type { Attributes } from './attributes.ts'
 import { ExemplarDecoder } from './exemplars.ts'
 import { AttributeSetHash, Hash64 } from './series-id.ts'

@@ -1,4 +1,4 @@
-import type { OriginColumns } from '../../clickhouse/origin-columns.ts'
+import type { OriginColumns } from '../../clickhouse/tables/origin-columns.ts'
 import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
 import { BytesCache } from './bytes-cache.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'

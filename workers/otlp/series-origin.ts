@@ -1,4 +1,4 @@
-import type { OriginColumns } from '../../clickhouse/origin-columns.ts'
+import type { OriginColumns } from '../../clickhouse/tables/origin-columns.ts'
 import type { PayloadOrigin } from './refusal.ts'
 import type { ResourceEntry, ScopeEntry } from './resource-cache.ts'
 import { Hash64 } from './series-id.ts'

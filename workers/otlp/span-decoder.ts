@@ -1,5 +1,5 @@
-import { ExceptionSource } from '../../clickhouse/exceptions-table.ts'
-import type { SpansTable } from '../../clickhouse/spans-table.ts'
+import { ExceptionSource } from '../../clickhouse/tables/exceptions-table.ts'
+import type { SpansTable } from '../../clickhouse/tables/spans-table.ts'
 import type { Attributes } from './attributes.ts'
 import {
   cutText,

@@ -1,4 +1,4 @@
-import type { EventColumns, LinkColumns } from '../../clickhouse/spans-table.ts'
+import type { EventColumns, LinkColumns } from '../../clickhouse/tables/spans-table.ts'
 import type { Attributes } from './attributes.ts'
 import type { ExceptionDeriver } from './exceptions.ts'
 import type { WireCursor } from './wire.ts'

@@ -1,8 +1,8 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { readBlock, rowsOf } from '../../clickhouse/native/read-block.ts'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { SpanSchema } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
 import { createSpansBatch } from './spans.ts'
 
 type SpanInit = MessageInitShape<typeof SpanSchema>

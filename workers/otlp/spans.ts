@@ -1,6 +1,6 @@
-import { ExceptionsTable } from '../../clickhouse/exceptions-table.ts'
 import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
-import { SpansTable } from '../../clickhouse/spans-table.ts'
+import { ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
+import { SpansTable } from '../../clickhouse/tables/spans-table.ts'
 import { type AppendResult, blocksOf } from '../row-batch.ts'
 import { createRecentStacks, type RecentStacks } from '../symbolication/stack-requests.ts'
 import { Attributes } from './attributes.ts'

@@ -1,4 +1,4 @@
-import type { MetricPointsTable } from '../../clickhouse/metric-points-table.ts'
+import type { MetricPointsTable } from '../../clickhouse/tables/metric-points-table.ts'
 import type { PointWriter } from './point-writer.ts'
 import type { WireCursor } from './wire.ts'
 import { ABSENT, appendFixed64 } from './wire-columns.ts'

@@ -1,4 +1,4 @@
-import { IngestLogTable } from '../../clickhouse/ingest-log-table.ts'
+import { IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { settlementSchema } from '../../schemas/queues/settlement.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'

@@ -1,4 +1,4 @@
-import { ReplayChunksTable } from '../../clickhouse/replay-chunks-table.ts'
+import { ReplayChunksTable } from '../../clickhouse/tables/replay-chunks-table.ts'
 import { replayChunkSchema } from '../../schemas/queues/replay-chunk.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'
 import type { RowBatch } from '../row-batch.ts'

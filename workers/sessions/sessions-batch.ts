@@ -1,5 +1,5 @@
-import { SessionHeartbeatsTable } from '../../clickhouse/session-heartbeats-table.ts'
-import { SessionIdentitiesTable } from '../../clickhouse/session-identities-table.ts'
+import { SessionHeartbeatsTable } from '../../clickhouse/tables/session-heartbeats-table.ts'
+import { SessionIdentitiesTable } from '../../clickhouse/tables/session-identities-table.ts'
 import { sessionEventSchema } from '../../schemas/queues/session-event.ts'
 import { createJsonRowsBatch } from '../json-rows-batch.ts'
 import type { RowBatch } from '../row-batch.ts'

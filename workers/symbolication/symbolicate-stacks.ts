@@ -1,5 +1,5 @@
-import type { FindingFramesRow } from '../../clickhouse/finding-frames-table.ts'
-import type { SourceMapRow } from '../../clickhouse/queries/select-source-maps.ts'
+import type { SourceMapRow } from '../../clickhouse/queries/releases/select-source-maps.ts'
+import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { FindingFrame } from '../../schemas/http/findings/findings.ts'
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'

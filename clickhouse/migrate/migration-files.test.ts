@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { PermanentError } from '../../shared/runtime/errors.ts'
+import { fillPlaceholders, parseMigration } from './migration-files.ts'
+
+it('splits a file into statements at a line-ending semicolon and leaves comments out', () => {
+  const text = `-- spans; one row each;
+CREATE TABLE IF NOT EXISTS \${database}.a (s String DEFAULT ';x') ENGINE = Null;
+
+  -- more
+ALTER TABLE \${database}.a ADD COLUMN IF NOT EXISTS t String;\n`
+  expect(parseMigration('0007_a.sql', text)).toMatchObject({
+    id: 7,
+    statements: [
+      `CREATE TABLE IF NOT EXISTS \${database}.a (s String DEFAULT ';x') ENGINE = Null`,
+      `ALTER TABLE \${database}.a ADD COLUMN IF NOT EXISTS t String`,
+    ],
+  })
+})
+
+it.each([
+  'CREATE TABLE a (x UInt8) ENGINE = Null',
+  'DROP TABLE a',
+  'ALTER TABLE a ADD COLUMN b String',
+  'ALTER TABLE a DROP COLUMN b',
+  'RENAME TABLE a TO b',
+])('refuses a statement that fails when it is run again: %s', statement => {
+  expect(() => parseMigration('0001_a.sql', `${statement};`)).toThrow(PermanentError)
+})
+
+it('refuses a file name without a number', () => {
+  expect(() => parseMigration('spans.sql', '')).toThrow(/0001_what_it_makes/)
+})
+
+it('fills placeholders and refuses one that has no value', () => {
+  expect(fillPlaceholders(`a \${database} b`, new Map([['database', 'penstock']]))).toBe('a penstock b')
+  expect(() => fillPlaceholders(`\${constructor}`, new Map())).toThrow(PermanentError)
+})

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PermanentError } from '../../shared/runtime/errors.ts'
+
+export interface Migration {
+  readonly id: number
+  readonly fileName: string
+  /** SHA-256 of the file as it stands in the tree, in hex: placeholders unfilled, so that settings may change. */
+  readonly checksum: string
+  readonly statements: readonly string[]
+}
+
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
+
+/** Reads `0001_name.sql`, … in the order of their numbers. Throws a PermanentError that names the file at fault. */
+export async function readMigrations(directory: string): Promise<Migration[]> {
+  const fileNames = (await readdir(directory)).filter(name => name.endsWith('.sql')).sort()
+  const migrations = await Promise.all(
+    fileNames.map(async fileName => parseMigration(fileName, await readFile(join(directory, fileName), 'utf8'))),
+  )
+  const repeated = migrations.find((migration, i) => migration.id === migrations[i - 1]?.id)
+  if (repeated) throw new PermanentError(`${repeated.fileName}: another migration has the number ${repeated.id}`)
+  return migrations
+}
+
+export function parseMigration(fileName: string, text: string): Migration {
+  const id = FILE_NAME.exec(fileName)?.[1]
+  if (id === undefined) throw new PermanentError(`${fileName}: a migration is named like 0001_what_it_makes.sql`)
+  const checksum = createHash('sha256').update(text).digest('hex')
+  const statements = splitStatements(text)
+  for (const statement of statements) {
+    if (!isRepeatable(statement)) {
+      throw new PermanentError(`${fileName}: a statement cannot be run twice: ${firstLine(statement)}`)
+    }
+  }
+  return { id: Number(id), fileName, checksum, statements }
+}
+
+/** Fills `${name}` with values that the caller has checked; a placeholder without a value is a PermanentError. */
+export function fillPlaceholders(statement: string, values: ReadonlyMap<string, string>): string {
+  return statement.replaceAll(/\$\{([^}]*)\}/g, (_, name: string) => {
+    const value = values.get(name)
+    if (value === undefined) throw new PermanentError(`a migration has the unknown placeholder \${${name}}`)
+    return value
+  })
+}
+
+/** Statements end with `;` at the end of a line; lines that begin with `--` are left out. */
+function splitStatements(text: string): string[] {
+  const code = text.replaceAll(/^[ \t]*--.*$/gm, '')
+  return code
+    .split(/;[ \t\r]*$/m)
+    .map(statement => statement.trim())
+    .filter(statement => statement !== '')
+}
+
+/** A migrator that dies between two statements leaves the first ones done: whoever comes next runs them again. */
+function isRepeatable(statement: string): boolean {
+  if (/^CREATE\b/i.test(statement)) return /^CREATE (OR REPLACE\b|.*?\bIF NOT EXISTS\b)/is.test(statement)
+  if (/^DROP\b/i.test(statement)) return /^DROP .*?\bIF EXISTS\b/is.test(statement)
+  if (/^(RENAME|EXCHANGE)\b/i.test(statement)) return false
+  const additions = statement.match(/\bADD (COLUMN|INDEX|PROJECTION|CONSTRAINT)\b(?! IF NOT EXISTS)/i)
+  const removals = statement.match(/\b(DROP|CLEAR|RENAME) (COLUMN|INDEX|PROJECTION|CONSTRAINT)\b(?! IF EXISTS)/i)
+  return additions === null && removals === null
+}
+
+function firstLine(statement: string): string {
+  return statement.split('\n', 1)[0]?.slice(0, 120) ?? ''
+}

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
+import { TransientError } from '../../shared/runtime/errors.ts'
+import { quoteIdentifier } from '../client.ts'
+
+export interface MigrationLock {
+  /** Throws a TransientError when another process has taken the lock over. Ask before every step. */
+  assertHeld(): Promise<void>
+  release(): Promise<void>
+}
+
+export interface MigrationLockOptions {
+  readonly database: string
+  /** How long a holder may give no sign of life before it counts as dead. */
+  readonly expiryMs: number
+  readonly waitMs: number
+}
+
+const LOCK_TABLE = 'schema_migrations_lock'
+const TABLE_ALREADY_EXISTS = '57'
+const UNKNOWN_TABLE = '60'
+const POLL_MS = 200
+
+/**
+ * A mutex in a ClickHouse that has no Keeper. Holding it = having created the table `schema_migrations_lock`, whose
+ * comment names the holder; rows in it are signs of life. Nobody ever drops that table: it is renamed to a name made of
+ * the holder it was read with. So a release, or the burial of a dead holder, that comes too late finds its target name
+ * taken and cannot remove the lock of whoever holds it by then. All times are the server's.
+ */
+export async function acquireMigrationLock(
+  client: ClickHouseClient,
+  options: MigrationLockOptions,
+): Promise<MigrationLock> {
+  const database = quoteIdentifier(options.database)
+  const lockTable = `${database}.${LOCK_TABLE}`
+  const owner = randomUUID().replaceAll('-', '')
+
+  const create = () =>
+    succeeds(
+      client,
+      `CREATE TABLE ${lockTable} (beat_at DateTime64(3) DEFAULT now64(3), owner FixedString(32))
+       ENGINE = MergeTree ORDER BY tuple() COMMENT '${owner}'`,
+      [TABLE_ALREADY_EXISTS],
+    )
+  const bury = (holder: string) =>
+    succeeds(client, `RENAME TABLE ${lockTable} TO ${database}.${LOCK_TABLE}_${holder}`, [
+      TABLE_ALREADY_EXISTS,
+      UNKNOWN_TABLE,
+    ])
+
+  const until = Date.now() + options.waitMs
+  let lastSignOfLifeMs = Date.now()
+  while (!(await create())) {
+    if (Date.now() > until) throw new TransientError('another process holds the migration lock for too long')
+    const holder = await readHolder(client, options.database)
+    if (holder !== undefined && holder.silentMs > options.expiryMs) await bury(holder.owner)
+    else await delay(POLL_MS + Math.random() * POLL_MS)
+    lastSignOfLifeMs = Date.now()
+  }
+  await dropOldLocks(client, options.database)
+
+  let longestSilenceMs = 0
+  async function beat(): Promise<void> {
+    const sentAtMs = Date.now()
+    const query = `INSERT INTO ${lockTable} (owner) VALUES ('${owner}')`
+    try {
+      await client.command({ query, clickhouse_settings: { async_insert: 0 } })
+      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastSignOfLifeMs)
+      lastSignOfLifeMs = sentAtMs
+    } catch {
+      // Nothing to repair here: assertHeld tells before the next step.
+    }
+  }
+  const beating = setInterval(() => void beat(), options.expiryMs / 5)
+  beating.unref()
+
+  return {
+    async assertHeld() {
+      const holder = await readHolder(client, options.database)
+      if (holder?.owner !== owner) throw new TransientError('another process has taken the migration lock over')
+    },
+    async release() {
+      clearInterval(beating)
+      const released = await bury(owner)
+      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastSignOfLifeMs)
+      // Who was never silent for long was never taken for dead: no latecomer is under way that the name must stop.
+      if (released && longestSilenceMs < options.expiryMs) {
+        await client.command({ query: `DROP TABLE IF EXISTS ${database}.${LOCK_TABLE}_${owner}` })
+      }
+    },
+  }
+}
+
+/** Who holds the lock, and for how long the server has heard nothing from it. */
+async function readHolder(
+  client: ClickHouseClient,
+  database: string,
+): Promise<{ owner: string; silentMs: number } | undefined> {
+  const table = await client.query({
+    query: `SELECT comment AS owner, dateDiff('millisecond', toDateTime64(metadata_modification_time, 3), now64(3)) AS ageMs
+            FROM system.tables WHERE database = {database: String} AND name = '${LOCK_TABLE}'`,
+    query_params: { database },
+    format: 'JSONEachRow',
+  })
+  const found = (await table.json<{ owner: string; ageMs: string | number }>())[0]
+  if (found === undefined) return undefined
+  try {
+    const beats = await client.query({
+      query: `SELECT dateDiff('millisecond', max(beat_at), now64(3)) AS silentMs
+              FROM ${quoteIdentifier(database)}.${LOCK_TABLE} WHERE owner = {owner: String} HAVING count() > 0`,
+      query_params: { owner: found.owner },
+      format: 'JSONEachRow',
+    })
+    const last = (await beats.json<{ silentMs: string | number }>())[0]
+    return { owner: found.owner, silentMs: Number(last?.silentMs ?? found.ageMs) }
+  } catch (error) {
+    if (error instanceof ClickHouseError && error.code === UNKNOWN_TABLE) return undefined
+    throw error
+  }
+}
+
+/** Old locks guard against latecomers; a day later there are none. */
+async function dropOldLocks(client: ClickHouseClient, database: string): Promise<void> {
+  const result = await client.query({
+    query: `SELECT name FROM system.tables WHERE database = {database: String} AND startsWith(name, '${LOCK_TABLE}_')
+            AND metadata_modification_time < now() - INTERVAL 1 DAY`,
+    query_params: { database },
+    format: 'JSONEachRow',
+  })
+  for (const { name } of await result.json<{ name: string }>()) {
+    await client.command({ query: `DROP TABLE IF EXISTS ${quoteIdentifier(database)}.${quoteIdentifier(name)}` })
+  }
+}
+
+/** Whether a statement went through; one of the expected codes means no, anything else is thrown. */
+async function succeeds(client: ClickHouseClient, query: string, expectedCodes: string[]): Promise<boolean> {
+  try {
+    await client.command({ query })
+    return true
+  } catch (error) {
+    if (error instanceof ClickHouseError && expectedCodes.includes(error.code)) return false
+    throw error
+  }
+}

@@ -1,0 +1,37 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import type { FindingKey } from './select-finding.ts'
+
+/** A stretch of time in buckets of whole multiples of five minutes, from the beginning of one to that of another. */
+export interface Buckets {
+  /** Unix seconds. */
+  readonly from: number
+  readonly to: number
+  readonly bucketSeconds: number
+}
+
+/** How often a finding occurred in each of the buckets. */
+export async function selectFindingCounts(
+  client: ClickHouseClient,
+  key: FindingKey,
+  { from, to, bucketSeconds }: Buckets,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const counts = new Array<number>((to - from) / bucketSeconds).fill(0)
+  if (counts.length === 0) return counts
+  const time = (name: string) => `toDateTime({${name}: UInt32}, 'UTC')`
+  const rows = await selectRows<{ bucket: number; total: string }>(client, {
+    query: `
+      SELECT toUInt32(intDiv(toUnixTimestamp(received_bucket) - {from: UInt32}, {bucketSeconds: UInt32})) AS bucket,
+             sum(occurrence_count) AS total
+      FROM finding_buckets
+      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        AND received_bucket >= ${time('from')} AND received_bucket < ${time('to')}
+        AND day >= toDate(${time('from')}) AND day <= toDate(${time('to')})
+      GROUP BY bucket`,
+    params: { ...key, from, to, bucketSeconds },
+    signal,
+  })
+  for (const { bucket, total } of rows) counts[bucket] = Number(total)
+  return counts
+}

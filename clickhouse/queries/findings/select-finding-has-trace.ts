@@ -1,0 +1,23 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import type { TraceKey } from '../traces/select-trace.ts'
+import { TRACE_READ_SETTINGS } from '../traces/span-row.ts'
+import type { FindingKey } from './select-finding.ts'
+
+/** Whether a finding of this workspace occurred in this trace. */
+export async function selectFindingHasTrace(
+  client: ClickHouseClient,
+  key: FindingKey & TraceKey,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const rows = await selectRows(client, {
+    query: `SELECT 1 FROM finding_traces
+            WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+              AND trace_id = unhex({traceId: String}) LIMIT 1`,
+    params: { ...key },
+    signal,
+    // It reads a granule: a second thread costs more than it does.
+    settings: { ...TRACE_READ_SETTINGS, max_threads: 1 },
+  })
+  return rows.length > 0
+}

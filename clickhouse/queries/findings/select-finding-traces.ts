@@ -1,0 +1,35 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import type { FindingKey } from './select-finding.ts'
+import type { ArrivalPlace } from './select-findings-page.ts'
+
+/** A trace in which a finding occurred; `id` is the trace id, its place that of the first arrival. */
+export interface FindingTraceRow extends ArrivalPlace {
+  readonly occurrenceCount: string
+  readonly lastSeenUnixNano: string
+}
+
+/**
+ * The traces of a finding, the newest first: in the order in which the finding first arrived in them, which stays
+ * whatever else arrives. Exceptions outside of any trace have none.
+ */
+export function selectFindingTraces(
+  client: ClickHouseClient,
+  { workspaceId, findingId, limit, after }: FindingKey & { limit: number; after: ArrivalPlace | undefined },
+  signal: AbortSignal,
+): Promise<FindingTraceRow[]> {
+  const isAfter = '(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'
+  return selectRows<FindingTraceRow>(client, {
+    query: `
+      SELECT lower(hex(trace_id)) AS id, sum(occurrence_count) AS occurrenceCount,
+             max(last_seen_unix_nano) AS lastSeenUnixNano, min(first_arrival) AS first,
+             toUnixTimestamp64Milli(first.1) AS storedMs, toUnixTimestamp64Milli(first.2) AS receivedMs
+      FROM finding_traces
+      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        AND trace_id != toFixedString('', 16)
+      GROUP BY trace_id ${after ? `HAVING ${isAfter}` : ''}
+      ORDER BY storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}`,
+    params: { workspaceId, findingId, limit, ...after },
+    signal,
+  })
+}

@@ -1,0 +1,40 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import { FINDING_ROW, type FindingRow } from './finding-row.ts'
+
+export interface FindingKey {
+  readonly workspaceId: string
+  readonly findingId: string
+}
+
+/** A finding and where it was seen; 64-bit numbers as decimal text. */
+export interface WholeFindingRow extends FindingRow {
+  readonly surfaceIds: readonly string[]
+  readonly serviceNames: readonly string[]
+  readonly serviceVersions: readonly string[]
+  readonly traceCount: string
+  readonly sessionCount: string
+  /** The first day on which something of it was received that is retained, `2026-11-21`. */
+  readonly firstDay: string
+}
+
+/** Undefined for an unknown finding. */
+export async function selectFinding(
+  client: ClickHouseClient,
+  key: FindingKey,
+  signal: AbortSignal,
+): Promise<WholeFindingRow | undefined> {
+  const rows = await selectRows<WholeFindingRow>(client, {
+    query: `
+      SELECT ${FINDING_ROW},
+             groupUniqArray(surface_id) AS surfaceIds, groupUniqArray(service_name) AS serviceNames,
+             arraySort(arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions))) AS serviceVersions,
+             ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
+             ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount, min(day) AS firstDay
+      FROM findings
+      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String} GROUP BY finding_id`,
+    params: { ...key },
+    signal,
+  })
+  return rows[0]
+}

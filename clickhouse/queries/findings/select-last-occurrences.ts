@@ -1,0 +1,45 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import type { FindingKey } from './select-finding.ts'
+
+/** One occurrence of a finding; empty texts, and ids of zeros, for what it was without. */
+export interface OccurrenceRow {
+  readonly occurredUnixNano: string
+  readonly receivedMs: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly sessionId: string
+  readonly serviceVersion: string
+  /** Its first characters. */
+  readonly message: string
+}
+
+/**
+ * The occurrences that were received last, the latest first. Only the days that have them are looked into: a day may
+ * have any number, and they are read from its end.
+ */
+export function selectLastOccurrences(
+  client: ClickHouseClient,
+  key: FindingKey,
+  { limit, messageLength }: { limit: number; messageLength: number },
+  signal: AbortSignal,
+): Promise<OccurrenceRow[]> {
+  const ofFinding = 'workspace_id = {workspaceId: String} AND finding_id = {findingId: String}'
+  return selectRows<OccurrenceRow>(client, {
+    query: `
+      WITH (SELECT min(day) FROM (
+              SELECT day, sum(sum(occurrence_count)) OVER (ORDER BY day DESC) - sum(occurrence_count) AS later
+              FROM findings WHERE ${ofFinding} GROUP BY day)
+            WHERE later < {limit: UInt32}) AS first_day
+      SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
+             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, session_id AS sessionId,
+             service_version AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
+      FROM exceptions
+      WHERE ${ofFinding} AND received_at >= toDateTime64(first_day, 3, 'UTC')
+      ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32}`,
+    params: { ...key, limit, messageLength },
+    signal,
+    // One thread reads from the end of each part and stops; several read ahead.
+    settings: { max_threads: 1, optimize_read_in_order: 1 },
+  })
+}

@@ -1,0 +1,45 @@
+import type { ReleaseBuildResult } from '../../../schemas/http/releases/report-build.ts'
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+
+/** A row of `build_reports`; 64-bit numbers as decimal text, null for what was not sent. */
+export interface BuildReportRow {
+  readonly receivedAtMs: string
+  /** Empty when it was not sent. */
+  readonly result: ReleaseBuildResult | ''
+  readonly discover: string | null
+  readonly createRelease: string | null
+  readonly upload: string | null
+  readonly cleanup: string | null
+  readonly total: string | null
+  readonly fileCount: string | null
+  readonly totalBytes: string | null
+  readonly preflight: string | null
+}
+
+/** Of one release. A report that another surface sent under its slug is not of it. */
+export interface BuildReportsKey {
+  readonly workspaceId: string
+  readonly surfaceId: string
+  readonly releaseSlug: string
+}
+
+/** The last reports of a release's builds, the newest first. */
+export function selectBuildReports(
+  client: ClickHouseClient,
+  key: BuildReportsKey,
+  limit: number,
+  signal: AbortSignal,
+): Promise<BuildReportRow[]> {
+  return selectRows<BuildReportRow>(client, {
+    query: `
+      SELECT toUnixTimestamp64Milli(received_at) AS receivedAtMs, result, discover, create_release AS createRelease,
+             upload, cleanup, total, file_count AS fileCount, total_bytes AS totalBytes, preflight
+      FROM build_reports
+      WHERE workspace_id = {workspaceId: String} AND release_slug = {releaseSlug: String}
+        AND surface_id = {surfaceId: String}
+      ORDER BY received_at DESC LIMIT {limit: UInt32}`,
+    params: { ...key, limit },
+    signal,
+  })
+}

@@ -1,0 +1,33 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import { OF_SESSION, type SessionKey } from '../sessions/session-key.ts'
+
+/** Segments of one window between which others are missing; 64-bit numbers as decimal text. */
+export interface ReplayGapRow {
+  readonly windowId: string
+  readonly after: string
+  readonly before: string
+}
+
+/** Where the numbers of a window's segments leave some out. Segments whose ids are no numbers have no place among them. */
+export function selectReplayGaps(
+  client: ClickHouseClient,
+  key: SessionKey,
+  limit: number,
+  signal: AbortSignal,
+): Promise<ReplayGapRow[]> {
+  return selectRows<ReplayGapRow>(client, {
+    query: `
+      SELECT window_id AS windowId, before_it AS after, segment_number AS before
+      FROM (
+        SELECT surface_id, window_id, segment_number,
+               lagInFrame(segment_number, 1, segment_number) OVER (
+                 PARTITION BY surface_id, window_id ORDER BY segment_number
+                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before_it
+        FROM replay_chunks WHERE ${OF_SESSION} AND segment_number >= 0)
+      WHERE segment_number - before_it > 1
+      ORDER BY windowId, before LIMIT {limit: UInt32}`,
+    params: { ...key, limit },
+    signal,
+  })
+}

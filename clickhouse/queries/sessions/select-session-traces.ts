@@ -1,0 +1,36 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import { OF_SESSION, type SessionKey } from './session-key.ts'
+
+/** 64-bit numbers as decimal text. */
+export interface SessionTraceRow {
+  readonly traceId: string
+  readonly startUnixNano: string
+  readonly endUnixNano: string
+  readonly spanCount: string
+  readonly errorCount: string
+  /** Of the session. */
+  readonly total: string
+  readonly firstUnixNano: string
+  readonly lastUnixNano: string
+}
+
+/** The traces with spans of a session, the one that started last first. */
+export function selectSessionTraces(
+  client: ClickHouseClient,
+  key: SessionKey,
+  limit: number,
+  signal: AbortSignal,
+): Promise<SessionTraceRow[]> {
+  return selectRows<SessionTraceRow>(client, {
+    query: `
+      SELECT lower(hex(trace_id)) AS traceId, min(first_start_unix_nano) AS startUnixNano,
+             max(last_end_unix_nano) AS endUnixNano, sum(span_count) AS spanCount, sum(error_count) AS errorCount,
+             count() OVER () AS total, min(startUnixNano) OVER () AS firstUnixNano,
+             max(endUnixNano) OVER () AS lastUnixNano
+      FROM session_traces WHERE ${OF_SESSION}
+      GROUP BY trace_id ORDER BY startUnixNano DESC, traceId LIMIT {limit: UInt32}`,
+    params: { ...key, limit },
+    signal,
+  })
+}

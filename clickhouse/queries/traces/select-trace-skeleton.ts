@@ -1,0 +1,62 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectBinary } from '../../select.ts'
+import type { TraceKey } from './select-trace.ts'
+import { OF_TRACE, SPAN_DIGEST, TRACE_READ_SETTINGS } from './span-row.ts'
+
+/** What the order, the tree and the totals of a trace are made of: one stored row without its texts. */
+export interface SkeletonRow {
+  readonly spanId: bigint
+  /** 0 for a root. */
+  readonly parentSpanId: bigint
+  readonly startTimeUnixNano: bigint
+  readonly endTimeUnixNano: bigint
+  readonly receivedAtUnixMs: bigint
+  readonly digest: bigint
+  readonly isError: boolean
+  /** Bytes of the row's texts. */
+  readonly textBytes: number
+}
+
+const ROW_BYTES = 8 * 6 + 4 + 1
+
+/**
+ * Hands over every stored row of a trace, duplicates among them, by start and span id. For 100,000 rows ClickHouse
+ * takes 20 ms to send 5 MB and this side as long to take them in; grouping by span id in ClickHouse takes 100 ms, the
+ * same rows as JSON 9 MB (measured on one machine).
+ */
+export async function selectTraceSkeleton(
+  client: ClickHouseClient,
+  key: TraceKey,
+  onRow: (row: SkeletonRow) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const query = `
+    SELECT span_id, parent_span_id, start_time_unix_nano, end_time_unix_nano,
+           toInt64(toUnixTimestamp64Milli(received_at)), ${SPAN_DIGEST},
+           toUInt32(least(4294967295, length(name) + length(status_message) + length(service_name)
+                                      + length(session_id) + length(http_route))),
+           toUInt8(status_code = 2)
+    FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id FORMAT RowBinary`
+  let rest: Buffer = Buffer.alloc(0)
+  await selectBinary(client, { query, params: { ...key }, signal, settings: TRACE_READ_SETTINGS }, chunk => {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let at = 0
+    for (; at + ROW_BYTES <= bytes.length; at += ROW_BYTES) onRow(decodeRow(bytes, at))
+    rest = bytes.subarray(at)
+  })
+  if (rest.length > 0) throw new Error('the answer of ClickHouse ended within a row')
+}
+
+function decodeRow(bytes: Buffer, at: number): SkeletonRow {
+  return {
+    // Ids are bytes in their order of writing, numbers are little-endian.
+    spanId: bytes.readBigUInt64BE(at),
+    parentSpanId: bytes.readBigUInt64BE(at + 8),
+    startTimeUnixNano: bytes.readBigUInt64LE(at + 16),
+    endTimeUnixNano: bytes.readBigUInt64LE(at + 24),
+    receivedAtUnixMs: bytes.readBigInt64LE(at + 32),
+    digest: bytes.readBigUInt64LE(at + 40),
+    textBytes: bytes.readUInt32LE(at + 48),
+    isError: bytes[at + 52] === 1,
+  }
+}

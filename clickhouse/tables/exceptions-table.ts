@@ -1,0 +1,60 @@
+import { GrowingBuffer } from '../native/growing-buffer.ts'
+import { LowCardinality } from '../native/low-cardinality.ts'
+import { column, TableBuffer } from '../native/table-buffer.ts'
+
+/** Codes of `exceptions.source`: where an occurrence was found. */
+export const ExceptionSource = { spanEvent: 1, logRecord: 2, spanStatus: 3 } as const
+
+/** The column buffers of the table `exceptions` (migrations 0002 and 0009). */
+export class ExceptionsTable {
+  readonly workspaceId = new LowCardinality()
+  readonly surfaceId = new LowCardinality()
+  readonly receivedAt = new GrowingBuffer()
+  readonly findingId = new GrowingBuffer()
+  readonly traceId = new GrowingBuffer()
+  readonly spanId = new GrowingBuffer()
+  readonly occurredAt = new GrowingBuffer()
+  readonly serviceName = new LowCardinality()
+  readonly serviceVersion = new LowCardinality()
+  readonly sessionId = new GrowingBuffer()
+  readonly source = new GrowingBuffer()
+  readonly type = new GrowingBuffer()
+  readonly message = new GrowingBuffer()
+  readonly stacktrace = new GrowingBuffer()
+  readonly spanName = new GrowingBuffer()
+  readonly escaped = new GrowingBuffer()
+  readonly #debugIdOffsets = new GrowingBuffer()
+  readonly #debugIdUrls = new GrowingBuffer()
+  readonly #debugIds = new GrowingBuffer()
+
+  readonly buffer = new TableBuffer('exceptions', [
+    column('workspace_id', 'LowCardinality(String)', this.workspaceId),
+    column('surface_id', 'LowCardinality(String)', this.surfaceId),
+    column('received_at', "DateTime64(3, 'UTC')", this.receivedAt),
+    column('finding_id', 'FixedString(30)', this.findingId),
+    column('trace_id', 'FixedString(16)', this.traceId),
+    column('span_id', 'FixedString(8)', this.spanId),
+    column('occurred_at_unix_nano', 'UInt64', this.occurredAt),
+    column('service_name', 'LowCardinality(String)', this.serviceName),
+    column('service_version', 'LowCardinality(String)', this.serviceVersion),
+    column('session_id', 'String', this.sessionId),
+    column('source', "Enum8('span_event' = 1, 'log_record' = 2, 'span_status' = 3)", this.source),
+    column('type', 'String', this.type),
+    column('message', 'String', this.message),
+    column('stacktrace', 'String', this.stacktrace),
+    column('span_name', 'String', this.spanName),
+    column('escaped', 'Bool', this.escaped),
+    column('debug_ids', 'Map(String, String)', this.#debugIdOffsets, this.#debugIdUrls, this.#debugIds),
+  ])
+
+  appendDebugIds(debugIds: ReadonlyMap<string, string>): void {
+    // How many there are is read off the buffer: a payload that was refused has taken its own back out.
+    const offsets = this.#debugIdOffsets
+    const before = offsets.length === 0 ? 0 : offsets.view.getUint32(offsets.length - 8, true)
+    for (const [url, debugId] of debugIds) {
+      this.#debugIdUrls.text(url)
+      this.#debugIds.text(debugId)
+    }
+    offsets.u64(before + debugIds.size, 0)
+  }
+}

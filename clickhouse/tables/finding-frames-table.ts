@@ -1,0 +1,76 @@
+import { append64 } from '../native/append-numbers.ts'
+import { GrowingBuffer } from '../native/growing-buffer.ts'
+import { LowCardinality } from '../native/low-cardinality.ts'
+import { column, TableBuffer } from '../native/table-buffer.ts'
+
+/** Added to the rank of a resolution that resolved a frame. */
+const RESOLVED_RANK = 1n << 63n
+
+/** A row of `finding_frames`. */
+export interface FindingFramesRow {
+  readonly workspaceId: string
+  readonly surfaceId: string
+  readonly findingId: string
+  readonly serviceVersion: string
+  readonly releaseSlug: string
+  readonly receivedAtMs: number
+  readonly occurredAtUnixNano: string
+  readonly symbolicatedAtMs: number
+  /** Of the latest manifest that was known; 0 without one. */
+  readonly sequence: number
+  readonly frameCount: number
+  readonly resolvedFrameCount: number
+  /** JSON. */
+  readonly frames: string
+}
+
+/** The column buffers of the table `finding_frames` (migration 0010). */
+export class FindingFramesTable {
+  readonly #workspaceId = new LowCardinality()
+  readonly #surfaceId = new LowCardinality()
+  readonly #findingId = new GrowingBuffer()
+  readonly #serviceVersion = new LowCardinality()
+  readonly #releaseSlug = new GrowingBuffer()
+  readonly #receivedAt = new GrowingBuffer()
+  readonly #occurredAt = new GrowingBuffer()
+  readonly #symbolicatedAt = new GrowingBuffer()
+  readonly #rank = new GrowingBuffer()
+  readonly #frameCount = new GrowingBuffer()
+  readonly #resolvedFrameCount = new GrowingBuffer()
+  readonly #frames = new GrowingBuffer()
+
+  readonly buffer = new TableBuffer('finding_frames', [
+    column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
+    column('surface_id', 'LowCardinality(String)', this.#surfaceId),
+    column('finding_id', 'FixedString(30)', this.#findingId),
+    column('service_version', 'LowCardinality(String)', this.#serviceVersion),
+    column('release_slug', 'String', this.#releaseSlug),
+    column('received_at', "DateTime64(3, 'UTC')", this.#receivedAt),
+    column('occurred_at_unix_nano', 'UInt64', this.#occurredAt),
+    column('symbolicated_at', "DateTime64(3, 'UTC')", this.#symbolicatedAt),
+    column('rank', 'UInt64', this.#rank),
+    column('frame_count', 'UInt16', this.#frameCount),
+    column('resolved_frame_count', 'UInt16', this.#resolvedFrameCount),
+    column('frames', 'String', this.#frames),
+  ])
+
+  append(row: FindingFramesRow): void {
+    this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
+    this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
+    this.#findingId.rawText(row.findingId)
+    this.#serviceVersion.fill(this.#serviceVersion.indexOf(row.serviceVersion), 1)
+    this.#releaseSlug.text(row.releaseSlug)
+    append64(this.#receivedAt, row.receivedAtMs)
+    appendBigInt(this.#occurredAt, BigInt(row.occurredAtUnixNano))
+    append64(this.#symbolicatedAt, row.symbolicatedAtMs)
+    appendBigInt(this.#rank, (row.resolvedFrameCount > 0 ? RESOLVED_RANK : 0n) + BigInt(row.sequence))
+    this.#frameCount.u16(row.frameCount)
+    this.#resolvedFrameCount.u16(row.resolvedFrameCount)
+    this.#frames.text(row.frames)
+    this.buffer.rows++
+  }
+}
+
+function appendBigInt(buffer: GrowingBuffer, value: bigint): void {
+  buffer.u64(Number(value & 0xffff_ffffn), Number((value >> 32n) & 0xffff_ffffn))
+}

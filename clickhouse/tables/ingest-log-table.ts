@@ -1,0 +1,135 @@
+import { COMMIT_BYTES } from '../../shared/ids/receipt.ts'
+import { GrowingBuffer } from '../native/growing-buffer.ts'
+import { LowCardinality } from '../native/low-cardinality.ts'
+import { column, TableBuffer } from '../native/table-buffer.ts'
+
+/** A request that is not stored. */
+export interface RefusedRequest {
+  /** Its place in the commit. */
+  readonly index: number
+  readonly reason: string
+  /** Where it is kept; empty where it is not. */
+  readonly objectKey: string
+}
+
+/** A row of `ingest_log`: what became of the requests of one job and surface. */
+export interface IngestLogEntry {
+  readonly workspaceId: string
+  readonly surfaceId: string
+  /** Arrival of the first of them. */
+  receivedAtMs: number
+  readonly jobId: string
+  readonly signal: string
+  payloads: number
+  /** As they were sent. */
+  bytes: number
+  rows: number
+  /** Records left out, and requests dead-lettered, by reason. */
+  readonly rejected: Map<string, number>
+  readonly deadLettered: Map<string, number>
+  /** The commit that its requests' receipts name, in latin1, and their places in it; empty where they have none. */
+  readonly commit: string
+  readonly indexes: number[]
+  /** Those of them that are not stored. */
+  readonly refused: RefusedRequest[]
+}
+
+/** The column buffers of the table `ingest_log` (migrations 0005 and 0013). */
+export class IngestLogTable {
+  readonly #workspaceId = new LowCardinality()
+  readonly #surfaceId = new LowCardinality()
+  readonly #receivedAt = new GrowingBuffer()
+  readonly #jobId = new GrowingBuffer()
+  readonly #signal = new LowCardinality()
+  readonly #payloads = new GrowingBuffer()
+  readonly #bytes = new GrowingBuffer()
+  readonly #rows = new GrowingBuffer()
+  readonly #rejected = new CountsColumn()
+  readonly #deadLettered = new CountsColumn()
+  readonly #commit = new GrowingBuffer()
+  readonly #indexes = new IndexesColumn()
+  readonly #refused = new RefusedColumn()
+
+  readonly buffer = new TableBuffer('ingest_log', [
+    column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
+    column('surface_id', 'LowCardinality(String)', this.#surfaceId),
+    column('received_at', "DateTime64(3, 'UTC')", this.#receivedAt),
+    column('job_id', 'String', this.#jobId),
+    column('signal', 'LowCardinality(String)', this.#signal),
+    column('payloads', 'UInt32', this.#payloads),
+    column('bytes', 'UInt64', this.#bytes),
+    column('rows', 'UInt64', this.#rows),
+    column('rejected', 'Map(String, UInt64)', ...this.#rejected.parts),
+    column('dead_lettered', 'Map(String, UInt64)', ...this.#deadLettered.parts),
+    column('receipt_commit', 'FixedString(12)', this.#commit),
+    column('receipt_indexes', 'Array(UInt32)', ...this.#indexes.parts),
+    column('refused', 'Array(Tuple(index UInt32, reason String, object_key String))', ...this.#refused.parts),
+  ])
+
+  append(entry: IngestLogEntry): void {
+    this.#workspaceId.fill(this.#workspaceId.indexOf(entry.workspaceId), 1)
+    this.#surfaceId.fill(this.#surfaceId.indexOf(entry.surfaceId), 1)
+    appendU64(this.#receivedAt, entry.receivedAtMs)
+    this.#jobId.text(entry.jobId)
+    this.#signal.fill(this.#signal.indexOf(entry.signal), 1)
+    this.#payloads.u32(entry.payloads)
+    appendU64(this.#bytes, entry.bytes)
+    appendU64(this.#rows, entry.rows)
+    this.#rejected.append(entry.rejected)
+    this.#deadLettered.append(entry.deadLettered)
+    appendCommit(this.#commit, entry.commit)
+    this.#indexes.append(entry.indexes)
+    this.#refused.append(entry.refused)
+    this.buffer.rows++
+  }
+}
+
+function appendCommit(buffer: GrowingBuffer, commit: string): void {
+  if (commit === '') buffer.fillBytes(0, COMMIT_BYTES)
+  else for (let i = 0; i < COMMIT_BYTES; i++) buffer.u8(commit.charCodeAt(i))
+}
+
+/** An Array(UInt32). */
+class IndexesColumn {
+  readonly parts = [new GrowingBuffer(), new GrowingBuffer()] as const
+
+  append(indexes: readonly number[]): void {
+    const [offsets, values] = this.parts
+    for (const index of indexes) values.u32(index)
+    appendU64(offsets, values.length / 4)
+  }
+}
+
+/** An Array(Tuple(UInt32, String, String)). */
+class RefusedColumn {
+  readonly parts = [new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer()] as const
+
+  append(requests: readonly RefusedRequest[]): void {
+    const [offsets, indexes, reasons, objectKeys] = this.parts
+    for (const { index, reason, objectKey } of requests) {
+      indexes.u32(index)
+      reasons.text(reason)
+      objectKeys.text(objectKey)
+    }
+    appendU64(offsets, indexes.length / 4)
+  }
+}
+
+/** A Map(String, UInt64). */
+class CountsColumn {
+  readonly parts = [new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer()] as const
+
+  append(counts: ReadonlyMap<string, number>): void {
+    const [offsets, keys, values] = this.parts
+    for (const [reason, count] of counts) {
+      keys.text(reason)
+      appendU64(values, count)
+    }
+    // Not a count of its own: the table may be reset, and rewound.
+    appendU64(offsets, values.length / 8)
+  }
+}
+
+function appendU64(buffer: GrowingBuffer, value: number): void {
+  buffer.u64(value % 0x1_0000_0000, Math.floor(value / 0x1_0000_0000))
+}

@@ -1,0 +1,74 @@
+import { GrowingBuffer } from '../native/growing-buffer.ts'
+import { column, TableBuffer } from '../native/table-buffer.ts'
+import { OriginColumns } from './origin-columns.ts'
+import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './spans-table.ts'
+
+/** The column buffers of the table `logs` (migrations 0003 and 0006). */
+export class LogsTable {
+  readonly origin = new OriginColumns()
+  readonly timestamp = new GrowingBuffer()
+  readonly time = new GrowingBuffer()
+  readonly observedTime = new GrowingBuffer()
+  readonly severityNumber = new GrowingBuffer()
+  readonly severityText = new GrowingBuffer()
+  readonly body = new GrowingBuffer()
+  readonly bodyType = new GrowingBuffer()
+  readonly attributeOffsets = new GrowingBuffer()
+  readonly droppedAttributesCount = new GrowingBuffer()
+  readonly flags = new GrowingBuffer()
+  readonly traceId = new GrowingBuffer()
+  readonly spanId = new GrowingBuffer()
+  readonly eventName = new GrowingBuffer()
+  readonly sessionId = new GrowingBuffer()
+  readonly buffer: TableBuffer
+  private readonly fixed: readonly [GrowingBuffer, number][]
+
+  constructor(attributes: AttributeBuffers) {
+    this.fixed = [
+      [this.traceId, 16],
+      [this.spanId, 8],
+      [this.timestamp, 8],
+      [this.time, 8],
+      [this.observedTime, 8],
+      [this.severityNumber, 1],
+      [this.bodyType, 1],
+      [this.attributeOffsets, 8],
+      [this.droppedAttributesCount, 4],
+      [this.flags, 4],
+    ]
+    this.buffer = new TableBuffer('logs', [
+      ...this.origin.columns(),
+      column('timestamp', "DateTime64(9, 'UTC')", this.timestamp),
+      column('time_unix_nano', 'UInt64', this.time),
+      column('observed_time_unix_nano', 'UInt64', this.observedTime),
+      column('severity_number', 'UInt8', this.severityNumber),
+      column('severity_text', 'String', this.severityText),
+      column('body', 'String', this.body),
+      column('body_type', VALUE_TYPE, this.bodyType),
+      ...attributeColumns('', this.attributeOffsets, attributes),
+      column('dropped_attributes_count', 'UInt32', this.droppedAttributesCount),
+      column('flags', 'UInt32', this.flags),
+      column('trace_id', 'FixedString(16)', this.traceId),
+      column('span_id', 'FixedString(8)', this.spanId),
+      column('event_name', 'String', this.eventName),
+      column('session_id', 'String', this.sessionId),
+    ])
+  }
+
+  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without looking. */
+  reserveRows(count: number): void {
+    for (let i = 0; i < this.fixed.length; i++) {
+      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
+      buffer.reserve(count * width)
+    }
+  }
+
+  /** The table now has `rows` rows, all of them written. */
+  commitRows(rows: number): void {
+    for (let i = 0; i < this.fixed.length; i++) {
+      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
+      buffer.length = rows * width
+    }
+    this.buffer.rows = rows
+  }
+}

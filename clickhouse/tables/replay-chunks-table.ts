@@ -1,0 +1,93 @@
+import { append64 } from '../native/append-numbers.ts'
+import { GrowingBuffer } from '../native/growing-buffer.ts'
+import { LowCardinality } from '../native/low-cardinality.ts'
+import { column, TableBuffer } from '../native/table-buffer.ts'
+
+/** A row of `replay_chunks`. Times and counts are whole numbers within the range of their columns. */
+export interface ReplayChunkRow {
+  readonly workspaceId: string
+  readonly surfaceId: string
+  readonly sessionId: string
+  readonly receivedAtMs: number
+  readonly windowId: string
+  readonly segmentId: string
+  /** -1 where the segment is no number. */
+  readonly segmentNumber: number
+  readonly firstTsMs: number
+  readonly lastTsMs: number
+  readonly activityCount: number
+  readonly eventCount: number
+  readonly hasFullSnapshot: boolean
+  readonly firstEventMs: number
+  readonly lastEventMs: number
+  readonly storedBytes: number
+  readonly decompressedBytes: number
+  readonly sha256: Buffer
+  readonly objectKey: string
+}
+
+/** The column buffers of the table `replay_chunks` (migration 0008). */
+export class ReplayChunksTable {
+  readonly #workspaceId = new LowCardinality()
+  readonly #surfaceId = new LowCardinality()
+  readonly #sessionId = new GrowingBuffer()
+  readonly #receivedAt = new GrowingBuffer()
+  readonly #windowId = new GrowingBuffer()
+  readonly #segmentId = new GrowingBuffer()
+  readonly #segmentNumber = new GrowingBuffer()
+  readonly #firstTs = new GrowingBuffer()
+  readonly #lastTs = new GrowingBuffer()
+  readonly #activityCount = new GrowingBuffer()
+  readonly #eventCount = new GrowingBuffer()
+  readonly #hasFullSnapshot = new GrowingBuffer()
+  readonly #firstEvent = new GrowingBuffer()
+  readonly #lastEvent = new GrowingBuffer()
+  readonly #storedBytes = new GrowingBuffer()
+  readonly #decompressedBytes = new GrowingBuffer()
+  readonly #sha256 = new GrowingBuffer()
+  readonly #objectKey = new GrowingBuffer()
+
+  readonly buffer = new TableBuffer('replay_chunks', [
+    column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
+    column('surface_id', 'LowCardinality(String)', this.#surfaceId),
+    column('session_id', 'String', this.#sessionId),
+    column('received_at', "DateTime64(3, 'UTC')", this.#receivedAt),
+    column('window_id', 'String', this.#windowId),
+    column('segment_id', 'String', this.#segmentId),
+    column('segment_number', 'Int64', this.#segmentNumber),
+    column('first_ts_ms', 'Int64', this.#firstTs),
+    column('last_ts_ms', 'Int64', this.#lastTs),
+    column('activity_count', 'UInt32', this.#activityCount),
+    column('event_count', 'UInt32', this.#eventCount),
+    column('has_full_snapshot', 'Bool', this.#hasFullSnapshot),
+    column('first_event_ms', 'Int64', this.#firstEvent),
+    column('last_event_ms', 'Int64', this.#lastEvent),
+    column('stored_bytes', 'UInt64', this.#storedBytes),
+    column('decompressed_bytes', 'UInt64', this.#decompressedBytes),
+    column('sha256', 'FixedString(32)', this.#sha256),
+    column('object_key', 'String', this.#objectKey),
+  ])
+
+  append(row: ReplayChunkRow): void {
+    this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
+    this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
+    this.#sessionId.text(row.sessionId)
+    append64(this.#receivedAt, row.receivedAtMs)
+    this.#windowId.text(row.windowId)
+    this.#segmentId.text(row.segmentId)
+    append64(this.#segmentNumber, row.segmentNumber)
+    append64(this.#firstTs, row.firstTsMs)
+    append64(this.#lastTs, row.lastTsMs)
+    this.#activityCount.u32(row.activityCount)
+    this.#eventCount.u32(row.eventCount)
+    this.#hasFullSnapshot.u8(row.hasFullSnapshot ? 1 : 0)
+    append64(this.#firstEvent, row.firstEventMs)
+    append64(this.#lastEvent, row.lastEventMs)
+    append64(this.#storedBytes, row.storedBytes)
+    append64(this.#decompressedBytes, row.decompressedBytes)
+    const { sha256 } = row
+    this.#sha256.raw(sha256, new DataView(sha256.buffer, sha256.byteOffset, sha256.length), 0, 32)
+    this.#objectKey.text(row.objectKey)
+    this.buffer.rows++
+  }
+}

@@ -1,0 +1,185 @@
+import { GrowingBuffer } from '../native/growing-buffer.ts'
+import { type Column, column, TableBuffer } from '../native/table-buffer.ts'
+import { OriginColumns } from './origin-columns.ts'
+
+/** The type of one code in the type columns of attributes: see `ValueType` of workers/otlp/any-value.ts. */
+export const VALUE_TYPE =
+  "Enum8('empty' = 0, 'string' = 1, 'bool' = 2, 'int' = 3, 'double' = 4, 'array' = 5, 'kvlist' = 6, 'bytes' = 7)"
+
+/** Keys, texts and type codes of attributes, filled by whoever decodes them. */
+export interface AttributeBuffers {
+  keys: GrowingBuffer
+  values: GrowingBuffer
+  types: GrowingBuffer
+}
+
+/** The column buffers of the table `spans` (migration 0001). */
+export class SpansTable {
+  readonly origin = new OriginColumns()
+  readonly traceId = new GrowingBuffer()
+  readonly spanId = new GrowingBuffer()
+  readonly parentSpanId = new GrowingBuffer()
+  readonly traceState = new GrowingBuffer()
+  readonly flags = new GrowingBuffer()
+  readonly name = new GrowingBuffer()
+  readonly kind = new GrowingBuffer()
+  readonly startTime = new GrowingBuffer()
+  readonly endTime = new GrowingBuffer()
+  readonly statusCode = new GrowingBuffer()
+  readonly statusMessage = new GrowingBuffer()
+  readonly attributeOffsets = new GrowingBuffer()
+  readonly droppedAttributesCount = new GrowingBuffer()
+  readonly eventOffsets = new GrowingBuffer()
+  readonly droppedEventsCount = new GrowingBuffer()
+  readonly linkOffsets = new GrowingBuffer()
+  readonly droppedLinksCount = new GrowingBuffer()
+  readonly sessionId = new GrowingBuffer()
+  readonly httpRoute = new GrowingBuffer()
+  readonly httpStatusCode = new GrowingBuffer()
+  readonly events: EventColumns
+  readonly links: LinkColumns
+  readonly buffer: TableBuffer
+  private readonly fixed: readonly [GrowingBuffer, number][]
+
+  constructor(attributes: AttributeBuffers, eventAttributes: AttributeBuffers, linkAttributes: AttributeBuffers) {
+    this.events = new EventColumns(eventAttributes)
+    this.links = new LinkColumns(linkAttributes)
+    this.fixed = [
+      [this.traceId, 16],
+      [this.spanId, 8],
+      [this.parentSpanId, 8],
+      [this.flags, 4],
+      [this.kind, 1],
+      [this.startTime, 8],
+      [this.endTime, 8],
+      [this.statusCode, 1],
+      [this.attributeOffsets, 8],
+      [this.droppedAttributesCount, 4],
+      [this.eventOffsets, 8],
+      [this.droppedEventsCount, 4],
+      [this.linkOffsets, 8],
+      [this.droppedLinksCount, 4],
+      [this.httpStatusCode, 2],
+    ]
+    const { events, links } = this
+    this.buffer = new TableBuffer('spans', [
+      ...this.origin.columns(),
+      column('trace_id', 'FixedString(16)', this.traceId),
+      column('span_id', 'FixedString(8)', this.spanId),
+      column('parent_span_id', 'FixedString(8)', this.parentSpanId),
+      column('trace_state', 'String', this.traceState),
+      column('flags', 'UInt32', this.flags),
+      column('name', 'String', this.name),
+      column('kind', 'UInt8', this.kind),
+      column('start_time_unix_nano', 'UInt64', this.startTime),
+      column('end_time_unix_nano', 'UInt64', this.endTime),
+      column('status_code', 'UInt8', this.statusCode),
+      column('status_message', 'String', this.statusMessage),
+      ...attributeColumns('', this.attributeOffsets, attributes),
+      column('dropped_attributes_count', 'UInt32', this.droppedAttributesCount),
+      column(
+        'events',
+        `Array(Tuple(time_unix_nano UInt64, name String, attributes Map(String, String), attribute_types Array(${VALUE_TYPE}), dropped_attributes_count UInt32))`,
+        this.eventOffsets,
+        events.time,
+        events.name,
+        events.attributeOffsets,
+        eventAttributes.keys,
+        eventAttributes.values,
+        events.attributeOffsets,
+        eventAttributes.types,
+        events.droppedAttributesCount,
+      ),
+      column('dropped_events_count', 'UInt32', this.droppedEventsCount),
+      column(
+        'links',
+        `Array(Tuple(trace_id String, span_id String, trace_state String, flags UInt32, attributes Map(String, String), attribute_types Array(${VALUE_TYPE}), dropped_attributes_count UInt32))`,
+        this.linkOffsets,
+        links.traceId,
+        links.spanId,
+        links.traceState,
+        links.flags,
+        links.attributeOffsets,
+        linkAttributes.keys,
+        linkAttributes.values,
+        links.attributeOffsets,
+        linkAttributes.types,
+        links.droppedAttributesCount,
+      ),
+      column('dropped_links_count', 'UInt32', this.droppedLinksCount),
+      column('session_id', 'String', this.sessionId),
+      column('http_route', 'String', this.httpRoute),
+      column('http_status_code', 'UInt16', this.httpStatusCode),
+    ])
+  }
+
+  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without looking. */
+  reserveRows(count: number): void {
+    for (let i = 0; i < this.fixed.length; i++) {
+      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
+      buffer.reserve(count * width)
+    }
+  }
+
+  /** The table now has `rows` rows, all of them written. */
+  commitRows(rows: number): void {
+    for (let i = 0; i < this.fixed.length; i++) {
+      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
+      buffer.length = rows * width
+    }
+    this.buffer.rows = rows
+  }
+}
+
+/** Buffers with a value per event or link rather than per span; a rejected span takes its own back out. */
+abstract class NestedColumns {
+  readonly attributeOffsets = new GrowingBuffer()
+  readonly droppedAttributesCount = new GrowingBuffer()
+  private readonly marks: number[] = []
+  protected abstract readonly buffers: readonly GrowingBuffer[]
+
+  get count(): number {
+    return this.droppedAttributesCount.length / 4
+  }
+
+  mark(): void {
+    for (let i = 0; i < this.buffers.length; i++) this.marks[i] = (this.buffers[i] as GrowingBuffer).length
+  }
+
+  rewind(): void {
+    for (const [i, buffer] of this.buffers.entries()) buffer.truncate(this.marks[i] ?? 0)
+  }
+}
+
+export class EventColumns extends NestedColumns {
+  readonly time = new GrowingBuffer()
+  readonly name = new GrowingBuffer()
+  protected readonly buffers: readonly GrowingBuffer[]
+
+  constructor({ keys, values, types }: AttributeBuffers) {
+    super()
+    this.buffers = [this.time, this.name, this.attributeOffsets, keys, values, types, this.droppedAttributesCount]
+  }
+}
+
+export class LinkColumns extends NestedColumns {
+  readonly traceId = new GrowingBuffer()
+  readonly spanId = new GrowingBuffer()
+  readonly traceState = new GrowingBuffer()
+  readonly flags = new GrowingBuffer()
+  protected readonly buffers: readonly GrowingBuffer[]
+
+  constructor({ keys, values, types }: AttributeBuffers) {
+    super()
+    const ids = [this.traceId, this.spanId, this.traceState, this.flags]
+    this.buffers = [...ids, this.attributeOffsets, keys, values, types, this.droppedAttributesCount]
+  }
+}
+
+/** The two columns that attributes make: a Map and the types of its values, divided by the same offsets. */
+export function attributeColumns(prefix: string, offsets: GrowingBuffer, attributes: AttributeBuffers): Column[] {
+  return [
+    column(`${prefix}attributes`, 'Map(String, String)', offsets, attributes.keys, attributes.values),
+    column(`${prefix}attribute_types`, `Array(${VALUE_TYPE})`, offsets, attributes.types),
+  ]
+}
