@@ -4,8 +4,8 @@ import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { ingestConfigSchema } from './config.ts'
-import { connectEdge } from './edge.ts'
-import { createIngestRoutes } from './server.ts'
+import { connectEdge } from './connect.ts'
+import { createIngestRoutes } from './routes.ts'
 
 const config = parseConfig(ingestConfigSchema, process.env)
 const logger = createLogger('ingest', config.LOG_LEVEL)

@@ -1,13 +1,13 @@
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { type AcceptedCompletion, acceptCompletion } from '../accept-completion.ts'
-import { NOT_STORED, withReceipt } from '../accept-frame.ts'
-import { verdictReply, withVerdictWait } from '../answer-verdict.ts'
-import type { VerdictWait } from '../await-verdict.ts'
-import { buildProblem, type ReleasePlace, refuseBody, withRelease } from '../build-route.ts'
-import type { IngestDeps } from '../server.ts'
-import { jsonReply } from '../surface-route.ts'
+import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
+import { type AcceptedCompletion, acceptCompletion } from '../releases/accept-completion.ts'
+import type { VerdictWait } from '../releases/verdict-waits.ts'
+import { verdictReply, withVerdictWait } from '../releases/with-verdict.ts'
+import type { IngestDeps } from '../routes.ts'
+import { buildProblem, type ReleasePlace, refuseBody, withRelease } from './build-route.ts'
+import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024
 

@@ -8,11 +8,11 @@ import {
   type ContentType,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
-import { acceptFrame } from '../accept-frame.ts'
-import type { Authentication, Surface } from '../authenticate.ts'
-import { isProtobufMessage } from '../protobuf-framing.ts'
-import type { IngestDeps } from '../server.ts'
-import { presentedKey } from '../surface-route.ts'
+import { isProtobufMessage } from '../admission/protobuf-framing.ts'
+import type { Authentication, Surface } from '../auth/authenticate.ts'
+import { acceptFrame } from '../commit/accept-frame.ts'
+import type { IngestDeps } from '../routes.ts'
+import { presentedKey } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 20 * 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { heartbeatSchema } from '../../schemas/http/sessions/heartbeat.ts'
 import type { Route } from '../../shared/http/route.ts'
-import type { IngestDeps } from '../server.ts'
-import { sessionRoute } from '../session-route.ts'
+import type { IngestDeps } from '../routes.ts'
+import { sessionRoute } from './session-route.ts'
 
 /** POST /v3/session (spec 4.2): a device of a session is alive. */
 export function heartbeatRoute(deps: IngestDeps): Route {

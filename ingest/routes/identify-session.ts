@@ -1,8 +1,8 @@
 import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
-import type { IngestDeps } from '../server.ts'
-import { type MadeEvent, sessionRoute } from '../session-route.ts'
+import type { IngestDeps } from '../routes.ts'
+import { type MadeEvent, sessionRoute } from './session-route.ts'
 
 /** Many readers of JSON recurse, and no attributes of a person are nested like this. */
 const TRAITS_MAX_DEPTH = 100

@@ -4,10 +4,10 @@ import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import type { Surface } from '../authenticate.ts'
-import { buildProblem, invalid, refuseBody, unavailable, withBuild } from '../build-route.ts'
-import type { IngestDeps } from '../server.ts'
-import { jsonReply } from '../surface-route.ts'
+import type { Surface } from '../auth/authenticate.ts'
+import type { IngestDeps } from '../routes.ts'
+import { buildProblem, invalid, refuseBody, unavailable, withBuild } from './build-route.ts'
+import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024
 

@@ -3,10 +3,10 @@ import type { BuildReportJob } from '../../schemas/queues/build-report-job.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { BodyHandler, Route } from '../../shared/http/route.ts'
-import { acceptFrame } from '../accept-frame.ts'
-import { buildProblem, invalid, type ReleasePlace, refuseBody, slugFault, withRelease } from '../build-route.ts'
-import type { IngestDeps } from '../server.ts'
-import { jsonReply } from '../surface-route.ts'
+import { acceptFrame } from '../commit/accept-frame.ts'
+import type { IngestDeps } from '../routes.ts'
+import { buildProblem, invalid, type ReleasePlace, refuseBody, slugFault, withRelease } from './build-route.ts'
+import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024
 const SUCCESS = jsonReply({ ok: true })

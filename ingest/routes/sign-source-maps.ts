@@ -8,6 +8,9 @@ import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
+import { MAX_DECLARED_PATHS } from '../releases/declare-maps.ts'
+import { signMaps } from '../releases/sign-maps.ts'
+import type { IngestDeps } from '../routes.ts'
 import {
   buildProblem,
   invalid,
@@ -16,11 +19,8 @@ import {
   refuseBody,
   unavailable,
   withRelease,
-} from '../build-route.ts'
-import { MAX_DECLARED_PATHS } from '../declare-maps.ts'
-import type { IngestDeps } from '../server.ts'
-import { signMaps } from '../sign-maps.ts'
-import { jsonReply } from '../surface-route.ts'
+} from './build-route.ts'
+import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024
 

@@ -4,11 +4,11 @@ import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/s
 import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
-import { acceptFrame } from '../accept-frame.ts'
-import type { Surface } from '../authenticate.ts'
-import { decodeReplayMetadata } from '../replay-metadata.ts'
-import type { IngestDeps } from '../server.ts'
-import { jsonReply, runtimeProblem, withSurface } from '../surface-route.ts'
+import { decodeReplayMetadata } from '../admission/replay-metadata.ts'
+import type { Surface } from '../auth/authenticate.ts'
+import { acceptFrame } from '../commit/accept-frame.ts'
+import type { IngestDeps } from '../routes.ts'
+import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024
 

@@ -3,7 +3,9 @@ import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { NOT_STORED, withReceipt } from '../accept-frame.ts'
+import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
+import { type ClaimOutcome, claimPart, type SourceMapPart } from '../releases/claim-part.ts'
+import type { IngestDeps } from '../routes.ts'
 import {
   buildProblem,
   invalid,
@@ -13,10 +15,8 @@ import {
   refuseBody,
   slugFault,
   withRelease,
-} from '../build-route.ts'
-import { type ClaimOutcome, claimPart, type SourceMapPart } from '../claim-part.ts'
-import type { IngestDeps } from '../server.ts'
-import { jsonReply } from '../surface-route.ts'
+} from './build-route.ts'
+import { jsonReply } from './surface-route.ts'
 
 const PART_LIMIT_BYTES = 512 * 1024
 

@@ -5,9 +5,10 @@ import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { NOT_STORED, withReceipt } from '../accept-frame.ts'
-import { verdictReply, withVerdictWait } from '../answer-verdict.ts'
-import type { VerdictWait } from '../await-verdict.ts'
+import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
+import type { VerdictWait } from '../releases/verdict-waits.ts'
+import { verdictReply, withVerdictWait } from '../releases/with-verdict.ts'
+import type { IngestDeps } from '../routes.ts'
 import {
   buildProblem,
   invalid,
@@ -16,8 +17,7 @@ import {
   refuseBody,
   slugFault,
   withRelease,
-} from '../build-route.ts'
-import type { IngestDeps } from '../server.ts'
+} from './build-route.ts'
 
 interface UploadHead {
   readonly path: string | undefined

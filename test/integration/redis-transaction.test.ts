@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, inject, it } from 'vitest'
-import { runTransaction, setInPlace } from '../../ingest/redis-transaction.ts'
+import { runTransaction, setInPlace } from '../../ingest/commit/redis-transaction.ts'
 
 let redis: Redis
 

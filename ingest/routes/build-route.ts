@@ -1,12 +1,12 @@
 import type { z } from 'zod'
-import type { Problem, ProblemCode } from '../schemas/http/problems.ts'
-import { releaseSlugSchema } from '../schemas/records/release-slug.ts'
-import { type BodyType, bodyTypeFault } from '../shared/http/body-type.ts'
-import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../shared/http/route.ts'
-import { describeError } from '../shared/runtime/errors.ts'
-import type { Surface } from './authenticate.ts'
-import type { Build, BuildAuthentication } from './authenticate-build.ts'
-import type { IngestDeps } from './server.ts'
+import type { Problem, ProblemCode } from '../../schemas/http/problems.ts'
+import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
+import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
+import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { Surface } from '../auth/authenticate.ts'
+import type { Build, BuildAuthentication } from '../auth/authenticate-build.ts'
+import type { IngestDeps } from '../routes.ts'
 
 /** What the routes of secret keys have in common: key, scope and release before the body, and problems of one service. */
 

@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis'
-import { BufferPool } from '../shared/memory/buffer-pool.ts'
+import { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import {
   appendFrame,
   beginPayload,
   frameBytes,
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
-} from '../shared/queue/payload-frame.ts'
-import { newJobId, queueKeys } from '../shared/queue/queue.ts'
-import { TransientError } from '../shared/runtime/errors.ts'
-import { withDeadline } from '../shared/runtime/lifecycle.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+} from '../../shared/queue/payload-frame.ts'
+import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
+import { withDeadline } from '../../shared/runtime/lifecycle.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { createJobWriter } from './job-writer.ts'
 import { RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'

@@ -1,9 +1,9 @@
-import type { Problem } from '../schemas/http/problems.ts'
-import type { SurfaceKey } from '../schemas/records/directory.ts'
-import type { ControlStore } from '../shared/directory/directory.ts'
-import { digestOf, isWellFormedKey } from '../shared/ids/credentials.ts'
-import { keyState } from '../shared/ids/key-state.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import type { ControlStore } from '../../shared/directory/directory.ts'
+import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { keyState } from '../../shared/ids/key-state.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { createKeyCache, type KeyCache } from './key-cache.ts'
 
 /** Who sent a request: all that the edge keeps of a public key. */

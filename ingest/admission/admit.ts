@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
-import type { Problem } from '../schemas/http/problems.ts'
-import type { QueueName } from '../schemas/queues/jobs.ts'
-import { queueKeys } from '../shared/queue/queue.ts'
-import { describeError } from '../shared/runtime/errors.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { QueueName } from '../../schemas/queues/jobs.ts'
+import { queueKeys } from '../../shared/queue/queue.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 
 export interface Admission {
   /** INGEST_BACKPRESSURE when the queue is over its depth or bytes or Redis is nearly full; undefined lets the request in. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from './build-route.ts'
+import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import type { ReleasePlace } from '../routes/build-route.ts'
 
 /** Paths that may be declared for one release and wait for its completion. */
 export const MAX_DECLARED_PATHS = 100_000

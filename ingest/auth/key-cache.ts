@@ -1,7 +1,7 @@
-import type { SurfaceKey } from '../schemas/records/directory.ts'
-import type { ControlStore } from '../shared/directory/directory.ts'
-import { describeError } from '../shared/runtime/errors.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import type { ControlStore } from '../../shared/directory/directory.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { setBounded } from './bounded-map.ts'
 
 /** What became of the check of a key: only one that is `ok` counts as known. */

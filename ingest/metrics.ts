@@ -1,9 +1,9 @@
 import type { QueueName } from '../schemas/queues/jobs.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
-import type { Admission } from './admit.ts'
-import type { VerdictWaits } from './await-verdict.ts'
-import type { ClaimOutcome } from './claim-part.ts'
-import type { MetadataFault } from './replay-metadata.ts'
+import type { Admission } from './admission/admit.ts'
+import type { MetadataFault } from './admission/replay-metadata.ts'
+import type { ClaimOutcome } from './releases/claim-part.ts'
+import type { VerdictWaits } from './releases/verdict-waits.ts'
 
 export interface IngestMetrics {
   observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void

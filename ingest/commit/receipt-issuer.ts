@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import type { ReceiptKind } from '../schemas/http/receipts/receipts.ts'
-import { SIGNAL_QUEUES } from '../schemas/queues/jobs.ts'
-import { ensureReceiptSecret } from '../shared/directory/receipt-secret.ts'
+import type { ReceiptKind } from '../../schemas/http/receipts/receipts.ts'
+import { SIGNAL_QUEUES } from '../../schemas/queues/jobs.ts'
+import { ensureReceiptSecret } from '../../shared/directory/receipt-secret.ts'
 import {
   COMMIT_BYTES,
   newCommit,
@@ -9,12 +9,12 @@ import {
   type ReceiptSeal,
   receiptIds,
   receiptSeal,
-} from '../shared/ids/receipt.ts'
-import { describeError, TransientError } from '../shared/runtime/errors.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
-import type { Surface } from './authenticate.ts'
-import { setBounded } from './bounded-map.ts'
-import type { ADMITTED_QUEUES } from './server.ts'
+} from '../../shared/ids/receipt.ts'
+import { describeError, TransientError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { Surface } from '../auth/authenticate.ts'
+import { setBounded } from '../auth/bounded-map.ts'
+import type { ADMITTED_QUEUES } from '../routes.ts'
 
 /** Gives receipts to requests as they are accepted. */
 export interface ReceiptIssuer {

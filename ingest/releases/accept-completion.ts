@@ -1,9 +1,13 @@
 import { hash } from 'node:crypto'
-import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../schemas/queues/source-map-jobs.ts'
-import { newJobId } from '../shared/queue/queue.ts'
-import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from './build-route.ts'
-import type { ConditionalCommit } from './conditional-commit.ts'
+import {
+  type CompletionJob,
+  type CompletionRecord,
+  completionRecordSchema,
+} from '../../schemas/queues/source-map-jobs.ts'
+import { newJobId } from '../../shared/queue/queue.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import type { ConditionalCommit } from '../commit/conditional-commit.ts'
+import type { ReleasePlace } from '../routes/build-route.ts'
 
 export interface AcceptedCompletion {
   /** False when the same request was accepted within 24 h: the record is that of then. */

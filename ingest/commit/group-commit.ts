@@ -5,15 +5,15 @@ import {
   frameBytes,
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
-} from '../shared/queue/payload-frame.ts'
-import { newJobId, queueKeys } from '../shared/queue/queue.ts'
-import { TransientError } from '../shared/runtime/errors.ts'
-import { withDeadline } from '../shared/runtime/lifecycle.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+} from '../../shared/queue/payload-frame.ts'
+import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
+import { withDeadline } from '../../shared/runtime/lifecycle.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { IngestQueue } from '../routes.ts'
 import { createJobWriter } from './job-writer.ts'
 import { type OpenCommit, RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'
-import type { IngestQueue } from './server.ts'
 
 export interface GroupCommit {
   /** Copies the frame before it returns, body included. Throws a TransientError when nothing can be enqueued now. */

@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis'
-import type { SignedFile, SignSourceMaps } from '../schemas/http/releases/sign-source-maps.ts'
-import type { ReleaseStore } from '../shared/directory/release-store.ts'
-import { parseDeclaredHash } from '../shared/ids/declared-hash.ts'
-import { sourceMapKey, stagingKey } from '../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../shared/object-store/object-store.ts'
-import type { DeclaredMap } from '../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from './build-route.ts'
+import type { SignedFile, SignSourceMaps } from '../../schemas/http/releases/sign-source-maps.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
+import { sourceMapKey, stagingKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { DeclaredMap } from '../../shared/queue/upload-keys.ts'
+import type { ReleasePlace } from '../routes/build-route.ts'
 import { declareMaps } from './declare-maps.ts'
 
 export interface SignMapsDeps {

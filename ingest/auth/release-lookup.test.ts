@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Release } from '../schemas/records/directory.ts'
+import type { Release } from '../../schemas/records/directory.ts'
 import { createReleaseLookup } from './release-lookup.ts'
 
 const release = { workspaceId: 'ws_1', slug: 'rel_a', surfaceId: 'srf_1' } as Release

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
-import type { SessionEvent } from '../schemas/queues/session-event.ts'
-import { bodyTypeFault, bodyTypeOf } from '../shared/http/body-type.ts'
-import { parseJsonBody } from '../shared/http/parse-json-body.ts'
-import type { Reply, Route } from '../shared/http/route.ts'
-import { acceptFrame } from './accept-frame.ts'
-import type { IngestDeps } from './server.ts'
+import type { SessionEvent } from '../../schemas/queues/session-event.ts'
+import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import type { Reply, Route } from '../../shared/http/route.ts'
+import { acceptFrame } from '../commit/accept-frame.ts'
+import type { IngestDeps } from '../routes.ts'
 import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024

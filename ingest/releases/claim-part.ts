@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/releases/sign-source-maps.ts'
-import type { SourceMapJob } from '../schemas/queues/source-map-jobs.ts'
-import { UPLOAD_LIFETIME_S, uploadKeys } from '../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from './build-route.ts'
-import type { ConditionalCommit } from './conditional-commit.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
+import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
+import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import type { ConditionalCommit } from '../commit/conditional-commit.ts'
+import type { ReleasePlace } from '../routes/build-route.ts'
 
 /**
  * - claimed: the part is on its way to the object store

@@ -1,5 +1,5 @@
-import type { Release } from '../schemas/records/directory.ts'
-import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { Release } from '../../schemas/records/directory.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { setBounded } from './bounded-map.ts'
 
 export interface ReleaseLookup {

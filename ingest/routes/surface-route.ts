@@ -1,7 +1,7 @@
-import type { Problem } from '../schemas/http/problems.ts'
-import { type Decision, problemReply, type Reply, type RequestHead } from '../shared/http/route.ts'
-import type { Authentication, Surface } from './authenticate.ts'
-import type { IngestDeps } from './server.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import { type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
+import type { Authentication, Surface } from '../auth/authenticate.ts'
+import type { IngestDeps } from '../routes.ts'
 
 /** What the routes of public keys have in common: the key before the body, and problems of one service. */
 

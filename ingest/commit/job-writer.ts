@@ -1,9 +1,9 @@
 import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { CommitJob, QueueName } from '../schemas/queues/jobs.ts'
-import { JOB_OPTIONS, openQueue } from '../shared/queue/queue.ts'
-import { TransientError } from '../shared/runtime/errors.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import type { CommitJob, QueueName } from '../../schemas/queues/jobs.ts'
+import { JOB_OPTIONS, openQueue } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { runTransaction } from './redis-transaction.ts'
 
 /** Adds jobs to one queue, each in one transaction with what it refers to. Nothing is ever sent twice. */

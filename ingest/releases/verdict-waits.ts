@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
-import { type Verdict, verdictSchema } from '../schemas/queues/source-map-jobs.ts'
-import { VERDICTS_CHANNEL, verdictKey } from '../shared/queue/upload-keys.ts'
-import { describeError } from '../shared/runtime/errors.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import { type Verdict, verdictSchema } from '../../schemas/queues/source-map-jobs.ts'
+import { VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** Requests whose clients wait for what a worker finds of them. */
 export interface VerdictWaits {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import { CREDENTIAL_CHANGES_CHANNEL } from '../shared/directory/record.ts'
-import { describeError } from '../shared/runtime/errors.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import { CREDENTIAL_CHANGES_CHANNEL } from '../../shared/directory/record.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Judgement, KeyCache } from './key-cache.ts'
 
 /**

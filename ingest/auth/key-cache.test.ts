@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import type { SurfaceKey } from '../schemas/records/directory.ts'
-import type { ControlStore } from '../shared/directory/directory.ts'
-import { digestOf, generateKey } from '../shared/ids/credentials.ts'
-import type { Logger } from '../shared/runtime/logger.ts'
+import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import type { ControlStore } from '../../shared/directory/directory.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { createPublicKeyAuthenticator } from './authenticate.ts'
 import { createSecretKeyAuthenticator } from './authenticate-build.ts'
 
