@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { createJobAdder } from '../workers/sweep.ts'
+import { createJobAdder } from '../workers/queue/sweep.ts'
 import { createBuildClient, UPLOADS_AT_ONCE } from './support/build-client.ts'
 import {
   createPlainSymbolicator,

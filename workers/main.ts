@@ -9,10 +9,10 @@ import { createLifecycle, runUntilSignal } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { poolsFromArguments, workersConfigSchema } from './config.ts'
-import { openPayloadReader } from './payload-reader.ts'
-import { POOLS } from './pools.ts'
-import { createJobAdder, startSweeper } from './sweep.ts'
-import { createWorkerMetrics } from './worker-metrics.ts'
+import { createWorkerMetrics } from './metrics.ts'
+import { POOLS } from './pools/table.ts'
+import { openPayloadReader } from './queue/payload-reader.ts'
+import { createJobAdder, startSweeper } from './queue/sweep.ts'
 
 /** A pool that holds jobs and has not moved for so long is wedged: the process is to be restarted. */
 const WEDGED_AFTER_MS = 120_000

@@ -2,7 +2,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { type Column, column, TableBuffer } from '../native/table-buffer.ts'
 import { OriginColumns } from './origin-columns.ts'
 
-/** The type of one code in the type columns of attributes: see `ValueType` of workers/otlp/any-value.ts. */
+/** The type of one code in the type columns of attributes: see `ValueType` of workers/otlp/protobuf/any-value.ts. */
 export const VALUE_TYPE =
   "Enum8('empty' = 0, 'string' = 1, 'bool' = 2, 'int' = 3, 'double' = 4, 'array' = 5, 'kvlist' = 6, 'bytes' = 7)"
 

@@ -4,7 +4,7 @@ import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/op
 import type { KeyValueSchema } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import { Span_SpanKind, Status_StatusCode } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 
-import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
+import { findingIdOf } from '../../workers/exceptions/fingerprint.ts'
 
 export interface Example {
   traceId: string

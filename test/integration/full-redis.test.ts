@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startRedis } from '../../deploy/local/redis.ts'
 import type { LocalService } from '../../deploy/local/service.ts'
-import { startPool } from '../../workers/pool.ts'
-import { createJobAdder } from '../../workers/sweep.ts'
+import { startPool } from '../../workers/queue/pool.ts'
+import { createJobAdder } from '../../workers/queue/sweep.ts'
 import { until } from '../support/until.ts'
 
 let dir: string

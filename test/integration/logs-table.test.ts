@@ -6,7 +6,7 @@ import { type ClickHouseClient, createClickHouse, insertNative } from '../../cli
 import { migrate } from '../../clickhouse/migrate/migrate.ts'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecordSchema } from '../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
-import { createLogsBatch } from '../../workers/otlp/logs.ts'
+import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { expectedLogTables } from '../support/logs-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../support/oracles/read-block.ts'
 import { logsRequest } from '../support/otlp-logs.ts'

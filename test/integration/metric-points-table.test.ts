@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'v
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../clickhouse/client.ts'
 import { migrate } from '../../clickhouse/migrate/migrate.ts'
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
-import { createMetricsBatch } from '../../workers/otlp/metrics.ts'
+import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
 import { expectedPoints } from '../support/metrics-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../support/oracles/read-block.ts'
 import { metricsRequest } from '../support/otlp-metrics.ts'

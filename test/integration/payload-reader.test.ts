@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, inject, it } from 'vitest'
 import { connectConsumer } from '../../shared/queue/redis.ts'
-import { openPayloadReader, type PayloadReader } from '../../workers/payload-reader.ts'
+import { openPayloadReader, type PayloadReader } from '../../workers/queue/payload-reader.ts'
 
 const logger = pino({ level: 'silent' })
 let redis: Redis

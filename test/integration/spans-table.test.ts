@@ -6,7 +6,7 @@ import { type ClickHouseClient, createClickHouse, insertNative } from '../../cli
 import { migrate } from '../../clickhouse/migrate/migrate.ts'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { KeyValueSchema } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
-import { createSpansBatch } from '../../workers/otlp/spans.ts'
+import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { type NativeValue, readBlock, rowsOf } from '../support/oracles/read-block.ts'
 import { expectedTables } from '../support/otlp-oracle.ts'
 import { traceRequest } from '../support/otlp-traces.ts'

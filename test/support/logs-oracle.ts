@@ -1,7 +1,7 @@
 import type { ExportLogsServiceRequest } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecord } from '../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
-import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
-import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
+import { findingIdOf } from '../../workers/exceptions/fingerprint.ts'
+import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './oracles/read-block.ts'
 import {
   attributeColumns,

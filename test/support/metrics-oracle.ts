@@ -8,7 +8,7 @@ import type {
   NumberDataPoint,
   SummaryDataPoint,
 } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
-import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
+import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './oracles/read-block.ts'
 import { attributeColumns, canonicalJson, latin1, promotedText, type Row, wellFormed } from './otlp-oracle.ts'
 
@@ -208,7 +208,7 @@ function temporality(value: number): number {
 type Lanes = readonly [low: number, high: number]
 const SEED: Lanes = [0x243f_6a88, 0x85a3_08d3]
 
-/** The definition of workers/otlp/series-id.ts, from a row alone and in other words. */
+/** The definition of workers/otlp/metrics/series-id.ts, from a row alone and in other words. */
 function seriesIdOf(row: Row): bigint {
   const surface = absorb(SEED, ...textWords(row.workspace_id), ...textWords(row.surface_id))
   const resource = absorb(SEED, ...textWords(row.resource))

@@ -1,8 +1,8 @@
 import type { ExportTraceServiceRequest } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { AnyValue, KeyValue } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { Span, Span_Event } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-import { findingIdOf } from '../../workers/otlp/fingerprint.ts'
-import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/refusal.ts'
+import { findingIdOf } from '../../workers/exceptions/fingerprint.ts'
+import type { PayloadOrigin, RejectedCounts } from '../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './oracles/read-block.ts'
 
 export type Row = Record<string, NativeValue>

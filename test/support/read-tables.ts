@@ -1,4 +1,4 @@
-import type { RowBatch } from '../../workers/row-batch.ts'
+import type { RowBatch } from '../../workers/batch/row-batch.ts'
 import { type NativeValue, readBlock, rowsOf } from './oracles/read-block.ts'
 
 /** The rows that a batch holds, by table, read back from its Native blocks. */

@@ -1,6 +1,6 @@
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import type { AppendResult, RowBatch, TableBlock } from '../../workers/row-batch.ts'
+import type { AppendResult, RowBatch, TableBlock } from '../../workers/batch/row-batch.ts'
 
 /** Rows that are lines of text, in two tables: what a batch must do does not depend on what its rows are. */
 export class TextBatch implements RowBatch {

@@ -1,5 +1,5 @@
-import { JsonMachine } from '../json-machine.ts'
-import { COMMA_OR_END, FAILED, LINE, LINE_END, type State } from '../json-states.ts'
+import { JsonMachine } from '../../shared/json/json-machine.ts'
+import { COMMA_OR_END, FAILED, LINE, LINE_END, type State } from '../../shared/json/json-states.ts'
 
 /**
  * Checks JSON lines as their bytes come, and reads what each event tells of itself. Nothing is built of what is read, so

@@ -6,7 +6,7 @@ import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { metadataText } from '../metadata-text.ts'
+import { metadataText } from '../dead-letters/metadata-text.ts'
 import { type ChunkFacts, inspectChunk } from './inspect-chunk.ts'
 
 const compress = promisify(gzip)

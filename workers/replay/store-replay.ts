@@ -1,11 +1,11 @@
+import type { KeepTryingDeps } from '../../shared/concurrency/retry.ts'
+import { keepTrying } from '../../shared/concurrency/retry.ts'
+import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
-import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
-import type { Budget } from '../budget.ts'
-import { type FinishJobDeps, finishJob } from '../finish-job.ts'
-import type { KeepTryingDeps } from '../keep-trying.ts'
-import { keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move } from '../payload-store.ts'
-import { type SettledRequest, settleRefused, settleRequests } from '../receipts/settle-requests.ts'
+import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
+import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'
+import type { HeldJob, Move } from '../queue/payload-store.ts'
+import { type SettledRequest, settleRefused, settleRequests } from '../rows/settle-requests.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
 /** Chunks of one job that are on their way to the object store at once; a job is 4 MiB of them, or one larger. */

@@ -1,5 +1,5 @@
-import { JsonMachine, type ValueKind } from '../json-machine.ts'
-import { COMMA_OR_END, FAILED, MINUS, nextOfNumber, type State, VALUE } from '../json-states.ts'
+import { JsonMachine, type ValueKind } from '../../shared/json/json-machine.ts'
+import { COMMA_OR_END, FAILED, MINUS, nextOfNumber, type State, VALUE } from '../../shared/json/json-states.ts'
 
 /** What a member of the document is; of a number, its text. */
 export type MemberKind = Exclude<ValueKind, 'number'> | { readonly number: string }

@@ -6,16 +6,16 @@ import {
   type Verdict,
 } from '../../schemas/queues/source-map-jobs.ts'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
+import { type KeepTryingDeps, keepTrying } from '../../shared/concurrency/retry.ts'
+import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import type { Budget } from '../budget.ts'
-import { type FinishJobDeps, finishJob } from '../finish-job.ts'
-import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move } from '../payload-store.ts'
-import { type SettledRequest, settleRequests } from '../receipts/settle-requests.ts'
+import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'
+import type { HeldJob, Move } from '../queue/payload-store.ts'
+import { type SettledRequest, settleRequests } from '../rows/settle-requests.ts'
 import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
-import { deliverCompletion } from './deliver-verdict.ts'
+import { deliverCompletion } from './publish-verdict.ts'
 
 /** A refusal names up to 20 paths; a receipt tells as much of it. */
 const REASON_LIMIT = 1_000

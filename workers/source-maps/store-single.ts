@@ -10,8 +10,8 @@ import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts
 import { describeError, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { sourceMapFault } from './check-map.ts'
-import { deliverVerdict } from './deliver-verdict.ts'
 import { digestedText } from './part-claims.ts'
+import { deliverVerdict } from './publish-verdict.ts'
 
 export interface StoreSingleDeps {
   readonly redis: Redis

@@ -4,7 +4,7 @@ import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { canonicalDebugId } from './debug-ids.ts'
+import { canonicalDebugId } from '../exceptions/debug-ids.ts'
 import { LruCache } from './lru-cache.ts'
 import { type ChunkMatcher, createChunkMatcher } from './match-chunk.ts'
 

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
+import { Budget } from '../../shared/memory/budget.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { Budget } from '../budget.ts'
 import { LruCache } from './lru-cache.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'

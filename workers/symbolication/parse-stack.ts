@@ -1,4 +1,4 @@
-import { linesOf } from '../otlp/stack-frames.ts'
+import { linesOf } from '../exceptions/stack-frames.ts'
 
 const MAX_FRAMES = 100
 

@@ -3,12 +3,12 @@ import {
   type SymbolicationRequest,
   symbolicationRequestSchema,
 } from '../../schemas/queues/symbolication.ts'
+import { type KeepTryingDeps, keepTrying } from '../../shared/concurrency/retry.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
-import { deadLetterPayload, type RefusedFrame } from '../batch.ts'
-import { type FinishJobDeps, finishJob } from '../finish-job.ts'
-import { type KeepTryingDeps, keepTrying } from '../keep-trying.ts'
-import type { HeldJob, Move } from '../payload-store.ts'
+import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
+import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'
+import type { HeldJob, Move } from '../queue/payload-store.ts'
 import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
 

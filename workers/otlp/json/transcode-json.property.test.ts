@@ -7,9 +7,9 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import { otlpJson } from '../../../test/support/otlp-json.ts'
 import { randomMessage } from '../../../test/support/random-message.ts'
 import { seededRandom } from '../../../test/support/scramble-message.ts'
-import { createLogsBatch } from '../logs.ts'
-import { createMetricsBatch } from '../metrics.ts'
-import { createSpansBatch } from '../spans.ts'
+import { createLogsBatch } from '../logs/logs.ts'
+import { createMetricsBatch } from '../metrics/metrics.ts'
+import { createSpansBatch } from '../traces/spans.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 
 const MESSAGES = 20_000

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { anyValue, anyValueOf, pointField, readTraces, spanField } from '../../../test/support/read-otlp-json.ts'
-import { createSpansBatch } from '../spans.ts'
+import { createSpansBatch } from '../traces/spans.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never

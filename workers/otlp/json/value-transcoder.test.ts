@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { anyValue, anyValueOf, logField, pointField, spanField } from '../../../test/support/read-otlp-json.ts'
-import { createSpansBatch } from '../spans.ts'
+import { createSpansBatch } from '../traces/spans.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 
 const TRACE_ID = '5b8efff798038103d269b633813fc60c'

@@ -1,0 +1,51 @@
+import { deadLetterSchema } from '../../schemas/queues/jobs.ts'
+import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { PayloadStore } from '../queue/payload-store.ts'
+import { metadataText } from './metadata-text.ts'
+
+/** S3 keeps 2 KB of metadata at most; the rest of a longer text helps nobody. */
+const METADATA_TEXT_LIMIT = 800
+/** A batch of many small requests may be refused whole: one after the other they would take hours. */
+const CONCURRENT_PUTS = 16
+
+export interface DeadLettersDeps {
+  readonly objects: Pick<ObjectStore, 'put'>
+  readonly store: PayloadStore
+  /** A sign of life after each object. */
+  readonly onStored?: () => void
+}
+
+/** Writes each request of a dead-letter job to the object store, as it was sent, with its reason as metadata. */
+export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Promise<void> {
+  const { payload } = await deps.store.look(jobId)
+  if (payload === null) return
+  const frames = decodePayload(payload)
+  const rest = frames.values()
+  const putRest = async () => {
+    for (const frame of rest) {
+      await put(deps.objects, frame)
+      deps.onStored?.()
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: CONCURRENT_PUTS }, putRest))
+  const failed = ends.find(end => end.status === 'rejected')
+  if (failed) throw failed.reason
+  await deps.store.finishJob(jobId, { frames: frames.length, bytes: payload.length })
+}
+
+function put(objects: DeadLettersDeps['objects'], frame: PayloadFrame): Promise<void> {
+  const letter = deadLetterSchema.parse(JSON.parse(frame.attributes))
+  // The key derives from the request alone: writing it twice leaves one object.
+  return objects.put(deadLetterKey({ ...frame, ...letter }), frame.body, {
+    contentType: frame.contentType,
+    metadata: {
+      reason: metadataText(letter.reason, METADATA_TEXT_LIMIT),
+      queue: letter.queue,
+      'received-at': new Date(frame.receivedAtMs).toISOString(),
+      'content-encoding': frame.contentEncoding,
+      ...(letter.attributes === '' ? {} : { attributes: metadataText(letter.attributes, METADATA_TEXT_LIMIT) }),
+    },
+  })
+}

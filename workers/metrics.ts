@@ -1,0 +1,138 @@
+import type { QueueName } from '../schemas/queues/jobs.ts'
+import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
+import type { Batch } from './batch/open-batch.ts'
+import type { Pool } from './queue/pool.ts'
+import type { ReplayJobStats } from './replay/store-replay.ts'
+import type { CompletionStats } from './source-maps/store-completions.ts'
+import type { SourceMapStats } from './source-maps/store-source-maps.ts'
+import type { SymbolicationStats } from './symbolication/symbolicate-job.ts'
+
+export interface WorkerMetrics {
+  observeBatch(queue: QueueName, batch: Batch, insertMs: number): void
+  observeReplayJob(stats: ReplayJobStats): void
+  observeSourceMap(stats: SourceMapStats): void
+  observeCompletion(stats: CompletionStats): void
+  observeSymbolicationJob(stats: SymbolicationStats): void
+  watchPool(pool: Pool): void
+}
+
+/** What the workers tell Prometheus. Reasons come from the decoders' own lists, so their number is bounded. */
+export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
+  const payloads = metrics.counter({
+    name: 'penstock_payloads_total',
+    help: 'Requests whose payload is done, by what became of it.',
+    labelNames: ['queue', 'outcome'],
+  })
+  const rows = metrics.counter({
+    name: 'penstock_rows_total',
+    help: 'Records stored.',
+    labelNames: ['queue'],
+  })
+  const rejected = metrics.counter({
+    name: 'penstock_rejected_records_total',
+    help: 'Records left out of a stored payload, by reason.',
+    labelNames: ['queue', 'reason'],
+  })
+  const insertSeconds = metrics.histogram({
+    name: 'penstock_batch_insert_seconds',
+    help: 'From a named batch to its confirmation by every table.',
+    labelNames: ['queue'],
+    buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const batchRows = metrics.histogram({
+    name: 'penstock_batch_rows',
+    help: 'Records per batch.',
+    labelNames: ['queue'],
+    buckets: [1, 10, 100, 1_000, 10_000, 50_000, 100_000, 200_000],
+  })
+  const replayChunks = metrics.counter({
+    name: 'penstock_replay_chunks_total',
+    help: 'Replay chunks, by what became of them: stored, repeated, or the reason why they were dead-lettered.',
+    labelNames: ['outcome'],
+  })
+  const replayBytes = metrics.counter({
+    name: 'penstock_replay_stored_bytes_total',
+    help: 'Bytes of stored replay chunks, gzipped.',
+  })
+  const stackFrames = metrics.counter({
+    name: 'penstock_stack_frames_total',
+    help: 'Stack frames that a source map could resolve, by whether one did.',
+    labelNames: ['outcome'],
+  })
+  const resolvedAgain = metrics.counter({
+    name: 'penstock_findings_resolved_again_total',
+    help: 'Findings whose stacks were resolved again because source maps of their release have come.',
+  })
+  const sourceMaps = metrics.counter({
+    name: 'penstock_source_map_uploads_total',
+    help: 'Parts and whole source maps, by what became of them.',
+    labelNames: ['kind', 'outcome'],
+  })
+  const sourceMapBytes = metrics.counter({
+    name: 'penstock_source_map_stored_bytes_total',
+    help: 'Bytes of source maps written to the object store, by what wrote them.',
+    labelNames: ['kind'],
+  })
+  const completions = metrics.counter({
+    name: 'penstock_completions_total',
+    help: 'Completions of source-map uploads, by what became of them.',
+    labelNames: ['outcome'],
+  })
+  const completionFiles = metrics.counter({
+    name: 'penstock_completed_source_maps_total',
+    help: 'Source maps named by manifests that came to hold.',
+  })
+  const completionSeconds = metrics.histogram({
+    name: 'penstock_completion_seconds',
+    help: 'From the arrival of a completion to its verdict.',
+    labelNames: ['outcome'],
+    buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const pools: Pool[] = []
+  metrics.gauge({
+    name: 'penstock_pool_active_jobs',
+    help: 'Jobs that this process holds.',
+    labelNames: ['queue'],
+    collect() {
+      for (const pool of pools) this.set({ queue: pool.queue }, pool.activeJobs)
+    },
+  })
+
+  return {
+    observeBatch(queue, batch, insertMs) {
+      const dead = batch.refused.length
+      payloads.inc({ queue, outcome: 'stored' }, batch.stats.frames - dead)
+      if (dead > 0) payloads.inc({ queue, outcome: 'dead_lettered' }, dead)
+      rows.inc({ queue }, batch.stats.rows)
+      for (const [reason, count] of batch.stats.rejectedRows) rejected.inc({ queue, reason }, count)
+      insertSeconds.observe({ queue }, insertMs / 1_000)
+      batchRows.observe({ queue }, batch.stats.rows)
+    },
+    observeReplayJob({ outcomes, storedBytes, deadLettered, frames }) {
+      for (const [outcome, count] of outcomes) replayChunks.inc({ outcome }, count)
+      replayBytes.inc(storedBytes)
+      payloads.inc({ queue: 'replay', outcome: 'stored' }, frames - deadLettered)
+      if (deadLettered > 0) payloads.inc({ queue: 'replay', outcome: 'dead_lettered' }, deadLettered)
+    },
+    observeSymbolicationJob({ requests, frames, resolvedFrames, findingsResolvedAgain, deadLettered }) {
+      stackFrames.inc({ outcome: 'resolved' }, resolvedFrames)
+      stackFrames.inc({ outcome: 'unresolved' }, frames - resolvedFrames)
+      resolvedAgain.inc(findingsResolvedAgain)
+      payloads.inc({ queue: 'symbolication', outcome: 'stored' }, requests - deadLettered)
+      if (deadLettered > 0) payloads.inc({ queue: 'symbolication', outcome: 'dead_lettered' }, deadLettered)
+    },
+    observeSourceMap({ kind, outcome, storedBytes, deadLettered }) {
+      sourceMaps.inc({ kind, outcome })
+      sourceMapBytes.inc({ kind }, storedBytes)
+      payloads.inc({ queue: 'source-maps', outcome: deadLettered ? 'dead_lettered' : 'stored' })
+    },
+    observeCompletion({ outcome, files, storedBytes, ageMs }) {
+      completions.inc({ outcome })
+      completionSeconds.observe({ outcome }, ageMs / 1_000)
+      payloads.inc({ queue: 'completions', outcome: 'stored' })
+      sourceMapBytes.inc({ kind: 'completion' }, storedBytes)
+      if (outcome === 'completed') completionFiles.inc(files)
+    },
+    watchPool: pool => void pools.push(pool),
+  }
+}

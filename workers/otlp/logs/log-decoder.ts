@@ -1,0 +1,289 @@
+import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
+import type { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
+import { cutText, type ExceptionDeriver, NAME_LIMIT_BYTES } from '../../exceptions/exceptions.ts'
+import { appendAnyValue, ValueType } from '../protobuf/any-value.ts'
+import type { Attributes } from '../protobuf/attributes.ts'
+import type { PayloadOrigin, RowRejection } from '../protobuf/refusal.ts'
+import type { ResourceEntry } from '../protobuf/resource-cache.ts'
+import { MessagePieces, type WireCursor } from '../protobuf/wire.ts'
+
+/** The tags of LogRecord's fields; one with another wire type is an unknown field. */
+const TIME_TAG = 0x09
+const SEVERITY_NUMBER_TAG = 0x10
+const SEVERITY_TEXT_TAG = 0x1a
+const BODY_TAG = 0x2a
+const ATTRIBUTE_TAG = 0x32
+const DROPPED_ATTRIBUTES_TAG = 0x38
+const FLAGS_TAG = 0x45
+const TRACE_ID_TAG = 0x4a
+const SPAN_ID_TAG = 0x52
+const OBSERVED_TIME_TAG = 0x59
+const EVENT_NAME_TAG = 0x62
+
+/** Of AnyValue: `string string_value = 1`. */
+const STRING_VALUE_TAG = 0x0a
+
+const MAX_SEVERITY_NUMBER = 255
+
+const SESSION_ID = Buffer.from('session.id')
+/** A record with one of these is an exception (OpenTelemetry semantic conventions, "Exceptions in logs"). */
+const EXCEPTION_TYPE = Buffer.from('exception.type')
+const EXCEPTION_MESSAGE = Buffer.from('exception.message')
+const EXCEPTION_STACKTRACE = Buffer.from('exception.stacktrace')
+
+/** Appends LogRecord messages to the columns of `logs`. One instance serves a batch; nothing is allocated per record. */
+export class LogDecoder {
+  private readonly table: LogsTable
+  private readonly attributes: Attributes
+  private readonly exceptions: ExceptionDeriver
+  /** Arrival of the payload, in nanoseconds. */
+  private receivedLow = 0
+  private receivedHigh = 0
+  /** Text of the promoted attribute, as a position in the attributes' values; empty when it is absent. */
+  private sessionStart = 0
+  private sessionEnd = 0
+  private hasException = false
+
+  constructor(table: LogsTable, attributes: Attributes, exceptions: ExceptionDeriver) {
+    this.table = table
+    this.attributes = attributes
+    this.exceptions = exceptions
+  }
+
+  beginPayload(frame: PayloadOrigin): void {
+    const receivedAt = BigInt(frame.receivedAtMs) * 1_000_000n
+    this.receivedLow = Number(receivedAt & 0xffff_ffffn)
+    this.receivedHigh = Number(receivedAt >> 32n)
+  }
+
+  /**
+   * Appends the LogRecord message `[start, end)` as row `row`, for which the fixed-width columns have room. Returns
+   * undefined, or why the record is left out; then nothing of it remains.
+   */
+  append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined {
+    const { bytes, view } = wire
+    const { table, attributes } = this
+    const keyMark = attributes.keys.length
+    const valueMark = attributes.values.length
+    const countMark = attributes.count
+    const bodyMark = table.body.length
+    let timeLow = 0
+    let timeHigh = 0
+    let observedLow = 0
+    let observedHigh = 0
+    let severity = 0
+    let severityText = 0
+    let severityTextEnd = 0
+    let bodyStart = 0
+    let bodyEnd = 0
+    let hasBody = false
+    let bodyPieces: MessagePieces | undefined
+    let dropped = 0
+    let flags = 0
+    let traceId = 0
+    let traceIdLength = 0
+    let spanId = 0
+    let spanIdLength = 0
+    let eventName = 0
+    let eventNameEnd = 0
+    this.sessionEnd = this.sessionStart = 0
+    this.hasException = false
+
+    for (let pos = start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      const from = wire.start
+      pos = wire.next
+      switch (tag) {
+        case ATTRIBUTE_TAG:
+          this.promote(attributes.append(wire, from, pos))
+          break
+        case TIME_TAG:
+          timeLow = view.getUint32(from, true)
+          timeHigh = view.getUint32(from + 4, true)
+          break
+        case OBSERVED_TIME_TAG:
+          observedLow = view.getUint32(from, true)
+          observedHigh = view.getUint32(from + 4, true)
+          break
+        case SEVERITY_NUMBER_TAG:
+          severity = wire.low
+          break
+        case SEVERITY_TEXT_TAG:
+          severityText = from
+          severityTextEnd = pos
+          break
+        case BODY_TAG:
+          if (hasBody) {
+            bodyPieces ??= new MessagePieces(wire, bodyStart, bodyEnd)
+            bodyPieces.add(wire, from, pos)
+          }
+          hasBody = true
+          bodyStart = from
+          bodyEnd = pos
+          break
+        case DROPPED_ATTRIBUTES_TAG:
+          dropped = wire.low
+          break
+        case FLAGS_TAG:
+          flags = view.getUint32(from, true)
+          break
+        case TRACE_ID_TAG:
+          traceId = from
+          traceIdLength = pos - from
+          break
+        case SPAN_ID_TAG:
+          spanId = from
+          spanIdLength = pos - from
+          break
+        case EVENT_NAME_TAG:
+          eventName = from
+          eventNameEnd = pos
+      }
+    }
+    const bodyType =
+      bodyPieces === undefined ? this.appendBody(wire, bodyStart, bodyEnd) : this.appendMerged(bodyPieces)
+
+    const rejection = invalidId(traceIdLength, spanIdLength)
+    if (rejection !== undefined) {
+      attributes.keys.truncate(keyMark)
+      attributes.values.truncate(valueMark)
+      attributes.types.truncate(countMark)
+      table.body.truncate(bodyMark)
+      return rejection
+    }
+
+    const at8 = row * 8
+    const at4 = row * 4
+    // An unknown time is 0 (OTLP, LogRecord): then the observed time stands for it.
+    let eventLow = timeLow
+    let eventHigh = timeHigh
+    if (eventLow === 0 && eventHigh === 0) {
+      eventLow = observedLow
+      eventHigh = observedHigh
+      if (eventLow === 0 && eventHigh === 0) {
+        eventLow = this.receivedLow
+        eventHigh = this.receivedHigh
+      }
+    }
+    // DateTime64 is signed; what lies past 2262 is put at its end.
+    if (eventHigh < 0x8000_0000) put64(table.timestamp.view, at8, eventLow, eventHigh)
+    else put64(table.timestamp.view, at8, 0xffff_ffff, 0x7fff_ffff)
+    put64(table.time.view, at8, timeLow, timeHigh)
+    put64(table.observedTime.view, at8, observedLow, observedHigh)
+    table.severityNumber.bytes[row] = severity <= MAX_SEVERITY_NUMBER ? severity : 0
+    table.severityText.string(bytes, view, severityText, severityTextEnd)
+    table.bodyType.bytes[row] = bodyType
+    put64(table.attributeOffsets.view, at8, attributes.count, 0)
+    table.droppedAttributesCount.view.setUint32(at4, dropped, true)
+    table.flags.view.setUint32(at4, flags, true)
+    putId(view, traceId, traceIdLength, table.traceId.view, row * 16, 16)
+    putId(view, spanId, spanIdLength, table.spanId.view, at8, 8)
+    table.eventName.string(bytes, view, eventName, eventNameEnd)
+    const values = attributes.values
+    table.sessionId.string(values.bytes, values.view, this.sessionStart, this.sessionEnd)
+
+    if (this.hasException) {
+      this.exceptions.note(
+        attributes,
+        { keyStart: keyMark, valueStart: valueMark, count: countMark },
+        eventLow,
+        eventHigh,
+      )
+      this.deriveException(row, resource)
+    }
+    return undefined
+  }
+
+  /** The AnyValue message `[start, end)` as text; returns its type. Nearly every body is a string and nothing else. */
+  private appendBody(wire: WireCursor, start: number, end: number): number {
+    const body = this.table.body
+    if (start === end) {
+      body.u8(0)
+      return ValueType.empty
+    }
+    if (wire.readField(start, end) === STRING_VALUE_TAG && wire.next === end) {
+      body.string(wire.bytes, wire.view, wire.start, end)
+      return ValueType.string
+    }
+    return appendAnyValue(body, wire, start, end)
+  }
+
+  private appendMerged(pieces: MessagePieces): number {
+    const merged = pieces.merged()
+    return this.appendBody(merged, 0, merged.bytes.length)
+  }
+
+  /** Remembers the attribute just appended if it has a column or belongs to an exception. The last one sent counts. */
+  private promote(keyLength: number): void {
+    switch (keyLength) {
+      case SESSION_ID.length: {
+        const { keys, values, types, valueStart } = this.attributes
+        if (endsWith(keys.bytes, keys.length, SESSION_ID)) {
+          this.sessionStart = valueStart
+          this.sessionEnd = isText(types.bytes[types.length - 1]) ? values.length : valueStart
+        }
+        break
+      }
+      case EXCEPTION_TYPE.length:
+        this.noteException(EXCEPTION_TYPE)
+        break
+      case EXCEPTION_MESSAGE.length:
+        this.noteException(EXCEPTION_MESSAGE)
+        break
+      case EXCEPTION_STACKTRACE.length:
+        this.noteException(EXCEPTION_STACKTRACE)
+    }
+  }
+
+  /** An attribute without any text says nothing of an exception. */
+  private noteException(key: Buffer): void {
+    const { keys, values, valueStart } = this.attributes
+    if (values.length > valueStart && endsWith(keys.bytes, keys.length, key)) this.hasException = true
+  }
+
+  /** The record of row `row` as an occurrence; its ids are taken from the columns, where absent ones are zero. */
+  private deriveException(row: number, resource: ResourceEntry): void {
+    const { traceId, spanId } = this.table
+    const ids = Buffer.alloc(24)
+    traceId.bytes.copy(ids, 0, row * 16, row * 16 + 16)
+    spanId.bytes.copy(ids, 16, row * 8, row * 8 + 8)
+    this.exceptions.derivePending(ExceptionSource.logRecord, resource, {
+      bytes: ids,
+      view: new DataView(ids.buffer, ids.byteOffset, ids.length),
+      traceIdStart: 0,
+      spanIdStart: 16,
+      spanName: '',
+      sessionId: cutText(this.attributes.values.bytes, this.sessionStart, this.sessionEnd, NAME_LIMIT_BYTES),
+    })
+  }
+}
+
+function isText(type: number | undefined): boolean {
+  return type === ValueType.string || type === ValueType.int
+}
+
+/** Ids may be absent or zero, which is the same (OTLP, LogRecord), but not of another length. */
+function invalidId(traceIdLength: number, spanIdLength: number): RowRejection | undefined {
+  if (traceIdLength !== 0 && traceIdLength !== 16) return 'invalid_trace_id'
+  if (spanIdLength !== 0 && spanIdLength !== 8) return 'invalid_span_id'
+  return undefined
+}
+
+/** Copies an id of `size` bytes, or zeros where there is none. */
+function putId(source: DataView, from: number, length: number, target: DataView, to: number, size: number): void {
+  for (let i = 0; i < size; i += 4) {
+    target.setUint32(to + i, length === 0 ? 0 : source.getUint32(from + i, true), true)
+  }
+}
+
+function put64(target: DataView, at: number, low: number, high: number): void {
+  target.setUint32(at, low, true)
+  target.setUint32(at + 4, high, true)
+}
+
+/** Whether the bytes before `end` are `text`. */
+function endsWith(bytes: Buffer, end: number, text: Buffer): boolean {
+  const start = end - text.length
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text[i]) return false
+  return true
+}

@@ -1,0 +1,67 @@
+import { toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { amid, mutatePayload } from '../../../test/support/mutate-payload.ts'
+import { logsRequest } from '../../../test/support/otlp-logs.ts'
+import { readTables } from '../../../test/support/read-tables.ts'
+import { seededRandom } from '../../../test/support/scramble-message.ts'
+import type { RowBatch } from '../../batch/row-batch.ts'
+import { createLogsBatch } from './logs.ts'
+
+const PAYLOADS = 100_000
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
+/** Every so many payloads the rows themselves are read and compared. */
+const READ_EVERY = 100
+const MAX_MS = 100
+
+describe('a batch of logs', () => {
+  it(`takes or refuses ${PAYLOADS} broken payloads, whole, at once, and without a look past their end`, () => {
+    const originals = fc
+      .sample(logsRequest, { numRuns: 300, seed: 42 })
+      .map(request => toBinary(ExportLogsServiceRequestSchema, request))
+      .filter(bytes => bytes.length > 40)
+    const random = seededRandom(42)
+    // The same payload in two surroundings: what is read past its end shows in the rows or in the verdict.
+    const batches = [createLogsBatch(), createLogsBatch()] as const
+    const outcomes = new Map<string, number>()
+    const slow: Buffer[] = []
+    for (let i = 0; i < PAYLOADS; i++) {
+      const body = mutatePayload(originals[i % originals.length] as Uint8Array, random)
+      const [first, second] = batches
+      const before = [first.rows, first.bytes].join()
+      const startedAt = performance.now()
+      const result = first.append(ORIGIN, amid(body, 0x00))
+      if (performance.now() - startedAt > MAX_MS) slow.push(body)
+      const verdict = JSON.stringify(result)
+      if (JSON.stringify(second.append(ORIGIN, amid(body, 0xff))) !== verdict) {
+        expect.fail(`what surrounds the payload changes its verdict: ${body.toString('hex')}`)
+      }
+      if (!result.ok && [first.rows, first.bytes].join() !== before) {
+        expect.fail(`something of a refused payload remains: ${body.toString('hex')}`)
+      }
+      const outcome = result.ok ? 'ok' : result.reason
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      if (i % READ_EVERY === READ_EVERY - 1) {
+        expect(blockBytes(first).equals(blockBytes(second))).toBe(true)
+        readTables(first) // throws unless every block is whole
+        for (const batch of batches) batch.reset()
+      }
+    }
+    expect([...outcomes.keys()].sort()).toEqual(['invalid_tag', 'ok', 'overlong_varint', 'truncated'])
+    for (const count of outcomes.values()) expect(count).toBeGreaterThan(PAYLOADS / 1_000)
+    // The machine may pause; a payload that is slow by itself is slow again.
+    for (const body of slow) expect(Math.min(elapsedMs(body), elapsedMs(body), elapsedMs(body))).toBeLessThan(MAX_MS)
+  }, 120_000)
+})
+
+function blockBytes(batch: RowBatch): Buffer {
+  return Buffer.concat(batch.tables().flatMap(({ block }) => block))
+}
+
+function elapsedMs(body: Buffer): number {
+  const batch = createLogsBatch()
+  const startedAt = performance.now()
+  batch.append(ORIGIN, body)
+  return performance.now() - startedAt
+}

@@ -1,0 +1,40 @@
+import { toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { expectedLogTables } from '../../../test/support/logs-oracle.ts'
+import { logsRequest } from '../../../test/support/otlp-logs.ts'
+import { readTables } from '../../../test/support/read-tables.ts'
+import { scrambleMessage, seededRandom } from '../../../test/support/scramble-message.ts'
+import { createLogsBatch } from './logs.ts'
+
+const MESSAGES = 3_000
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
+
+describe('a batch of logs', () => {
+  const batch = createLogsBatch()
+
+  it(`holds the rows that the decoded messages say (${MESSAGES} random messages in two encodings)`, () => {
+    const rows = { logs: 0, exceptions: 0 }
+    fc.assert(
+      fc.property(logsRequest, fc.nat(), (request, seed) => {
+        const plain = toBinary(ExportLogsServiceRequestSchema, request)
+        const scrambled = scrambleMessage(plain, ExportLogsServiceRequestSchema, seededRandom(seed))
+        const expected = expectedLogTables(ORIGIN, request)
+        for (const body of [plain, scrambled]) {
+          batch.reset()
+          const result = batch.append(ORIGIN as never, Buffer.from(body))
+          expect(result).toEqual({ ok: true, rows: expected.logs.length, rejected: expected.rejected })
+          const tables = readTables(batch)
+          expect(tables.get('logs') ?? []).toEqual(expected.logs)
+          expect(tables.get('exceptions') ?? []).toEqual(expected.exceptions)
+        }
+        rows.logs += expected.logs.length
+        rows.exceptions += expected.exceptions.length
+      }),
+      { numRuns: MESSAGES },
+    )
+    expect(rows.logs).toBeGreaterThan(MESSAGES)
+    expect(rows.exceptions).toBeGreaterThan(MESSAGES / 20)
+  }, 120_000)
+})

@@ -1,0 +1,185 @@
+import { RowsTooLarge } from '../../../clickhouse/native/rows-too-large.ts'
+import { type MetricPointsTable, MetricType } from '../../../clickhouse/tables/metric-points-table.ts'
+import type { RejectedCounts, RowRejection } from '../protobuf/refusal.ts'
+import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
+import type { WireCursor } from '../protobuf/wire.ts'
+import { HistogramPointDecoder } from './histogram-points.ts'
+import { type MetricHeader, MetricHeaders } from './metric-header.ts'
+import { NumberPointDecoder } from './number-points.ts'
+import { type PointAttributes, PointWriter } from './point-writer.ts'
+import { Hash64 } from './series-id.ts'
+import { SummaryPointDecoder } from './summary-points.ts'
+
+const MAX_TEMPORALITY = 2
+
+/**
+ * A point may be empty, so that two bytes of a payload ask for a row of 250: without a limit 64 MiB would ask for 8 GiB.
+ * Points of 67 bytes and more, as all with an attribute or two are, never meet it.
+ */
+export const MAX_POINTS_PER_PAYLOAD = 1_000_000
+
+/** What the points of a Metric share besides its header. */
+interface Stream {
+  type: MetricType
+  temporality: number
+  isMonotonic: boolean
+}
+
+/** Appends Metric messages to the columns of `metric_points`. */
+export class MetricDecoder {
+  private readonly table: MetricPointsTable
+  private readonly headers: MetricHeaders
+  private readonly writer: PointWriter
+  private readonly numbers: NumberPointDecoder
+  private readonly histograms: HistogramPointDecoder
+  private readonly summaries: SummaryPointDecoder
+  private readonly identity = new Hash64()
+  private readonly stream: Stream = { type: MetricType.gauge, temporality: 0, isMonotonic: false }
+  private pointsOfPayload = 0
+
+  constructor(table: MetricPointsTable, attributes: PointAttributes) {
+    this.table = table
+    this.headers = new MetricHeaders(table.metric)
+    this.writer = new PointWriter(table, attributes)
+    this.numbers = new NumberPointDecoder(table, this.writer)
+    this.histograms = new HistogramPointDecoder(table, this.writer)
+    this.summaries = new SummaryPointDecoder(table, this.writer)
+  }
+
+  /** After a rewind or reset of the columns: the indexes that were known are no longer there. */
+  clearCache(): void {
+    this.headers.clear()
+  }
+
+  beginPayload(): void {
+    this.pointsOfPayload = 0
+  }
+
+  /**
+   * Appends the points of the Metric message `[start, end)`. Of several members of its `data` the last one holds, merged
+   * with those of its kind right before it; without data there is no point and nothing to store.
+   */
+  append(wire: WireCursor, start: number, end: number, origin: Hash64, rejected: RejectedCounts): void {
+    const fields = new EmbeddedMessage(wire)
+    let data: EmbeddedMessage | undefined
+    let dataTag = 0
+    let runStart = start
+    for (let pos = start; pos < end; ) {
+      const fieldStart = pos
+      const tag = wire.readField(pos, end)
+      const contentStart = wire.start
+      pos = wire.next
+      if (typeOfData(tag) === undefined) continue
+      if (runStart < fieldStart) fields.add(runStart, fieldStart)
+      runStart = pos
+      if (data === undefined || tag !== dataTag) data = new EmbeddedMessage(wire)
+      data.add(contentStart, pos)
+      dataTag = tag
+    }
+    if (runStart < end) fields.add(runStart, end)
+    const type = typeOfData(dataTag)
+    if (data !== undefined && type !== undefined) this.appendData(fields, type, data, origin, rejected)
+  }
+
+  /** Gauge, Sum, Histogram, ExponentialHistogram or Summary: `data_points = 1`, and what `readStream` knows. */
+  private appendData(
+    fields: EmbeddedMessage,
+    type: MetricType,
+    data: EmbeddedMessage,
+    origin: Hash64,
+    rejected: RejectedCounts,
+  ): void {
+    const wire = data.cursor()
+    const { buffer } = this.table
+    const firstRow = buffer.rows
+    const count = this.readStream(type, wire, data.start, data.end)
+    if (count === 0) return
+    this.pointsOfPayload += count
+    if (this.pointsOfPayload > MAX_POINTS_PER_PAYLOAD) throw new RowsTooLarge()
+    const header = this.headers.of(fields)
+    this.writer.beginMetric(this.identify(header, origin))
+    for (let pos = data.start; pos < data.end; ) {
+      const tag = wire.readField(pos, data.end)
+      pos = wire.next
+      if (tag !== 0x0a) continue
+      const rejection = this.appendPoint(type, wire, wire.start, pos)
+      if (rejection !== undefined) rejected[rejection] = (rejected[rejection] ?? 0) + 1
+    }
+    this.fillMetric(header, buffer.rows - firstRow)
+  }
+
+  private appendPoint(type: MetricType, wire: WireCursor, start: number, end: number): RowRejection | undefined {
+    switch (type) {
+      case MetricType.gauge:
+      case MetricType.sum:
+        return this.numbers.append(wire, start, end)
+      case MetricType.histogram:
+        return this.histograms.append(wire, start, end)
+      case MetricType.exponentialHistogram:
+        return this.histograms.appendExponential(wire, start, end)
+      case MetricType.summary:
+        return this.summaries.append(wire, start, end)
+    }
+  }
+
+  /**
+   * `AggregationTemporality aggregation_temporality = 2` of sums and histograms, `bool is_monotonic = 3` of sums. Returns
+   * the number of points.
+   */
+  private readStream(type: MetricType, wire: WireCursor, start: number, end: number): number {
+    let count = 0
+    const { stream } = this
+    stream.type = type
+    stream.temporality = 0
+    stream.isMonotonic = false
+    const hasTemporality = type !== MetricType.gauge && type !== MetricType.summary
+    for (let pos = start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      pos = wire.next
+      if (tag === 0x0a) count++
+      else if (tag === 0x10 && hasTemporality) stream.temporality = wire.low <= MAX_TEMPORALITY ? wire.low : 0
+      else if (tag === 0x18 && type === MetricType.sum) stream.isMonotonic = wire.low !== 0 || wire.high !== 0
+    }
+    return count
+  }
+
+  /** What OpenTelemetry's data model calls identifying, but for the attributes of the point. */
+  private identify(header: MetricHeader, origin: Hash64): Hash64 {
+    const { identity, stream } = this
+    identity.begin()
+    identity.hash(origin)
+    identity.hash(header.identity)
+    identity.word(stream.type | (stream.temporality << 8) | (stream.isMonotonic ? 1 << 16 : 0))
+    return identity
+  }
+
+  private fillMetric(header: MetricHeader, count: number): void {
+    const { metric } = this.table
+    const { stream } = this
+    metric.name.fill(header.name, count)
+    metric.description.fill(header.description, count)
+    metric.unit.fill(header.unit, count)
+    metric.metadata.fill(header.metadata, count)
+    metric.type.fillBytes(stream.type, count)
+    metric.temporality.fillBytes(stream.temporality, count)
+    metric.isMonotonic.fillBytes(stream.isMonotonic ? 1 : 0, count)
+  }
+}
+
+/** Metric: `gauge = 5; sum = 7; histogram = 9; exponential_histogram = 10; summary = 11`. */
+function typeOfData(tag: number): MetricType | undefined {
+  switch (tag) {
+    case 0x2a:
+      return MetricType.gauge
+    case 0x3a:
+      return MetricType.sum
+    case 0x4a:
+      return MetricType.histogram
+    case 0x52:
+      return MetricType.exponentialHistogram
+    case 0x5a:
+      return MetricType.summary
+    default:
+      return undefined
+  }
+}

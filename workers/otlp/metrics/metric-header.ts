@@ -1,0 +1,72 @@
+import type { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
+import type { JsonValue } from '../protobuf/any-value.ts'
+import { BytesCache } from '../protobuf/bytes-cache.ts'
+import { addAttribute, canonicalJson, type EmbeddedMessage } from '../protobuf/resource-cache.ts'
+import { Hash64 } from './series-id.ts'
+
+/** Raw bytes kept to be known again; a batch whose metrics outgrow it converts some of them again. */
+const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
+
+/** What a Metric says beside its data, as dictionary indexes, and the hash of what tells it from other metrics. */
+export interface MetricHeader {
+  name: number
+  description: number
+  unit: number
+  metadata: number
+  identity: { low: number; high: number }
+}
+
+/** Converts the name, description, unit and metadata of a Metric once per distinct bytes in a batch. */
+export class MetricHeaders {
+  private readonly columns: MetricPointsTable['metric']
+  private readonly headers = new BytesCache<MetricHeader>(CACHE_LIMIT_BYTES)
+
+  constructor(columns: MetricPointsTable['metric']) {
+    this.columns = columns
+  }
+
+  /** Must be called whenever the dictionaries lose keys. */
+  clear(): void {
+    this.headers.clear()
+  }
+
+  /** The header made of the fields of a Metric that are not its data. */
+  of(fields: EmbeddedMessage): MetricHeader {
+    const { bytes, view } = fields.cursor()
+    const known = this.headers.get(bytes, view, fields.start, fields.end)
+    if (known !== undefined) return known
+    const header = this.convert(fields)
+    this.headers.set(bytes, view, fields.start, fields.end, header)
+    return header
+  }
+
+  /** Metric: `string name = 1; string description = 2; string unit = 3; repeated KeyValue metadata = 12`. */
+  private convert(fields: EmbeddedMessage): MetricHeader {
+    const wire = fields.cursor()
+    const end = fields.end
+    const metadata = new Map<string, JsonValue>()
+    let name = ''
+    let description = ''
+    let unit = ''
+    for (let pos = fields.start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      pos = wire.next
+      if (tag === 0x0a) name = wire.bytes.toString('utf8', wire.start, pos)
+      else if (tag === 0x12) description = wire.bytes.toString('utf8', wire.start, pos)
+      else if (tag === 0x1a) unit = wire.bytes.toString('utf8', wire.start, pos)
+      else if (tag === 0x62) addAttribute(metadata, wire, wire.start, pos)
+    }
+    const hash = new Hash64()
+    hash.begin()
+    hash.text(name)
+    hash.text(unit)
+    hash.finish()
+    return {
+      name: this.columns.name.indexOf(name),
+      description: this.columns.description.indexOf(description),
+      unit: this.columns.unit.indexOf(unit),
+      metadata: this.columns.metadata.indexOf(canonicalJson(metadata)),
+      identity: { low: hash.low, high: hash.high },
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import { toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
+import { expectedPoints } from '../../../test/support/metrics-oracle.ts'
+import { metricsRequest } from '../../../test/support/otlp-metrics.ts'
+import { readTables } from '../../../test/support/read-tables.ts'
+import { scrambleMessage, seededRandom } from '../../../test/support/scramble-message.ts'
+import { unpackMessage } from '../../../test/support/unpack-message.ts'
+import { createMetricsBatch } from './metrics.ts'
+
+const MESSAGES = 3_000
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
+
+describe('a batch of metrics', () => {
+  const batch = createMetricsBatch()
+
+  it(`holds the rows that the decoded messages say (${MESSAGES} random messages in three encodings)`, () => {
+    fc.assert(
+      fc.property(metricsRequest, fc.nat(), (request, seed) => {
+        const random = seededRandom(seed)
+        const plain = toBinary(ExportMetricsServiceRequestSchema, request)
+        const scrambled = scrambleMessage(plain, ExportMetricsServiceRequestSchema, random)
+        const unpacked = unpackMessage(scrambled, ExportMetricsServiceRequestSchema, random)
+        const expected = expectedPoints(ORIGIN, request)
+        for (const body of [plain, scrambled, unpacked]) {
+          batch.reset()
+          const result = batch.append(ORIGIN as never, Buffer.from(body))
+          expect(result).toEqual({ ok: true, rows: expected.points.length, rejected: expected.rejected })
+          expect(readTables(batch).get('metric_points') ?? []).toEqual(expected.points)
+        }
+      }),
+      { numRuns: MESSAGES },
+    )
+  }, 120_000)
+})

@@ -1,0 +1,99 @@
+import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+
+/** Texts that are hashed rarely are encoded here first. */
+const scratch = new GrowingBuffer()
+
+/** The words of some bytes in a 64-bit hash, held as two 32-bit lanes: JavaScript has no 64-bit multiplication. */
+export class Hash64 {
+  low = 0
+  high = 0
+
+  begin(): void {
+    this.low = 0x243f_6a88
+    this.high = 0x85a3_08d3 | 0
+  }
+
+  word(word: number): void {
+    const low = Math.imul(this.low ^ word, 0x85eb_ca6b)
+    this.low = low ^ (low >>> 13)
+    const high = Math.imul(this.high + word, 0xc2b2_ae35)
+    this.high = high ^ (high >>> 16)
+  }
+
+  /**
+   * The bytes `[start, end)` by little-endian words, zeros after the last. They must tell their own length. Up to three
+   * bytes behind `end` are read and ignored: they must exist, as they do in a GrowingBuffer.
+   */
+  bytes(view: DataView, start: number, end: number): void {
+    let { low, high } = this
+    for (let at = start; at < end; at += 4) {
+      let word = view.getUint32(at, true)
+      if (at + 4 > end) word &= (1 << ((end - at) << 3)) - 1
+      low = Math.imul(low ^ word, 0x85eb_ca6b)
+      low ^= low >>> 13
+      high = Math.imul(high + word, 0xc2b2_ae35)
+      high ^= high >>> 16
+    }
+    this.low = low
+    this.high = high
+  }
+
+  /** A text as a value of a String column: its length in UTF-8 as a varint, then its bytes. */
+  text(text: string): void {
+    scratch.reset()
+    scratch.text(text)
+    this.bytes(scratch.view, 0, scratch.length)
+  }
+
+  /** Another hash, as two words. */
+  hash(other: { readonly low: number; readonly high: number }): void {
+    this.word(other.low)
+    this.word(other.high)
+  }
+
+  /** Makes every bit depend on every other (MurmurHash3's finalizer, one lane into the other). */
+  finish(): void {
+    this.low = avalanche(this.low + this.high)
+    this.high = avalanche(this.high + this.low)
+  }
+}
+
+function avalanche(lane: number): number {
+  let mixed = lane ^ (lane >>> 16)
+  mixed = Math.imul(mixed, 0x85eb_ca6b)
+  mixed ^= mixed >>> 13
+  mixed = Math.imul(mixed, 0xc2b2_ae35)
+  return mixed ^ (mixed >>> 16)
+}
+
+/** A set of attributes, whatever their order: the sum, lane by lane, of the hashes of each. */
+export class AttributeSetHash {
+  low = 0
+  high = 0
+  private readonly one = new Hash64()
+
+  begin(): void {
+    this.low = 0
+    this.high = 0
+  }
+
+  /** An attribute as it stands in its columns, `[start, end)` of both being Strings with their length. */
+  add(
+    type: number,
+    keys: DataView,
+    keyStart: number,
+    keyEnd: number,
+    values: DataView,
+    valueStart: number,
+    valueEnd: number,
+  ): void {
+    const one = this.one
+    one.begin()
+    one.word(type)
+    one.bytes(keys, keyStart, keyEnd)
+    one.bytes(values, valueStart, valueEnd)
+    one.finish()
+    this.low = (this.low + one.low) | 0
+    this.high = (this.high + one.high) | 0
+  }
+}

@@ -1,0 +1,82 @@
+import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+
+const ZERO = 48
+const MINUS = 45
+/** The digits of the number being written, right-aligned; 2^64 has twenty. */
+const digits = Buffer.alloc(24)
+const digitsView = new DataView(digits.buffer, digits.byteOffset, digits.length)
+
+/** Appends an int64, given as two unsigned halves in two's complement, as a String value in exact decimal. */
+export function appendInt64(target: GrowingBuffer, low: number, high: number): void {
+  const start = writeDigits(low, high)
+  target.string(digits, digitsView, start, digits.length)
+}
+
+/** The same without a length before it, for JSON. */
+export function appendRawInt64(target: GrowingBuffer, low: number, high: number): void {
+  const start = writeDigits(low, high)
+  target.raw(digits, digitsView, start, digits.length)
+}
+
+function writeDigits(low: number, high: number): number {
+  let at = digits.length
+  const negative = high >>> 31 === 1
+  let lower = low
+  let upper = high
+  if (negative) {
+    lower = -low >>> 0
+    upper = (~high + (low === 0 ? 1 : 0)) >>> 0
+  }
+  if (upper !== 0) at = writeWide(lower, upper)
+  else at = writeSmall(lower, at)
+  if (negative) digits[--at] = MINUS
+  return at
+}
+
+function writeSmall(value: number, end: number): number {
+  let at = end
+  let rest = value
+  do {
+    const quotient = Math.floor(rest / 10)
+    digits[--at] = ZERO + rest - quotient * 10
+    rest = quotient
+  } while (rest > 0)
+  return at
+}
+
+/** Long division of 64 bits by 10,000, sixteen bits at a time so that every step is exact in a double. */
+function writeWide(low: number, high: number): number {
+  let at = digits.length
+  let a = high >>> 16
+  let b = high & 0xffff
+  let c = low >>> 16
+  let d = low & 0xffff
+  while (a !== 0 || b !== 0 || c > 0x1000) {
+    let rest = a
+    a = Math.floor(rest / 10_000)
+    rest = (rest - a * 10_000) * 65_536 + b
+    b = Math.floor(rest / 10_000)
+    rest = (rest - b * 10_000) * 65_536 + c
+    c = Math.floor(rest / 10_000)
+    rest = (rest - c * 10_000) * 65_536 + d
+    d = Math.floor(rest / 10_000)
+    rest -= d * 10_000
+    for (let i = 0; i < 4; i++) {
+      digits[--at] = ZERO + (rest % 10)
+      rest = Math.floor(rest / 10)
+    }
+  }
+  return writeSmall(c * 65_536 + d, at)
+}
+
+/** A double as the shortest text that reads back as the same number; also `NaN`, `Infinity`, `-Infinity` and `-0`. */
+export function doubleText(value: number): string {
+  return Object.is(value, -0) ? '-0' : String(value)
+}
+
+/** A double as JSON: integral ones keep a point, so that they stay apart from ints; what JSON lacks is a string. */
+export function doubleJson(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`
+  const text = doubleText(value)
+  return Number.isInteger(value) && !text.includes('e') ? `${text}.0` : text
+}

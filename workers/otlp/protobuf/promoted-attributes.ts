@@ -1,0 +1,108 @@
+import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { cutText } from '../../exceptions/exceptions.ts'
+import { ValueType } from './any-value.ts'
+import type { Attributes } from './attributes.ts'
+
+const SESSION_ID = Buffer.from('session.id')
+const HTTP_ROUTE = Buffer.from('http.route')
+const HTTP_STATUS = Buffer.from('http.response.status_code')
+/** Its name before the semantic conventions 1.20. */
+const HTTP_STATUS_OLD = Buffer.from('http.status_code')
+const MAX_HTTP_STATUS = 32_767
+
+/**
+ * The attributes of one span that have columns of their own, as positions of their texts among the attributes' values.
+ * Of a key sent twice the last value counts; a value counts if it is a string or an int.
+ */
+export class PromotedAttributes {
+  private readonly attributes: Attributes
+  private sessionStart = 0
+  private sessionEnd = 0
+  private routeStart = 0
+  private routeEnd = 0
+  private httpStatus = 0
+  private httpStatusOld = 0
+
+  constructor(attributes: Attributes) {
+    this.attributes = attributes
+  }
+
+  begin(): void {
+    this.sessionStart = this.sessionEnd = 0
+    this.routeStart = this.routeEnd = 0
+    this.httpStatus = this.httpStatusOld = 0
+  }
+
+  /** Looks at the attribute just appended; most are told apart by the length of their key alone. */
+  look(keyLength: number): void {
+    switch (keyLength) {
+      case SESSION_ID.length:
+        this.lookForText()
+        break
+      case HTTP_STATUS.length:
+        if (this.lastKeyIs(HTTP_STATUS)) this.httpStatus = this.lastStatus()
+        break
+      case HTTP_STATUS_OLD.length:
+        if (this.lastKeyIs(HTTP_STATUS_OLD)) this.httpStatusOld = this.lastStatus()
+    }
+  }
+
+  /** 0 when there is none. */
+  get httpStatusCode(): number {
+    return this.httpStatus === 0 ? this.httpStatusOld : this.httpStatus
+  }
+
+  appendSessionId(target: GrowingBuffer): void {
+    const { bytes, view } = this.attributes.values
+    target.string(bytes, view, this.sessionStart, this.sessionEnd)
+  }
+
+  appendHttpRoute(target: GrowingBuffer): void {
+    const { bytes, view } = this.attributes.values
+    target.string(bytes, view, this.routeStart, this.routeEnd)
+  }
+
+  /** The session id as text, cut to so many bytes. */
+  sessionId(limitBytes: number): string {
+    return cutText(this.attributes.values.bytes, this.sessionStart, this.sessionEnd, limitBytes)
+  }
+
+  /** `session.id` and `http.route` are of one length. */
+  private lookForText(): void {
+    const { values, valueStart } = this.attributes
+    if (this.lastKeyIs(SESSION_ID)) {
+      this.sessionStart = valueStart
+      this.sessionEnd = this.lastCounts() ? values.length : valueStart
+    } else if (this.lastKeyIs(HTTP_ROUTE)) {
+      this.routeStart = valueStart
+      this.routeEnd = this.lastCounts() ? values.length : valueStart
+    }
+  }
+
+  private lastKeyIs(key: Buffer): boolean {
+    const { bytes, length } = this.attributes.keys
+    const start = length - key.length
+    for (let i = 0; i < key.length; i++) if (bytes[start + i] !== key[i]) return false
+    return true
+  }
+
+  private lastCounts(): boolean {
+    const { bytes, length } = this.attributes.types
+    const type = bytes[length - 1]
+    return type === ValueType.string || type === ValueType.int
+  }
+
+  /** The value just appended as an HTTP status: decimal digits up to 32767, else 0. */
+  private lastStatus(): number {
+    const { values, valueStart } = this.attributes
+    const length = values.length - valueStart
+    if (!this.lastCounts() || length === 0 || length > 5) return 0
+    let status = 0
+    for (let i = valueStart; i < values.length; i++) {
+      const digit = (values.bytes[i] as number) - 48
+      if (digit < 0 || digit > 9) return 0
+      status = status * 10 + digit
+    }
+    return status <= MAX_HTTP_STATUS ? status : 0
+  }
+}

@@ -1,0 +1,41 @@
+import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+
+/** Of a frame, what rows derive from besides its body. */
+export type PayloadOrigin = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>
+
+/** Why a payload is refused whole. The same payload is always refused for the same reason. */
+export const PAYLOAD_REFUSALS = {
+  truncated: 'a length or value reaches past the end of its message',
+  overlong_varint: 'a varint has more than ten bytes',
+  invalid_tag: 'a field number of zero, a group, or an unknown wire type',
+  nesting_too_deep: 'attribute values are nested more than 64 deep',
+  too_many_pieces: 'embedded messages in pieces of more than 64 MiB together',
+  rows_too_large: 'the rows of this payload are more than can be held for one',
+} as const
+export type PayloadRefusal = keyof typeof PAYLOAD_REFUSALS
+
+/** Why a row is left out while its neighbours are stored. */
+export const ROW_REJECTIONS = {
+  invalid_trace_id: 'not 16 bytes, or all zero',
+  invalid_span_id: 'not 8 bytes, or all zero',
+  invalid_parent_span_id: 'neither absent nor 8 bytes',
+  invalid_bucket_counts: 'a histogram whose bucket counts are neither absent nor one more than its bounds',
+  exceptions_over_limit: 'an occurrence (not the span it is in) past the number that is derived from one payload',
+} as const
+export type RowRejection = keyof typeof ROW_REJECTIONS
+export type RejectedCounts = Partial<Record<RowRejection, number>>
+
+/** How a decoder gives up on a payload. It never leaves `append`, so it has no stack and is made once per reason. */
+export class Refusal {
+  readonly reason: PayloadRefusal
+
+  constructor(reason: PayloadRefusal) {
+    this.reason = reason
+  }
+}
+
+export const TRUNCATED = new Refusal('truncated')
+export const OVERLONG_VARINT = new Refusal('overlong_varint')
+export const INVALID_TAG = new Refusal('invalid_tag')
+export const TOO_MANY_PIECES = new Refusal('too_many_pieces')
+export const NESTING_TOO_DEEP = new Refusal('nesting_too_deep')

@@ -1,0 +1,157 @@
+import type { OriginColumns } from '../../../clickhouse/tables/origin-columns.ts'
+import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
+import { BytesCache } from './bytes-cache.ts'
+import { MessagePieces, type WireCursor } from './wire.ts'
+
+/** Raw bytes kept to be known again; a batch whose resources outgrow it converts some of them again. */
+const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
+
+/** A Resource as dictionary indexes of the origin columns, and what exceptions need of it as text. */
+export interface ResourceEntry {
+  resource: number
+  serviceName: number
+  serviceVersion: number
+  droppedAttributesCount: number
+  serviceNameText: string
+  serviceVersionText: string
+}
+
+export interface ScopeEntry {
+  name: number
+  version: number
+  attributes: number
+  droppedAttributesCount: number
+}
+
+/**
+ * Converts Resource and InstrumentationScope once per distinct bytes in a batch. Exporters repeat theirs in every
+ * payload; one of ten attributes is found again in 0.3 µs and converted in 7.
+ */
+export class ResourceCache {
+  private readonly columns: OriginColumns
+  private readonly resources = new BytesCache<ResourceEntry>(CACHE_LIMIT_BYTES)
+  private readonly scopes = new BytesCache<ScopeEntry>(CACHE_LIMIT_BYTES)
+
+  constructor(columns: OriginColumns) {
+    this.columns = columns
+  }
+
+  /** Must be called whenever the dictionaries of the origin columns lose keys. */
+  clear(): void {
+    this.resources.clear()
+    this.scopes.clear()
+  }
+
+  resource(message: EmbeddedMessage): ResourceEntry {
+    const { bytes, view } = message.cursor()
+    const known = this.resources.get(bytes, view, message.start, message.end)
+    if (known !== undefined) return known
+    const entry = this.convertResource(message)
+    this.resources.set(bytes, view, message.start, message.end, entry)
+    return entry
+  }
+
+  scope(message: EmbeddedMessage): ScopeEntry {
+    const { bytes, view } = message.cursor()
+    const known = this.scopes.get(bytes, view, message.start, message.end)
+    if (known !== undefined) return known
+    const entry = this.convertScope(message)
+    this.scopes.set(bytes, view, message.start, message.end, entry)
+    return entry
+  }
+
+  /** Resource: `repeated KeyValue attributes = 1; uint32 dropped_attributes_count = 2`. */
+  private convertResource(message: EmbeddedMessage): ResourceEntry {
+    const wire = message.cursor()
+    const end = message.end
+    const attributes = new Map<string, JsonValue>()
+    let droppedAttributesCount = 0
+    for (let pos = message.start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      pos = wire.next
+      if (tag === 0x0a) addAttribute(attributes, wire, wire.start, pos)
+      else if (tag === 0x10) droppedAttributesCount = wire.low
+    }
+    const serviceNameText = attributes.get('service.name')?.text ?? ''
+    const serviceVersionText = attributes.get('service.version')?.text ?? ''
+    return {
+      resource: this.columns.resource.indexOf(canonicalJson(attributes)),
+      serviceName: this.columns.serviceName.indexOf(serviceNameText),
+      serviceVersion: this.columns.serviceVersion.indexOf(serviceVersionText),
+      droppedAttributesCount,
+      serviceNameText,
+      serviceVersionText,
+    }
+  }
+
+  /** InstrumentationScope: `name = 1; version = 2; repeated KeyValue attributes = 3; dropped_attributes_count = 4`. */
+  private convertScope(message: EmbeddedMessage): ScopeEntry {
+    const wire = message.cursor()
+    const end = message.end
+    const attributes = new Map<string, JsonValue>()
+    let name = ''
+    let version = ''
+    let droppedAttributesCount = 0
+    for (let pos = message.start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      pos = wire.next
+      if (tag === 0x0a) name = wire.bytes.toString('utf8', wire.start, pos)
+      else if (tag === 0x12) version = wire.bytes.toString('utf8', wire.start, pos)
+      else if (tag === 0x1a) addAttribute(attributes, wire, wire.start, pos)
+      else if (tag === 0x20) droppedAttributesCount = wire.low
+    }
+    return {
+      name: this.columns.scopeName.indexOf(name),
+      version: this.columns.scopeVersion.indexOf(version),
+      attributes: this.columns.scopeAttributes.indexOf(canonicalJson(attributes)),
+      droppedAttributesCount,
+    }
+  }
+}
+
+/** Where an embedded message is; several occurrences of its field are pieces of one message. */
+export class EmbeddedMessage {
+  start = 0
+  end = 0
+  private wire: WireCursor
+  private isPresent = false
+  private pieces: MessagePieces | undefined
+
+  constructor(wire: WireCursor) {
+    this.wire = wire
+  }
+
+  add(start: number, end: number): void {
+    if (this.isPresent) {
+      this.pieces ??= new MessagePieces(this.wire, this.start, this.end)
+      this.pieces.add(this.wire, start, end)
+    }
+    this.isPresent = true
+    this.start = start
+    this.end = end
+  }
+
+  /** What to read `[start, end)` from. To be called before these are read: it may move them. */
+  cursor(): WireCursor {
+    if (this.pieces !== undefined) {
+      this.wire = this.pieces.merged()
+      this.pieces = undefined
+      this.start = 0
+      this.end = this.wire.bytes.length
+    }
+    return this.wire
+  }
+}
+
+/** Of a key sent twice the last value counts: JSON with a key twice would be read differently by every reader. */
+export function addAttribute(attributes: Map<string, JsonValue>, wire: WireCursor, start: number, end: number): void {
+  const pair = readKeyValue(wire, start, end)
+  const key = wire.bytes.toString('utf8', pair.keyStart, pair.keyEnd)
+  attributes.set(key, jsonOfAnyValue(pair.value, pair.valueStart, pair.valueEnd))
+}
+
+/** The same attributes in any order give the same text: keys are sorted by code unit. */
+export function canonicalJson(attributes: Map<string, JsonValue>): string {
+  const keys = [...attributes.keys()].sort()
+  return `{${keys.map(key => `${JSON.stringify(key)}:${attributes.get(key)?.json}`).join(',')}}`
+}

@@ -1,0 +1,34 @@
+import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { TRUNCATED } from './refusal.ts'
+import type { WireCursor } from './wire.ts'
+
+/** The position of a field that was not sent. */
+export const ABSENT = -1
+
+/** Copies the 64-bit value at `at`, which protobuf and ClickHouse write the same way; zero for an absent one. */
+export function appendFixed64(target: GrowingBuffer, view: DataView, at: number): void {
+  if (at === ABSENT) target.u64(0, 0)
+  else target.u64(view.getUint32(at, true), view.getUint32(at + 4, true))
+}
+
+/** The values of a repeated 64-bit field of fixed width: any number of them when packed, one when not. */
+export function appendPacked64(target: GrowingBuffer, wire: WireCursor, start: number, end: number): void {
+  if (((end - start) & 7) !== 0) throw TRUNCATED
+  target.raw(wire.bytes, wire.view, start, end)
+}
+
+/** The values of a packed repeated field of 64-bit varints. */
+export function appendPackedVarints(target: GrowingBuffer, wire: WireCursor, start: number, end: number): void {
+  const { bytes } = wire
+  for (let pos = start; pos < end; ) {
+    const first = bytes[pos] as number
+    if (first < 0x80) {
+      target.u64(first, 0)
+      pos++
+    } else {
+      wire.readVarint(pos, end)
+      target.u64(wire.low, wire.high)
+      pos = wire.next
+    }
+  }
+}

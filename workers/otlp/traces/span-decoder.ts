@@ -1,0 +1,304 @@
+import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
+import type { SpansTable } from '../../../clickhouse/tables/spans-table.ts'
+import {
+  cutText,
+  type ExceptionDeriver,
+  MESSAGE_LIMIT_BYTES,
+  NAME_LIMIT_BYTES,
+  type OccurrenceContext,
+} from '../../exceptions/exceptions.ts'
+import type { Attributes } from '../protobuf/attributes.ts'
+import { PromotedAttributes } from '../protobuf/promoted-attributes.ts'
+import { INVALID_TAG, type RowRejection, TRUNCATED } from '../protobuf/refusal.ts'
+import type { ResourceEntry } from '../protobuf/resource-cache.ts'
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, type WireCursor } from '../protobuf/wire.ts'
+import { EventDecoder, LinkDecoder } from './span-parts.ts'
+
+const STATUS_ERROR = 2
+const MAX_KIND = 5
+
+/** Where the attributes of the table's spans, events and links are collected. */
+export interface SpanAttributes {
+  span: Attributes
+  event: Attributes
+  link: Attributes
+}
+
+/**
+ * Appends Span messages to the columns of `spans`. One instance serves a batch; nothing is allocated per span. What is
+ * read of a span is kept as positions in the payload, in fields of this object: integers that V8 keeps unboxed, as it
+ * would not keep the halves of a time.
+ */
+export class SpanDecoder {
+  private readonly table: SpansTable
+  private readonly attributes: Attributes
+  private readonly exceptions: ExceptionDeriver
+  private readonly promoted: PromotedAttributes
+  private readonly eventDecoder: EventDecoder
+  private readonly linkDecoder: LinkDecoder
+
+  /** Positions: 0 is never one of a field's content, and so stands for a field that is absent. */
+  private traceId = 0
+  private traceIdLength = 0
+  private spanId = 0
+  private spanIdLength = 0
+  private parentId = 0
+  private parentIdLength = 0
+  private traceState = 0
+  private traceStateEnd = 0
+  private name = 0
+  private nameEnd = 0
+  private message = 0
+  private messageEnd = 0
+  private startTime = 0
+  private endTime = 0
+  private flags = 0
+  private kind = 0
+  private statusCode = 0
+  private droppedAttributes = 0
+  private droppedEvents = 0
+  private droppedLinks = 0
+  private events = 0
+  private links = 0
+  private hasException = false
+
+  constructor(table: SpansTable, attributes: SpanAttributes, exceptions: ExceptionDeriver) {
+    this.table = table
+    this.attributes = attributes.span
+    this.exceptions = exceptions
+    this.promoted = new PromotedAttributes(attributes.span)
+    this.eventDecoder = new EventDecoder(table.events, attributes.event, exceptions)
+    this.linkDecoder = new LinkDecoder(table.links, attributes.link)
+  }
+
+  /**
+   * Appends the Span message `[start, end)` as row `row`, for which the fixed-width columns have room. Returns
+   * undefined, or why the span is left out; then nothing of it remains.
+   */
+  append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined {
+    const { keys, values, types } = this.attributes
+    const keyMark = keys.length
+    const valueMark = values.length
+    const typeMark = types.length
+    this.begin()
+    this.readFields(wire, start, end)
+    const rejection = this.rejection(wire.view)
+    if (rejection !== undefined) {
+      keys.truncate(keyMark)
+      values.truncate(valueMark)
+      types.truncate(typeMark)
+      if (this.events > 0) this.table.events.rewind()
+      if (this.links > 0) this.table.links.rewind()
+      this.exceptions.discardPending()
+      return rejection
+    }
+    this.writeRow(wire, row)
+    if (this.hasException || this.statusCode === STATUS_ERROR) this.deriveExceptions(wire, resource)
+    return undefined
+  }
+
+  private begin(): void {
+    this.traceIdLength = this.spanIdLength = this.parentIdLength = 0
+    this.traceState = this.traceStateEnd = 0
+    this.name = this.nameEnd = 0
+    this.message = this.messageEnd = 0
+    this.startTime = this.endTime = 0
+    this.flags = 0
+    this.kind = 0
+    this.statusCode = 0
+    this.droppedAttributes = this.droppedEvents = this.droppedLinks = 0
+    this.events = this.links = 0
+    this.hasException = false
+    this.promoted.begin()
+  }
+
+  /** The fields by wire type: those that are not known have been read by then, which is all there is to skipping them. */
+  private readFields(wire: WireCursor, start: number, end: number): void {
+    const bytes = wire.bytes
+    for (let pos = start; pos < end; ) {
+      let tag = bytes[pos] as number
+      if (tag < 0x80) {
+        if (tag < 8) throw INVALID_TAG
+        pos++
+      } else {
+        tag = wire.readTag(pos, end)
+        pos = wire.next
+      }
+      switch (tag & 7) {
+        case LENGTH_DELIMITED: {
+          let length = pos < end ? (bytes[pos] as number) : 0x80
+          if (length < 0x80) pos++
+          else {
+            length = wire.readLength(pos, end)
+            pos = wire.next
+          }
+          const from = pos
+          pos += length
+          if (pos > end) throw TRUNCATED
+          if (tag >>> 3 === 9) this.promoted.look(this.attributes.append(wire, from, pos))
+          else this.readDelimited(wire, tag >>> 3, from, pos)
+          break
+        }
+        case VARINT: {
+          const value = wire.readVarint(pos, end)
+          pos = wire.next
+          this.readNumber(tag >>> 3, value)
+          break
+        }
+        case FIXED64:
+          if (pos + 8 > end) throw TRUNCATED
+          if (tag >>> 3 === 7) this.startTime = pos
+          else if (tag >>> 3 === 8) this.endTime = pos
+          pos += 8
+          break
+        case FIXED32:
+          if (pos + 4 > end) throw TRUNCATED
+          if (tag >>> 3 === 16) this.flags = pos
+          pos += 4
+          break
+        default:
+          throw INVALID_TAG
+      }
+    }
+  }
+
+  private readDelimited(wire: WireCursor, field: number, start: number, end: number): void {
+    switch (field) {
+      case 1:
+        this.traceId = start
+        this.traceIdLength = end - start
+        break
+      case 2:
+        this.spanId = start
+        this.spanIdLength = end - start
+        break
+      case 3:
+        this.traceState = start
+        this.traceStateEnd = end
+        break
+      case 4:
+        this.parentId = start
+        this.parentIdLength = end - start
+        break
+      case 5:
+        this.name = start
+        this.nameEnd = end
+        break
+      case 11:
+        if (this.events++ === 0) this.table.events.mark()
+        if (this.eventDecoder.append(wire, start, end)) this.hasException = true
+        break
+      case 13:
+        if (this.links++ === 0) this.table.links.mark()
+        this.linkDecoder.append(wire, start, end)
+        break
+      case 15:
+        this.readStatus(wire, start, end)
+    }
+  }
+
+  private readNumber(field: number, value: number): void {
+    switch (field) {
+      case 6:
+        this.kind = value <= MAX_KIND ? value : 0
+        break
+      case 10:
+        this.droppedAttributes = value
+        break
+      case 12:
+        this.droppedEvents = value
+        break
+      case 14:
+        this.droppedLinks = value
+    }
+  }
+
+  /** Status: `string message = 2; StatusCode code = 3`. A second one is merged: what it does not set stays. */
+  private readStatus(wire: WireCursor, start: number, end: number): void {
+    for (let pos = start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      pos = wire.next
+      if (tag === 0x12) {
+        this.message = wire.start
+        this.messageEnd = pos
+      } else if (tag === 0x18) {
+        this.statusCode = wire.low <= STATUS_ERROR ? wire.low : 0
+      }
+    }
+  }
+
+  private rejection(view: DataView): RowRejection | undefined {
+    if (this.traceIdLength !== 16) return 'invalid_trace_id'
+    if (isZero(view, this.traceId) && isZero(view, this.traceId + 8)) return 'invalid_trace_id'
+    if (this.spanIdLength !== 8 || isZero(view, this.spanId)) return 'invalid_span_id'
+    if (this.parentIdLength !== 0 && this.parentIdLength !== 8) return 'invalid_parent_span_id'
+    return undefined
+  }
+
+  private writeRow({ bytes, view }: WireCursor, row: number): void {
+    const table = this.table
+    const at8 = row * 8
+    const at4 = row * 4
+    copy8(view, this.traceId, table.traceId.view, row * 16)
+    copy8(view, this.traceId + 8, table.traceId.view, row * 16 + 8)
+    copy8(view, this.spanId, table.spanId.view, at8)
+    copy8OrZero(view, this.parentIdLength === 8 ? this.parentId : 0, table.parentSpanId.view, at8)
+    table.traceState.string(bytes, view, this.traceState, this.traceStateEnd)
+    table.flags.view.setUint32(at4, this.flags === 0 ? 0 : view.getUint32(this.flags, true), true)
+    table.name.string(bytes, view, this.name, this.nameEnd)
+    table.kind.bytes[row] = this.kind
+    copy8OrZero(view, this.startTime, table.startTime.view, at8)
+    copy8OrZero(view, this.endTime, table.endTime.view, at8)
+    table.statusCode.bytes[row] = this.statusCode
+    table.statusMessage.string(bytes, view, this.message, this.messageEnd)
+    putCount(table.attributeOffsets.view, at8, this.attributes.count)
+    table.droppedAttributesCount.view.setUint32(at4, this.droppedAttributes, true)
+    putCount(table.eventOffsets.view, at8, table.events.count)
+    table.droppedEventsCount.view.setUint32(at4, this.droppedEvents, true)
+    putCount(table.linkOffsets.view, at8, table.links.count)
+    table.droppedLinksCount.view.setUint32(at4, this.droppedLinks, true)
+    this.promoted.appendSessionId(table.sessionId)
+    this.promoted.appendHttpRoute(table.httpRoute)
+    table.httpStatusCode.view.setUint16(row * 2, this.promoted.httpStatusCode, true)
+  }
+
+  private deriveExceptions({ bytes, view }: WireCursor, resource: ResourceEntry): void {
+    const context: OccurrenceContext = {
+      bytes,
+      view,
+      traceIdStart: this.traceId,
+      spanIdStart: this.spanId,
+      spanName: cutText(bytes, this.name, this.nameEnd, NAME_LIMIT_BYTES),
+      sessionId: this.promoted.sessionId(NAME_LIMIT_BYTES),
+    }
+    if (this.hasException) {
+      this.exceptions.derivePending(ExceptionSource.spanEvent, resource, context)
+      return
+    }
+    const message = cutText(bytes, this.message, this.messageEnd, MESSAGE_LIMIT_BYTES)
+    const low = this.endTime === 0 ? 0 : view.getUint32(this.endTime, true)
+    const high = this.endTime === 0 ? 0 : view.getUint32(this.endTime + 4, true)
+    this.exceptions.deriveFailure(message, low, high, resource, context)
+  }
+}
+
+function isZero(view: DataView, at: number): boolean {
+  return view.getUint32(at, true) === 0 && view.getUint32(at + 4, true) === 0
+}
+
+function copy8(source: DataView, from: number, target: DataView, to: number): void {
+  target.setUint32(to, source.getUint32(from, true), true)
+  target.setUint32(to + 4, source.getUint32(from + 4, true), true)
+}
+
+/** Position 0 stands for an absent value. */
+function copy8OrZero(source: DataView, from: number, target: DataView, to: number): void {
+  if (from === 0) putCount(target, to, 0)
+  else copy8(source, from, target, to)
+}
+
+/** A count as UInt64. */
+function putCount(target: DataView, at: number, count: number): void {
+  target.setUint32(at, count, true)
+  target.setUint32(at + 4, 0, true)
+}

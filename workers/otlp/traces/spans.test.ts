@@ -1,0 +1,193 @@
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { SpanSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
+import { createSpansBatch } from './spans.ts'
+
+type SpanInit = MessageInitShape<typeof SpanSchema>
+
+const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
+const IDS = { traceId: new Uint8Array(16).fill(1), spanId: new Uint8Array(8).fill(2) }
+const text = (key: string, value: string) => ({ key, value: { value: { case: 'stringValue' as const, value } } })
+const int = (key: string, value: bigint) => ({ key, value: { value: { case: 'intValue' as const, value } } })
+const exception = (...attributes: ReturnType<typeof text>[]) => ({ name: 'exception', timeUnixNano: 5n, attributes })
+
+function payload(spans: SpanInit[], service = 'shop'): Buffer {
+  const request = create(ExportTraceServiceRequestSchema, {
+    resourceSpans: [
+      {
+        resource: { attributes: [text('service.name', service)] },
+        scopeSpans: [{ spans: spans.map(span => ({ ...IDS, ...span })) }],
+      },
+    ],
+  })
+  return Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
+}
+
+describe('a batch of spans', () => {
+  const batch = createSpansBatch()
+  beforeEach(() => batch.reset())
+
+  function rows(table: string) {
+    const found = batch.tables().find(block => block.table === table)
+    return found ? rowsOf(readBlock(Buffer.concat(found.block))) : []
+  }
+
+  it('is empty without payloads, and after an empty one', () => {
+    expect(batch.append(ORIGIN, Buffer.alloc(0))).toEqual({ ok: true, rows: 0, rejected: {} })
+    expect([batch.rows, batch.tables()]).toEqual([0, []])
+  })
+
+  it.each<[string, SpanInit, string]>([
+    ['no trace id', { traceId: new Uint8Array() }, 'invalid_trace_id'],
+    ['a trace id of zeros', { traceId: new Uint8Array(16) }, 'invalid_trace_id'],
+    ['a trace id of 8 bytes', { traceId: new Uint8Array(8).fill(1) }, 'invalid_trace_id'],
+    ['a span id of zeros', { spanId: new Uint8Array(8) }, 'invalid_span_id'],
+    ['a span id of 16 bytes', { spanId: new Uint8Array(16).fill(1) }, 'invalid_span_id'],
+    ['a parent id of 4 bytes', { parentSpanId: new Uint8Array(4).fill(1) }, 'invalid_parent_span_id'],
+  ])('leaves out a span with %s, and nothing of its neighbours', (_, invalid, reason) => {
+    const full = {
+      attributes: [text('a', 'b')],
+      events: [exception(text('exception.type', 'E'))],
+      links: [{ traceState: 'x' }],
+    }
+    const body = payload([
+      { name: 'first', ...full },
+      { ...full, name: 'bad', ...invalid },
+      { name: 'last', ...full },
+    ])
+    expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 2, rejected: { [reason]: 1 } })
+    const [first, last] = rows('spans')
+    expect(last).toEqual({ ...first, name: 'last' })
+    expect(rows('exceptions').map(row => row.span_name)).toEqual(['first', 'last'])
+  })
+
+  it('takes a parent id of zeros for that of a root', () => {
+    batch.append(ORIGIN, payload([{ parentSpanId: new Uint8Array(8) }]))
+    expect(rows('spans')[0]?.parent_span_id).toBe('0'.repeat(16))
+  })
+
+  it('is as it was before a payload that is refused', () => {
+    batch.append(ORIGIN, payload([{ name: 'kept', events: [exception()] }]))
+    const before = [batch.bytes, rows('spans'), rows('exceptions')]
+    const other = payload([{ name: 'lost', events: [exception()] }, { name: 'cut' }], 'other service')
+    expect(batch.append(ORIGIN, other.subarray(0, other.length - 1))).toEqual({ ok: false, reason: 'truncated' })
+    expect([batch.bytes, rows('spans'), rows('exceptions')]).toEqual(before)
+    batch.append(ORIGIN, payload([{ name: 'next' }], 'third service'))
+    expect(rows('spans').map(row => [row.name, row.service_name])).toEqual([
+      ['kept', 'shop'],
+      ['next', 'third service'],
+    ])
+  })
+
+  it('refuses a payload whose rows would be many times its size, and takes the next', () => {
+    // Two bytes are an event, whose row has 29.
+    const spanBytes = Buffer.concat([
+      Buffer.from([0x0a, 16, ...IDS.traceId, 0x12, 8, ...IDS.spanId]),
+      Buffer.alloc(40_000_000, Buffer.from([0x5a, 0])),
+    ])
+    const wrap = (tag: number, content: Buffer) => {
+      const length = [0, 7, 14, 21].map((shift, i) => ((content.length >>> shift) & 0x7f) | (i < 3 ? 0x80 : 0))
+      return Buffer.concat([Buffer.from([tag, ...length]), content])
+    }
+    expect(batch.append(ORIGIN, wrap(0x0a, wrap(0x12, wrap(0x12, spanBytes))))).toEqual({
+      ok: false,
+      reason: 'rows_too_large',
+    })
+    expect(batch.append(ORIGIN, payload([{}]))).toMatchObject({ ok: true, rows: 1 })
+  })
+
+  it.each<[string, SpanInit['attributes'], object]>([
+    ['session.id', [text('session.id', 's1')], { session_id: 's1' }],
+    ['a numeric session.id', [int('session.id', 42n)], { session_id: '42' }],
+    ['the last of two', [text('session.id', 's1'), text('session.id', 's2')], { session_id: 's2' }],
+    ['http.route', [text('http.route', '/a/:b')], { http_route: '/a/:b' }],
+    ['a status', [int('http.response.status_code', 404n)], { http_status_code: 404 }],
+    ['a status in the older name', [int('http.status_code', 200n)], { http_status_code: 200 }],
+    ['a status as text', [text('http.status_code', '503')], { http_status_code: 503 }],
+    [
+      'the newer name first',
+      [int('http.response.status_code', 500n), int('http.status_code', 200n)],
+      { http_status_code: 500 },
+    ],
+    ['no status of -1', [int('http.response.status_code', -1n)], { http_status_code: 0 }],
+    ['no status of 32768', [int('http.response.status_code', 32_768n)], { http_status_code: 0 }],
+    ['no status of letters', [text('http.status_code', '2xx')], { http_status_code: 0 }],
+  ])('promotes %s', (_, attributes = [], columns) => {
+    batch.append(ORIGIN, payload([{ attributes }]))
+    expect(rows('spans')[0]).toMatchObject(columns)
+  })
+
+  it('converts a resource once, whatever the order of its attributes', () => {
+    const attributes = [text('service.name', 'shop'), text('b', '2'), text('a', '1')]
+    for (const order of [attributes, attributes.toReversed()]) {
+      const request = create(ExportTraceServiceRequestSchema, {
+        resourceSpans: [{ resource: { attributes: order }, scopeSpans: [{ spans: [IDS] }] }],
+      })
+      batch.append(ORIGIN, Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+    }
+    expect(new Set(rows('spans').map(row => row.resource))).toEqual(
+      new Set(['{"a":"1","b":"2","service.name":"shop"}']),
+    )
+  })
+
+  it('derives an occurrence from each exception event, and of a failed span without one from the span', () => {
+    const failed = {
+      status: { code: 2, message: 'no order' },
+      endTimeUnixNano: 9n,
+      attributes: [text('session.id', 's1')],
+    }
+    const event = exception(
+      text('exception.type', 'E'),
+      text('exception.message', 'm'),
+      text('exception.escaped', 'true'),
+    )
+    batch.append(
+      ORIGIN,
+      payload([{ name: 'both', ...failed, events: [event, event] }, { name: 'status', ...failed }, { name: 'fine' }]),
+    )
+    expect(rows('exceptions')).toMatchObject([
+      {
+        source: 1,
+        span_name: 'both',
+        type: 'E',
+        message: 'm',
+        escaped: true,
+        occurred_at_unix_nano: 5n,
+        session_id: 's1',
+      },
+      { source: 1, span_name: 'both', type: 'E', message: 'm' },
+      {
+        source: 3,
+        span_name: 'status',
+        type: 'status',
+        message: 'no order',
+        occurred_at_unix_nano: 9n,
+        stacktrace: '',
+      },
+    ])
+    const ids = rows('exceptions').map(row => row.finding_id)
+    expect([ids[0] === ids[1], ids[0] === ids[2]]).toEqual([true, false])
+  })
+
+  it('keeps 32 KiB of a stack trace as an occurrence, and all of it in its event', () => {
+    const stack = `${'é'.repeat(20_000)}end`
+    batch.append(ORIGIN, payload([{ events: [exception(text('exception.stacktrace', stack))] }]))
+    const bytes = (value: unknown) => Buffer.from(String(value), 'latin1').toString()
+    expect(bytes(rows('exceptions')[0]?.stacktrace)).toBe('é'.repeat(16_384))
+    const [span] = rows('spans') as unknown as { events: { attributes: [string, string][] }[] }[]
+    expect(bytes(span?.events[0]?.attributes[0]?.[1])).toBe(stack)
+  })
+
+  it('derives at most 10,000 occurrences from a payload, counts the rest, and stays quick', () => {
+    const storm = Array.from({ length: 12_000 }, (_, i) => ({
+      events: [exception(text('exception.message', `message ${'x'.repeat(i % 50)}`))],
+    }))
+    const body = payload(storm)
+    const startedAt = performance.now()
+    expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 12_000, rejected: { exceptions_over_limit: 2_000 } })
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(rows('exceptions')).toHaveLength(10_000)
+  })
+})

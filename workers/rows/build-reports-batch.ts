@@ -1,0 +1,15 @@
+import { BuildReportsTable } from '../../clickhouse/tables/build-reports-table.ts'
+import { buildReportSchema } from '../../schemas/http/releases/report-build.ts'
+import { buildReportJobSchema } from '../../schemas/queues/build-report-job.ts'
+import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
+import type { RowBatch } from '../batch/row-batch.ts'
+
+/** Rows of `build_reports` from the reports of the queue `build-reports`. */
+export function createBuildReportsBatch(): RowBatch {
+  const table = new BuildReportsTable()
+  return createJsonRowsBatch([table.buffer], (frame, value) => {
+    const { slug } = buildReportJobSchema.parse(JSON.parse(frame.attributes))
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    table.append({ ...buildReportSchema.parse(value), workspaceId, surfaceId, releaseSlug: slug, receivedAtMs })
+  })
+}

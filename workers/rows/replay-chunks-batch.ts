@@ -1,0 +1,34 @@
+import { ReplayChunksTable } from '../../clickhouse/tables/replay-chunks-table.ts'
+import { replayChunkSchema } from '../../schemas/queues/replay-chunk.ts'
+import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
+import type { RowBatch } from '../batch/row-batch.ts'
+
+/** Rows of `replay_chunks` from what the queue `replay-chunks` says of stored chunks. */
+export function createReplayChunksBatch(): RowBatch {
+  const table = new ReplayChunksTable()
+  return createJsonRowsBatch([table.buffer], (frame, value) => {
+    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, ...chunk } = replayChunkSchema.parse(value)
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    table.append({
+      ...chunk,
+      workspaceId,
+      surfaceId,
+      receivedAtMs,
+      segmentNumber: segmentNumber(chunk.segmentId),
+      activityCount: Math.min(chunk.activityCount, 0xffff_ffff),
+      // A fraction of a millisecond must not put an event outside of its chunk.
+      firstTsMs: Math.floor(firstTs),
+      lastTsMs: Math.ceil(lastTs),
+      firstEventMs: Math.floor(firstEventMs),
+      lastEventMs: Math.ceil(lastEventMs),
+      sha256: Buffer.from(sha256, 'hex'),
+    })
+  })
+}
+
+/** -1 for a text that is no number, and for a number past those that are exact. */
+function segmentNumber(segmentId: string): number {
+  if (!/^(0|[1-9]\d{0,15})$/.test(segmentId)) return -1
+  const value = Number(segmentId)
+  return Number.isSafeInteger(value) ? value : -1
+}
