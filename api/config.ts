@@ -10,8 +10,8 @@ import {
   redisSettings,
 } from '../shared/runtime/config.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import { createRemoteKeys } from './remote-keys.ts'
-import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './verify-token.ts'
+import { createRemoteKeys } from './auth/remote-keys.ts'
+import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './auth/verify-token.ts'
 
 /** Of a JWKS. With a user or password in it nothing could be fetched, and the fault that is logged would show them. */
 const jwksUrl = z

@@ -4,8 +4,8 @@ import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { apiConfigSchema } from './config.ts'
-import { connectApi } from './connect-api.ts'
-import { createApiRoutes } from './server.ts'
+import { connectApi } from './connect.ts'
+import { createApiRoutes } from './routes.ts'
 
 const config = parseConfig(apiConfigSchema, process.env)
 const logger = createLogger('api', config.LOG_LEVEL)

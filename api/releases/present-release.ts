@@ -2,7 +2,7 @@ import type { BuildReportRow } from '../../clickhouse/queries/releases/select-bu
 import type { ReleaseFrameShare } from '../../clickhouse/queries/releases/select-release-frame-share.ts'
 import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../../schemas/http/releases/releases.ts'
 import type { ManifestPointer, Release } from '../../schemas/records/directory.ts'
-import { rfc3339FromUnixMs } from '../format-time.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 export function presentRelease(release: Release, manifest: ManifestPointer | undefined): ListedRelease {
   return {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
 import type { ReleasePlace } from '../../shared/directory/release-store.ts'
-import { CURSOR_FAULT, invalid } from '../parse-query.ts'
-import type { Outcome } from '../reply.ts'
+import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
+import type { Outcome } from '../http/reply.ts'
 
 const whole = z.number().int().min(0)
 const releasePlaceSchema = z.tuple([whole, releaseSlugSchema])

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ChunkPlace } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
-import { CURSOR_FAULT, invalid } from '../parse-query.ts'
-import type { Outcome } from '../reply.ts'
+import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
+import type { Outcome } from '../http/reply.ts'
 
 const within = (min: bigint, max: bigint) =>
   z

@@ -1,7 +1,7 @@
 import type { ReplayChunkRow } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import type { ReplayGapRow } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
 import type { ReplayGap, StoredChunk } from '../../schemas/http/replay/read-replay.ts'
-import { rfc3339FromUnixMs } from '../format-time.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 export function presentChunk(row: ReplayChunkRow): StoredChunk {
   return {

@@ -1,6 +1,6 @@
 import { apiConfigSchema } from '../../api/config.ts'
-import { connectApi } from '../../api/connect-api.ts'
-import { createApiRoutes } from '../../api/server.ts'
+import { connectApi } from '../../api/connect.ts'
+import { createApiRoutes } from '../../api/routes.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/connect.ts'
 import { createIngestRoutes } from '../../ingest/routes.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { loadFinding } from '../../api/load-finding.ts'
+import { loadFinding } from '../../api/findings/load-finding.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { FindingsFilter } from '../../clickhouse/queries/findings/findings-filter.ts'
 import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-has-trace.ts'

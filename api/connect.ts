@@ -1,0 +1,88 @@
+import { createClickHouse } from '../clickhouse/client.ts'
+import { createControlStore } from '../shared/directory/directory.ts'
+import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
+import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { createSemaphore } from '../shared/memory/semaphore.ts'
+import { createObjectStore } from '../shared/object-store/object-store.ts'
+import { connectProducer } from '../shared/queue/redis.ts'
+import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
+import { createAuthenticate } from './auth/authenticate.ts'
+import { createTokenVerifier } from './auth/verify-token.ts'
+import { type ApiConfig, tokenIssuers } from './config.ts'
+import type { ApiDeps } from './routes.ts'
+
+export interface ConnectedApi {
+  readonly deps: ApiDeps
+  readonly isReady: () => Promise<true | string>
+}
+
+const CONTROL_TIMEOUT_MS = 1_000
+/** With 130 MB for the skeleton and the tree of the largest trace each. */
+const LARGE_TRACES_AT_ONCE = 2
+const MANIFEST_PAGES_AT_ONCE = 4
+
+/** Connects what the routes of the API need; `lifecycle` takes it down again, after the server that mounts them. */
+export function connectApi(
+  config: ApiConfig,
+  logger: Logger,
+  lifecycle: Lifecycle,
+  now: () => number = Date.now,
+): ConnectedApi {
+  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, CONTROL_TIMEOUT_MS, logger)
+  lifecycle.onStop('redis', () => redis.disconnect())
+  const clickhouse = createClickHouse({
+    url: config.CLICKHOUSE_URL,
+    user: config.CLICKHOUSE_USER,
+    password: config.CLICKHOUSE_PASSWORD,
+    database: config.CLICKHOUSE_DATABASE,
+    requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
+    maxConnections: 32,
+  })
+  lifecycle.onStop('clickhouse', () => clickhouse.close())
+
+  const objects = createObjectStore({
+    endpoint: config.S3_ENDPOINT,
+    region: config.S3_REGION,
+    bucket: config.S3_BUCKET,
+    accessKeyId: config.AWS_ACCESS_KEY_ID,
+    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+    requestTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+  })
+  lifecycle.onStop('object store', () => objects.close())
+
+  const control = createControlStore(redis)
+  const authenticate = createAuthenticate({
+    verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
+    controlStore: control,
+    logger,
+    now,
+  })
+  let wasReady = false
+  return {
+    deps: {
+      authenticate,
+      clickhouse,
+      control,
+      keyPepper: config.KEY_PEPPER,
+      largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
+      logger,
+      now,
+      manifestPages: createSemaphore(MANIFEST_PAGES_AT_ONCE),
+      objects,
+      queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+      receiptSecret: () => readReceiptSecret(redis),
+      releases: createReleaseStore(redis),
+      replayStreams: config.REPLAY_STREAMS,
+      retentionDays: config.RETENTION_DAYS,
+    },
+    // Once it has begun to serve it goes on: with ClickHouse away, an answer that says so is better than none.
+    async isReady() {
+      if (wasReady) return true
+      if (redis.status !== 'ready') return 'redis is not connected'
+      const ping = await clickhouse.ping({ select: false, abort_signal: AbortSignal.timeout(800) })
+      wasReady = ping.success
+      return wasReady || 'clickhouse does not answer'
+    },
+  }
+}

@@ -1,0 +1,16 @@
+import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.ts'
+import type { Finding } from '../../schemas/http/findings/findings.ts'
+import { rfc3339FromUnixNano } from '../http/format-time.ts'
+
+export function presentFinding(row: FindingRow): Finding {
+  return {
+    id: row.id,
+    surfaceId: row.surfaceId,
+    serviceName: row.serviceName,
+    type: row.type,
+    message: row.message,
+    firstSeenAt: rfc3339FromUnixNano(BigInt(row.firstSeenUnixNano)),
+    lastSeenAt: rfc3339FromUnixNano(BigInt(row.lastSeenUnixNano)),
+    occurrenceCount: Number(row.occurrenceCount),
+  }
+}

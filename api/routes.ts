@@ -1,0 +1,65 @@
+import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { Route } from '../shared/http/server.ts'
+import type { Semaphore } from '../shared/memory/semaphore.ts'
+import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import { listFindingTracesRoute } from './findings/list-finding-traces.ts'
+import { listFindingsRoute } from './findings/list-findings.ts'
+import { readFindingRoute } from './findings/read-finding.ts'
+import type { ControlDeps } from './http/guarded-directory.ts'
+import { readReceiptRoute } from './receipts/read-receipt.ts'
+import { listReleasesRoute } from './releases/list-releases.ts'
+import { readReleaseRoute } from './releases/read-release.ts'
+import { readReplayRoute } from './replay/read-replay.ts'
+import { readReplayEventsRoute } from './replay/read-replay-events.ts'
+import { readSessionRoute } from './sessions/read-session.ts'
+import { readTraceRoute } from './traces/read-trace.ts'
+import { createSurfaceRoute } from './workspaces/create-surface.ts'
+import { createSurfaceKeyRoute } from './workspaces/create-surface-key.ts'
+import { createWorkspaceKeyRoute } from './workspaces/create-workspace-key.ts'
+import { deleteSurfaceRoute } from './workspaces/delete-surface.ts'
+import { listSurfaceKeysRoute } from './workspaces/list-surface-keys.ts'
+import { listSurfacesRoute } from './workspaces/list-surfaces.ts'
+import { listWorkspaceKeysRoute } from './workspaces/list-workspace-keys.ts'
+import { revokeSurfaceKeyRoute } from './workspaces/revoke-surface-key.ts'
+import { revokeWorkspaceKeyRoute } from './workspaces/revoke-workspace-key.ts'
+
+export interface ApiDeps extends ControlDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly largeTraces: Semaphore
+  /** Places for pages of manifests, which may be megabytes each. */
+  readonly manifestPages: Semaphore
+  readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
+  readonly queryTimeoutMs: number
+  /** What the ids of receipts are sealed with. Asked each time, as keys are: it may have come from another installation. */
+  readonly receiptSecret: () => Promise<Buffer | undefined>
+  readonly retentionDays: number
+  readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest'>
+  /** How many replays may be read at once. */
+  readonly replayStreams: number
+}
+
+/** The routes of the API, for any process that mounts them. */
+export function createApiRoutes(deps: ApiDeps): readonly Route[] {
+  return [
+    readTraceRoute(deps),
+    listFindingsRoute(deps),
+    readFindingRoute(deps),
+    listFindingTracesRoute(deps),
+    readSessionRoute(deps),
+    readReplayRoute(deps),
+    readReplayEventsRoute(deps),
+    listSurfacesRoute(deps),
+    createSurfaceRoute(deps),
+    deleteSurfaceRoute(deps),
+    listSurfaceKeysRoute(deps),
+    createSurfaceKeyRoute(deps),
+    revokeSurfaceKeyRoute(deps),
+    listWorkspaceKeysRoute(deps),
+    createWorkspaceKeyRoute(deps),
+    revokeWorkspaceKeyRoute(deps),
+    listReleasesRoute(deps),
+    readReleaseRoute(deps),
+    readReceiptRoute(deps),
+  ]
+}

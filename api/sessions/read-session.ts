@@ -1,0 +1,25 @@
+import type { SessionAnswer } from '../../schemas/http/sessions/read-session.ts'
+import { sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { guardedRead, SESSIONS_GUARD, sessionNotFound } from '../http/guarded-read.ts'
+import type { Outcome } from '../http/reply.ts'
+import type { ApiDeps } from '../routes.ts'
+import { loadSession } from './load-session.ts'
+
+/** What is known of one session: who it is of, on which devices, its traces, findings and replay. */
+export function readSessionRoute(deps: ApiDeps): Route {
+  return {
+    method: 'GET',
+    path: '/v3/sessions/:sessionId',
+    bodyLimitBytes: 0,
+    accept(head) {
+      const sessionId = head.param('sessionId')
+      const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<SessionAnswer>> => {
+        if (!sessionIdSchema.safeParse(sessionId).success) return sessionNotFound
+        const session = await loadSession(deps.clickhouse, { workspaceId, sessionId }, signal)
+        return session === undefined ? sessionNotFound : { ok: true, value: { session } }
+      }
+      return guardedRead(deps, head.header('authorization'), SESSIONS_GUARD, read)
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { createSurfaceSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import type { Surface } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { askControlStore } from '../http/ask-directory.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
+import {
+  CONTROL_BODY_LIMIT_BYTES,
+  CONTROL_OVER_LIMIT,
+  type ControlDeps,
+  guardedCreation,
+  surfacesGuard,
+} from '../http/guarded-directory.ts'
+import { invalid } from '../http/parse-query.ts'
+import { presentSurface } from './present-workspace.ts'
+
+const GUARD = surfacesGuard('org:surfaces:write')
+const TOO_MANY_SURFACES = invalid(
+  `the workspace must have at most ${SURFACES_MAX} surfaces, deleted ones too`,
+  'operation',
+)
+
+/** Makes a surface. */
+export function createSurfaceRoute(deps: ControlDeps): Route {
+  return {
+    method: 'POST',
+    path: '/v3/surfaces',
+    bodyLimitBytes: CONTROL_BODY_LIMIT_BYTES,
+    overLimit: CONTROL_OVER_LIMIT,
+    accept(head) {
+      return guardedCreation(deps, head, { guard: GUARD }, createSurfaceSchema, async ({ workspaceId }, { name }) => {
+        const createdAt = rfc3339FromUnixMs(deps.now())
+        const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
+        if ((await askControlStore(deps.control.createSurface(surface))) === 'too_many_surfaces')
+          return TOO_MANY_SURFACES
+        return { ok: true, value: { surface: presentSurface(surface) } }
+      })
+    },
+  }
+}
