@@ -1,4 +1,4 @@
-import type { Control } from './connect-control.ts'
+import type { Control } from './connect.ts'
 import type { Stores } from './connect-stores.ts'
 import type { ExitCode } from './exit-codes.ts'
 

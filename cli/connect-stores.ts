@@ -2,7 +2,7 @@ import { type ClickHouseClient, createClickHouse } from '../clickhouse/client.ts
 import { createObjectStore, type ObjectStore } from '../shared/object-store/object-store.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { CliConfig } from './config.ts'
-import { type Control, withControl } from './connect-control.ts'
+import { type Control, withControl } from './connect.ts'
 
 export interface Stores extends Control {
   readonly clickhouse: ClickHouseClient

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { pino } from 'pino'
+import { addControlCommands } from '../../cli/commands/groups.ts'
 import { controlConfigSchema } from '../../cli/config.ts'
-import { withControl } from '../../cli/connect-control.ts'
-import { addControlCommands } from '../../cli/control-commands.ts'
+import { withControl } from '../../cli/connect.ts'
 import { runProgram } from '../../cli/run-program.ts'
 import { parseConfig } from '../../shared/runtime/config.ts'
 

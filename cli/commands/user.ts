@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { type User, userIdSchema } from '../schemas/records/directory.ts'
-import type { ControlCommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
-import { nameSchema, parsedBy } from './option-values.ts'
-import { rowOf } from './print-row.ts'
+import { type User, userIdSchema } from '../../schemas/records/directory.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { EXIT } from '../exit-codes.ts'
+import { nameSchema, parsedBy } from '../option-values.ts'
+import { rowOf } from '../print-row.ts'
 
 const CREATE_HELP = `
 A user is whoever signs in with the identity provider: the id is what its tokens carry as "sub". What a user may do

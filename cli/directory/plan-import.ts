@@ -13,10 +13,10 @@ import {
   type WorkspaceKey,
   workspaceKeySchema,
   workspaceSchema,
-} from '../schemas/records/directory.ts'
-import { controlKeys } from '../shared/directory/record.ts'
-import { releaseKeys } from '../shared/directory/release-store.ts'
-import type { Command, Commit, Guard } from '../shared/directory/transaction.ts'
+} from '../../schemas/records/directory.ts'
+import { controlKeys } from '../../shared/directory/record.ts'
+import { releaseKeys } from '../../shared/directory/release-store.ts'
+import type { Command, Commit, Guard } from '../../shared/directory/transaction.ts'
 import {
   type RecordWrite,
   writeMember,
@@ -25,8 +25,8 @@ import {
   writeUser,
   writeWorkspace,
   writeWorkspaceKey,
-} from '../shared/directory/writes.ts'
-import type { Line, ManifestLine, StoredMapsLine } from './control-lines.ts'
+} from '../../shared/directory/writes.ts'
+import type { Line, ManifestLine, StoredMapsLine } from './lines.ts'
 
 /** What one record of an export meets in the store, and what would put it there as things stand. */
 export interface Plan extends Commit {

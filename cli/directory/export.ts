@@ -4,12 +4,12 @@ import {
   receiptSecretSchema,
   releaseSchema,
   type Workspace,
-} from '../schemas/records/directory.ts'
-import { controlKeys, parseRecord } from '../shared/directory/record.ts'
-import { releaseKeys } from '../shared/directory/release-store.ts'
-import { listNewest } from '../shared/directory/sorted-index.ts'
-import type { Control } from './connect-control.ts'
-import { type Line, MAPS_PER_LINE } from './control-lines.ts'
+} from '../../schemas/records/directory.ts'
+import { controlKeys, parseRecord } from '../../shared/directory/record.ts'
+import { releaseKeys } from '../../shared/directory/release-store.ts'
+import { listNewest } from '../../shared/directory/sorted-index.ts'
+import type { Control } from '../connect.ts'
+import { type Line, MAPS_PER_LINE } from './lines.ts'
 import { walkNewest } from './walk-newest.ts'
 import { walkSortedMaps } from './walk-sorted-maps.ts'
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { sessionIdSchema } from '../schemas/http/sessions/session-id.ts'
-import type { CommandContext } from './command-context.ts'
-import { type DeletedSession, deleteSession } from './delete-session.ts'
-import { EXIT } from './exit-codes.ts'
-import { findWorkspace } from './find-workspace.ts'
+import { sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
+import type { CommandContext } from '../command-context.ts'
+import { type DeletedSession, deleteSession } from '../directory/delete-session.ts'
+import { findWorkspace } from '../directory/find-workspace.ts'
+import { EXIT } from '../exit-codes.ts'
 
 interface Asked {
   readonly workspace: string

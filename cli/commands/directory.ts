@@ -1,12 +1,12 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { describeError } from '../shared/runtime/errors.ts'
-import type { ControlCommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
-import { exportControl } from './export-control.ts'
-import { type ImportOutcome, importControl } from './import-control.ts'
-import { printable } from './print-row.ts'
-import { LineError } from './read-lines.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { exportControl } from '../directory/export.ts'
+import { type ImportOutcome, importControl } from '../directory/import.ts'
+import { LineError } from '../directory/read-lines.ts'
+import { EXIT } from '../exit-codes.ts'
+import { printable } from '../print-row.ts'
 
 const EXPORT_HELP = `
 Prints users, workspaces, members, surfaces, keys, releases with the manifests that hold, and which source maps are stored,

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander'
-import { SECRET_KEY_SCOPES } from '../schemas/http/workspaces/surface-keys.ts'
-import type { SurfaceKey } from '../schemas/records/directory.ts'
-import { newId } from '../shared/directory/directory.ts'
-import { SURFACE_KEYS_MAX } from '../shared/directory/surfaces.ts'
-import { digestOf, generateKey } from '../shared/ids/credentials.ts'
-import type { ControlCommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
-import { findWorkspace } from './find-workspace.ts'
-import { durationSchema, parsedBy } from './option-values.ts'
+import { SECRET_KEY_SCOPES } from '../../schemas/http/workspaces/surface-keys.ts'
+import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { findWorkspace } from '../directory/find-workspace.ts'
+import { EXIT } from '../exit-codes.ts'
+import { durationSchema, parsedBy } from '../option-values.ts'
 
 const HELP = `
 Prints the key, and nothing else, to stdout: this once, since only its SHA-256 is kept. What it is goes to stderr.

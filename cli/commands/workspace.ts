@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { type Workspace, workspaceSchema } from '../schemas/records/directory.ts'
-import { newId } from '../shared/directory/directory.ts'
-import type { ControlCommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
-import { nameSchema, parsedBy } from './option-values.ts'
-import { rowOf } from './print-row.ts'
+import { type Workspace, workspaceSchema } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { EXIT } from '../exit-codes.ts'
+import { nameSchema, parsedBy } from '../option-values.ts'
+import { rowOf } from '../print-row.ts'
 
 const CREATE_HELP = `
 Exit codes:

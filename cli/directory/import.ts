@@ -1,7 +1,7 @@
-import { releaseKeys } from '../shared/directory/release-store.ts'
-import { decideAndCommit } from '../shared/directory/transaction.ts'
-import type { Control } from './connect-control.ts'
-import { parseLine } from './control-lines.ts'
+import { releaseKeys } from '../../shared/directory/release-store.ts'
+import { decideAndCommit } from '../../shared/directory/transaction.ts'
+import type { Control } from '../connect.ts'
+import { parseLine } from './lines.ts'
 import { type Plan, planLine, type RecordLine } from './plan-import.ts'
 import { LineError, readLines } from './read-lines.ts'
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { SurfaceKey, WorkspaceKey } from '../schemas/records/directory.ts'
-import type { ControlStore } from '../shared/directory/directory.ts'
-import { keyState } from '../shared/ids/key-state.ts'
-import type { ControlCommandContext } from './command-context.ts'
-import { addKeyCreate } from './create-key.ts'
-import { EXIT } from './exit-codes.ts'
-import { findWorkspace } from './find-workspace.ts'
-import { rowOf } from './print-row.ts'
-import { walkNewest } from './walk-newest.ts'
+import type { SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.ts'
+import type { ControlStore } from '../../shared/directory/directory.ts'
+import { keyState } from '../../shared/ids/key-state.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { findWorkspace } from '../directory/find-workspace.ts'
+import { walkNewest } from '../directory/walk-newest.ts'
+import { EXIT } from '../exit-codes.ts'
+import { rowOf } from '../print-row.ts'
+import { addKeyCreate } from './key-create.ts'
 
 const WHICH = `
 With --surface, the public and secret keys of that surface; without, the API keys of the workspace. These are made by the

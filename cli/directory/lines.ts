@@ -9,7 +9,7 @@ import {
   userSchema,
   workspaceKeySchema,
   workspaceSchema,
-} from '../schemas/records/directory.ts'
+} from '../../schemas/records/directory.ts'
 
 /** How many maps one line names at most. */
 export const MAPS_PER_LINE = 1_000

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { Surface } from '../schemas/records/directory.ts'
-import { newId } from '../shared/directory/directory.ts'
-import { SURFACES_MAX } from '../shared/directory/surfaces.ts'
-import type { ControlCommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
-import { findWorkspace } from './find-workspace.ts'
-import { nameSchema, parsedBy } from './option-values.ts'
-import { rowOf } from './print-row.ts'
-import { walkNewest } from './walk-newest.ts'
+import type { Surface } from '../../schemas/records/directory.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { findWorkspace } from '../directory/find-workspace.ts'
+import { walkNewest } from '../directory/walk-newest.ts'
+import { EXIT } from '../exit-codes.ts'
+import { nameSchema, parsedBy } from '../option-values.ts'
+import { rowOf } from '../print-row.ts'
 
 const CODES = `
 Exit codes:

@@ -1,7 +1,7 @@
-import type { Workspace } from '../schemas/records/directory.ts'
-import type { ControlStore } from '../shared/directory/directory.ts'
-import type { CommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
+import type { Workspace } from '../../schemas/records/directory.ts'
+import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { CommandContext } from '../command-context.ts'
+import { EXIT } from '../exit-codes.ts'
 
 /** The workspace of this slug or id. Without one it says so, sets the exit code and answers undefined. */
 export async function findWorkspace(

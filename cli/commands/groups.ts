@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { ControlCommandContext } from './command-context.ts'
-import { addControl } from './control.ts'
-import { addKeys } from './keys.ts'
-import { addMembers } from './members.ts'
-import { addSurfaces } from './surfaces.ts'
+import type { ControlCommandContext } from '../command-context.ts'
+import { addControl } from './directory.ts'
+import { addKeys } from './key.ts'
+import { addMembers } from './member.ts'
+import { addSurfaces } from './surface.ts'
 import { addToken } from './token.ts'
-import { addUsers } from './users.ts'
-import { addWorkspaces } from './workspaces.ts'
+import { addUsers } from './user.ts'
+import { addWorkspaces } from './workspace.ts'
 
 /** The commands that need the control store alone. */
 export function addControlCommands(program: Command, context: ControlCommandContext): void {

@@ -1,12 +1,12 @@
-import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import {
   countSessionRows,
   deleteSessionRows,
   SESSION_TABLES,
-} from '../clickhouse/queries/sessions/delete-session-rows.ts'
-import type { SessionKey } from '../clickhouse/queries/sessions/session-key.ts'
-import { replayKey } from '../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../shared/object-store/object-store.ts'
+} from '../../clickhouse/queries/sessions/delete-session-rows.ts'
+import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
+import { replayKey } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 
 export interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient
