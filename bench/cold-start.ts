@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { answers, startChild } from '../deploy/local/child-process.ts'
-import { type Example, exampleExport } from '../deploy/local/example.ts'
+import { answers, startChild } from '../deploy/local/processes/child-process.ts'
+import { type Example, exampleExport } from '../deploy/local/workspace/example.ts'
 import { pollUntil } from './support/poll-until.ts'
 import { meterProcesses } from './support/process-meter.ts'
 import { type ProductLaunch, type ProductSetup, planLaunch, setUpProduct } from './support/product-process.ts'
@@ -11,7 +11,7 @@ import { ROOT } from './support/start-process.ts'
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from './support/start-stores.ts'
 import { summarize } from './support/statistics.ts'
 
-const END_WITH_PARENT = fileURLToPath(new URL('../deploy/local/end-with-parent.mjs', import.meta.url))
+const END_WITH_PARENT = fileURLToPath(new URL('../deploy/local/processes/end-with-parent.mjs', import.meta.url))
 const DEADLINE_MS = 20_000
 const POLL_MS = 10
 

@@ -1,4 +1,4 @@
-import type { LocalSecrets } from '../../deploy/local/secrets.ts'
+import type { LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { tracePayload } from '../trace-payload.ts'
 import { pollUntil } from './poll-until.ts'
 

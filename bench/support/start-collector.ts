@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { answers, startChild, untilReady } from '../../deploy/local/child-process.ts'
 import { freePort } from '../../deploy/local/ports.ts'
+import { answers, startChild, untilReady } from '../../deploy/local/processes/child-process.ts'
 import { OTELCOL_TRACES_TABLE } from '../peers/otelcol-table.ts'
 import { writtenBlocks } from './clickhouse-work.ts'
 import type { PipelineContender } from './measure-pipeline.ts'

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url'
-import { answers, type ChildProcess, startChild, untilReady } from '../../deploy/local/child-process.ts'
+import { answers, type ChildProcess, startChild, untilReady } from '../../deploy/local/processes/child-process.ts'
 import type { ScenarioContext } from './scenario.ts'
 
 /** The checkout this file belongs to. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const END_WITH_PARENT = fileURLToPath(new URL('../../deploy/local/end-with-parent.mjs', import.meta.url))
+const END_WITH_PARENT = fileURLToPath(new URL('../../deploy/local/processes/end-with-parent.mjs', import.meta.url))
 
 export interface BenchProcessOptions {
   /** Path of the script in the checkout. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../deploy/local/ports.ts'
-import { startS3 } from '../../deploy/local/s3.ts'
+import { startS3 } from '../../deploy/local/stores/s3.ts'
 import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ScenarioContext } from './scenario.ts'
 

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { Redis } from 'ioredis'
 import { importPKCS8, SignJWT } from 'jose'
-import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../../deploy/local/secrets.ts'
+import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../schemas/records/directory.ts'
 import { createControlStore } from '../../shared/directory/directory.ts'
 import { type ProductSetup, planLaunch } from './product-process.ts'

@@ -4,11 +4,11 @@ import { pino } from 'pino'
 import { ConfigError } from '../../shared/runtime/config.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { parseLocalConfig } from './config.ts'
-import { createConsoleLog } from './console-log.ts'
-import { exampleCommands, exampleExport } from './example.ts'
 import { claimDirectory } from './lock.ts'
+import { createConsoleLog } from './processes/console-log.ts'
+import { createSupervisor } from './processes/supervisor.ts'
 import { StartError, type Started, startEverything } from './start.ts'
-import { createSupervisor } from './supervisor.ts'
+import { exampleCommands, exampleExport } from './workspace/example.ts'
 
 /**
  * `npm start`, once Node 22 runs it: all servers and processes as children of this one, until Ctrl-C.

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generate } from 'openapi-typescript-codegen'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startNodeProcess } from '../../deploy/local/node-process.ts'
+import { startNodeProcess } from '../../deploy/local/processes/node-process.ts'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
 import { freePorts, type LocalStart, runLocalStart } from '../support/local-start.ts'
 

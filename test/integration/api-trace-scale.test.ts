@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { startNodeProcess } from '../../deploy/local/node-process.ts'
 import { freePort } from '../../deploy/local/ports.ts'
+import { startNodeProcess } from '../../deploy/local/processes/node-process.ts'
 import { type Trace, traceSchema } from '../../schemas/http/traces/read-trace.ts'
 import {
   AUDIENCE,

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
-import { answers, type ChildProcess, startChild, untilReady } from '../../deploy/local/child-process.ts'
 import { freePort } from '../../deploy/local/ports.ts'
+import { answers, type ChildProcess, startChild, untilReady } from '../../deploy/local/processes/child-process.ts'
 import type { S3Access } from './services.ts'
 
 export interface Ceph {

@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { LineLog } from '../../deploy/local/child-process.ts'
-import { startClickHouse } from '../../deploy/local/clickhouse.ts'
 import { freePort } from '../../deploy/local/ports.ts'
-import { startRedis } from '../../deploy/local/redis.ts'
-import { startS3 } from '../../deploy/local/s3.ts'
-import type { LocalService } from '../../deploy/local/service.ts'
+import type { LineLog } from '../../deploy/local/processes/child-process.ts'
+import { startClickHouse } from '../../deploy/local/stores/clickhouse.ts'
+import { startRedis } from '../../deploy/local/stores/redis.ts'
+import { startS3 } from '../../deploy/local/stores/s3.ts'
+import type { LocalService } from '../../deploy/local/stores/service.ts'
 
 /** A real server under test that can be killed and started again on the same port with the same data. */
 export interface TestService {

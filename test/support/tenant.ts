@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { exampleExport } from '../../deploy/local/example.ts'
+import { exampleExport } from '../../deploy/local/workspace/example.ts'
 import { RECEIPT_HEADER } from '../../schemas/http/receipts/receipts.ts'
 import { surfaceKeyCreatedSchema } from '../../schemas/http/workspaces/surface-keys.ts'
 import { surfaceCreatedSchema } from '../../schemas/http/workspaces/surfaces.ts'

@@ -1,6 +1,6 @@
-import { PERMISSIONS, type SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
-import { digestOf } from '../../shared/ids/credentials.ts'
+import { PERMISSIONS, type SurfaceKey } from '../../../schemas/records/directory.ts'
+import type { ControlStore } from '../../../shared/directory/directory.ts'
+import { digestOf } from '../../../shared/ids/credentials.ts'
 import type { LocalSecrets } from './secrets.ts'
 
 /**

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { answers, startChild, untilReady } from './child-process.ts'
+import { answers, startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 export interface ClickHouseOptions extends LocalServiceOptions {

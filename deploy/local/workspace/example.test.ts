@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fromBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
-import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import { exampleCommands, exampleExport } from './example.ts'
 
 const NOW_MS = 1_780_000_000_123

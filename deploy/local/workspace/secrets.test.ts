@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importSPKI, jwtVerify } from 'jose'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from './secrets.ts'
 
 const DAY_MS = 86_400_000

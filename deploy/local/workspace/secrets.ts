@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeJwt, exportPKCS8, exportSPKI, generateKeyPair } from 'jose'
 import { z } from 'zod'
-import { newId } from '../../shared/directory/directory.ts'
-import { generateKey } from '../../shared/ids/credentials.ts'
-import { LOCAL_AUDIENCE, LOCAL_ISSUER, signLocalSession } from '../../shared/ids/local-session-token.ts'
+import { newId } from '../../../shared/directory/directory.ts'
+import { generateKey } from '../../../shared/ids/credentials.ts'
+import { LOCAL_AUDIENCE, LOCAL_ISSUER, signLocalSession } from '../../../shared/ids/local-session-token.ts'
 import { writePrivateJson } from './private-file.ts'
 
 export const AUTH_ISSUER = LOCAL_ISSUER

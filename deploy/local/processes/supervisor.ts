@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { describeError } from '../../../shared/runtime/errors.ts'
 import type { ChildProcess } from './child-process.ts'
 
 /** A process to keep running. */

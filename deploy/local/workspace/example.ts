@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
-import type { KeyValueSchema } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
-import { Span_SpanKind, Status_StatusCode } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
+import {
+  Span_SpanKind,
+  Status_StatusCode,
+} from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 
-import { findingIdOf } from '../../workers/exceptions/fingerprint.ts'
+import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 
 export interface Example {
   traceId: string

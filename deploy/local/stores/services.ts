@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import type { ChildProcess, LineLog } from './child-process.ts'
+import type { LocalConfig } from '../config.ts'
+import type { ChildProcess, LineLog } from '../processes/child-process.ts'
+import type { Unit } from '../processes/supervisor.ts'
+import type { LocalSecrets } from '../workspace/secrets.ts'
 import { startClickHouse } from './clickhouse.ts'
-import type { LocalConfig } from './config.ts'
 import { startRedis } from './redis.ts'
 import { startS3 } from './s3.ts'
-import type { LocalSecrets } from './secrets.ts'
-import type { Unit } from './supervisor.ts'
 
 export interface ServiceAccess {
   redisUrl: string

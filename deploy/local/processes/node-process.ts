@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
+import { ROOT } from '../config.ts'
 import { answers, type ChildProcess, type LineLog, startChild, untilReady } from './child-process.ts'
-import { ROOT } from './config.ts'
 
 export interface NodeProcessOptions {
   /** Path of its main.ts in the checkout. */

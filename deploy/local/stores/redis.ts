@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { startChild, untilReady } from './child-process.ts'
+import { startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 export interface RedisOptions extends LocalServiceOptions {

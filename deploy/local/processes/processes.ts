@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { type LocalConfig, reachableHost } from './config.ts'
+import { type LocalConfig, reachableHost } from '../config.ts'
+import type { ServiceAccess } from '../stores/services.ts'
+import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../workspace/secrets.ts'
 import { startNodeProcess } from './node-process.ts'
-import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from './secrets.ts'
-import type { ServiceAccess } from './services.ts'
 import type { Unit } from './supervisor.ts'
 
 export interface Addresses {

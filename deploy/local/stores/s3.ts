@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { answers, startChild, untilReady } from './child-process.ts'
+import { answers, startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 export interface S3Options extends LocalServiceOptions {
