@@ -1,14 +1,14 @@
 import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { drawChart } from './chart.ts'
-import { type EarlierRun, readRun, renderComparison } from './compare-runs.ts'
-import { type BenchRun, type FailedScenario, renderMarkdown, renderText } from './report.ts'
-import { machineFacts } from './support/machine.ts'
+import { drawChart } from './report/chart.ts'
+import { type EarlierRun, readRun, renderComparison } from './report/compare-runs.ts'
+import { machineFacts } from './report/machine.ts'
+import { type BenchRun, type FailedScenario, renderMarkdown, renderText } from './report/report.ts'
+import { goalsOf, type SummarizedScenario, summarizeScenario } from './report/summary.ts'
+import { throughputCharts } from './report/throughput-charts.ts'
 import { makeDataDir, runScenario } from './support/run-scenario.ts'
 import type { Scenario } from './support/scenario.ts'
-import { goalsOf, type SummarizedScenario, summarizeScenario } from './support/summary.ts'
-import { throughputCharts } from './throughput-charts.ts'
 
 const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FILE] [--list]
 

@@ -1,7 +1,7 @@
 import type { Signal } from '../../schemas/queues/jobs.ts'
-import { logPayload } from '../log-payload.ts'
-import { metricsPayload } from '../metrics-payload.ts'
-import { tracePayload } from '../trace-payload.ts'
+import { logPayload } from '../payloads/log-payload.ts'
+import { metricsPayload } from '../payloads/metrics-payload.ts'
+import { tracePayload } from '../payloads/trace-payload.ts'
 import type { LoadPlan, PayloadPlan } from './plan.ts'
 import { findRenewable, NOTHING_RENEWABLE, type RenewableFields } from './renewal.ts'
 

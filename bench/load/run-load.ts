@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Histogram } from '../report/histogram.ts'
 import { LoadConnection } from './connection.ts'
-import { Histogram } from './histogram.ts'
 import type { LoadPlan, LoadResult } from './plan.ts'
 import { createChanges, renew } from './renewal.ts'
 import { prepareRequest } from './requests.ts'

@@ -1,5 +1,5 @@
+import { Histogram } from '../report/histogram.ts'
 import type { LoadConnection } from './connection.ts'
-import { Histogram } from './histogram.ts'
 
 /** Requests are due in groups, one group per tick: a timer of Node cannot do better, and a finer plan would only blur. */
 const TICK_MS = 1

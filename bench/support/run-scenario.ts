@@ -2,9 +2,9 @@ import { fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ROOT } from '../product/start-process.ts'
 import type { ScenarioResult } from './scenario.ts'
 import type { ScenarioMessage, ScenarioOrder } from './scenario-process.ts'
-import { ROOT } from './start-process.ts'
 
 const SCENARIO_PROCESS = fileURLToPath(new URL('scenario-process.ts', import.meta.url))
 

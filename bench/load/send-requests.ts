@@ -1,0 +1,46 @@
+import type { PipelineContender } from '../measure/measure-pipeline.ts'
+import type { LoadGenerator } from './start-generator.ts'
+
+/** Different payloads of a load. At least one for every connection. */
+const POOL = 256
+/** Large payloads come over a quarter of the connections: more would only have 20 MB and more wait at the edge. */
+const LARGE_PAYLOAD_RECORDS = 500
+
+export interface RequestTarget {
+  /** For errors. */
+  readonly name: string
+  readonly port: number
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly connections: number
+}
+
+/** The load of a contender that takes OTLP over HTTP. Throws when anything is answered other than 200 and 429. */
+export function sendRequests(generator: LoadGenerator, target: RequestTarget): PipelineContender['send'] {
+  const { name, ...plan } = target
+  return async ({ signal, records }, durationMs, onBegin) => {
+    const isLarge = records >= LARGE_PAYLOAD_RECORDS
+    const connections = isLarge ? target.connections / 4 : target.connections
+    const pool = isLarge ? POOL / 4 : Math.max(connections, POOL)
+    const load = await generator.run(
+      {
+        ...plan,
+        headers: { ...plan.headers, 'content-type': 'application/x-protobuf' },
+        connections,
+        payload: { signal, spans: records, pool, freshIds: true },
+        mode: { kind: 'closed' },
+        warmUpMs: 0,
+        durationMs,
+      },
+      edge => {
+        if (edge === 'begin') onBegin()
+      },
+    )
+    const { 200: ok = 0, 429: _refused, ...others } = load.statuses
+    const unexpected = { ...others, ...load.faults }
+    if (Object.keys(unexpected).length > 0) {
+      throw new Error(`${name} answered other than 200 and 429: ${JSON.stringify(unexpected)}`)
+    }
+    return { accepted: ok * records, load }
+  }
+}

@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { Histogram, type Percentiles } from '../report/histogram.ts'
+import { pollUntil } from '../support/poll-until.ts'
+import type { Marker } from './marker-sender.ts'
+
+export interface MarkerWatch {
+  /** Waits until every marker that was not refused can be queried. Throws when one never can. */
+  untilVisible(): Promise<void>
+  /** From the beginning of one poll to the end of the next: how late a marker is seen at most. */
+  resolution(): Percentiles
+  readonly polls: { readonly count: number; readonly seconds: number }
+  /** One more poll, that reads one part: as much as nearly all under load do, and most of them read none. */
+  pollOnePart(): Promise<void>
+  /** Throws when polling has failed. */
+  stop(): Promise<void>
+}
+
+/** From the beginning of a poll to that of the next, where the answer has come by then. */
+export const POLL_EVERY_MS = 20
+const VISIBLE_DEADLINE_MS = 60_000
+
+/**
+ * Asks ClickHouse again and again which markers can be queried, and notes when the answer came that named one first:
+ * never earlier than it was so. A part never changes and appears as a whole, so each is read once, when it is new, and
+ * of it one granule: the primary key begins with the workspace, and that of the markers is their own. A poll takes
+ * 2.2 ms of ClickHouse's CPU, with twelve parts to read 6.2.
+ */
+export function watchMarkers(client: ClickHouseClient, workspaceId: string, markers: readonly Marker[]): MarkerWatch {
+  const gaps = new Histogram()
+  const stopping = new AbortController()
+  const beganAt = performance.now()
+  const seenParts = new Set<string>()
+  let polls = { count: 0, seconds: 0 }
+  let firstUnseen = 0
+
+  async function poll(): Promise<void> {
+    const found = await selectMarkers(client, workspaceId, [...seenParts])
+    const now = performance.now()
+    for (const [number, part] of found) {
+      const marker = markers[number]
+      if (marker === undefined) throw new Error(`marker ${number} was stored and never sent`)
+      marker.visibleAt ??= now
+      seenParts.add(part)
+    }
+    while (isSettled(markers[firstUnseen])) firstUnseen++
+  }
+
+  async function pollOn(): Promise<void> {
+    let lastStartedAt = performance.now()
+    while (!stopping.signal.aborted) {
+      const startedAt = performance.now()
+      await poll()
+      const endedAt = performance.now()
+      gaps.record(endedAt - lastStartedAt)
+      lastStartedAt = startedAt
+      polls = { count: polls.count + 1, seconds: (endedAt - beganAt) / 1_000 }
+      await delay(Math.max(0, startedAt + POLL_EVERY_MS - endedAt))
+    }
+  }
+
+  let failure: unknown
+  const polling = pollOn().catch(error => {
+    failure = error
+  })
+
+  function assertPolling(): void {
+    if (failure !== undefined) throw new Error('the markers could not be watched', { cause: failure })
+  }
+
+  return {
+    async untilVisible() {
+      await pollUntil('every acknowledged marker can be queried', VISIBLE_DEADLINE_MS, () => {
+        assertPolling()
+        return firstUnseen === markers.length
+      })
+    },
+    resolution: () => gaps.percentiles(),
+    get polls() {
+      return polls
+    },
+    async pollOnePart() {
+      await selectMarkers(client, workspaceId, [...seenParts].slice(0, -1))
+    },
+    async stop() {
+      stopping.abort()
+      await polling
+      assertPolling()
+    },
+  }
+}
+
+const isSettled = (marker: Marker | undefined) => marker?.isRefused === true || marker?.visibleAt !== undefined
+
+/** Numbers of the markers in all parts but these, each with its part. */
+async function selectMarkers(
+  client: ClickHouseClient,
+  workspaceId: string,
+  seenParts: readonly string[],
+): Promise<[number: number, part: string][]> {
+  const result = await client.query({
+    query: `SELECT reinterpretAsUInt32(reverse(substring(trace_id, 13, 4))), _part FROM spans
+            WHERE workspace_id = {workspaceId: String} AND _part NOT IN {seenParts: Array(String)}`,
+    query_params: { workspaceId, seenParts },
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { max_threads: 1 },
+  })
+  return result.json<[number, string]>()
+}

@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LoadPlan, LoadResult } from '../load/plan.ts'
+import type { LoadGenerator } from '../load/start-generator.ts'
+import type { BenchSurface } from '../product/start-product.ts'
+import { BENCH_DATABASE, type BenchClickHouse } from '../product/start-stores.ts'
+import { truncateTables } from './clickhouse-work.ts'
+import { type Marker, type MarkerSender, openMarkerSender } from './marker-sender.ts'
+import { type MarkerWatch, watchMarkers } from './marker-watch.ts'
+import { acceptedSpans, untilStored } from './measure-stored.ts'
+import { meterProcesses, type ProcessUse } from './process-meter.ts'
+
+export interface FreshnessBench {
+  readonly generator: LoadGenerator
+  readonly clickhouse: BenchClickHouse
+  readonly port: number
+  /** Its workspace has nothing but markers. */
+  readonly markerSurface: BenchSurface
+  readonly pids: Readonly<Record<string, number>>
+}
+
+export interface Freshness {
+  readonly markers: readonly Marker[]
+  readonly watch: Pick<MarkerWatch, 'resolution' | 'polls'>
+  /** CPU of ClickHouse for one poll. */
+  readonly pollCpuSeconds: number
+}
+
+export interface LoadedFreshness extends Freshness {
+  readonly load: LoadResult
+  /** Over the measured window, as long as the load's `seconds`. */
+  readonly use: Readonly<Record<string, ProcessUse>>
+  /** From the end of the load until all of it was stored: the backlog that there was. */
+  readonly drainSeconds: number
+}
+
+const MARKER_EVERY_MS = 4
+const POLLS_FOR_CPU = 100
+
+/** One marker at a time, each alone in its batch: what the pipeline takes when nothing else is to be done. */
+export async function measureIdle(bench: FreshnessBench, count: number): Promise<Freshness> {
+  return withMarkers(bench, async (sender, watch) => {
+    for (let i = 0; i < count; i++) {
+      sender.send()
+      await sender.untilAnswered()
+      await watch.untilVisible()
+      // Not in step with any timer of the pipeline.
+      await delay(Math.random() * 50)
+    }
+    await untilStored(bench.clickhouse.client, count)
+    return {}
+  })
+}
+
+/** Markers at fixed times while the load of this plan runs; all that either of them was acknowledged must be stored. */
+export async function measureUnderLoad(bench: FreshnessBench, plan: LoadPlan): Promise<LoadedFreshness> {
+  const meter = meterProcesses(bench.pids)
+  return withMarkers(bench, async (sender, watch) => {
+    let use: Record<string, ProcessUse> = {}
+    const window = new AbortController()
+    const begun = Promise.withResolvers<void>()
+    const [load] = await Promise.all([
+      bench.generator.run(plan, edge => {
+        if (edge === 'begin') {
+          meter.begin()
+          begun.resolve()
+        } else {
+          use = meter.end()
+          window.abort()
+        }
+      }),
+      begun.promise.then(() => sendSteadily(sender, window.signal)),
+    ])
+    const endedAt = performance.now()
+    await sender.untilAnswered()
+    await watch.untilVisible()
+    const acknowledged = sender.markers.filter(marker => marker.acknowledgedAt !== undefined).length
+    await untilStored(bench.clickhouse.client, acceptedSpans(load) + acknowledged)
+    return { load, use, drainSeconds: (performance.now() - endedAt) / 1_000 }
+  })
+}
+
+async function withMarkers<R>(
+  { clickhouse: { client, pid }, port, markerSurface }: FreshnessBench,
+  measure: (sender: MarkerSender, watch: MarkerWatch) => Promise<R>,
+): Promise<R & Freshness> {
+  await truncateTables(client, BENCH_DATABASE)
+  const sender = await openMarkerSender(port, markerSurface.publicKey)
+  const watch = watchMarkers(client, markerSurface.workspaceId, sender.markers)
+  try {
+    const measured = await measure(sender, watch)
+    await watch.stop()
+    return { ...measured, markers: sender.markers, watch, pollCpuSeconds: await pollCpu(client, pid, watch) }
+  } finally {
+    sender.close()
+    await watch.stop()
+  }
+}
+
+/** On the parts as the load has left them, with merges halted: they would count as ours. */
+async function pollCpu(client: BenchClickHouse['client'], pid: number, watch: MarkerWatch): Promise<number> {
+  await client.command({ query: 'SYSTEM STOP MERGES' })
+  try {
+    const meter = meterProcesses({ ClickHouse: pid })
+    meter.begin()
+    for (let i = 0; i < POLLS_FOR_CPU; i++) await watch.pollOnePart()
+    return (meter.end().ClickHouse?.cpuSeconds ?? 0) / POLLS_FOR_CPU
+  } finally {
+    await client.command({ query: 'SYSTEM START MERGES' })
+  }
+}
+
+/** Whether earlier ones were answered or not. */
+async function sendSteadily(sender: MarkerSender, until: AbortSignal): Promise<void> {
+  for (let dueAt = performance.now(); !until.aborted; ) {
+    for (; dueAt <= performance.now(); dueAt += MARKER_EVERY_MS) sender.send()
+    await delay(Math.max(1, dueAt - performance.now()))
+  }
+}

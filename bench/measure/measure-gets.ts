@@ -1,0 +1,66 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { Row } from '../support/scenario.ts'
+import type { ReadPlan } from './measure-reads.ts'
+
+/** One request to the API, and what is known of its answer. */
+export interface Get {
+  readonly name: string
+  /** The i-th time. Throws when the answer is not what it should be. */
+  readonly get: (i: number) => Promise<string>
+}
+
+/** Repeats a request, one after the other, and makes its rows: p50 of a round, p99 of all of them together. */
+export async function measureGets(
+  client: ClickHouseClient,
+  { name, get }: Get,
+  { rounds, perRound }: ReadPlan,
+): Promise<Row[]> {
+  for (let i = 0; i < perRound / 2; i++) await get(i)
+  let answerBytes = 0
+  const latencies: number[][] = []
+  const rowsBefore = await countRowsRead(client)
+  for (let round = 0; round < rounds; round++) {
+    latencies.push(
+      await timeEach(perRound, async i => {
+        answerBytes += Buffer.byteLength(await get(round * perRound + i))
+      }),
+    )
+  }
+  const reads = rounds * perRound
+  const rowsRead = ((await countRowsRead(client)) - rowsBefore) / reads
+  const whole = (value: number) => Math.round(value).toLocaleString('en')
+  return [
+    {
+      name,
+      unit: 'ms, p50',
+      samples: latencies.map(round => percentile(round, 0.5)),
+      details: { 'rows read': whole(rowsRead), answer: `${whole(answerBytes / reads)} bytes` },
+    },
+    { name: `${name}, p99`, unit: 'ms, p99', samples: [percentile(latencies.flat(), 0.99)] },
+  ]
+}
+
+/** Rows that queries have read since the server began, system tables left out as far as it counts them. */
+export async function countRowsRead(client: ClickHouseClient): Promise<number> {
+  const result = await client.query({
+    query: "SELECT value FROM system.events WHERE event = 'SelectedRows'",
+    format: 'JSONEachRow',
+  })
+  const [row] = await result.json<{ value: string }>()
+  return Number(row?.value ?? 0)
+}
+
+export async function timeEach(count: number, work: (i: number) => Promise<void>): Promise<number[]> {
+  const times: number[] = []
+  for (let i = 0; i < count; i++) {
+    const startedAt = performance.now()
+    await work(i)
+    times.push(performance.now() - startedAt)
+  }
+  return times
+}
+
+export function percentile(values: readonly number[], quantile: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? 0
+}

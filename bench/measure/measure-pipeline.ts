@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { LoadResult } from '../load/plan.ts'
+import type { BenchClickHouse } from '../product/start-stores.ts'
+import { settleMerges, truncateTables } from './clickhouse-work.ts'
+import { meterProcesses, type ProcessUse } from './process-meter.ts'
+
+/** How long the count in ClickHouse may stand still, and how long it may take in all, before a round has failed. */
+const STALL_MS = 20_000
+const STORED_DEADLINE_MS = 120_000
+const POLL_MS = 50
+
+/** What is sent: payloads of so many spans, log records or data points. */
+export interface PipelineLoad {
+  readonly signal: Signal
+  readonly records: number
+}
+
+/** What was sent and accepted; `load` where it came from the load generator. */
+export interface Sent {
+  readonly accepted: number
+  readonly load?: LoadResult
+}
+
+/** One way to get records into ClickHouse. */
+export interface PipelineContender {
+  readonly name: string
+  /** The processes whose work is counted as its own. */
+  readonly pids: Readonly<Record<string, number>>
+  /** Where every accepted record becomes a row. All tables of the database are emptied after a round. */
+  readonly database: string
+  readonly table: string
+  /** Sends for about so long, calls `onBegin` before the first request, and returns when nothing more is on its way. */
+  send(load: PipelineLoad, durationMs: number, onBegin: () => void): Promise<Sent>
+  /** How many inserts and rows there have been since the start. */
+  inserts(): Promise<{ inserts: number; rows: number }>
+}
+
+export interface PipelineMeasured {
+  readonly records: number
+  /** From the first request until the last record could be queried. */
+  readonly seconds: number
+  /** Merges that the inserts caused included. */
+  readonly use: Readonly<Record<string, ProcessUse>>
+  readonly load?: LoadResult
+  readonly rowsPerInsert: number
+}
+
+/** One round of one contender. Throws when another number of records is stored in the end than was accepted. */
+export async function measurePipeline(
+  { client }: BenchClickHouse,
+  contender: PipelineContender,
+  load: PipelineLoad,
+  durationMs: number,
+): Promise<PipelineMeasured> {
+  const before = await contender.inserts()
+  const meter = meterProcesses(contender.pids)
+  let startedAt = 0
+  const sent = await contender.send(load, durationMs, () => {
+    meter.begin()
+    startedAt = performance.now()
+  })
+  await untilStored(client, contender, sent.accepted)
+  const seconds = (performance.now() - startedAt) / 1_000
+  await settleMerges(client)
+  const use = meter.end()
+  const after = await contender.inserts()
+  // What is stored twice may come late.
+  assertStored(contender, await countRows(client, contender), sent.accepted)
+  await truncateTables(client, contender.database)
+  return {
+    records: sent.accepted,
+    seconds,
+    use,
+    ...(sent.load && { load: sent.load }),
+    rowsPerInsert: (after.rows - before.rows) / (after.inserts - before.inserts),
+  }
+}
+
+async function untilStored(
+  client: BenchClickHouse['client'],
+  contender: PipelineContender,
+  accepted: number,
+): Promise<void> {
+  const deadline = performance.now() + STORED_DEADLINE_MS
+  let stored = -1
+  let grewAt = performance.now()
+  for (;;) {
+    const now = performance.now()
+    const found = await countRows(client, contender)
+    if (found >= accepted) return assertStored(contender, found, accepted)
+    if (found > stored) grewAt = now
+    else if (now - grewAt > STALL_MS || now > deadline) {
+      const waited = Math.round((now - grewAt) / 1_000)
+      throw new Error(
+        `${contender.name}: of ${accepted} accepted records ${found} can be queried, and for ${waited} s there have been no more`,
+      )
+    }
+    stored = found
+    await delay(POLL_MS)
+  }
+}
+
+function assertStored({ name }: PipelineContender, found: number, accepted: number): void {
+  if (found !== accepted) throw new Error(`${name}: ${found} records can be queried, ${accepted} were accepted`)
+}
+
+async function countRows(client: BenchClickHouse['client'], { database, table }: PipelineContender): Promise<number> {
+  const result = await client.query({ query: `SELECT count() AS n FROM ${database}.${table}`, format: 'JSONEachRow' })
+  const [row] = await result.json<{ n: number }>()
+  return Number(row?.n)
+}

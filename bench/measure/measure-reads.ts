@@ -1,0 +1,126 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { selectTrace } from '../../clickhouse/queries/traces/select-trace.ts'
+import type { Trace } from '../../schemas/http/traces/read-trace.ts'
+import type { TraceReader, TraceTarget } from '../product/start-trace-reader.ts'
+import { allNumbers, countTraces, LARGE_TRACE_SPANS, SMALL_TRACE_SPANS, tracesQuery } from '../stored/stored-traces.ts'
+import { countRowsRead, percentile, timeEach } from './measure-gets.ts'
+import { meterProcesses } from './process-meter.ts'
+
+/** What reading traces of one size takes, one read after the other. */
+export interface MeasuredReads {
+  readonly p50Ms: readonly number[]
+  /** Of all rounds together: a round has too few reads for one. */
+  readonly p99Ms: number
+  /** The product's query alone, from a client in this process: its rows parsed, nothing made of them. */
+  readonly queryP50Ms: number
+  /** Of the same queries, as ClickHouse counts them. */
+  readonly queryServerMs: number
+  readonly granules: number
+  /** By all queries of a read through the API. */
+  readonly rows: number
+  /** Per read through the API: both queries, and what the processes do beside. */
+  readonly cpuMs: Readonly<Record<string, number>>
+  readonly answerBytes: number
+}
+
+export interface ReadPlan {
+  readonly rounds: number
+  readonly perRound: number
+}
+
+export interface ReadDeps {
+  readonly reader: TraceReader
+  readonly client: ClickHouseClient
+  /** Of API and ClickHouse. */
+  readonly pids: Readonly<Record<string, number>>
+}
+
+const MAX_ROWS = 5_001
+const QUERY_TIMEOUT_MS = 20_000
+
+export const spansOf = (isLarge: boolean) => (isLarge ? LARGE_TRACE_SPANS : SMALL_TRACE_SPANS)
+
+/** Traces with findings, by chance but the same in every run; fewer than `limit` when there are no more. */
+export async function pickTraces(
+  client: ClickHouseClient,
+  spans: number,
+  firstDay: string,
+  isLarge: boolean,
+  limit: number,
+): Promise<TraceTarget[]> {
+  const counts = countTraces(spans)
+  const result = await client.query({
+    query: `SELECT workspace_id AS workspaceId, finding_id AS findingId, lower(hex(trace_id)) AS traceId
+            FROM (${tracesQuery(counts, allNumbers(counts), firstDay)})
+            WHERE has_finding AND is_large = {isLarge: Bool}
+            ORDER BY cityHash64(seed, 'read') LIMIT {limit: UInt32}`,
+    query_params: { isLarge, limit },
+    format: 'JSONEachRow',
+  })
+  return result.json<TraceTarget>()
+}
+
+/** Throws when an answer is not the whole trace. */
+export async function measureReads(
+  { reader, client, pids }: ReadDeps,
+  targets: readonly TraceTarget[],
+  isLarge: boolean,
+  { rounds, perRound }: ReadPlan,
+): Promise<MeasuredReads> {
+  const targetOf = (i: number) => targets[i % targets.length] as TraceTarget
+  for (let i = 0; i < perRound / 2; i++) assertWhole(await reader.read(targetOf(i)), isLarge)
+
+  const meter = meterProcesses(pids)
+  const rowsBefore = await countRowsRead(client)
+  meter.begin()
+  const latencies: number[][] = []
+  let answerBytes = 0
+  for (let round = 0; round < rounds; round++) {
+    latencies.push(
+      await timeEach(perRound, async i => {
+        answerBytes += (await reader.read(targetOf(round * perRound + i))).length
+      }),
+    )
+  }
+  const reads = rounds * perRound
+  const use = meter.end()
+  const rows = ((await countRowsRead(client)) - rowsBefore) / reads
+
+  const before = await selectEvents(client)
+  const queries = await timeEach(perRound, async i => {
+    const rows = await selectTrace(client, targetOf(i), MAX_ROWS, AbortSignal.timeout(QUERY_TIMEOUT_MS))
+    if (rows.length !== spansOf(isLarge)) throw new Error(`${rows.length} rows of ${spansOf(isLarge)} were read`)
+  })
+  const after = await selectEvents(client)
+  return {
+    p50Ms: latencies.map(round => percentile(round, 0.5)),
+    p99Ms: percentile(latencies.flat(), 0.99),
+    queryP50Ms: percentile(queries, 0.5),
+    queryServerMs: (after.microseconds - before.microseconds) / perRound / 1_000,
+    granules: (after.granules - before.granules) / perRound,
+    rows,
+    cpuMs: Object.fromEntries(
+      Object.entries(use).map(([name, { cpuSeconds }]) => [name, (cpuSeconds / reads) * 1_000]),
+    ),
+    answerBytes: answerBytes / reads,
+  }
+}
+
+function assertWhole(body: string, isLarge: boolean): void {
+  const { spans, truncated } = JSON.parse(body) as Trace
+  if (spans.length !== spansOf(isLarge) || truncated)
+    throw new Error(`${spans.length} spans of ${spansOf(isLarge)} came`)
+}
+
+/** Counted since the server began; only MergeTree tables have granules. */
+async function selectEvents(client: ClickHouseClient): Promise<{ microseconds: number; granules: number }> {
+  const result = await client.query({
+    query: `SELECT event, value FROM system.events WHERE event IN ('SelectQueryTimeMicroseconds', 'SelectedMarks')`,
+    format: 'JSONEachRow',
+  })
+  const events = new Map((await result.json<{ event: string; value: string }>()).map(row => [row.event, row.value]))
+  return {
+    microseconds: Number(events.get('SelectQueryTimeMicroseconds') ?? 0),
+    granules: Number(events.get('SelectedMarks') ?? 0),
+  }
+}

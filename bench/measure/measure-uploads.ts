@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import { type BuildClient, type BuildFile, buildFile } from '../load/build-client.ts'
+import { sourceMapPayload } from '../payloads/source-map-payload.ts'
+import type { BenchS3 } from '../product/start-s3.ts'
+import { meterProcesses, type ProcessUse } from './process-meter.ts'
+
+/** What a build with many routes has: most maps are of a few sources, some of a vendor's whole library. */
+const MEDIAN_BYTES = 8 * 1024
+const SIGMA = 1
+const LARGE = [3 * 1024 * 1024, 1024 * 1024, 1024 * 1024]
+
+/** The files of one build. Its maps are like those of every other one, and of bytes of their own. */
+export function makeBuild(count: number): BuildFile[] {
+  const build = randomBytes(4).toString('hex')
+  return Array.from({ length: count }, (_, i) => {
+    const name = `assets/chunk-${build}-${i}.js`
+    const bytes = LARGE[i] ?? Math.round(MEDIAN_BYTES * Math.exp(SIGMA * normal()))
+    return buildFile(`${name}.map`, sourceMapPayload(name, bytes).json)
+  })
+}
+
+/** Box and Muller. */
+const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random())
+
+export interface MeasuredUpload {
+  readonly files: number
+  readonly bytes: number
+  readonly seconds: number
+  /** Of these until the last byte was acknowledged; the rest waits for the completion. */
+  readonly uploadSeconds: number
+  readonly refused: number
+  readonly use: Readonly<Record<string, ProcessUse>>
+}
+
+export interface UploadDeps {
+  readonly client: BuildClient
+  readonly s3: BenchS3
+  readonly workspaceId: string
+  readonly pids: Readonly<Record<string, number>>
+}
+
+/** From the first request of a build until its completion is answered: every map is stored and named by its manifest. */
+export async function measureBuild(deps: UploadDeps, way: 'signed' | 'parts', count: number): Promise<MeasuredUpload> {
+  const { client, s3, workspaceId, pids } = deps
+  const files = makeBuild(count)
+  const slug = await client.register(files[0]?.path ?? '')
+  const prefix = `source-maps/${workspaceId}/`
+  const before = await stored(s3.objects, prefix)
+  const upload = way === 'signed' ? client.uploadSigned : client.uploadParts
+  const measured = await timed(pids, files, async () => {
+    const refused = await upload(slug, files)
+    const uploadedAt = performance.now()
+    return { refused: refused + (await client.complete(slug, files)), uploadedAt }
+  })
+  const after = await stored(s3.objects, prefix)
+  if (after.count - before.count !== count || after.bytes - before.bytes !== measured.bytes) {
+    throw new Error(`${after.count - before.count} maps of ${after.bytes - before.bytes} bytes are stored`)
+  }
+  return measured
+}
+
+/** The same kind of bytes to the same store by the same client, with addresses that were signed beforehand. */
+export async function measureDirect({ client, s3 }: UploadDeps, count: number): Promise<MeasuredUpload> {
+  const files = makeBuild(count)
+  const prefix = `direct/${randomBytes(4).toString('hex')}/`
+  const signed = await Promise.all(
+    files.map(({ path, body }) =>
+      s3.objects.presignPut(prefix + path, { contentLength: body.length, expiresInS: 3_600 }),
+    ),
+  )
+  const urls = signed.map(({ url }) => url)
+  const measured = await timed(s3.pids, files, async () => {
+    const refused = await client.putAll(urls, files)
+    return { refused, uploadedAt: performance.now() }
+  })
+  const after = await stored(s3.objects, prefix)
+  if (after.count !== count || after.bytes !== measured.bytes) throw new Error(`${after.count} objects are stored`)
+  return measured
+}
+
+async function timed(
+  pids: Readonly<Record<string, number>>,
+  files: readonly BuildFile[],
+  work: () => Promise<{ refused: number; uploadedAt: number }>,
+): Promise<MeasuredUpload> {
+  const meter = meterProcesses(pids)
+  meter.begin()
+  const startedAt = performance.now()
+  const { refused, uploadedAt } = await work()
+  const seconds = (performance.now() - startedAt) / 1_000
+  const bytes = files.reduce((sum, { body }) => sum + body.length, 0)
+  const uploadSeconds = (uploadedAt - startedAt) / 1_000
+  return { files: files.length, bytes, seconds, uploadSeconds, refused, use: meter.end() }
+}
+
+async function stored(objects: Pick<ObjectStore, 'list'>, prefix: string): Promise<{ count: number; bytes: number }> {
+  let [count, bytes] = [0, 0]
+  for await (const page of objects.list(prefix)) {
+    count += page.length
+    bytes += page.reduce((sum, { size }) => sum + size, 0)
+  }
+  return { count, bytes }
+}

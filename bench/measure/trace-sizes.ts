@@ -1,0 +1,55 @@
+import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/http/traces/read-trace.ts'
+import type { TraceTarget } from '../product/start-trace-reader.ts'
+import { addTraces } from '../stored/fill-spans.ts'
+import { countTraces, sizedTracesQuery } from '../stored/stored-traces.ts'
+import type { Row } from '../support/scenario.ts'
+import { measureGets } from './measure-gets.ts'
+import type { ReadDeps, ReadPlan } from './measure-reads.ts'
+
+interface TraceSize {
+  readonly spans: number
+  /** Different ones, read in turn. */
+  readonly traces: number
+  readonly reads: ReadPlan
+}
+
+const SIZES: readonly TraceSize[] = [
+  { spans: 10, traces: 40, reads: { rounds: 3, perRound: 40 } },
+  { spans: 1_000, traces: 40, reads: { rounds: 3, perRound: 40 } },
+  { spans: 10_000, traces: 8, reads: { rounds: 3, perRound: 12 } },
+  { spans: 100_000, traces: 3, reads: { rounds: 3, perRound: 4 } },
+]
+
+/** Adds traces of every size to so many spans that are stored, and reads them. */
+export async function measureTraceSizes(deps: ReadDeps, stored: number, firstDay: string): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const { spans, traces, reads } of SIZES) {
+    const query = sizedTracesQuery(countTraces(stored), spans, traces, firstDay)
+    await addTraces(deps.client, query)
+    const targets = await selectTargets(deps, query)
+    const name = `by size: trace of ${spans.toLocaleString('en')} spans`
+    const get = async (i: number) => {
+      const body = await deps.reader.read(targets[i % targets.length] as TraceTarget)
+      if (i === 0) assertSpans(body, spans)
+      return body
+    }
+    rows.push(...(await measureGets(deps.client, { name, get }, reads)))
+  }
+  return rows
+}
+
+async function selectTargets({ client }: ReadDeps, traces: string): Promise<TraceTarget[]> {
+  const result = await client.query({
+    query: `SELECT workspace_id AS workspaceId, finding_id AS findingId, lower(hex(trace_id)) AS traceId FROM (${traces})`,
+    format: 'JSONEachRow',
+  })
+  return result.json<TraceTarget>()
+}
+
+function assertSpans(body: string, stored: number): void {
+  const { spans, truncated } = JSON.parse(body) as Trace
+  const shown = Math.min(stored, TRACE_LIMIT_MAX)
+  if (spans.length !== shown || truncated !== stored > shown) {
+    throw new Error(`${spans.length} spans of a trace of ${stored} came`)
+  }
+}

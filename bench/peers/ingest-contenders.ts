@@ -1,0 +1,47 @@
+import { freePort } from '../../deploy/local/ports.ts'
+import type { IngestContender } from '../measure/measure-ingest.ts'
+import { startProcess } from '../product/start-process.ts'
+import { QUEUES_UNBOUNDED, startEdge } from '../product/start-product.ts'
+import type { BenchRedis } from '../product/start-stores.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+
+export const EDGE = 'product edge'
+export const HTTP_SERVER = 'its HTTP server alone'
+export const EMPTY_ROUTE = 'uWS, empty route'
+export const PEER = 'Fastify, job per request'
+
+/** A database of the bench's Redis that the product does not use. */
+const PEER_DATABASE = 2
+
+/** The servers that take the same requests, in the order of the report. */
+export async function startIngestContenders(
+  context: ScenarioContext,
+  redis: BenchRedis,
+): Promise<readonly IngestContender[]> {
+  const edge = await startEdge(context, redis, QUEUES_UNBOUNDED)
+  const start = async (script: string, env: Record<string, string> = {}) => {
+    const port = await freePort()
+    const readyUrl = `http://127.0.0.1:${port}/readyz`
+    const child = await startProcess(context, { script, env: { PORT: String(port), ...env }, readyUrl })
+    return { port, publicKey: edge.publicKey, pids: { edge: child.pid } }
+  }
+  const peerEnv = { REDIS_URL: redis.url(PEER_DATABASE), PUBLIC_KEY: edge.publicKey }
+  const peer = await start('bench/peers/queue-per-request.ts', peerEnv)
+  const nothingToEmpty = async () => {}
+  return [
+    {
+      ...edge,
+      name: EDGE,
+      pids: { edge: edge.pid, redis: redis.pid },
+      empty: () => redis.empty(edge.queueDatabase, ['*:meta']),
+    },
+    { ...(await start('bench/peers/empty-route.ts')), name: EMPTY_ROUTE, empty: nothingToEmpty },
+    { ...(await start('bench/peers/http-server-route.ts')), name: HTTP_SERVER, empty: nothingToEmpty },
+    {
+      ...peer,
+      name: PEER,
+      pids: { ...peer.pids, redis: redis.pid },
+      empty: () => redis.empty(PEER_DATABASE, ['*:meta']),
+    },
+  ]
+}

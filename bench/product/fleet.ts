@@ -1,0 +1,84 @@
+import type { ProcessUse } from '../measure/process-meter.ts'
+import { readMetric } from '../measure/read-metric.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+import { type BenchEdge, type BenchWorkers, QUEUE_BYTES, startEdge, startWorkers } from './start-product.ts'
+import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
+
+export interface FleetSize {
+  readonly edges: number
+  readonly workers: number
+}
+
+export interface Fleet {
+  /** Starts or ends processes until there are so many of each. */
+  resize(size: FleetSize): Promise<RunningFleet>
+}
+
+export interface RunningFleet {
+  readonly ports: readonly number[]
+  readonly pids: Readonly<Record<string, number>>
+  /** Inserts into ClickHouse that its workers have made since they began, and the rows of them. */
+  inserts(): Promise<{ count: number; rows: number }>
+  /** Processes that this resizing has started: their code is not compiled yet. */
+  readonly started: number
+}
+
+/** Several processes of the product on the same stores, as replicas behind a load balancer would be. */
+export function createFleet(context: ScenarioContext, redis: BenchRedis, clickhouse: BenchClickHouse): Fleet {
+  const edges: BenchEdge[] = []
+  const workers: BenchWorkers[] = []
+
+  return {
+    async resize(size) {
+      const started = Math.max(0, size.edges - edges.length) + Math.max(0, size.workers - workers.length)
+      while (edges.length > size.edges) await edges.pop()?.stop()
+      while (workers.length > size.workers) await workers.pop()?.stop()
+      const settings = { QUEUE_MAX_BYTES: String(QUEUE_BYTES) }
+      edges.push(...(await startAll(size.edges - edges.length, () => startEdge(context, redis, settings))))
+      workers.push(
+        ...(await startAll(size.workers - workers.length, () => startWorkers(context, redis, clickhouse, ['spans']))),
+      )
+      return {
+        started,
+        inserts: () => insertsOf(workers),
+        ports: edges.map(edge => edge.port),
+        pids: {
+          ...pidsOf('edge', edges),
+          ...pidsOf('worker', workers),
+          Redis: redis.pid,
+          ClickHouse: clickhouse.pid,
+        },
+      }
+    },
+  }
+}
+
+/** At once: one after another, eight would take twice as long. */
+function startAll<T>(count: number, start: () => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: Math.max(0, count) }, start))
+}
+
+async function insertsOf(workers: readonly BenchWorkers[]): Promise<{ count: number; rows: number }> {
+  const sum = async (metric: string) => {
+    const values = await Promise.all(workers.map(({ adminUrl }) => readMetric(adminUrl, metric, 'queue="spans"')))
+    return values.reduce((total, value) => total + value, 0)
+  }
+  return { count: await sum('penstock_batch_rows_count'), rows: await sum('penstock_batch_rows_sum') }
+}
+
+const pidsOf = (kind: string, processes: readonly { readonly pid: number }[]) =>
+  Object.fromEntries(processes.map(({ pid }, i) => [`${kind} ${i + 1}`, pid]))
+
+/** The use of all processes of a kind: CPU added up, memory that of the largest. */
+export function useByKind(use: Readonly<Record<string, ProcessUse>>): Record<string, ProcessUse> {
+  const kinds: Record<string, ProcessUse> = {}
+  for (const [name, { cpuSeconds, peakMemoryBytes }] of Object.entries(use)) {
+    const kind = name.replace(/ \d+$/, '')
+    const known = kinds[kind] ?? { cpuSeconds: 0, peakMemoryBytes: 0 }
+    kinds[kind] = {
+      cpuSeconds: known.cpuSeconds + cpuSeconds,
+      peakMemoryBytes: Math.max(known.peakMemoryBytes, peakMemoryBytes),
+    }
+  }
+  return kinds
+}

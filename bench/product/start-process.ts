@@ -1,0 +1,43 @@
+import { fileURLToPath } from 'node:url'
+import { answers, type ChildProcess, startChild, untilReady } from '../../deploy/local/processes/child-process.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+
+/** The checkout this file belongs to. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const END_WITH_PARENT = fileURLToPath(new URL('../../deploy/local/processes/end-with-parent.mjs', import.meta.url))
+
+export interface BenchProcessOptions {
+  /** Path of the script in the checkout. */
+  readonly script: string
+  readonly args?: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Answers 200 once it is ready. */
+  readonly readyUrl: string
+}
+
+/** Runs a script with this Node and tsx as a child of the scenario. `BENCH_CPU_PROF_DIR` takes a V8 profile of every one. */
+export async function startProcess(context: ScenarioContext, options: BenchProcessOptions): Promise<ChildProcess> {
+  const profileDir = process.env.BENCH_CPU_PROF_DIR
+  const name = options.script.replaceAll(/[/.]/g, '-')
+  const profiling = profileDir
+    ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`, `--cpu-prof-name=${name}.cpuprofile`]
+    : []
+  const lastLines: string[] = []
+  const child = await startChild({
+    command: process.execPath,
+    args: [...profiling, '--import', END_WITH_PARENT, '--import', 'tsx', options.script, ...(options.args ?? [])],
+    cwd: ROOT,
+    env: { ...process.env, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...options.env },
+    log(line) {
+      lastLines.push(line)
+      if (lastLines.length > 20) lastLines.shift()
+    },
+  })
+  context.onEnd(async () => {
+    if (lastLines.length > 0) context.progress(`${options.script} wrote last:\n${lastLines.join('\n')}`)
+    await child.stop(5_000)
+  })
+  await untilReady(options.script, child, () => answers(options.readyUrl, [200]), {})
+  return child
+}

@@ -1,0 +1,128 @@
+import { Redis } from 'ioredis'
+import { freePort } from '../../deploy/local/ports.ts'
+import { type ControlStore, createControlStore, newId } from '../../shared/directory/directory.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+import { startProcess } from './start-process.ts'
+import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
+import { BENCH_DATABASE } from './start-stores.ts'
+
+/** Databases of the bench's Redis: emptying one leaves the keys of the surface in the other. */
+const QUEUE_DATABASE = 0
+const CONTROL_DATABASE = 1
+
+const STOP_DEADLINE_MS = 10_000
+
+/** What may wait in Redis: some seconds of work, so that workers never wait for clients that were told to come back in one. */
+export const QUEUE_BYTES = 256 * 1024 * 1024
+
+/** Settings of an edge whose workers are not running: nothing is to be refused while it is measured. */
+export const QUEUES_UNBOUNDED = {
+  QUEUE_MAX_PAYLOADS: '1000000000',
+  QUEUE_MAX_BYTES: '1000000000000',
+  REDIS_MAX_MEMORY_SHARE: '1',
+}
+
+export interface BenchEdge {
+  readonly pid: number
+  readonly port: number
+  /** Where it answers `/metrics`. */
+  readonly adminUrl: string
+  readonly publicKey: string
+  readonly queueDatabase: number
+  /** Ends the process before the scenario does. */
+  stop(): Promise<void>
+}
+
+/** The product's edge as `npm run ingest` runs it, with one surface. `settings` are its environment variables. */
+export async function startEdge(
+  context: ScenarioContext,
+  redis: BenchRedis,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<BenchEdge> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  const [{ publicKey }] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
+  const child = await startProcess(context, {
+    script: 'ingest/main.ts',
+    env: {
+      REDIS_URL: redis.url(QUEUE_DATABASE),
+      CONTROL_REDIS_URL: redis.url(CONTROL_DATABASE),
+      INGEST_PORT: String(port),
+      INGEST_ADMIN_PORT: String(adminPort),
+      ...settings,
+    },
+    readyUrl: `${adminUrl}/readyz`,
+  })
+  const stop = () => child.stop(STOP_DEADLINE_MS)
+  return { pid: child.pid, port, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE, stop }
+}
+
+export interface BenchWorkers {
+  readonly pid: number
+  readonly adminUrl: string
+  /** Ends the process before the scenario does: what it holds is stored first. */
+  stop(): Promise<void>
+}
+
+/** One process of the product's workers as `npm run workers` runs it. */
+export async function startWorkers(
+  context: ScenarioContext,
+  redis: BenchRedis,
+  clickhouse: BenchClickHouse,
+  pools: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<BenchWorkers> {
+  const adminPort = await freePort()
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  const child = await startProcess(context, {
+    script: 'workers/main.ts',
+    args: ['--pools', pools.join(',')],
+    env: {
+      REDIS_URL: redis.url(QUEUE_DATABASE),
+      CLICKHOUSE_URL: clickhouse.url,
+      CLICKHOUSE_DATABASE: BENCH_DATABASE,
+      WORKERS_ADMIN_PORT: String(adminPort),
+      ...settings,
+    },
+    readyUrl: `${adminUrl}/readyz`,
+  })
+  return { pid: child.pid, adminUrl, stop: () => child.stop(STOP_DEADLINE_MS) }
+}
+
+export interface BenchSurface {
+  readonly publicKey: string
+  readonly workspaceId: string
+}
+
+/** Makes so many surfaces, each with a public key that every edge takes. One after another they fill workspaces of this size. */
+export async function issueSurfaces(redis: BenchRedis, count: number, perWorkspace: number): Promise<BenchSurface[]> {
+  const control = new Redis(redis.url(CONTROL_DATABASE))
+  try {
+    const store = createControlStore(control)
+    const workspaces = Array.from({ length: Math.ceil(count / perWorkspace) }, () => newId('ws'))
+    return await Promise.all(
+      Array.from({ length: count }, (_, i) => issueSurface(store, workspaces[Math.floor(i / perWorkspace)] as string)),
+    )
+  } finally {
+    control.disconnect()
+  }
+}
+
+async function issueSurface(store: ControlStore, workspaceId: string): Promise<BenchSurface> {
+  const publicKey = generateKey('public')
+  await store.putSurfaceKey({
+    version: 1,
+    id: newId('key'),
+    kind: 'public',
+    digest: digestOf(publicKey),
+    prefix: publicKey.slice(3, 6),
+    workspaceId,
+    surfaceId: newId('srf'),
+    scopes: [],
+    createdAt: new Date().toISOString(),
+    expiresAt: null,
+    revokedAt: null,
+  })
+  return { publicKey, workspaceId }
+}

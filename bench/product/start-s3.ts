@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { freePort } from '../../deploy/local/ports.ts'
+import { startS3 } from '../../deploy/local/stores/s3.ts'
+import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+
+export interface BenchS3 {
+  /** The server is more than one process: each by its name. */
+  readonly pids: Readonly<Record<string, number>>
+  /** What the product's processes are told of it. */
+  readonly env: Readonly<Record<string, string>>
+  readonly objects: ObjectStore
+}
+
+/** The S3 server that `npm start` runs, empty. */
+export async function startBenchS3(context: ScenarioContext): Promise<BenchS3> {
+  const access = { bucket: 'penstock', accessKeyId: 'bench-access', secretAccessKey: 'bench-secret' }
+  const service = await startS3({ ...access, dir: join(context.dir, 's3'), port: await freePort(), log: () => {} })
+  context.onEnd(() => service.stop())
+  const objects = createObjectStore({
+    ...access,
+    endpoint: service.url,
+    region: 'us-east-1',
+    requestTimeoutMs: 60_000,
+  })
+  context.onEnd(() => objects.close())
+  const children = await childrenOf(service.pid)
+  return {
+    pids: {
+      'S3 server': service.pid,
+      ...Object.fromEntries(children.map((pid, i) => [`S3 server, child ${i + 1}`, pid])),
+    },
+    env: {
+      S3_ENDPOINT: service.url,
+      S3_BUCKET: access.bucket,
+      AWS_ACCESS_KEY_ID: access.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
+    },
+    objects,
+  }
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
+  return stdout
+    .trim()
+    .split('\n')
+    .map(line => line.trim().split(/\s+/).map(Number))
+    .flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []))
+}

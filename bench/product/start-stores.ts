@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { migrate } from '../../clickhouse/migrate/migrate.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { startClickHouse } from '../../deploy/local/stores/clickhouse.ts'
+import { startRedis } from '../../deploy/local/stores/redis.ts'
+import { pollUntil } from '../support/poll-until.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+
+export interface BenchRedis {
+  readonly pid: number
+  readonly version: string
+  /** The address of one of its databases: contenders have one each. */
+  url(database: number): string
+  /** Empties one database but for the keys of these patterns, and rewrites the log so that no rewrite comes later. */
+  empty(database: number, keep?: readonly string[]): Promise<void>
+}
+
+/** Redis as production has it: every answered write is on disk. `ownRewrites` leaves it to itself when to rewrite its log. */
+export async function startBenchRedis(
+  context: ScenarioContext,
+  options: { ownRewrites: boolean },
+): Promise<BenchRedis> {
+  const service = await startRedis({
+    dir: join(context.dir, 'redis'),
+    port: await freePort(),
+    maxMemory: '8gb',
+    log: () => {},
+  })
+  context.onEnd(() => service.stop())
+  const { stdout } = await promisify(execFile)('redis-server', ['--version'])
+  const admin = new Redis(service.url)
+  context.onEnd(() => admin.disconnect())
+  if (!options.ownRewrites) await admin.config('SET', 'auto-aof-rewrite-percentage', '0')
+  return {
+    pid: service.pid,
+    version: /v=(\S+)/.exec(stdout)?.[1] ?? 'unknown',
+    url: database => `${service.url}/${database}`,
+    async empty(database, keep = []) {
+      const redis = new Redis(`${service.url}/${database}`)
+      try {
+        const kept = new Map<string, Buffer | null>()
+        for (const pattern of keep) {
+          for (const key of await redis.keys(pattern)) kept.set(key, await redis.dumpBuffer(key))
+        }
+        await redis.flushdb('SYNC')
+        for (const [key, value] of kept) if (value) await redis.restore(key, 0, value)
+        await redis.bgrewriteaof()
+        await pollUntil('the log of Redis is rewritten', 60_000, async () =>
+          (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
+        )
+      } finally {
+        redis.disconnect()
+      }
+    },
+  }
+}
+
+export interface BenchClickHouse {
+  readonly pid: number
+  readonly version: string
+  readonly url: string
+  readonly client: ClickHouseClient
+}
+
+export const BENCH_DATABASE = 'penstock'
+
+/** ClickHouse with the schema of this checkout, empty. */
+export async function startBenchClickHouse(context: ScenarioContext): Promise<BenchClickHouse> {
+  const service = await startClickHouse({ dir: join(context.dir, 'clickhouse'), port: await freePort(), log: () => {} })
+  context.onEnd(() => service.stop())
+  const access = { url: service.url, user: 'default', password: '' }
+  const migrator = createClickHouse(access)
+  try {
+    await migrate(migrator, { database: BENCH_DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+  } finally {
+    await migrator.close()
+  }
+  const client = createClickHouse({ ...access, database: BENCH_DATABASE })
+  context.onEnd(() => client.close())
+  const [row] = await (await client.query({ query: 'SELECT version() AS version', format: 'JSONEachRow' })).json<{
+    version: string
+  }>()
+  return { pid: service.pid, version: row?.version ?? 'unknown', url: service.url, client }
+}

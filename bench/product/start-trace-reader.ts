@@ -1,0 +1,90 @@
+import { Agent, request } from 'node:http'
+import { Redis } from 'ioredis'
+import { importPKCS8, SignJWT } from 'jose'
+import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
+import { PERMISSIONS } from '../../schemas/records/directory.ts'
+import { createControlStore } from '../../shared/directory/directory.ts'
+import { WORKSPACES, workspaceId } from '../stored/stored-traces.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
+import { type ProductSetup, planLaunch } from './product-process.ts'
+import { startProcess } from './start-process.ts'
+
+export interface TraceTarget {
+  readonly workspaceId: string
+  readonly findingId: string
+  readonly traceId: string
+}
+
+export interface TraceReader {
+  /** The API's. */
+  readonly pid: number
+  /** Reads a trace as 4.9 and answers the body; throws unless the answer is a 200. */
+  read(target: TraceTarget): Promise<string>
+  /** The same of any path of the API, as a member of one of the filled workspaces. */
+  get(workspaceId: string, path: string): Promise<string>
+}
+
+const TIMEOUT_MS = 20_000
+const TOKEN_LIFETIME_SECONDS = 3_600
+
+/** The product's API, and a client of it with a connection and a session token for each of the filled workspaces. */
+export async function startTraceReader(context: ScenarioContext, setup: ProductSetup): Promise<TraceReader> {
+  const tokens = await putWorkspaces(setup)
+  const { script, env, port, readyUrl } = await planLaunch('api', setup)
+  const child = await startProcess(context, { script, env, readyUrl })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  context.onEnd(() => agent.destroy())
+  const getAs = (workspaceId: string, path: string) =>
+    get({ agent, port, path, headers: { authorization: `Bearer ${tokens.get(workspaceId)}` } })
+  return {
+    pid: child.pid,
+    read: ({ workspaceId, findingId, traceId }) => getAs(workspaceId, `/v3/findings/${findingId}/traces/${traceId}`),
+    get: getAs,
+  }
+}
+
+function get(options: { agent: Agent; port: number; path: string; headers: Record<string, string> }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', ...options, signal: AbortSignal.timeout(TIMEOUT_MS) }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        if (response.statusCode === 200) resolve(text)
+        else reject(new Error(`the API answered ${response.statusCode}: ${text}`))
+      })
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+/** Makes the filled workspaces known, and returns a token of a member of each by its id. */
+async function putWorkspaces({ secrets, env }: ProductSetup): Promise<ReadonlyMap<string, string>> {
+  const redis = new Redis(env.CONTROL_REDIS_URL ?? '')
+  try {
+    const store = createControlStore(redis)
+    const tokens = new Map<string, string>()
+    const { userId, createdAt } = secrets
+    for (const id of Array.from({ length: WORKSPACES }, (_, number) => workspaceId(number))) {
+      const slug = id.replace('_', '-')
+      await store.putWorkspace({ version: 1, id, slug, name: slug, createdAt })
+      await store.putMember({ version: 1, workspaceId: id, userId, permissions: [...PERMISSIONS] })
+      tokens.set(id, await signToken(secrets, slug))
+    }
+    return tokens
+  } finally {
+    redis.disconnect()
+  }
+}
+
+async function signToken({ authPrivateKey, userId }: LocalSecrets, org: string): Promise<string> {
+  return new SignJWT({ org })
+    .setProtectedHeader({ alg: 'EdDSA' })
+    .setSubject(userId)
+    .setIssuer(AUTH_ISSUER)
+    .setAudience(AUTH_AUDIENCE)
+    .setExpirationTime(Math.floor(Date.now() / 1_000) + TOKEN_LIFETIME_SECONDS)
+    .sign(await importPKCS8(authPrivateKey, 'EdDSA'))
+}

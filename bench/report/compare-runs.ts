@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { figureText } from './figure-text.ts'
+import type { BenchRun } from './report.ts'
+import type { Summary } from './statistics.ts'
+import { textTable } from './table.ts'
+
+const summary = z.object({ median: z.number(), min: z.number(), max: z.number() })
+
+/** As much of a BenchRun as a comparison needs. */
+const earlierRun = z.object({
+  quick: z.boolean(),
+  facts: z.record(z.string(), z.string()),
+  scenarios: z.array(
+    z.object({
+      name: z.string(),
+      rows: z.array(
+        z.object({
+          name: z.string(),
+          unit: z.string(),
+          value: summary,
+          ratios: z.array(z.object({ to: z.string(), value: summary })),
+        }),
+      ),
+    }),
+  ),
+})
+
+export type EarlierRun = z.infer<typeof earlierRun>
+
+export type ReadRunResult =
+  | { readonly ok: true; readonly run: EarlierRun }
+  | { readonly ok: false; readonly reason: string }
+
+const VERSION: BenchRun['version'] = 1
+
+/** A run from the text of the file that `--json` wrote. */
+export function readRun(text: string): ReadRunResult {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (error) {
+    return { ok: false, reason: `it is not JSON (${(error as SyntaxError).message})` }
+  }
+  const version = z.object({ version: z.number() }).safeParse(json)
+  if (!version.success) return { ok: false, reason: 'it was not written by --json: it has no version' }
+  if (version.data.version !== VERSION)
+    return { ok: false, reason: `it has version ${version.data.version}, and only ${VERSION} can be read` }
+  const parsed = earlierRun.safeParse(json)
+  if (parsed.success) return { ok: true, run: parsed.data }
+  const [issue] = parsed.error.issues
+  return { ok: false, reason: `it was not written by --json: ${issue?.path.join('.')}: ${issue?.message}` }
+}
+
+/**
+ * The change of each figure and ratio that both runs have; one within the ranges of both is marked, since it may be
+ * none. Ahead of it, in what else the runs differ.
+ */
+export function renderComparison(run: BenchRun, before: EarlierRun): string {
+  const old = figuresOf(before)
+  const now = figuresOf(run)
+  const rows = [...now].flatMap(([what, { value, unit }]) => {
+    const was = old.get(what)
+    if (was === undefined || was.unit !== unit) return []
+    return [[what, figureText(was.value.median), figureText(value.median), unit, changeText(was.value, value)]]
+  })
+  const isNew = [...now.keys()].filter(what => !old.has(what))
+  return [
+    ...differences(run, before),
+    ...(rows.length > 0 ? textTable({ head: ['', 'before', 'now', 'unit', 'change'], rows }) : ['  nothing in common']),
+    ...(isNew.length > 0 ? [`  not in the earlier run: ${isNew.join('; ')}`] : []),
+  ].join('\n')
+}
+
+interface Figure {
+  readonly value: Summary
+  readonly unit: string
+}
+
+function figuresOf({ scenarios }: EarlierRun | BenchRun): Map<string, Figure> {
+  const figures = new Map<string, Figure>()
+  for (const { name: scenario, rows } of scenarios) {
+    for (const { name, value, unit, ratios } of rows) {
+      figures.set(`${scenario}: ${name}`, { value, unit })
+      for (const ratio of ratios)
+        figures.set(`${scenario}: ${name} over ${ratio.to}`, { value: ratio.value, unit: '×' })
+    }
+  }
+  return figures
+}
+
+function changeText(was: Summary, is: Summary): string {
+  if (was.median === 0) return is.median === 0 ? 'none' : 'from nothing'
+  const percent = (is.median / was.median - 1) * 100
+  const overlaps = is.min <= was.max && was.min <= is.max
+  return `${percent >= 0 ? '+' : ''}${percent.toFixed(1)} %${overlaps ? ' (ranges overlap)' : ''}`
+}
+
+/** A quick run beside a full one, or another machine, explains more than any change of the code. */
+function differences(run: BenchRun, before: EarlierRun): string[] {
+  const kind = (quick: boolean) => (quick ? 'quick' : 'full')
+  return [
+    ...(run.quick === before.quick ? [] : [`  run: ${kind(before.quick)} → ${kind(run.quick)}`]),
+    ...Object.entries(run.facts)
+      .filter(([name, value]) => before.facts[name] !== undefined && before.facts[name] !== value)
+      .map(([name, value]) => `  ${name}: ${before.facts[name]} → ${value}`),
+    '',
+  ]
+}

@@ -1,0 +1,83 @@
+import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { PipelineLoad, PipelineMeasured } from '../measure/measure-pipeline.ts'
+import type { Row } from '../support/scenario.ts'
+import { summarize } from './statistics.ts'
+
+type Results = readonly PipelineMeasured[]
+
+const NOUNS: Record<Signal, { readonly one: string; readonly many: string; readonly unit: string }> = {
+  traces: { one: 'span', many: 'spans', unit: 'spans/s' },
+  logs: { one: 'log record', many: 'log records', unit: 'records/s' },
+  metrics: { one: 'data point', many: 'data points', unit: 'points/s' },
+}
+
+export const unitOf = (signal: Signal) => NOUNS[signal].unit
+
+/** "200 spans": what a payload holds. */
+export function loadText({ signal, records }: PipelineLoad): string {
+  const { one, many } = NOUNS[signal]
+  return `${records.toLocaleString('en')} ${records === 1 ? one : many}`
+}
+
+export const underLoad = (name: string, load: PipelineLoad) => `${name}, ${loadText(load)}`
+
+/** Records a second from accepted to queryable, and what they cost every process. */
+export function throughputRow(name: string, load: PipelineLoad, results: Results): Row {
+  const processes = processesOf(results)
+  const per = `million ${NOUNS[load.signal].many}`
+  const cpu = Object.fromEntries(processes.map(process => [process, median(cpuPerMillion(process, results))]))
+  const generator = results.map(({ load, records }) => ((load?.cpuSeconds ?? 0) / records) * 1e6)
+  const isGenerated = results.every(({ load }) => load !== undefined)
+  return {
+    name: underLoad(name, load),
+    unit: unitOf(load.signal),
+    samples: results.map(({ records, seconds }) => records / seconds),
+    cpu: { per, seconds: { ...cpu, ...(isGenerated && { 'load generator': median(generator) }) } },
+    peakMemoryBytes: Object.fromEntries(
+      processes.map(process => [process, Math.max(...results.map(({ use }) => use[process]?.peakMemoryBytes ?? 0))]),
+    ),
+    details: detailsOf(results),
+  }
+}
+
+/** CPU of some processes together. */
+export function costRow(name: string, processes: readonly string[], load: PipelineLoad, results: Results): Row {
+  const costs = processes.map(process => cpuPerMillion(process, results))
+  return {
+    name: underLoad(name, load),
+    unit: `CPU s per million ${NOUNS[load.signal].many}`,
+    samples: results.map((_result, round) => costs.reduce((sum, cost) => sum + (cost[round] ?? 0), 0)),
+  }
+}
+
+export function memoryRow(process: string, load: PipelineLoad, results: Results): Row {
+  return {
+    name: underLoad(`peak memory of the ${process}`, load),
+    unit: 'MB',
+    samples: results.map(({ use }) => (use[process]?.peakMemoryBytes ?? 0) / 1e6),
+  }
+}
+
+const median = (samples: readonly number[]) => summarize(samples).median
+
+const processesOf = ([first]: Results) => Object.keys(first?.use ?? {})
+
+function cpuPerMillion(process: string, results: Results): number[] {
+  return results.map(({ use, records }) => ((use[process]?.cpuSeconds ?? 0) / records) * 1e6)
+}
+
+function detailsOf(results: Results): Record<string, string> {
+  const details: Record<string, string> = {
+    'rows per insert': Math.round(median(results.map(({ rowsPerInsert }) => rowsPerInsert))).toLocaleString('en'),
+  }
+  const loads = results.flatMap(({ load }) => load ?? [])
+  if (loads.length > 0) {
+    const refused = ({ statuses: { 200: ok = 0, 429: refused = 0 } }: (typeof loads)[number]) =>
+      refused / (ok + refused)
+    details.refused = `${(median(loads.map(refused)) * 100).toFixed(1)} %`
+    details['generator busy'] =
+      `${Math.round(median(loads.map(({ cpuSeconds, seconds }) => cpuSeconds / seconds)) * 100)} %`
+    details.body = `${Math.round(loads[0]?.bodyBytes ?? 0).toLocaleString('en')} bytes`
+  }
+  return details
+}

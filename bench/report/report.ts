@@ -1,0 +1,191 @@
+import { durationText, figureText, goalText, rangeText } from './figure-text.ts'
+import { goalsOf, type SummarizedRow, type SummarizedScenario, type Verdict } from './summary.ts'
+import { markdownTable, type Table, textTable } from './table.ts'
+import { throughputCharts } from './throughput-charts.ts'
+
+/** One run of the bench, as `--json` writes it. What `--compare` reads of it is in compare-runs.ts. */
+export interface BenchRun {
+  readonly version: 1
+  readonly quick: boolean
+  /** All of it, from the first scenario's start to the last one's end. */
+  readonly seconds: number
+  readonly facts: Readonly<Record<string, string>>
+  readonly scenarios: readonly SummarizedScenario[]
+  readonly failed: readonly FailedScenario[]
+}
+
+export interface FailedScenario {
+  readonly name: string
+  readonly reason: string
+}
+
+/** bench/RESULTS.md. The charts that it shows are drawn beside it. */
+export function renderMarkdown(run: BenchRun): string {
+  return [
+    '# Benchmark results',
+    '',
+    `Written by \`npm run bench\`, which took ${durationText(run.seconds)}. Medians, with the smallest and largest of the rounds;`,
+    'ratios are taken within a round. Everything runs on one machine: load generator, services and stores share its cores.',
+    '',
+    ...markdownTable({ head: ['machine', ''], rows: Object.entries(run.facts) }),
+    '',
+    ...goalsInMarkdown(run),
+    ...chartsInMarkdown(run),
+    ...run.scenarios.flatMap(scenarioInMarkdown),
+  ].join('\n')
+}
+
+function goalsInMarkdown(run: BenchRun): string[] {
+  return [
+    '## Goals',
+    '',
+    ...markdownTable(goalsTable(run.scenarios)),
+    '',
+    `${goalCount(run.scenarios)}.`,
+    '',
+    ...outages(run).flatMap(text => [`- ${text}`, '']),
+  ]
+}
+
+function chartsInMarkdown({ scenarios }: BenchRun): string[] {
+  return throughputCharts(scenarios).flatMap(({ title, file }) => [`![${title}](${file})`, ''])
+}
+
+function scenarioInMarkdown(scenario: SummarizedScenario): string[] {
+  const details = scenario.rows.filter(row => row.details).map(row => `- ${row.name}: ${detailText(row)}`)
+  const remarks = [...scenario.skipped.map(text => `Left out: ${text}`), ...scenario.notes]
+  return [
+    `## ${scenario.name}`,
+    '',
+    scenario.question,
+    '',
+    `*${methodText(scenario)}*`,
+    '',
+    ...markdownTable(figuresTable(scenario)),
+    '',
+    ...costTables(scenario).flatMap(table => [...markdownTable(table), '']),
+    ...(details.length > 0 ? [...details, ''] : []),
+    ...remarks.flatMap(text => [`> ${text}`, '']),
+  ]
+}
+
+/** What a terminal shows: the same, and at its end how each goal fared. */
+export function renderText(run: BenchRun): string {
+  return [
+    ...run.scenarios.flatMap(scenarioInText),
+    '',
+    `goals: ${goalCount(run.scenarios)}`,
+    '',
+    ...textTable(goalsTable(run.scenarios)),
+    '',
+    ...outages(run),
+    `The run took ${durationText(run.seconds)}.`,
+  ].join('\n')
+}
+
+function scenarioInText(scenario: SummarizedScenario): string[] {
+  const details = scenario.rows.filter(row => row.details).map(row => `  ${row.name}: ${detailText(row)}`)
+  const remarks = [...scenario.skipped.map(text => `left out: ${text}`), ...scenario.notes]
+  return [
+    '',
+    `${scenario.name}: ${scenario.question}`,
+    `  ${methodText(scenario)}`,
+    '',
+    ...textTable(figuresTable(scenario)),
+    '',
+    ...costTables(scenario).flatMap(table => [...textTable(table), '']),
+    ...details,
+    ...remarks.map(text => `  * ${text}`),
+  ]
+}
+
+function methodText({ method, seconds }: SummarizedScenario): string {
+  return `${method}; ${durationText(seconds)} in all.`
+}
+
+/** A line for the figure, and one for each of its ratios. */
+function figuresTable({ rows }: SummarizedScenario): Table {
+  return {
+    head: ['', 'median', 'range', 'unit', 'against', 'goal'],
+    rows: rows.flatMap(({ name, value, unit, verdict, ratios }) => [
+      [name, figureText(value.median), rangeText(value), unit, '', verdictText(verdict)],
+      ...ratios.map(ratio => [
+        '',
+        `× ${figureText(ratio.value.median)}`,
+        rangeText(ratio.value),
+        '',
+        ratio.to,
+        verdictText(ratio.verdict),
+      ]),
+    ]),
+  }
+}
+
+function verdictText(verdict: Verdict | undefined): string {
+  return verdict === undefined ? '' : `${goalText(verdict.goal)}: ${verdict.met ? 'met' : 'MISSED'}`
+}
+
+/** CPU by what it was spent on (rows may count different things), then memory: a column for every process. */
+function costTables({ rows }: SummarizedScenario): Table[] {
+  const byUnit = Map.groupBy(
+    rows.filter(row => row.cpu),
+    row => row.cpu?.per,
+  )
+  const cpu = [...byUnit].map(([per, rows]) =>
+    processTable(`CPU seconds per ${per}`, rows, row => row.cpu?.seconds, figureText),
+  )
+  const inMemory = rows.filter(row => row.peakMemoryBytes)
+  const inMegabytes = (bytes: number) => Math.round(bytes / 1e6).toLocaleString('en')
+  const memory = processTable('peak memory, MB', inMemory, row => row.peakMemoryBytes, inMegabytes)
+  return inMemory.length > 0 ? [...cpu, memory] : cpu
+}
+
+function processTable(
+  title: string,
+  rows: readonly SummarizedRow[],
+  of: (row: SummarizedRow) => Readonly<Record<string, number>> | undefined,
+  text: (value: number) => string,
+): Table {
+  const processes = [...new Set(rows.flatMap(row => Object.keys(of(row) ?? {})))]
+  const cell = (value: number | undefined) => (value === undefined ? '' : text(value))
+  return {
+    head: [title, ...processes],
+    rows: rows.map(row => [row.name, ...processes.map(process => cell(of(row)?.[process]))]),
+  }
+}
+
+function detailText({ details }: SummarizedRow): string {
+  return Object.entries(details ?? {})
+    .map(([what, value]) => `${what} ${value}`)
+    .join(', ')
+}
+
+function goalsTable(scenarios: readonly SummarizedScenario[]): Table {
+  return {
+    head: ['scenario', 'what', 'against', 'goal', 'median', 'range', 'unit', ''],
+    rows: goalsOf(scenarios).map(({ scenario, row, to, goal, value, unit, met }) => [
+      scenario,
+      row,
+      to ?? '',
+      goalText(goal),
+      figureText(value.median),
+      rangeText(value),
+      to === undefined ? unit : '×',
+      met ? 'met' : 'MISSED',
+    ]),
+  }
+}
+
+function goalCount(scenarios: readonly SummarizedScenario[]): string {
+  const goals = goalsOf(scenarios)
+  const met = goals.filter(goal => goal.met).length
+  return `${met} met, ${goals.length - met} missed`
+}
+
+/** What the table of goals cannot show because it was not measured. */
+function outages({ scenarios, failed }: BenchRun): string[] {
+  return [
+    ...scenarios.flatMap(({ name, skipped }) => skipped.map(text => `Left out of ${name}: ${text}`)),
+    ...failed.map(({ name, reason }) => `Failed: ${name}: ${reason}`),
+  ]
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import type { Row } from '../support/scenario.ts'
+import { goalsOf, summarizeScenario } from './summary.ts'
+
+const summarized = (...rows: Row[]) =>
+  summarizeScenario({ name: 'edge', question: 'How fast?' }, { rows, method: '3 rounds' }, 12)
+
+const peer: Row = { name: 'peer', unit: 'requests/s', samples: [10, 20, 30] }
+
+describe('the summary of a scenario', () => {
+  it('has the median and the range of each row, and of ratios taken round by round', () => {
+    const product: Row = { name: 'product', unit: 'requests/s', samples: [40, 40, 90], ratios: [{ to: 'peer' }] }
+    const [row] = summarized(product, peer).rows
+    expect(row?.value).toEqual({ median: 40, min: 40, max: 90 })
+    expect(row?.ratios).toEqual([{ to: 'peer', value: { median: 3, min: 2, max: 4 }, verdict: undefined }])
+  })
+
+  it('judges goals of rows and ratios by the median, the bound itself included', () => {
+    const product: Row = {
+      name: 'product',
+      unit: 'requests/s',
+      samples: [40, 40, 90],
+      goal: { atLeast: 40 },
+      ratios: [{ to: 'peer', goal: { atLeast: 3.1 } }],
+    }
+    const memory: Row = { name: 'memory', unit: 'MB', samples: [200.5], goal: { atMost: 200 } }
+    expect(goalsOf([summarized(product, peer, memory)])).toEqual([
+      expect.objectContaining({ scenario: 'edge', row: 'product', goal: { atLeast: 40 }, met: true }),
+      expect.objectContaining({ scenario: 'edge', row: 'product', to: 'peer', goal: { atLeast: 3.1 }, met: false }),
+      expect.objectContaining({ scenario: 'edge', row: 'memory', goal: { atMost: 200 }, met: false }),
+    ])
+  })
+
+  it.each<[string, Row[], RegExp]>([
+    ['two rows of one name', [peer, peer], /two rows of one name/],
+    ['a ratio to no row', [{ ...peer, ratios: [{ to: 'nobody' }] }], /"nobody", which is no row/],
+    ['a ratio to other rounds', [{ ...peer, name: 'a', samples: [1], ratios: [{ to: 'peer' }] }, peer], /same rounds/],
+    ['no samples', [{ ...peer, samples: [] }], /"peer" has no samples/],
+    ['a figure that is none', [{ ...peer, samples: [1, Number.NaN] }], /"peer" is no number in every round: 1, NaN/],
+    [
+      'a ratio to nothing',
+      [
+        { ...peer, samples: [1], ratios: [{ to: 'zero' }] },
+        { ...peer, name: 'zero', samples: [0] },
+      ],
+      /"peer" over "zero"/,
+    ],
+    [
+      'a place that no chart has',
+      [{ ...peer, plot: { chart: 'throughput by payload size', line: 'a', x: 0 } }],
+      /no place in a chart/,
+    ],
+  ])('refuses %s', (_what, rows, message) => {
+    expect(() => summarized(...rows)).toThrow(message)
+  })
+})

@@ -1,0 +1,154 @@
+import { Redis } from 'ioredis'
+import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
+import type { IngestLoad, IngestMeasured } from '../measure/measure-ingest.ts'
+import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
+import { type BenchEdge, issueSurfaces, QUEUES_UNBOUNDED, startEdge } from '../product/start-product.ts'
+import { type BenchRedis, startBenchRedis } from '../product/start-stores.ts'
+import { ingestRow, loadText } from '../report/ingest-rows.ts'
+import { summarize } from '../report/statistics.ts'
+import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
+
+/** Public keys that the requests of a row carry in turn. */
+interface Rotation {
+  readonly keys: number
+  readonly durationMs: number
+}
+
+interface Size {
+  readonly rounds: number
+  /** The first is what the others are compared with. */
+  readonly rotations: readonly Rotation[]
+}
+
+const FULL: Size = {
+  rounds: 2,
+  rotations: [
+    { keys: 1, durationMs: 1_500 },
+    { keys: 10_000, durationMs: 1_500 },
+    { keys: 100_000, durationMs: 5_000 },
+  ],
+}
+const QUICK: Size = {
+  rounds: 1,
+  rotations: [
+    { keys: 1, durationMs: 800 },
+    { keys: 1_000, durationMs: 800 },
+    { keys: 20_000, durationMs: 1_500 },
+  ],
+}
+
+const LOAD = { spans: 1, connections: 64, warmUpMs: 400 }
+const KEYS_PER_WORKSPACE = 10
+
+export const scenario: Scenario = {
+  name: 'auth',
+  question:
+    'What does it cost the edge to authenticate a request, with the keys of one surface and with those of 100,000 in turn?',
+  run: context => run(context, context.quick ? QUICK : FULL),
+}
+
+interface Bench {
+  readonly redis: BenchRedis
+  readonly edge: BenchEdge
+  readonly generator: LoadGenerator
+  readonly publicKeys: readonly string[]
+}
+
+interface AuthMeasured extends IngestMeasured {
+  readonly lookupsPerRequest: number
+}
+
+async function run(context: ScenarioContext, { rounds, rotations }: Size): Promise<ScenarioResult> {
+  const redis = await startBenchRedis(context, { ownRewrites: false })
+  const edge = await startEdge(context, redis, QUEUES_UNBOUNDED)
+  const generator = await startGenerator()
+  context.onEnd(() => generator.stop())
+  const keyCount = Math.max(...rotations.map(({ keys }) => keys))
+  const surfaces = await issueSurfaces(redis, keyCount, KEYS_PER_WORKSPACE)
+  context.progress(`${keyCount.toLocaleString('en')} keys made`)
+  const bench = { redis, edge, generator, publicKeys: surfaces.map(({ publicKey }) => publicKey) }
+
+  const results = new Map(rotations.map(rotation => [rotation, [] as AuthMeasured[]]))
+  // Not counted: the edge compiles what it runs.
+  await measure(bench, { keys: 1, durationMs: 1_000 })
+  for (let round = 1; round <= rounds; round++) {
+    for (const [rotation, measured] of results) {
+      const result = await measure(bench, rotation)
+      measured.push(result)
+      const rate = Math.round(result.ok / result.seconds).toLocaleString('en')
+      context.progress(`round ${round}/${rounds}: ${nameOf(rotation)}, ${rate} requests/s`)
+    }
+  }
+  const [baseline] = rotations
+  return {
+    rows: [...results].map(([rotation, measured]) => toRow(rotation, measured, baseline)),
+    method: `1 s to warm up, ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${rotations.map(({ durationMs }) => durationMs / 1_000).join(', ')} s, ${LOAD.warmUpMs / 1_000} s before each not counted`,
+    notes: NOTES,
+    facts: { Redis: redis.version },
+  }
+}
+
+const NOTES = [
+  'The same requests to the same edge and the same Redis, but for their keys. A key is taken from memory for 10 s after it was looked up: of few keys all are, of many every one comes back after it was forgotten, and every request looks one up.',
+  'A lookup is a GET on its own beside the writes of the commits; Redis answers both in turn, so it waits for their fsync.',
+]
+
+const nameOf = ({ keys }: Rotation) => (keys === 1 ? '1 key' : `${keys.toLocaleString('en')} keys`)
+
+/** One window of requests. Throws when anything was not answered 200. */
+async function measure(bench: Bench, { keys, durationMs }: Rotation): Promise<AuthMeasured> {
+  const { edge, redis, generator, publicKeys } = bench
+  const meter = meterProcesses({ edge: edge.pid, redis: redis.pid })
+  let use: Record<string, ProcessUse> = {}
+  const lookupsBefore = await countLookups(redis)
+  const load = await generator.run(
+    {
+      port: edge.port,
+      path: '/drain/v1/traces',
+      headers: { 'content-type': 'application/x-protobuf' },
+      varyHeaders: publicKeys.slice(0, keys).map(key => ({ 'x-service-public-key': key })),
+      connections: LOAD.connections,
+      payload: { spans: LOAD.spans, pool: LOAD.connections, freshIds: false },
+      mode: { kind: 'closed' },
+      warmUpMs: LOAD.warmUpMs,
+      durationMs,
+    },
+    end => {
+      if (end === 'begin') meter.begin()
+      else use = meter.end()
+    },
+  )
+  const lookups = (await countLookups(redis)) - lookupsBefore
+  await redis.empty(edge.queueDatabase, ['*:meta'])
+  const { 200: answered = 0, ...others } = load.statuses
+  if (Object.keys({ ...others, ...load.faults }).length > 0) {
+    throw new Error(`the edge did not answer 200 to everything: ${JSON.stringify({ ...others, ...load.faults })}`)
+  }
+  return {
+    ok: load.ok,
+    seconds: load.seconds,
+    use,
+    senderCpuSeconds: load.cpuSeconds,
+    load,
+    lookupsPerRequest: lookups / answered,
+  }
+}
+
+/** What the edge gets from Redis by GET is keys. */
+async function countLookups(redis: BenchRedis): Promise<number> {
+  const admin = new Redis(redis.url(0))
+  try {
+    return Number(/^cmdstat_get:calls=(\d+)/m.exec(await admin.info('commandstats'))?.[1] ?? 0)
+  } finally {
+    admin.disconnect()
+  }
+}
+
+function toRow(rotation: Rotation, measured: readonly AuthMeasured[], baseline: Rotation | undefined): Row {
+  const load: IngestLoad = { ...LOAD, durationMs: rotation.durationMs }
+  const under = (name: string) => `${name}, ${loadText(load)}`
+  const ratios = baseline === undefined || rotation === baseline ? [] : [{ to: under(nameOf(baseline)) }]
+  const row = ingestRow(nameOf(rotation), load, measured, ratios)
+  const lookups = summarize(measured.map(({ lookupsPerRequest }) => lookupsPerRequest)).median
+  return { ...row, details: { ...row.details, 'lookups a request': lookups.toFixed(3) } }
+}

@@ -1,0 +1,83 @@
+import { type DescMessage, fromBinary } from '@bufbuild/protobuf'
+import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
+import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { otlpJson } from '../../test/support/otlp-json.ts'
+import type { RowBatch } from '../../workers/batch/row-batch.ts'
+import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
+import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
+import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
+import { logPayload } from '../payloads/log-payload.ts'
+import { metricsPayload } from '../payloads/metrics-payload.ts'
+import { tracePayload } from '../payloads/trace-payload.ts'
+import { decodeTraceRowsByBufbuild } from '../peers/bufbuild-rows.ts'
+import { decodeTraceRowsOfJson } from '../peers/json-rows.ts'
+import { decodeLogRows, decodeLogRowsByBufbuild } from '../peers/log-rows.ts'
+import { decodeMetricRows, decodeMetricRowsByBufbuild } from '../peers/metric-rows.ts'
+import { decodeTraceRows, type Origin } from '../peers/otlp-rows.ts'
+
+/** A payload's rows as objects, to be written as JSONEachRow. */
+export type DecodeRows = (body: Buffer, origin: Origin) => readonly object[]
+
+/** What is decoded, and by whom. */
+export interface Signal {
+  readonly name: 'traces' | 'logs' | 'metrics'
+  /** Of what a row is made: spans, records, points. */
+  readonly noun: string
+  /** A payload in protobuf of so many of them. */
+  payload(count: number): Buffer
+  /** The same number of them, of the kind that costs more. */
+  readonly costlier: { readonly name: string; payload(count: number): Buffer }
+  toJson(body: Buffer): Buffer
+  createBatch(): RowBatch
+  readonly peers: { readonly protobufjs: DecodeRows; readonly bufbuild: DecodeRows; readonly json?: DecodeRows }
+  /** Of the product on one core, 200 a payload. */
+  readonly goal?: { readonly atLeast: number }
+  /** What a reader must know of the payloads, beside their size. */
+  readonly note: string
+}
+
+const jsonBy = (schema: DescMessage) => (body: Buffer) => otlpJson(schema, fromBinary(schema, body))
+
+export const SIGNALS: readonly Signal[] = [
+  {
+    name: 'traces',
+    noun: 'spans',
+    payload: spans => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 0 }),
+    costlier: {
+      name: 'every tenth with an exception',
+      payload: spans => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 10 }),
+    },
+    toJson: jsonBy(ExportTraceServiceRequestSchema),
+    createBatch: createSpansBatch,
+    peers: { protobufjs: decodeTraceRows, bufbuild: decodeTraceRowsByBufbuild, json: decodeTraceRowsOfJson },
+    goal: { atLeast: 800_000 },
+    note: 'ten resource attributes, eight of each span. The product also writes what the JSON rows lack: types of attributes, dropped counts, flags',
+  },
+  {
+    name: 'logs',
+    noun: 'records',
+    payload: records => logPayload({ records, exceptionEvery: 0 }),
+    costlier: {
+      name: 'every tenth with an exception',
+      payload: records => logPayload({ records, exceptionEvery: 10 }),
+    },
+    toJson: jsonBy(ExportLogsServiceRequestSchema),
+    createBatch: createLogsBatch,
+    peers: { protobufjs: decodeLogRows, bufbuild: decodeLogRowsByBufbuild },
+    note: 'ten resource attributes, five of each record. The product also writes types of attributes and body, the observed time, dropped counts',
+  },
+  {
+    name: 'metrics',
+    noun: 'points',
+    payload: points => metricsPayload({ points, pointsPerMetric: 10 }),
+    costlier: {
+      name: 'one a metric',
+      payload: points => metricsPayload({ points, pointsPerMetric: 1 }),
+    },
+    toJson: jsonBy(ExportMetricsServiceRequestSchema),
+    createBatch: createMetricsBatch,
+    peers: { protobufjs: decodeMetricRows, bufbuild: decodeMetricRowsByBufbuild },
+    note: 'ten points a metric, a quarter of them histograms of fifteen buckets; ten resource attributes, four of each point. The product also writes series ids, types of attributes, exemplars, ints and doubles apart',
+  },
+]

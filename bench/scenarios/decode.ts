@@ -1,0 +1,173 @@
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { RowBatch } from '../../workers/batch/row-batch.ts'
+import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
+import type { Row, Scenario } from '../support/scenario.ts'
+import { type Contender, methodOfTurns, takeTurns } from '../support/take-turns.ts'
+import { type DecodeRows, SIGNALS, type Signal } from './decode-signals.ts'
+
+/** Records a payload, where nothing else is said. */
+const TYPICAL = 200
+/** Rows per insert of a pool: the blocks are closed and the buffers reset as often as there. */
+const BATCH_ROWS = 100_000
+/** Different payloads: more than the caches of a core hold. */
+const PAYLOADS = 40
+
+const FRAME: PayloadFrame = {
+  workspaceId: 'ws_bench',
+  surfaceId: 'srf_bench',
+  receivedAtMs: 1_790_000_000_000,
+  contentType: 'application/x-protobuf',
+  contentEncoding: 'identity',
+  attributes: '',
+  body: Buffer.alloc(0),
+}
+
+export const scenario: Scenario = {
+  name: 'decode',
+  question:
+    'How many spans, log records and data points a second does one core turn from OTLP into Native blocks, of protobuf ' +
+    'and of JSON, against libraries that decode into objects and write them as JSONEachRow; and what of it is writing?',
+  async run(context) {
+    const rows: Row[] = []
+    for (const signal of SIGNALS) {
+      const progress = (text: string) => context.progress(`${signal.name}, ${text}`)
+      rows.push(...(await takeTurns(createContenders(signal), `${signal.noun}/s`, { ...context, progress })))
+    }
+    return {
+      rows,
+      method: methodOfTurns(context.quick),
+      notes: [
+        ...SIGNALS.map(noteOf),
+        'By CPU time of the thread: what the garbage collector does on others, mostly for the libraries, is not counted.',
+        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are in their column buffers already: a header each and a list of views, since decoding has put every value where it is sent from. "JSON.stringify alone" writes row objects that are there already.`,
+        'The ways to do one signal take turns in one process, so the code of one may have been compiled with the garbage of another in mind.',
+      ],
+    }
+  },
+}
+
+function createContenders(signal: Signal): Contender[] {
+  const { name, noun, payload, costlier, createBatch, peers, goal } = signal
+  const rowOf = (what: string) => `${name}: ${what}`
+  const typical = rowOf(`product, ${TYPICAL} ${noun}`)
+  const byLibrary = {
+    protobufjs: rowOf('protobufjs and JSON rows'),
+    bufbuild: rowOf('@bufbuild/protobuf and JSON rows'),
+  }
+  const stringify = rowOf('JSON.stringify alone')
+  const bodies = payloadsOf(payload, TYPICAL)
+  const product = (what: string, of: Signal['payload'], count: number): Contender => ({
+    name: rowOf(`product, ${what}`),
+    take: decode(createBatch(), payloadsOf(of, count), count),
+  })
+  return [
+    {
+      name: typical,
+      take: decode(createBatch(), bodies, TYPICAL),
+      ratios: [{ to: byLibrary.protobufjs, goal: { atLeast: 5 } }, { to: byLibrary.bufbuild }],
+      ...(goal && { goal }),
+    },
+    product(`${TYPICAL} ${noun}, ${costlier.name}`, costlier.payload, TYPICAL),
+    product(`20 ${noun}`, payload, 20),
+    product(`1 ${noun.slice(0, -1)}`, payload, 1),
+    { name: byLibrary.protobufjs, take: writeRows(peers.protobufjs, bodies) },
+    { name: byLibrary.bufbuild, take: writeRows(peers.bufbuild, bodies) },
+    { ...blocksAlone(rowOf('blocks alone'), createBatch(), bodies), ratios: [{ to: stringify }] },
+    { name: stringify, take: stringifyAlone(peers.protobufjs, bodies) },
+    ...createJsonContenders(signal, bodies, typical),
+  ]
+}
+
+function createJsonContenders(signal: Signal, bodies: readonly Buffer[], asProtobuf: string): Contender[] {
+  const { name, toJson, createBatch, peers } = signal
+  const transcoder = createJsonTranscoder()
+  const toProtobuf = (body: Buffer) => {
+    const result = transcoder.transcode(name, body)
+    if (!result.ok) throw new Error(result.reason)
+    return result.message
+  }
+  const json = bodies.map(toJson)
+  const byParse = `${name} as JSON: JSON.parse and JSON rows`
+  return [
+    {
+      name: `${name} as JSON: product`,
+      take: decode(createBatch(), json, TYPICAL, toProtobuf),
+      ratios: [...(peers.json ? [{ to: byParse, goal: { atLeast: 1.5 } }] : []), { to: asProtobuf }],
+    },
+    ...(peers.json ? [{ name: byParse, take: writeRows(peers.json, json) }] : []),
+  ]
+}
+
+function payloadsOf(payload: Signal['payload'], count: number): Buffer[] {
+  return Array.from({ length: PAYLOADS }, () => payload(count))
+}
+
+/** As a worker does it: payload after payload into column buffers, which become blocks when they are full. */
+function decode(
+  batch: RowBatch,
+  bodies: readonly Buffer[],
+  recordsPerBody: number,
+  toProtobuf?: (body: Buffer) => Buffer,
+): Contender['take'] {
+  return () => {
+    for (const body of bodies) {
+      append(batch, toProtobuf ? toProtobuf(body) : body, recordsPerBody)
+      if (batch.rows < BATCH_ROWS) continue
+      batch.tables()
+      batch.reset()
+    }
+    return bodies.length * recordsPerBody
+  }
+}
+
+function append(batch: RowBatch, body: Buffer, records: number): void {
+  const result = batch.append(FRAME, body)
+  if (!result.ok) throw new Error(result.reason)
+  if (result.rows !== records) throw new Error(`${result.rows} rows of ${records} records`)
+}
+
+/** `rows` counts what derives from records too; records are counted by what was appended. */
+function blocksAlone(name: string, batch: RowBatch, bodies: readonly Buffer[]): Contender {
+  let records = 0
+  while (records < BATCH_ROWS) {
+    for (const body of bodies) append(batch, body, TYPICAL)
+    records += bodies.length * TYPICAL
+  }
+  const bytes = batch.tables().flatMap(({ block }) => block.map(chunk => chunk.length))
+  const perRecord = bytes.reduce((sum, length) => sum + length, 0) / records
+  return {
+    name,
+    details: { 'a record': `${Math.round(perRecord)} bytes of Native`, 'chunks of a block': String(bytes.length) },
+    take() {
+      if (batch.tables().length === 0) throw new Error('there are no blocks')
+      return records
+    },
+  }
+}
+
+function stringifyAlone(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender['take'] {
+  const payloads = bodies.map(body => decodeRows(body, FRAME))
+  return () => {
+    for (const rows of payloads) writeLines(rows)
+    return payloads.length * TYPICAL
+  }
+}
+
+function writeRows(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender['take'] {
+  return () => {
+    for (const body of bodies) writeLines(decodeRows(body, FRAME))
+    return bodies.length * TYPICAL
+  }
+}
+
+/** As @clickhouse/client does it: text, then bytes. */
+function writeLines(rows: readonly object[]): Buffer {
+  let lines = ''
+  for (const row of rows) lines += `${JSON.stringify(row)}\n`
+  return Buffer.from(lines)
+}
+
+function noteOf({ name, noun, payload, note }: Signal): string {
+  const bytes = Math.round(payload(TYPICAL).length / TYPICAL)
+  return `${name}: payloads of ${bytes} bytes a ${noun.slice(0, -1)} in protobuf; ${note}.`
+}

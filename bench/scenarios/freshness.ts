@@ -1,0 +1,104 @@
+import type { LoadPlan } from '../load/plan.ts'
+import { startGenerator } from '../load/start-generator.ts'
+import { POLL_EVERY_MS } from '../measure/marker-watch.ts'
+import {
+  type Freshness,
+  type FreshnessBench,
+  type LoadedFreshness,
+  measureIdle,
+  measureUnderLoad,
+} from '../measure/measure-freshness.ts'
+import { measureStored, SPANS, tracesPlan } from '../measure/measure-stored.ts'
+import { type BenchSurface, issueSurfaces, QUEUE_BYTES, startEdge, startWorkers } from '../product/start-product.ts'
+import { startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
+import { capacityRow, idleRows, levelRows } from '../report/freshness-rows.ts'
+import type { Scenario, ScenarioContext } from '../support/scenario.ts'
+
+/** Of capacity. */
+const SHARES = [0.1, 0.5, 0.9]
+const CONNECTIONS = 64
+export const scenario: Scenario = {
+  name: 'freshness',
+  question:
+    'How long after its acknowledgement can a span be queried in ClickHouse (traces, 200 spans a payload), at 10, 50 and ' +
+    '90 % of what the pipeline takes, and with nothing else to do?',
+  async run(context) {
+    const { facts, plan, ...bench } = await startBench(context)
+    const capacity = await measureCapacity(bench, plan, context)
+    const idle: Freshness[] = []
+    const levels = SHARES.map(share => ({ share, results: [] as LoadedFreshness[] }))
+    const [rounds, durationMs] = context.quick ? [1, 2_000] : [2, 4_000]
+    for (let round = 1; round <= rounds; round++) {
+      idle.push(await measureIdle(bench, context.quick ? 5 : 8))
+      for (const { share, results } of levels) {
+        const requestsPerSecond = (share * Math.max(...capacity)) / SPANS
+        const mode = { kind: 'open', requestsPerSecond } as const
+        results.push(await measureUnderLoad(bench, { ...plan, mode, warmUpMs: 1_000, durationMs }))
+        context.progress(`round ${round}/${rounds}: ${share * 100} % of capacity`)
+      }
+    }
+    return {
+      rows: [
+        capacityRow(capacity),
+        ...levels.flatMap(({ share, results }) => levelRows(share, results)),
+        ...idleRows(idle),
+      ],
+      method: `a warm-up and two runs for capacity; then ${rounds === 1 ? '1 round' : `${rounds} rounds`} of ${durationMs / 1_000} s at each share of it, 1 s of warm-up before each`,
+      notes: NOTES,
+      facts,
+    }
+  },
+}
+
+const NOTES = [
+  'Capacity: from the first request until the last span can be queried, in a closed loop; the higher of two. The shares of it are an open loop: requests are due at fixed times whatever the pipeline does.',
+  `Freshness is that of markers, requests of one span in a workspace of their own, sent beside the load every 4 ms over connections of their own. It runs from the acknowledgement to the answer of the first poll that names the marker; ClickHouse is polled every ${POLL_EVERY_MS} ms where it answers so soon ("seen within": what that adds at most). Markers that are acknowledged and never seen fail the run, as does a span stored twice.`,
+  'A worker gathers spans for 250 ms (BATCH_MAX_AGE_MS) or 100,000 rows, whichever comes first: with nothing else to do the whole of the former is waited for.',
+  'Load generator, markers and polls share the cores with the pipeline, as they did while capacity was measured, markers and polls excepted.',
+]
+
+async function startBench(context: ScenarioContext) {
+  const redis = await startBenchRedis(context, { ownRewrites: true })
+  const clickhouse = await startBenchClickHouse(context)
+  const generator = await startGenerator()
+  context.onEnd(() => generator.stop())
+  const edge = await startEdge(context, redis, { QUEUE_MAX_BYTES: String(QUEUE_BYTES) })
+  const workers = await startWorkers(context, redis, clickhouse, ['spans'])
+  const [markerSurface] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
+  return {
+    generator,
+    clickhouse,
+    port: edge.port,
+    markerSurface,
+    pids: {
+      edge: edge.pid,
+      worker: workers.pid,
+      Redis: redis.pid,
+      ClickHouse: clickhouse.pid,
+      'markers and polls': process.pid,
+    },
+    plan: {
+      ...tracesPlan(edge.port, [edge.publicKey]),
+      connections: CONNECTIONS,
+      payload: { spans: SPANS, pool: 4 * CONNECTIONS, freshIds: true },
+    },
+    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+  }
+}
+
+/** Twice, in spans a second: a slow moment of the machine must not make the shares easy. */
+async function measureCapacity(
+  { generator, clickhouse, pids }: FreshnessBench,
+  plan: Omit<LoadPlan, 'mode' | 'warmUpMs' | 'durationMs'>,
+  { quick, progress }: ScenarioContext,
+): Promise<number[]> {
+  const measure = async (durationMs: number) => {
+    const plans: LoadPlan[] = [{ ...plan, mode: { kind: 'closed' }, warmUpMs: 0, durationMs }]
+    const { spans, seconds } = await measureStored([generator], clickhouse, { plans, pids })
+    return spans / seconds
+  }
+  await measure(quick ? 1_000 : 2_000)
+  const samples = [await measure(quick ? 1_500 : 3_000), await measure(quick ? 1_500 : 3_000)]
+  progress(`capacity: ${samples.map(rate => Math.round(rate).toLocaleString('en')).join(' and ')} spans/s`)
+  return samples
+}

@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
+import { meterProcesses } from '../measure/process-meter.ts'
+import { type ProductProcess, type ProductSetup, planLaunch, setUpProduct } from '../product/product-process.ts'
+import { startProcess } from '../product/start-process.ts'
+import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
+import { readLargeTrace, storeLargeTrace } from '../stored/large-trace.ts'
+import { pollUntil } from '../support/poll-until.ts'
+import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+
+const SPANS = 200
+const CONNECTIONS = 64
+const READERS = 16
+const STORED_DEADLINE_MS = 120_000
+
+/** What is reported of each process, in this order, and what it may hold at most in MB whatever the load. */
+const REPORTED: readonly { process: string; states: readonly State[]; atMostMb?: number }[] = [
+  { process: 'edge', states: ['idle', 'full load', 'ClickHouse away'], atMostMb: 200 },
+  { process: 'worker', states: ['idle', 'full load', 'ClickHouse away', 'catching up'], atMostMb: 400 },
+  { process: 'API', states: ['idle', 'reading traces'] },
+  { process: 'Redis', states: ['idle', 'full load', 'ClickHouse away'] },
+  { process: 'ClickHouse', states: ['idle', 'full load', 'catching up'] },
+]
+type State = 'idle' | 'reading traces' | 'full load' | 'ClickHouse away' | 'catching up'
+
+/** Peak of the resident set by process, in MB. */
+type Peaks = Readonly<Record<string, number>>
+
+interface Measured {
+  readonly peaks: Readonly<Record<State, Peaks>>
+  /** The time without ClickHouse in halves: what is bounded does not grow in the second. */
+  readonly halves: readonly [Peaks, Peaks]
+  readonly reads: number
+  /** Spans accepted under full load, and while ClickHouse was away. */
+  readonly accepted: { readonly loaded: number; readonly away: number }
+}
+
+export const scenario: Scenario = {
+  name: 'memory',
+  question:
+    'How much memory does each process hold when nothing comes, under full load, and under full load while ClickHouse ' +
+    'is away?',
+  async run(context) {
+    const redis = await startBenchRedis(context, { ownRewrites: true })
+    const clickhouse = await startBenchClickHouse(context)
+    const product = await startAll(context, await setUpProduct(context, redis, clickhouse))
+    const measured = await measureStates(context, clickhouse, {
+      ...product,
+      pids: { ...product.pids, Redis: redis.pid, ClickHouse: clickhouse.pid },
+    })
+    const { reads, accepted } = measured
+    return {
+      rows: toRows(measured),
+      method: `one pass: 1 s idle after 3 s of rest, then ${context.quick ? 3 : 8} s of full load, and as much with ClickHouse away; no warm-up`,
+      notes: [
+        `Peaks of the resident set, by the kernel. All settings at their defaults; full load is ${CONNECTIONS} connections that send ${SPANS} spans a payload as fast as they are taken, until the last span is stored.`,
+        'ClickHouse is away by SIGSTOP: its connections stay open and answer nothing. "Catching up" is from SIGCONT until the last span is stored.',
+        `${accepted.loaded.toLocaleString('en')} spans were accepted under full load and ${accepted.away.toLocaleString('en')} without ClickHouse, and all of them stored; the API answered ${reads.toLocaleString('en')} reads of a trace of 1,000 spans over ${READERS} connections.`,
+      ],
+      facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+    }
+  },
+}
+
+interface Product {
+  readonly setup: ProductSetup
+  readonly generator: LoadGenerator
+  readonly edge: { readonly baseUrl: string; readonly port: number }
+  readonly api: { readonly baseUrl: string }
+  readonly pids: Readonly<Record<string, number>>
+}
+
+async function startAll(context: ScenarioContext, setup: ProductSetup): Promise<Product> {
+  const generator = await startGenerator()
+  context.onEnd(() => generator.stop())
+  const start = async (name: ProductProcess) => {
+    const launch = await planLaunch(name, setup)
+    return { ...launch, pid: (await startProcess(context, launch)).pid }
+  }
+  const [edge, workers, api] = [await start('edge'), await start('workers'), await start('api')]
+  return { setup, generator, edge, api, pids: { edge: edge.pid, worker: workers.pid, API: api.pid } }
+}
+
+async function measureStates(
+  { quick, progress, onEnd }: ScenarioContext,
+  clickhouse: BenchClickHouse,
+  product: Product,
+): Promise<Measured> {
+  const loadMs = quick ? 3_000 : 8_000
+  const peaksDuring = (work: () => Promise<unknown>) => measurePeaks(product.pids, work)
+  const stored = () => untilStored(clickhouse, trace.spans + loaded + away)
+  let [loaded, away, reads] = [0, 0, 0]
+
+  progress('idle')
+  await delay(3_000)
+  const idle = await peaksDuring(() => delay(1_000))
+
+  progress('traces are read')
+  const trace = await storeLargeTrace(product.edge.baseUrl, product.api.baseUrl, product.setup.secrets)
+  const reading = await peaksDuring(async () => {
+    reads = await readLargeTrace(trace, READERS, loadMs / 4)
+  })
+
+  progress('full load')
+  const underLoad = await peaksDuring(async () => {
+    loaded = await sendSpans(product, loadMs)
+    await stored()
+  })
+
+  progress('full load, ClickHouse away')
+  onEnd(() => void process.kill(clickhouse.pid, 'SIGCONT'))
+  process.kill(clickhouse.pid, 'SIGSTOP')
+  const sendHalf = async () => {
+    away += await sendSpans(product, loadMs / 2)
+  }
+  const halves = [await peaksDuring(sendHalf), await peaksDuring(sendHalf)] as const
+  progress('ClickHouse is back')
+  process.kill(clickhouse.pid, 'SIGCONT')
+  const catchingUp = await peaksDuring(stored)
+  return {
+    peaks: {
+      idle,
+      'reading traces': reading,
+      'full load': underLoad,
+      'ClickHouse away': larger(...halves),
+      'catching up': catchingUp,
+    },
+    halves,
+    reads,
+    accepted: { loaded, away },
+  }
+}
+
+async function measurePeaks(pids: Product['pids'], work: () => Promise<unknown>): Promise<Peaks> {
+  const meter = meterProcesses(pids)
+  meter.begin()
+  await work()
+  return Object.fromEntries(Object.entries(meter.end()).map(([name, use]) => [name, use.peakMemoryBytes / 1e6]))
+}
+
+const larger = (a: Peaks, b: Peaks): Peaks =>
+  Object.fromEntries(Object.entries(a).map(([name, peak]) => [name, Math.max(peak, b[name] ?? 0)]))
+
+/** Sends as fast as the edge takes it, obeying its Retry-After. Resolves with the spans that it has accepted. */
+async function sendSpans({ generator, edge, setup }: Product, durationMs: number): Promise<number> {
+  const { statuses, faults } = await generator.run({
+    port: edge.port,
+    path: '/drain/v1/traces',
+    headers: { 'x-service-public-key': setup.secrets.publicKey, 'content-type': 'application/x-protobuf' },
+    connections: CONNECTIONS,
+    payload: { spans: SPANS, pool: 4 * CONNECTIONS, freshIds: true },
+    mode: { kind: 'closed' },
+    warmUpMs: 0,
+    durationMs,
+  })
+  const { 200: ok = 0, 429: _refused, ...others } = { ...statuses, ...faults }
+  if (Object.keys(others).length > 0) throw new Error(`answered other than 200 and 429: ${JSON.stringify(others)}`)
+  return ok * SPANS
+}
+
+async function untilStored({ client }: BenchClickHouse, spans: number): Promise<void> {
+  let found = 0
+  const isStored = async () => {
+    const result = await client.query({ query: 'SELECT count() AS n FROM spans', format: 'JSONEachRow' })
+    const [row] = await result.json<{ n: string }>()
+    found = Number(row?.n)
+    return found >= spans
+  }
+  await pollUntil(`${spans} spans are stored`, STORED_DEADLINE_MS, isStored, 100)
+  if (found !== spans) throw new Error(`${found} spans were stored of ${spans} that were accepted`)
+}
+
+function toRows({ peaks, halves }: Measured): Row[] {
+  return REPORTED.flatMap(({ process, states, atMostMb }) =>
+    states.map(state => ({
+      name: `${process}, ${state}`,
+      unit: 'MB',
+      samples: [peaks[state][process] ?? 0],
+      ...(atMostMb !== undefined && state !== 'idle' && { goal: { atMost: atMostMb } }),
+      ...(state === 'ClickHouse away' && {
+        details: { 'first half, second half': halves.map(half => `${Math.round(half[process] ?? 0)} MB`).join(', ') },
+      }),
+    })),
+  )
+}

@@ -1,0 +1,269 @@
+import { Agent, type RequestOptions, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
+import { type ReplayPayload, replayPayload } from '../payloads/replay-payload.ts'
+import { type BenchEdge, startEdge, startWorkers } from '../product/start-product.ts'
+import { type BenchS3, startBenchS3 } from '../product/start-s3.ts'
+import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
+import { summarize } from '../report/statistics.ts'
+import { pollUntil } from '../support/poll-until.ts'
+import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+
+const IN_FLIGHT = 64
+const CHUNK_BYTES = 1024 * 1024
+/** Distinct bodies: more would say nothing else, and take longer to make. */
+const BODIES = 8
+const WARM_UP_CHUNKS = 16
+const UPLOAD_DEADLINE_MS = 60_000
+/** Times that one upload is told to come back. */
+const REFUSED_MAX = 20
+const STORED_DEADLINE_MS = 120_000
+const REPLAY_PREFIX = 'replays/'
+const DIRECT_PREFIX = 'direct/'
+
+const PRODUCT = 'upload to stored and indexed'
+const DIRECT = 'put directly'
+const EDGE_MEMORY_LIMIT_MB = 300
+
+export const scenario: Scenario = {
+  name: 'replay',
+  question:
+    `How many MB of replay chunks a second go from upload to stored object and row, ${IN_FLIGHT} uploads of 1 MiB in ` +
+    'flight, against putting the same objects into the same S3 server directly?',
+  run,
+}
+
+interface Contenders {
+  readonly edge: BenchEdge
+  readonly s3: BenchS3
+  readonly clickhouse: BenchClickHouse
+  readonly pids: Readonly<Record<string, number>>
+  readonly bodies: readonly ReplayPayload[]
+}
+
+interface Uploaded {
+  readonly bytes: number
+  readonly refused: number
+}
+
+interface Measured extends Uploaded {
+  readonly seconds: number
+  /** Until the last upload was answered; of the product only. */
+  readonly acceptedSeconds: number
+  readonly use: Readonly<Record<string, ProcessUse>>
+}
+
+async function run(context: ScenarioContext) {
+  const redis = await startBenchRedis(context, { ownRewrites: true })
+  const clickhouse = await startBenchClickHouse(context)
+  const s3 = await startBenchS3(context)
+  const edge = await startEdge(context, redis)
+  const workers = await startWorkers(context, redis, clickhouse, ['replay', 'replay-chunks'], s3.env)
+  const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid, ...s3.pids }
+  const bodies = Array.from({ length: BODIES }, () => replayPayload(CHUNK_BYTES))
+  const contenders: Contenders = { edge, s3, clickhouse, pids, bodies }
+
+  const product: Measured[] = []
+  const direct: Measured[] = []
+  const [rounds, chunks] = context.quick ? [1, 64] : [3, 96]
+  // The first round warms up: it is measured like the others, shorter, and thrown away.
+  for (let round = 0; round <= rounds; round++) {
+    const uploaded = await measureProduct(contenders, `round-${round}`, round === 0 ? WARM_UP_CHUNKS : chunks)
+    const put = await measureDirect(contenders, round, round === 0 ? WARM_UP_CHUNKS : chunks)
+    const what = round === 0 ? 'warm-up' : `round ${round}/${rounds}`
+    context.progress(`${what}: product ${rate(uploaded).toFixed(1)} MB/s, direct ${rate(put).toFixed(1)} MB/s`)
+    if (round === 0) continue
+    product.push(uploaded)
+    direct.push(put)
+  }
+  return {
+    rows: toRows(product, direct, bodies),
+    method: `1 warm-up round of ${WARM_UP_CHUNKS} chunks, ${rounds} rounds in which ${chunks} chunks are uploaded, and then as many put directly`,
+    notes: [
+      'MB of gzip as sent. Time runs from the first request until every chunk has its row in ClickHouse, which is written after its object; a run in which one object or row is missing fails.',
+      'Directly means: the same bodies with the same concurrency through the same client of S3, in the process that uploads to the product.',
+      'Every process shares the cores of the machine. The S3 server is the one of `npm start`, a simulation in JavaScript: `cores` says what it takes of them.',
+    ],
+    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+  }
+}
+
+async function measureProduct(contenders: Contenders, sessionId: string, chunks: number): Promise<Measured> {
+  const { s3, clickhouse } = contenders
+  const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
+  const meter = meterProcesses(contenders.pids)
+  try {
+    meter.begin()
+    const startedAt = performance.now()
+    const { bytes, refused } = await inParallel(chunks, i => upload(contenders, agent, sessionId, i))
+    const acceptedSeconds = (performance.now() - startedAt) / 1_000
+    const stored = async () => (await countRows(clickhouse, sessionId)) >= chunks
+    await pollUntil(`${chunks} chunks are stored and indexed`, STORED_DEADLINE_MS, stored)
+    const seconds = (performance.now() - startedAt) / 1_000
+    const use = meter.end()
+    await checkObjects(s3, REPLAY_PREFIX, { chunks, bytes })
+    const rows = await countRows(clickhouse, sessionId)
+    if (rows !== chunks) throw new Error(`${chunks} chunks have ${rows} rows`)
+    await empty(s3, REPLAY_PREFIX)
+    return { bytes, refused, seconds, acceptedSeconds, use }
+  } finally {
+    agent.destroy()
+  }
+}
+
+async function measureDirect({ s3, bodies }: Contenders, round: number, chunks: number): Promise<Measured> {
+  const meter = meterProcesses(s3.pids)
+  meter.begin()
+  const startedAt = performance.now()
+  const { bytes, refused } = await inParallel(chunks, async i => {
+    const { gzip } = bodyOf(bodies, i)
+    const key = `${DIRECT_PREFIX}${round}/${i}.jsonl.gz`
+    const outcome = await s3.objects.putIfAbsent(key, gzip, { contentType: 'application/gzip' })
+    if (outcome !== 'stored') throw new Error(`${key} was there already`)
+    return { bytes: gzip.length, refused: 0 }
+  })
+  const seconds = (performance.now() - startedAt) / 1_000
+  const use = meter.end()
+  await checkObjects(s3, DIRECT_PREFIX, { chunks, bytes })
+  await empty(s3, DIRECT_PREFIX)
+  return { bytes, refused, seconds, acceptedSeconds: seconds, use }
+}
+
+/** Does the numbered pieces of work, so many at once; the sum of what they return. */
+async function inParallel(count: number, work: (i: number) => Promise<Uploaded>): Promise<Uploaded> {
+  let next = 0
+  let [bytes, refused] = [0, 0]
+  async function worker(): Promise<void> {
+    while (next < count) {
+      const done = await work(next++)
+      bytes += done.bytes
+      refused += done.refused
+    }
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker))
+  return { bytes, refused }
+}
+
+const bodyOf = (bodies: readonly ReplayPayload[], i: number) => bodies[i % bodies.length] as ReplayPayload
+
+/** Sends a chunk until it is acknowledged; how many bytes, and how often it was told to come back. */
+async function upload({ edge, bodies }: Contenders, agent: Agent, sessionId: string, i: number): Promise<Uploaded> {
+  const { gzip } = bodyOf(bodies, i)
+  const metadata = { windowId: 'window', segmentId: i, firstTs: 0, lastTs: 1 }
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-encoding': 'gzip',
+    'content-length': gzip.length,
+    'x-service-public-key': edge.publicKey,
+    'x-replay-metadata': Buffer.from(JSON.stringify(metadata)).toString('base64'),
+  }
+  const path = `/v3/replay/upload/${sessionId}`
+  for (let refused = 0; ; refused++) {
+    const { status, body } = await post({ agent, port: edge.port, path, headers }, gzip)
+    if (status === 200 && body.includes(REPLAY_PREFIX)) return { bytes: gzip.length, refused }
+    if ((status !== 503 && status !== 429) || refused === REFUSED_MAX) {
+      throw new Error(`an upload was answered with ${status}: ${body.slice(0, 200)}`)
+    }
+    await delay(1_000)
+  }
+}
+
+function post(options: RequestOptions, sentBody: Buffer): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(UPLOAD_DEADLINE_MS)
+    const sent = request({ ...options, host: '127.0.0.1', method: 'POST', signal })
+    sent.once('error', reject)
+    sent.once('response', response => {
+      text(response).then(body => resolve({ status: response.statusCode, body }), reject)
+    })
+    sent.end(sentBody)
+  })
+}
+
+async function countRows({ client }: BenchClickHouse, sessionId: string): Promise<number> {
+  const result = await client.query({
+    query: 'SELECT count() AS n FROM replay_chunks WHERE session_id = {sessionId: String}',
+    query_params: { sessionId },
+    format: 'JSONEachRow',
+  })
+  const [row] = await result.json<{ n: number }>()
+  return Number(row?.n)
+}
+
+async function checkObjects(s3: BenchS3, prefix: string, expected: { chunks: number; bytes: number }): Promise<void> {
+  const found = { chunks: 0, bytes: 0 }
+  for await (const page of s3.objects.list(prefix)) {
+    found.chunks += page.length
+    found.bytes += page.reduce((sum, { size }) => sum + size, 0)
+  }
+  if (found.chunks !== expected.chunks || found.bytes !== expected.bytes) {
+    throw new Error(`${prefix} holds ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`)
+  }
+}
+
+async function empty({ objects }: BenchS3, prefix: string): Promise<void> {
+  const keys: string[] = []
+  for await (const page of objects.list(prefix)) keys.push(...page.map(({ key }) => key))
+  await objects.deleteMany(keys)
+}
+
+const rate = ({ bytes, seconds }: Measured) => bytes / 1e6 / seconds
+
+function toRows(product: readonly Measured[], direct: readonly Measured[], bodies: readonly ReplayPayload[]): Row[] {
+  const peaks = product.map(({ use }) => (use.edge?.peakMemoryBytes ?? 0) / 1e6)
+  const mean = (of: (body: ReplayPayload) => number) => bodies.reduce((sum, body) => sum + of(body), 0) / bodies.length
+  return [
+    {
+      name: PRODUCT,
+      unit: 'MB/s',
+      samples: product.map(rate),
+      ratios: [{ to: DIRECT, goal: { atLeast: 0.7 } }],
+      ...costs(product),
+      details: {
+        body: `${Math.round(mean(({ gzip }) => gzip.length)).toLocaleString('en')} bytes`,
+        'inflates to': `${Math.round(mean(({ jsonLinesBytes }) => jsonLinesBytes)).toLocaleString('en')} bytes`,
+        events: Math.round(mean(({ events }) => events)).toLocaleString('en'),
+        'told to come back': `${product.map(({ refused }) => refused).join(', ')} by round`,
+        cores: cores(product),
+      },
+    },
+    { name: DIRECT, unit: 'MB/s', samples: direct.map(rate), ...costs(direct), details: { cores: cores(direct) } },
+    {
+      name: 'upload to acknowledged',
+      unit: 'MB/s',
+      samples: product.map(({ bytes, acceptedSeconds }) => bytes / 1e6 / acceptedSeconds),
+    },
+    { name: "the edge's peak memory", unit: 'MB', samples: peaks, goal: { atMost: EDGE_MEMORY_LIMIT_MB } },
+  ]
+}
+
+function costs(measured: readonly Measured[]): Pick<Row, 'cpu' | 'peakMemoryBytes'> {
+  const names = Object.keys(measured[0]?.use ?? {})
+  const of = (figure: (one: Measured, name: string) => number, join: (samples: number[]) => number) =>
+    Object.fromEntries(names.map(name => [name, join(measured.map(one => figure(one, name)))]))
+  return {
+    cpu: {
+      per: 'GB',
+      seconds: of(
+        ({ use, bytes }, name) => (use[name]?.cpuSeconds ?? 0) / (bytes / 1e9),
+        samples => summarize(samples).median,
+      ),
+    },
+    peakMemoryBytes: of(
+      ({ use }, name) => use[name]?.peakMemoryBytes ?? 0,
+      samples => Math.max(...samples),
+    ),
+  }
+}
+
+/** How many cores each process kept busy, in the median round. */
+function cores(measured: readonly Measured[]): string {
+  const names = Object.keys(measured[0]?.use ?? {})
+  return names
+    .map(name => {
+      const samples = measured.map(({ use, seconds }) => (use[name]?.cpuSeconds ?? 0) / seconds)
+      return `${name} ${summarize(samples).median.toFixed(2)}`
+    })
+    .join(', ')
+}

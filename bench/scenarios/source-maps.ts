@@ -1,0 +1,218 @@
+import { Redis } from 'ioredis'
+import { createJobAdder } from '../../workers/queue/sweep.ts'
+import { createBuildClient, UPLOADS_AT_ONCE } from '../load/build-client.ts'
+import {
+  createPlainSymbolicator,
+  FRAMES_OF_A_STACK,
+  makeStacks,
+  type SymbolicationDeps,
+  symbolicate,
+  uploadRelease,
+} from '../measure/measure-symbolication.ts'
+import { type MeasuredUpload, measureBuild, measureDirect, type UploadDeps } from '../measure/measure-uploads.ts'
+import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
+import { type ProductSetup, planLaunch, setUpProduct } from '../product/product-process.ts'
+import { startProcess } from '../product/start-process.ts'
+import { type BenchS3, startBenchS3 } from '../product/start-s3.ts'
+import { startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
+import { summarize } from '../report/statistics.ts'
+import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+
+const POOLS = 'source-maps,completions,receipts,symbolication'
+const WARM_UP_FILES = 100
+const LARGE_MAP_BYTES = 20 * 1024 * 1024
+/** Together they take a quarter of the worker's cache when they are parsed. */
+const WARM_MAPS = { maps: 20, bytes: 300 * 1024 }
+
+const FULL = { rounds: 2, files: 3_000, stacks: 2_000, symbolicationRounds: 3 }
+const QUICK = { rounds: 1, files: 300, stacks: 400, symbolicationRounds: 1 }
+
+const DIRECT = 'put directly'
+const WAYS = { signed: 'sign, put, complete', parts: 'parts, complete' } as const
+const WARM = 'frames with a warm cache'
+const FIRST = `first frame of a ${LARGE_MAP_BYTES / 1024 / 1024} MiB map`
+const ALONE = 'the libraries alone'
+
+export const scenario: Scenario = {
+  name: 'source-maps',
+  question:
+    `How many source maps a second does a build of ${FULL.files.toLocaleString('en')} files upload until they are complete, ` +
+    `${UPLOADS_AT_ONCE} uploads in flight, against putting them into the same S3 server directly; how many stack frames a ` +
+    'second does a worker resolve through them, and how soon the first of a large map, against the libraries alone?',
+  run,
+}
+
+interface Bench {
+  readonly uploads: UploadDeps
+  readonly symbolication: SymbolicationDeps
+  readonly workerPid: number
+}
+
+async function run(context: ScenarioContext) {
+  const redis = await startBenchRedis(context, { ownRewrites: true })
+  const clickhouse = await startBenchClickHouse(context)
+  const s3 = await startBenchS3(context)
+  const setup = await setUpProduct(context, redis, clickhouse)
+  const edge = await startProduct(context, setup, s3, 'edge')
+  const worker = await startProduct(context, setup, s3, 'workers')
+  const pids = { edge: edge.pid, worker: worker.pid, Redis: redis.pid, ClickHouse: clickhouse.pid, ...s3.pids }
+  const queues = new Redis(redis.url(0))
+  context.onEnd(() => queues.disconnect())
+  const jobs = createJobAdder(queues)
+  context.onEnd(() => jobs.close())
+  const { secretKey, workspaceId, surfaceId } = setup.secrets
+  const client = createBuildClient(context, edge.baseUrl, secretKey)
+  const bench: Bench = {
+    uploads: { client, s3, workspaceId, pids },
+    symbolication: { client, clickhouse, redis: queues, jobs, owner: { workspaceId, surfaceId } },
+    workerPid: worker.pid,
+  }
+  const sizes = context.quick ? QUICK : FULL
+  const uploadRows = await measureUploads(context, bench, sizes)
+  const symbolicationRows = await measureSymbolication(context, bench, sizes)
+  return {
+    rows: [...uploadRows, ...symbolicationRows],
+    method:
+      `uploads: 1 warm-up round of ${WARM_UP_FILES} files, ${sizes.rounds} of ${sizes.files} each way; ` +
+      `symbolication: 1 warm-up round, ${sizes.symbolicationRounds} of ${sizes.stacks} stacks of ${FRAMES_OF_A_STACK} frames`,
+    notes: [
+      'A build has maps of 8 KiB in the median, one of 3 and two of 1 MiB. Time runs from its first request until its completion is answered; a run in which the store does not hold every map once fails.',
+      'Directly means: presigned addresses that were made beforehand, the same client and concurrency. The product writes each map twice (where it was sent to, and under its digest once it was verified) and reads it once.',
+      'Stacks go to the queue of symbolication as a batch of spans sends them, and count when their rows can be read from ClickHouse. The first frame of a map includes fetching it. The libraries alone (error-stack-parser-es, @jridgewell/trace-mapping, in this process) have the maps in memory, and name no functions.',
+      'Every process shares the cores of the machine. The S3 server is the one of `npm start`, a simulation in JavaScript.',
+    ],
+    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+  }
+}
+
+async function startProduct(context: ScenarioContext, setup: ProductSetup, s3: BenchS3, name: 'edge' | 'workers') {
+  const { script, env, baseUrl, readyUrl } = await planLaunch(name, setup)
+  const args = name === 'workers' ? ['--pools', POOLS] : []
+  const child = await startProcess(context, { script, args, env: { ...env, ...s3.env }, readyUrl })
+  return { pid: child.pid, baseUrl }
+}
+
+async function measureUploads(context: ScenarioContext, { uploads }: Bench, sizes: typeof FULL): Promise<Row[]> {
+  const samples = { signed: [] as MeasuredUpload[], parts: [] as MeasuredUpload[], direct: [] as MeasuredUpload[] }
+  for (let round = 0; round <= sizes.rounds; round++) {
+    const files = round === 0 ? WARM_UP_FILES : sizes.files
+    const measured = {
+      signed: await measureBuild(uploads, 'signed', files),
+      parts: await measureBuild(uploads, 'parts', files),
+      direct: await measureDirect(uploads, files),
+    }
+    const rates = Object.entries(measured).map(([way, upload]) => `${way} ${filesPerSecond(upload).toFixed(0)}`)
+    context.progress(`uploads, round ${round} of ${sizes.rounds}: files/s ${rates.join(', ')}`)
+    if (round === 0) continue
+    for (const way of ['signed', 'parts', 'direct'] as const) samples[way].push(measured[way])
+  }
+  const product = (['signed', 'parts'] as const).flatMap(way => uploadRows(WAYS[way], samples[way], DIRECT))
+  const peaks = [...samples.signed, ...samples.parts].map(({ use }) => (use.worker?.peakMemoryBytes ?? 0) / 1e6)
+  return [
+    ...product,
+    ...uploadRows(DIRECT, samples.direct),
+    { name: "the worker's peak memory, uploads", unit: 'MB', samples: peaks },
+  ]
+}
+
+const filesPerSecond = ({ files, seconds }: MeasuredUpload) => files / seconds
+const inBytes = (name: string) => `${name}: bytes`
+
+function uploadRows(name: string, measured: readonly MeasuredUpload[], to?: string): Row[] {
+  const share = summarize(measured.map(({ uploadSeconds, seconds }) => uploadSeconds / seconds)).median
+  return [
+    {
+      name,
+      unit: 'files/s',
+      samples: measured.map(filesPerSecond),
+      ...(to && { ratios: [{ to }] }),
+      cpu: { per: '1,000 files', seconds: cpuOf(measured, ({ files }) => files / 1_000) },
+      peakMemoryBytes: peaksOf(measured.map(({ use }) => use)),
+      details: {
+        'a build': `${(summarize(measured.map(({ bytes }) => bytes)).median / 1e6).toFixed(1)} MB`,
+        ...(to && {
+          'until the last byte is acknowledged': `${Math.round(share * 100)} % of the time`,
+          'told to come back': `${measured.map(({ refused }) => refused).join(', ')} by round`,
+        }),
+      },
+    },
+    {
+      name: inBytes(name),
+      unit: 'MB/s',
+      samples: measured.map(({ bytes, seconds }) => bytes / 1e6 / seconds),
+      ...(to && { ratios: [{ to: inBytes(to) }] }),
+    },
+  ]
+}
+
+function cpuOf(measured: readonly MeasuredUpload[], units: (one: MeasuredUpload) => number): Record<string, number> {
+  return Object.fromEntries(
+    Object.keys(measured[0]?.use ?? {}).map(name => [
+      name,
+      summarize(measured.map(one => (one.use[name]?.cpuSeconds ?? 0) / units(one))).median,
+    ]),
+  )
+}
+
+function peaksOf(uses: readonly Readonly<Record<string, ProcessUse>>[]): Record<string, number> {
+  return Object.fromEntries(
+    Object.keys(uses[0] ?? {}).map(name => [name, Math.max(...uses.map(use => use[name]?.peakMemoryBytes ?? 0))]),
+  )
+}
+
+async function measureSymbolication(context: ScenarioContext, bench: Bench, sizes: typeof FULL): Promise<Row[]> {
+  const { symbolication: deps, workerPid } = bench
+  const release = await uploadRelease(deps, WARM_MAPS.maps, WARM_MAPS.bytes)
+  const plain = createPlainSymbolicator(release)
+  const warm = { product: [] as number[], alone: [] as number[] }
+  const first = { product: [] as number[], alone: [] as number[] }
+  const peaks: number[] = []
+  // The first round parses the maps, and compiles the code.
+  for (let round = 0; round <= sizes.symbolicationRounds; round++) {
+    const meter = meterProcesses({ worker: workerPid })
+    meter.begin()
+    const stacks = makeStacks(release, sizes.stacks)
+    const frames = stacks.length * FRAMES_OF_A_STACK
+    const framesPerSecond = frames / (await symbolicate(deps, release, stacks))
+    const alone = measureAlone(() => plain(stacks), frames)
+    const large = await measureFirstFrame(deps)
+    context.progress(
+      `symbolication, round ${round} of ${sizes.symbolicationRounds}: ${framesPerSecond.toFixed(0)} frames/s ` +
+        `(alone ${alone.toFixed(0)}), first frame ${large.productMs.toFixed(0)} ms (alone ${large.aloneMs.toFixed(0)})`,
+    )
+    const { worker } = meter.end()
+    if (round === 0) continue
+    warm.product.push(framesPerSecond)
+    warm.alone.push(alone)
+    first.product.push(large.productMs)
+    first.alone.push(large.aloneMs)
+    peaks.push((worker?.peakMemoryBytes ?? 0) / 1e6)
+  }
+  return [
+    { name: WARM, unit: 'frames/s', samples: warm.product, ratios: [{ to: `${WARM}: ${ALONE}` }] },
+    { name: `${WARM}: ${ALONE}`, unit: 'frames/s', samples: warm.alone },
+    { name: FIRST, unit: 'ms', samples: first.product, ratios: [{ to: `${FIRST}: ${ALONE}` }] },
+    { name: `${FIRST}: ${ALONE}`, unit: 'ms', samples: first.alone },
+    { name: "the worker's peak memory, symbolication", unit: 'MB', samples: peaks },
+  ]
+}
+
+/** Frames a second. Throws when one was not resolved: the stacks point at places that the maps have. */
+function measureAlone(work: () => number, frames: number): number {
+  const startedAt = performance.now()
+  const resolved = work()
+  const seconds = (performance.now() - startedAt) / 1_000
+  if (resolved !== frames) throw new Error(`${resolved} of ${frames} frames were resolved`)
+  return frames / seconds
+}
+
+/** Of a stack whose map nobody has parsed yet. */
+async function measureFirstFrame(deps: SymbolicationDeps): Promise<{ productMs: number; aloneMs: number }> {
+  const release = await uploadRelease(deps, 1, LARGE_MAP_BYTES)
+  const stacks = makeStacks(release, 1)
+  const productMs = (await symbolicate(deps, release, stacks)) * 1_000
+  const plain = createPlainSymbolicator(release)
+  const startedAt = performance.now()
+  if (plain(stacks) !== FRAMES_OF_A_STACK) throw new Error('a frame was not resolved')
+  return { productMs, aloneMs: performance.now() - startedAt }
+}

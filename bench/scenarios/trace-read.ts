@@ -1,0 +1,187 @@
+import { settleMerges } from '../measure/clickhouse-work.ts'
+import { type FindingsSize, measureFindingReads } from '../measure/finding-reads.ts'
+import {
+  type MeasuredReads,
+  measureReads,
+  pickTraces,
+  type ReadDeps,
+  type ReadPlan,
+  spansOf,
+} from '../measure/measure-reads.ts'
+import { type SpanSource, type StoredMore, startSpanSource } from '../measure/measure-storing-more.ts'
+import { measureTraceSizes } from '../measure/trace-sizes.ts'
+import { setUpProduct } from '../product/product-process.ts'
+import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
+import { startTraceReader } from '../product/start-trace-reader.ts'
+import { type Filled, fillSpans } from '../stored/fill-spans.ts'
+import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../stored/stored-traces.ts'
+import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
+
+const MILLION = 1_000_000
+const DAY_MS = 86_400_000
+
+interface Size {
+  /** Reads of each trace size. */
+  readonly reads: ReadPlan
+  readonly storeMore: { readonly rounds: number; readonly durationMs: number }
+  readonly millions: readonly number[]
+  readonly findings: FindingsSize
+}
+
+const FULL: Size = {
+  millions: [1, 100],
+  reads: { rounds: 5, perRound: 60 },
+  storeMore: { rounds: 1, durationMs: 4_000 },
+  findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 2, perRound: 6 } },
+}
+const QUICK: Size = {
+  millions: [1, 3],
+  reads: { rounds: 3, perRound: 40 },
+  storeMore: { rounds: 1, durationMs: 1_500 },
+  findings: { occurrences: 200_000, findings: 2_000, reads: { rounds: 2, perRound: 6 } },
+}
+
+interface Stage {
+  readonly millions: number
+  readonly filled: Filled
+  readonly small: MeasuredReads
+  readonly large: MeasuredReads
+  readonly more: readonly StoredMore[]
+}
+
+export const scenario: Scenario = {
+  name: 'trace-read',
+  question:
+    'How long does reading a trace of a finding (operation 4.9) take with 1 and 100 million spans stored, and what does ' +
+    'storing more of them cost then? How long do traces of 10 to 100,000 spans take, and lists of findings and single ' +
+    'ones with a million occurrences?',
+  run: context => run(context, context.quick ? QUICK : FULL),
+}
+
+async function run(context: ScenarioContext, size: Size): Promise<ScenarioResult> {
+  const redis = await startBenchRedis(context, { ownRewrites: true })
+  const clickhouse = await startBenchClickHouse(context)
+  const setup = await setUpProduct(context, redis, clickhouse)
+  const reader = await startTraceReader(context, setup)
+  const source = await startSpanSource(context, redis, clickhouse)
+  const deps = { reader, client: clickhouse.client, pids: { API: reader.pid, ClickHouse: clickhouse.pid } }
+  // Code gets compiled; what was stored makes way for the first stage.
+  await source.storeMore(size.storeMore.durationMs / 2)
+
+  const stages: Stage[] = []
+  for (const millions of size.millions)
+    stages.push(await measureStage(context, size, millions, clickhouse, deps, source))
+  const bySize = await measureTraceSizes(deps, (size.millions.at(-1) ?? 0) * MILLION, firstDay())
+  context.progress('traces by size read')
+  const findings = await measureFindingReads(deps, size.findings)
+  return {
+    rows: [...stages.flatMap(toRows), ...bySize, ...findings],
+    method: methodOf(size),
+    notes: NOTES,
+    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+  }
+}
+
+async function measureStage(
+  { progress }: ScenarioContext,
+  { reads, storeMore }: Size,
+  millions: number,
+  clickhouse: BenchClickHouse,
+  deps: ReadDeps,
+  source: SpanSource,
+): Promise<Stage> {
+  const name = `${millions} million stored`
+  const filled = await fillSpans(clickhouse.url, millions * MILLION, firstDay())
+  progress(`${name}: filled in ${filled.seconds.toFixed(0)} s`)
+  const read = async (isLarge: boolean) => {
+    const limit = reads.rounds * reads.perRound
+    const targets = await pickTraces(deps.client, millions * MILLION, firstDay(), isLarge, limit)
+    const measured = await measureReads(deps, targets, isLarge, reads)
+    progress(`${name}: traces of ${spansOf(isLarge)} spans, p99 ${measured.p99Ms.toFixed(1)} ms`)
+    return measured
+  }
+  const [small, large] = [await read(false), await read(true)]
+  await clickhouse.client.command({ query: 'SYSTEM START MERGES spans' })
+  await settleMerges(clickhouse.client)
+  const more: StoredMore[] = []
+  for (let round = 0; round < storeMore.rounds; round++) more.push(await source.storeMore(storeMore.durationMs))
+  progress(`${name}: ${more.map(({ spans }) => spans.toLocaleString('en')).join(' and ')} more spans stored`)
+  return { millions, filled, small, large, more }
+}
+
+/** The last of the days is yesterday: new spans come to a day of their own. */
+const firstDay = () => new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10)
+
+const methodOf = ({ reads, storeMore, findings }: Size) =>
+  `${reads.perRound / 2} reads of each size to warm up, ${reads.rounds} rounds of ${reads.perRound}, one read after the other; ` +
+  `${storeMore.rounds} rounds of storing more for ${storeMore.durationMs / 1_000} s; traces by size and findings: ` +
+  `3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}`
+
+const NOTES = [
+  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the most that merging was seen to leave of a day; a trace lies in one of them, its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. Everything is in the page cache.`,
+  'Traces are read by chance (the same in every run), through the API from one client; p50 is that of a round, p99 that of all rounds together. The query alone is that of the spans, without the question whether the trace belongs to the finding.',
+  'More spans are sent to the edge, 200 a payload, and arrive on the day after those that are stored: parts of different days are never merged. CPU is that of edge, worker, Redis and ClickHouse, merges included.',
+  'Traces "by size" are read beside those of the last stage; of more than 2,000 spans the answer shows 2,000. Findings are of one workspace, their occurrences over 7 days up to the moment, one finding having a tenth of them. "Rows read" are those of all queries of a request, as ClickHouse counts them: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is looked into.',
+]
+
+/** The goal: of traces of 1,000 spans with 100 million stored. */
+const GOALS = { millions: 100, p50Ms: 15, p99Ms: 30, growth: 1.5 }
+
+function toRows(stage: Stage): Row[] {
+  const isLarge = { small: false, large: true } as const
+  return [
+    ...readRows(stage, stage.small, isLarge.small),
+    ...readRows(stage, stage.large, isLarge.large),
+    ...costRows(stage),
+  ]
+}
+
+function readRows({ millions, filled }: Stage, reads: MeasuredReads, isLarge: boolean): Row[] {
+  const nameOf = (stored: number) => `trace of ${spansOf(isLarge).toLocaleString('en')}, ${stored} million stored`
+  const hasGoals = isLarge && millions === GOALS.millions
+  const goal = (atMost: number) => (hasGoals ? { goal: { atMost } } : {})
+  return [
+    {
+      name: nameOf(millions),
+      unit: 'ms, p50',
+      samples: reads.p50Ms,
+      ...goal(GOALS.p50Ms),
+      ...(millions > 1 && { ratios: [{ to: nameOf(1), ...goal(GOALS.growth) }] }),
+      cpu: { per: 'thousand reads', seconds: reads.cpuMs },
+      details: {
+        'query alone': `${reads.queryP50Ms.toFixed(1)} ms p50`,
+        'of it in ClickHouse': `${reads.queryServerMs.toFixed(1)} ms`,
+        'granules read': reads.granules.toFixed(1),
+        'rows read': Math.round(reads.rows).toLocaleString('en'),
+        answer: `${Math.round(reads.answerBytes).toLocaleString('en')} bytes`,
+        stored: `${filled.spans.toLocaleString('en')} spans in ${filled.parts} parts, ${filled.bytesPerSpan.toFixed(1)} bytes each`,
+      },
+    },
+    { name: `${nameOf(millions)}, p99`, unit: 'ms, p99', samples: [reads.p99Ms], ...goal(GOALS.p99Ms) },
+  ]
+}
+
+function costRows({ millions, more }: Stage): Row[] {
+  const nameOf = (stored: number) => `storing more, ${stored} million stored`
+  const perMillion = (of: (stored: StoredMore) => number) => more.map(stored => (of(stored) / stored.spans) * MILLION)
+  const processes = Object.keys(more[0]?.cpuSeconds ?? {})
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+  return [
+    {
+      name: nameOf(millions),
+      unit: 'CPU s per million spans',
+      samples: perMillion(({ cpuSeconds }) => Object.values(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0)),
+      ...(millions > 1 && { ratios: [{ to: nameOf(1) }] }),
+      cpu: {
+        per: 'million spans',
+        seconds: Object.fromEntries(
+          processes.map(process => [process, mean(perMillion(({ cpuSeconds }) => cpuSeconds[process] ?? 0))]),
+        ),
+      },
+      details: {
+        rate: `${Math.round(mean(more.map(({ spans, seconds }) => spans / seconds))).toLocaleString('en')} spans/s`,
+        spans: more.map(({ spans }) => spans.toLocaleString('en')).join(' and '),
+      },
+    },
+  ]
+}
