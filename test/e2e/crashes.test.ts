@@ -3,8 +3,8 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
-import { namedReceipts, receiptName } from '../support/named-receipts.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { namedReceipts, receiptName } from '../support/clients/named-receipts.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 /** A failed span in every so many, so that occurrences and findings are counted too. */

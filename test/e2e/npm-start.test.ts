@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
-import { freePorts, type LocalStart, runLocalStart } from '../support/local-start.ts'
+import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
 
 const NAMES = ['redis', 'clickhouse', 's3', 'edge', 'api', 'workers']
 const START_MS = 60_000

@@ -8,9 +8,9 @@ import { generate } from 'openapi-typescript-codegen'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startNodeProcess } from '../../deploy/local/processes/node-process.ts'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
-import { freePorts, type LocalStart, runLocalStart } from '../support/local-start.ts'
+import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
 
-const TOUR = fileURLToPath(new URL('../support/client-tour/tour.ts', import.meta.url))
+const TOUR = fileURLToPath(new URL('../support/clients/client-tour/tour.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const run = promisify(execFile)

@@ -15,8 +15,8 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { nanos, textsOf, typesOf } from '../support/attribute-text.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { nanos, textsOf, typesOf } from '../support/oracles/attribute-text.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 let stack: Stack

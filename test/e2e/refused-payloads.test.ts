@@ -4,8 +4,8 @@ import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { listObjects } from '../support/list-objects.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { listObjects } from '../support/oracles/list-objects.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { type PageServer, servePages } from '../support/serve-pages.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
+import { type PageServer, servePages } from '../support/pages/serve-pages.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const browserFound = await findBrowser()

@@ -4,9 +4,9 @@ import { gunzipSync, gzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
-import { encodeReplayMetadata } from '../support/encode-replay-metadata.ts'
-import { namedReceipts, receiptName } from '../support/named-receipts.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
+import { namedReceipts, receiptName } from '../support/clients/named-receipts.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const compress = promisify(gzip)

@@ -10,7 +10,7 @@ import { manifestSchema } from '../../schemas/records/manifest.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))

@@ -6,10 +6,15 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FindingFrame, findingAnswerSchema, findingsPageSchema } from '../../schemas/http/findings/findings.ts'
-import { findBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
-import { BUNDLERS, type BuiltApp, type Bundler, buildApp, ORIGINAL_FRAMES } from '../support/built-app.ts'
-import { type FailingPages, type ReportSettings, serveFailingPages, writeReporters } from '../support/failing-page.ts'
-import { type Stack, startStack } from '../support/stack.ts'
+import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
+import { BUNDLERS, type BuiltApp, type Bundler, buildApp, ORIGINAL_FRAMES } from '../support/pages/built-app.ts'
+import {
+  type FailingPages,
+  type ReportSettings,
+  serveFailingPages,
+  writeReporters,
+} from '../support/pages/failing-page.ts'
+import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const run = promisify(execFile)

@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
-import { readTables } from '../../test/support/read-tables.ts'
+import { readTables } from '../../test/support/oracles/read-tables.ts'
 import { createLogsBatch } from '../otlp/logs/logs.ts'
 
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: Date.UTC(2026, 10, 20) }

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { anyValue, anyValueOf, pointField, readTraces, spanField } from '../../../test/support/read-otlp-json.ts'
+import {
+  anyValue,
+  anyValueOf,
+  pointField,
+  readTraces,
+  spanField,
+} from '../../../test/support/oracles/read-otlp-json.ts'
 import { createSpansBatch } from '../traces/spans.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 

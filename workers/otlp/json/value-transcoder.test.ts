@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { anyValue, anyValueOf, logField, pointField, spanField } from '../../../test/support/read-otlp-json.ts'
+import { anyValue, anyValueOf, logField, pointField, spanField } from '../../../test/support/oracles/read-otlp-json.ts'
 import { createSpansBatch } from '../traces/spans.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 

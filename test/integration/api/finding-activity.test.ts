@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { findingAnswerSchema } from '../../../schemas/http/findings/findings.ts'
+import {
+  createDatabase,
+  insertExceptions,
+  putWorkspace,
+  START,
+  signToken,
+  startApi,
+  type TestApi,
+} from '../../support/services/api.ts'
+
+const DATABASE = `finding_activity_${process.pid}`
+const FINDING = `fnd_${'a'.repeat(26)}`
+const LONE = `fnd_${'b'.repeat(26)}`
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const traceId = (number: number) => number.toString(16).padStart(32, '0')
+
+describe('GET /v3/findings/{findingId}', () => {
+  const services = inject('services')
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
+  let client: ClickHouseClient
+  let api: TestApi
+  let token: string
+
+  beforeAll(async () => {
+    client = await createDatabase(services.clickhouseUrl, DATABASE)
+    await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
+    api = await startApi(services, DATABASE)
+    token = await signToken()
+    // 30 on each of three days, a minute apart from 10:00 on, in 45 traces and 10 sessions, of two versions.
+    const rows = [3, 2, 1].flatMap(daysAgo =>
+      Array.from({ length: 30 }, (_, i) => ({
+        findingId: FINDING,
+        traceId: traceId(i < 15 ? 100 * daysAgo + i + 1 : 0),
+        receivedAt: today - daysAgo * DAY_MS + 10 * HOUR_MS + i * 60_000,
+        occurredAtUnixNano: START + BigInt(daysAgo * 1_000 + i),
+        message: `${i} `.padEnd(600, 'é'),
+        serviceVersion: daysAgo === 3 ? '1.9.0' : '1.10.0',
+        sessionId: i < 10 ? `session ${i}` : '',
+      })),
+    )
+    await insertExceptions(client, rows)
+    await insertExceptions(client, [
+      { findingId: LONE, traceId: traceId(0), receivedAt: today - DAY_MS, message: '' },
+      { findingId: FINDING, traceId: traceId(1), workspaceId: 'ws_2', surfaceId: 'srf_2', serviceName: 'other' },
+    ])
+  })
+  afterAll(async () => {
+    await api?.stop()
+    await client?.command({ query: `DROP DATABASE ${DATABASE}` })
+    await client?.close()
+  })
+
+  it('counts its occurrences by the hour from the first day that is retained', async () => {
+    const { occurrences, occurrenceCount } = await read(FINDING)
+    expect(occurrences).toMatchObject({ from: iso(today - 3 * DAY_MS), bucketSeconds: 3_600 })
+    expect(Date.parse(occurrences.to)).toBeGreaterThanOrEqual(Date.now() - 60_000)
+    expect(occurrences.counts).toHaveLength((Date.parse(occurrences.to) - Date.parse(occurrences.from)) / HOUR_MS)
+    expect(occurrences.counts.flatMap((count, hour) => (count > 0 ? [[hour, count]] : []))).toEqual([
+      [10, 30],
+      [34, 30],
+      [58, 30],
+    ])
+    expect(occurrences.counts.reduce((sum, count) => sum + count, 0)).toBe(occurrenceCount)
+  })
+
+  it('counts in the time that is asked for, by five minutes where it is short', async () => {
+    const begin = today - DAY_MS + 10 * HOUR_MS
+    const { occurrences } = await read(FINDING, `?from=${iso(begin + 7 * 60_000)}&to=${iso(begin + 20 * 60_000)}`)
+    expect(occurrences).toEqual({
+      from: iso(begin + 5 * 60_000),
+      to: iso(begin + 20 * 60_000),
+      bucketSeconds: 300,
+      counts: [5, 5, 5],
+    })
+    const month = (await read(FINDING, `?from=${iso(today - 30 * DAY_MS)}&to=${iso(today)}`)).occurrences
+    expect(month).toMatchObject({ bucketSeconds: 7_200, from: iso(today - 30 * DAY_MS), to: iso(today) })
+    expect(month.counts).toHaveLength(360)
+    expect(month.counts.reduce((sum, count) => sum + count, 0)).toBe(90)
+    expect((await read(FINDING, `?from=${iso(Date.now() + DAY_MS)}`)).occurrences.counts).toEqual([0])
+  })
+
+  it('shows the last ten occurrences, their messages cut', async () => {
+    const { lastOccurrences } = await read(FINDING)
+    expect(lastOccurrences.map(({ message }) => message.split(' ')[0])).toEqual(
+      [29, 28, 27, 26, 25, 24, 23, 22, 21, 20].map(String),
+    )
+    expect(lastOccurrences[0]).toEqual({
+      occurredAt: '2026-09-21T14:13:20.000001029Z',
+      receivedAt: iso(today - DAY_MS + 10 * HOUR_MS + 29 * 60_000),
+      spanId: '00000000000000aa',
+      serviceVersion: '1.10.0',
+      message: '29 '.padEnd(500, 'é'),
+    })
+  })
+
+  it('shows occurrences of earlier days where the last has fewer than ten, and leaves out what is absent', async () => {
+    const at = { findingId: LONE, message: 'again', receivedAt: Date.now() }
+    await insertExceptions(client, [{ ...at, traceId: traceId(7), sessionId: 'session', serviceVersion: '2' }])
+    const { lastOccurrences } = await read(LONE)
+    expect(lastOccurrences).toMatchObject([{ message: 'again', traceId: traceId(7), sessionId: 'session' }, {}])
+    expect(Object.keys(lastOccurrences[1] ?? {})).toEqual(['occurredAt', 'receivedAt', 'spanId', 'message'])
+  })
+
+  it('tells where it was seen, and in how many traces and sessions', async () => {
+    expect((await read(FINDING)).seenIn).toEqual({
+      surfaceIds: ['srf_1'],
+      serviceNames: ['shop'],
+      serviceVersions: ['1.10.0', '1.9.0'],
+      approximateTraceCount: 45,
+      approximateSessionCount: 10,
+    })
+  })
+
+  it('says of a time that is none what is wrong with it', async () => {
+    for (const [query, message] of [
+      ['?from=now', 'from must be a time as RFC 3339 has it'],
+      ['?from=2026-11-21T10:00:01Z&to=2026-11-21T10:00:00Z', 'from must be before "to"'],
+    ]) {
+      const { status, body } = await ask(FINDING, query)
+      expect({ status, body }).toMatchObject({ status: 400, body: { code: 'REQUEST_INVALID', message } })
+    }
+  })
+
+  it('counts an insert once that is repeated because its answer was lost', async () => {
+    const { occurrenceCount, occurrences } = await read(LONE)
+    const insert = () =>
+      client.command({
+        query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, type)
+                SELECT 'ws_1', now64(3), '${LONE}', 'T' FROM numbers(3)`,
+        clickhouse_settings: {
+          async_insert: 0,
+          insert_deduplicate: 1,
+          insert_deduplication_token: 'the same',
+          deduplicate_blocks_in_dependent_materialized_views: 1,
+        },
+      })
+    for (let time = 0; time < 3; time++) await insert()
+    const after = await read(LONE)
+    const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+    expect(after.occurrenceCount).toBe(occurrenceCount + 3)
+    expect(sum(after.occurrences.counts)).toBe(sum(occurrences.counts) + 3)
+  })
+
+  const iso = (ms: number) => new Date(ms).toISOString()
+
+  async function read(findingId: string, query = '') {
+    const { status, body } = await ask(findingId, query)
+    expect({ status, body }).toMatchObject({ status: 200 })
+    return findingAnswerSchema.parse(body).finding
+  }
+
+  async function ask(findingId: string, query = '') {
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await fetch(`${api.baseUrl}/v3/findings/${findingId}${query}`, { headers })
+    return { status: response.status, body: (await response.json()) as unknown }
+  }
+})

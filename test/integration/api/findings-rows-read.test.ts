@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { loadFinding } from '../../../api/findings/load-finding.ts'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import type { FindingsFilter } from '../../../clickhouse/queries/findings/findings-filter.ts'
+import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/select-finding-has-trace.ts'
+import { selectFindingsPage } from '../../../clickhouse/queries/findings/select-findings-page.ts'
+import { selectFindingsSnapshot } from '../../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import { createDatabase } from '../../support/services/api.ts'
+
+const DATABASE = `findings_rows_read_${process.pid}`
+const workspaceId = 'ws_1'
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const DAYS = 10
+const FINDINGS = 400
+/** Findings of a day are as many whatever their occurrences. */
+const OCCURRENCES_A_DAY = 40_000
+
+describe('reads of findings', () => {
+  const end = Date.now() - HOUR_MS
+  let client: ClickHouseClient
+  let rowsRead = 0
+
+  beforeAll(async () => {
+    client = await createDatabase(inject('services').clickhouseUrl, DATABASE)
+    for (let day = DAYS; day > 0; day--) {
+      await client.command({
+        query: `
+          INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, finding_id, trace_id, type, message)
+          WITH fromUnixTimestamp64Milli(toInt64(${end - day * DAY_MS} + intDiv(number * ${DAY_MS}, ${OCCURRENCES_A_DAY}))) AS at
+          SELECT '${workspaceId}', concat('srf_', toString(number % 4)), at, at,
+            concat('fnd_', translate(leftPad(toString(number % ${FINDINGS}), 26, 'a'), '0189', 'wxyz')),
+            reinterpretAsFixedString(sipHash128(${day}, number)), 'T', concat('message ', toString(number % ${FINDINGS}))
+          FROM numbers(${OCCURRENCES_A_DAY})`,
+        clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, min_insert_block_size_rows: '100000' },
+      })
+    }
+    for (const table of ['findings', 'finding_buckets', 'finding_traces', 'exceptions', 'finding_arrivals']) {
+      await client.command({ query: `OPTIMIZE TABLE ${table} FINAL` })
+    }
+    const query = client.query.bind(client)
+    const counted: typeof query = async params => {
+      const result = await query(params)
+      rowsRead += Number(JSON.parse(String(result.response_headers['x-clickhouse-summary'])).read_rows)
+      return result
+    }
+    Object.assign(client, { query: counted })
+  })
+  afterAll(async () => {
+    await client?.command({ query: `DROP DATABASE ${DATABASE}` })
+    await client?.close()
+  })
+
+  const signal = () => AbortSignal.timeout(20_000)
+
+  async function page(filter: Partial<FindingsFilter>): Promise<{ found: number; rows: number }> {
+    const none = { surfaceId: undefined, serviceName: undefined, fromMs: undefined, toMs: undefined, text: undefined }
+    const snapshot = await selectFindingsSnapshot(client, signal())
+    rowsRead = 0
+    const key = { workspaceId, snapshot, filter: { ...none, ...filter }, limit: 51, after: undefined }
+    return { found: (await selectFindingsPage(client, key, signal())).length, rows: rowsRead }
+  }
+
+  /** A day of findings and the next that it reaches into, looked at for an hour and for a day. Twelve days have 4,800. */
+  const A_DAY = 4 * FINDINGS
+
+  it.each<[string, Partial<FindingsFilter>, number]>([
+    ['the newest', {}, A_DAY],
+    ['those of a surface', { surfaceId: 'srf_3' }, A_DAY],
+    ['those of the last hours', { fromMs: end - HOUR_MS }, 1.5 * A_DAY],
+    ['those of two days', { fromMs: end - 5 * DAY_MS, toMs: end - 3 * DAY_MS }, 2 * A_DAY],
+    // Twelve rows of five minutes a finding and hour, in whole granules.
+    ['those of an hour', { fromMs: noonBefore(end) + 1, toMs: noonBefore(end) + HOUR_MS }, 12 * FINDINGS + 5_000],
+    ['those with a word', { text: 'MESSAGE' }, A_DAY],
+  ])('find %s in the rows of the days concerned', async (_, filter, atMost) => {
+    const { found, rows } = await page(filter)
+    expect(found).toBeGreaterThan(50)
+    expect(rows).toBeLessThanOrEqual(atMost)
+  })
+
+  it('search for a word that none has in a row a finding and day', async () => {
+    const { found, rows } = await page({ text: 'zebra' })
+    expect(found).toBe(0)
+    expect(rows).toBeLessThanOrEqual(2 * (DAYS + 1) * FINDINGS)
+  })
+
+  it('show one finding, and look up one trace of it, without the occurrences of others', async () => {
+    const findingId = `fnd_${'7'.padStart(26, 'a')}`
+    rowsRead = 0
+    const finding = await loadFinding(client, { workspaceId, findingId }, {}, Date.now(), signal())
+    expect(finding?.occurrenceCount).toBe((DAYS * OCCURRENCES_A_DAY) / FINDINGS)
+    // Of 400,000 occurrences and as many rows of five minutes: the days twice, a granule or two of 64 of each hour, and
+    // of 8,192 of the last day's occurrences.
+    expect(rowsRead).toBeLessThanOrEqual(80_000)
+
+    const [trace] = await (
+      await client.query({
+        query: `SELECT lower(hex(trace_id)) AS id FROM finding_traces WHERE finding_id = '${findingId}' LIMIT 1`,
+        format: 'JSONEachRow',
+      })
+    ).json<{ id: string }>()
+    rowsRead = 0
+    const key = { workspaceId, findingId, traceId: trace?.id ?? '' }
+    expect(await selectFindingHasTrace(client, key, signal())).toBe(true)
+    expect(rowsRead).toBeLessThanOrEqual(2 * 8_192)
+  })
+})
+
+/** 12:00 UTC of the day that lies between one and two days before. */
+function noonBefore(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS - DAY_MS + 12 * HOUR_MS
+}

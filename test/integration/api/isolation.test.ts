@@ -1,0 +1,330 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { createReleaseClient, entryOf } from '../../support/clients/release-client.ts'
+import { type Answer, call, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
+import { startWorkloadIssuer, type WorkloadIssuer } from '../../support/services/workload-issuer.ts'
+import { until } from '../../support/until.ts'
+import { type BadCredential, makeBadCredentials } from '../../support/workspaces/bad-credentials.ts'
+import {
+  CREDENTIAL_KINDS,
+  type CredentialKind,
+  GIVEN_IDS,
+  INTRUDER,
+  ISOLATION_MATRIX,
+  type MatrixRow,
+  type Things,
+} from '../../support/workspaces/isolation-matrix.ts'
+import { absentThings, makeTenant, mapsOf, type Tenant } from '../../support/workspaces/tenant.ts'
+
+const services = inject('services')
+const redisUrl = `${services.redisUrl}/13`
+
+let redis: Redis
+let control: ControlStore
+let database: TestDatabase
+let edge: TestEdge
+let api: TestApi
+let pools: TestPools
+let mine: Tenant
+let theirs: Tenant
+let theirView: string
+let bad: BadCredential[]
+let workloads: WorkloadIssuer
+const absent = absentThings()
+const isRead = ({ operation }: MatrixRow) => operation.startsWith('GET ')
+/** What a workspace's own user may read. */
+const READS = ISOLATION_MATRIX.filter(row => isRead(row) && row.takes.includes('sessionToken'))
+
+beforeAll(async () => {
+  redis = new Redis(redisUrl)
+  await redis.flushdb()
+  control = createControlStore(redis)
+  database = await createTestDatabase(services.clickhouseUrl, `isolation_${process.pid}`)
+  workloads = await startWorkloadIssuer()
+  const { s3 } = services
+  const objectStore = {
+    S3_ENDPOINT: s3.endpoint,
+    S3_BUCKET: s3.bucket,
+    AWS_ACCESS_KEY_ID: s3.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  }
+  edge = await startEdge(redisUrl, objectStore)
+  api = await startApi({ ...services, redisUrl }, database.name, {
+    ...workloads.settings,
+    ...objectStore,
+  })
+  pools = startPools(
+    ['spans', 'sessions', 'replay', 'replay-chunks', 'source-maps', 'completions', 'build-reports', 'receipts'],
+    { ...services, redisUrl },
+    database.name,
+  )
+  const tenantDeps = {
+    redisUrl,
+    apiUrl: api.baseUrl,
+    edgeUrl: edge.baseUrl,
+    signWorkloadToken: (slug: string) => workloads.sign({ org: slug }),
+  }
+  mine = await makeTenant(tenantDeps)
+  theirs = await makeTenant(tenantDeps)
+  await until('both are stored', async () => (await isStored(mine)) && (await isStored(theirs)))
+  theirView = await viewOf(theirs)
+  bad = await makeBadCredentials(control, mine, workloads)
+})
+
+afterAll(async () => {
+  await pools?.stop()
+  await api?.stop()
+  await edge?.stop()
+  await database?.drop()
+  redis?.disconnect()
+  await workloads?.stop()
+})
+
+/** The edge and the API; what both mount may be asked of either. */
+function processOf({ operation }: MatrixRow): { baseUrl: string } {
+  return edge.routes.some(({ method, path }) => `${method} ${path}` === operation) ? edge : api
+}
+
+/** What answers have that shows whether all has been stored. */
+interface Shown {
+  readonly findings?: unknown[]
+  readonly traces?: unknown[]
+  readonly chunks?: unknown[]
+  readonly release?: { readonly buildReports: unknown[] }
+  readonly receipt?: { readonly status: string }
+}
+
+/** Whether the workspace's own user is shown all that was sent for it. */
+async function isStored({ things, credentials }: Tenant): Promise<boolean> {
+  const answers = await Promise.all(READS.map(row => ask(row, credentials.sessionToken, things)))
+  const shown = (operation: string): Shown =>
+    answers[READS.findIndex(row => row.operation === operation)]?.body as Shown
+  return (
+    answers.every(({ status }) => status === 200) &&
+    shown('GET /v3/findings').findings?.length === 2 &&
+    shown('GET /v3/findings/:findingId/traces').traces?.length === 2 &&
+    shown('GET /v3/sessions/:sessionId/replay').chunks?.length === 2 &&
+    shown('GET /v3/releases/:releaseSlug').release?.buildReports.length === 1 &&
+    shown('GET /v3/receipts/:receiptId').receipt?.status === 'stored'
+  )
+}
+
+/** A credential that comes as text is a bearer's. */
+function ask(
+  row: MatrixRow,
+  credential: { kind: CredentialKind; value: string } | string | undefined,
+  things: Things,
+  query = '',
+): Promise<Answer> {
+  const { path, body, headers } = row.request(things, query)
+  const isPublicKey = typeof credential === 'object' && credential.kind === 'publicKey'
+  const value = typeof credential === 'object' ? credential.value : credential
+  return call(processOf(row).baseUrl, `${row.operation.split(' ')[0]} ${path}`, {
+    bearer: isPublicKey ? undefined : value,
+    body,
+    headers: { ...headers, ...(isPublicKey && value !== undefined && { 'x-service-public-key': value }) },
+  })
+}
+
+/** All of an answer but its time, and what differs from one call to the next whoever makes it. */
+function comparable({ status, headers, body }: Answer, things: Things) {
+  const plain = (text: string) =>
+    Object.values(things)
+      .reduce((rest, id) => rest.replaceAll(id, '<asked>'), text)
+      .replaceAll(/\brct_[a-z2-7]{44}_/g, '<receipt>')
+      .replaceAll(/\b(srf|key)_[0-9a-f]{20}\b/g, '<id>')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+      .replaceAll(/X-Amz-(Date|Credential|Signature)=[^&"]+/g, '<signature>')
+  const kept = [...headers].filter(([name]) => name !== 'date').map(([name, value]) => [name, plain(value)])
+  return { status, headers: kept, text: plain(JSON.stringify(body)) }
+}
+
+/** What a workspace's own user is shown of it, and whether its keys work. */
+async function viewOf({ things, credentials }: Tenant): Promise<string> {
+  const reads = READS.map(async row => {
+    const { status, body } = await ask(row, credentials.sessionToken, things)
+    return { operation: row.operation, status, body }
+  })
+  const uses = [
+    call(edge.baseUrl, 'POST /v3/session', {
+      body: { sessionId: 'elsewhere' },
+      headers: { 'x-service-public-key': credentials.publicKey },
+    }),
+    // Behind the key it fails for another reason: nothing is changed.
+    call(edge.baseUrl, 'POST /v3/releases', { bearer: credentials.secretKey, body: {} }),
+    call(api.baseUrl, 'GET /v3/surfaces', { bearer: credentials.workspaceKey }),
+  ]
+  const statuses = (await Promise.all(uses)).map(({ status }) => status)
+  return JSON.stringify([...(await Promise.all(reads)), statuses], null, 1)
+}
+
+/** What no answer to the other may show. */
+const idsOf = ({ workspaceId, things }: Tenant) => [workspaceId, ...GIVEN_IDS.map(name => things[name])]
+const asFor = (row: MatrixRow, kind: CredentialKind | 'none', answer: Answer) => ({
+  operation: row.operation,
+  kind,
+  ...answer,
+})
+
+/** What the answer to a credential that opens nothing says; 4.4 has codes for nothing but faults of ours. */
+function refusalCode({ operation, takes }: MatrixRow, kind: CredentialKind): string {
+  if (operation.includes('/drain/')) return '{"message":'
+  return kind === 'publicKey' && takes.includes(kind) ? '"AUTH_PK_INVALID"' : '"AUTH_MISSING"'
+}
+
+/** Things of the other, all of them and one by one among the caller's own, each beside things that are nowhere. */
+function* foreignThings(row: MatrixRow): Generator<{ foreign: Things; nowhere: Things; isInPath: boolean }> {
+  yield { foreign: theirs.things, nowhere: absent, isInPath: true }
+  const own = row.request(mine.things, '')
+  for (const name of Object.keys(absent) as (keyof Things)[]) {
+    const foreign = { ...mine.things, [name]: theirs.things[name] }
+    const asked = row.request(foreign, '')
+    if (JSON.stringify(asked) === JSON.stringify(own)) continue
+    yield { foreign, nowhere: { ...mine.things, [name]: absent[name] }, isInPath: asked.path !== own.path }
+  }
+}
+
+describe('two workspaces', () => {
+  it('every operation that is mounted has its row, and no other has', () => {
+    const mounted = new Set([...edge.routes, ...api.routes].map(({ method, path }) => `${method} ${path}`))
+    const inMatrix = new Set(ISOLATION_MATRIX.map(({ operation }) => operation))
+    expect([...inMatrix].sort()).toEqual([...mounted].sort())
+  })
+
+  it('what is asked about is there for its own workspace', () => {
+    const views = JSON.parse(theirView) as { operation: string; status: number; body: unknown }[]
+    expect(views.pop()).toEqual([200, 400, 200])
+    for (const { operation, status } of views) expect({ operation, status }).toEqual({ operation, status: 200 })
+    for (const id of Object.values(theirs.things)) expect(theirView).toContain(id)
+    expect(theirView).not.toContain(mine.workspaceId)
+  })
+
+  describe.each(ISOLATION_MATRIX)('$operation', row => {
+    it('tells without a credential nothing but that one is needed', async () => {
+      for (const things of [mine.things, theirs.things, absent]) {
+        const answer = await ask(row, undefined, things)
+        expect(asFor(row, 'none', answer)).toMatchObject({ status: 401 })
+        expect(comparable(answer, things)).toEqual(comparable(await ask(row, undefined, absent), absent))
+      }
+    })
+
+    it('takes no credential that is malformed, unknown, revoked or expired', async () => {
+      for (const { kind, what, value } of bad) {
+        const nowhere = comparable(await ask(row, { kind, value }, absent), absent)
+        expect({ what, kind, ...nowhere }).toMatchObject({ status: 401 })
+        expect(nowhere.text).toContain(refusalCode(row, kind))
+        for (const { things } of [mine, theirs]) {
+          const answer = await ask(row, { kind, value }, things)
+          expect(comparable(answer, things)).toEqual(nowhere)
+          expect(JSON.stringify(answer.body)).not.toContain(value)
+        }
+      }
+    })
+
+    it('takes no credential of another kind', async () => {
+      for (const kind of CREDENTIAL_KINDS.filter(other => !row.takes.includes(other))) {
+        const value = mine.credentials[kind]
+        const nowhere = comparable(await ask(row, { kind, value }, absent), absent)
+        // A workload is known, and lacks the permission; of a workspace that is not its own it learns nothing.
+        const statuses = kind === 'workload' && row.takes.includes('sessionToken') ? [403, 404] : [401]
+        for (const { things } of [mine, theirs]) {
+          const answer = await ask(row, { kind, value }, things)
+          expect(statuses, `${kind} ${answer.status}`).toContain(answer.status)
+          if (things === theirs.things) expect(comparable(answer, things)).toEqual(nowhere)
+        }
+      }
+    })
+
+    it.runIf(row.takes.includes('sessionToken'))('tells a user who is no member what it tells of nothing', async () => {
+      const sub = `user_${mine.workspaceId}`
+      for (const { things } of [mine, theirs]) {
+        const answer = await ask(row, await signToken({ org: theirs.things.slug, sub }), things)
+        expect(asFor(row, 'sessionToken', answer)).toMatchObject({ status: 404 })
+        const nowhere = await ask(row, await signToken({ org: absent.slug, sub }), absent)
+        expect(comparable(answer, things)).toEqual(comparable(nowhere, absent))
+      }
+    })
+
+    it.runIf(row.foreign === 'absent')('shows what is of the other as if it were nowhere', async () => {
+      for (const kind of row.takes) {
+        const credential = { kind, value: mine.credentials[kind] }
+        for (const { foreign, nowhere, isInPath } of foreignThings(row)) {
+          const answer = await ask(row, credential, foreign)
+          if (isInPath) expect(asFor(row, kind, answer)).toMatchObject({ status: 404 })
+          expect([401, 403], asFor(row, kind, answer).operation).not.toContain(answer.status)
+          expect(comparable(answer, foreign)).toEqual(comparable(await ask(row, credential, nowhere), nowhere))
+        }
+      }
+    })
+
+    it.runIf(isRead(row))('shows nothing of the other in a list, nor by its cursors', async () => {
+      for (const kind of row.takes) {
+        const first = await ask(row, { kind, value: theirs.credentials[kind] }, theirs.things, 'limit=1')
+        const cursor = /"nextCursor":"([^"]+)"/.exec(JSON.stringify(first.body))?.[1]
+        const isList = row.request(theirs.things, 'limit=1').path.includes('limit=1')
+        expect(cursor !== undefined, 'a list of two has a second page').toBe(isList)
+        for (const query of ['', ...(cursor ? [`cursor=${cursor}`] : [])]) {
+          const answer = await ask(row, { kind, value: mine.credentials[kind] }, mine.things, query)
+          expect(query ? [200, 400] : [200], asFor(row, kind, answer).operation).toContain(answer.status)
+          for (const id of idsOf(theirs)) expect(JSON.stringify(answer.body)).not.toContain(id)
+        }
+      }
+    })
+
+    it.runIf(!isRead(row))('leaves the other as it was', async () => {
+      expect(await viewOf(theirs)).toBe(theirView)
+    })
+  })
+
+  describe.each(ISOLATION_MATRIX.filter(({ foreign }) => foreign === 'own'))('$operation', row => {
+    it('does with the ids of the other what it does with any: the caller’s own', async () => {
+      for (const kind of row.takes) {
+        const credential = { kind, value: mine.credentials[kind] }
+        for (const { foreign, nowhere } of foreignThings(row)) {
+          const compare = async () => {
+            const answer = await ask(row, credential, foreign)
+            expect([200, 201], asFor(row, kind, answer).operation).toContain(answer.status)
+            const { text, ...rest } = comparable(answer, foreign)
+            for (const id of idsOf(theirs)) expect(text).not.toContain(id)
+            expect({ text, ...rest }).toEqual(comparable(await ask(row, credential, nowhere), nowhere))
+          }
+          // What was written before may come into a list between two answers.
+          await (isRead(row) ? vi.waitFor(compare) : compare())
+        }
+      }
+    })
+
+    it.runIf(!isRead(row))('leaves the other as it was', async () => {
+      expect(await viewOf(theirs)).toBe(theirView)
+    })
+  })
+
+  it('after all that was tried and has been stored, the other has what it had', async () => {
+    const rowOf = (operation: string) => READS.find(row => row.operation === operation) as MatrixRow
+    const read = async (operation: string, things: Things) =>
+      JSON.stringify((await ask(rowOf(operation), mine.credentials.sessionToken, things)).body)
+    // What was sent in its session's and its trace's name has arrived, as the sender's own.
+    await until('what was written is stored', async () => {
+      const session = await read('GET /v3/sessions/:sessionId', { ...mine.things, sessionId: theirs.things.sessionId })
+      const findings = await read('GET /v3/findings', mine.things)
+      const reports = await database.rows("SELECT 1 FROM build_reports WHERE result = 'pipeline_failed'")
+      const isShown = session.includes(INTRUDER) && session.includes('"replay":{') && findings.includes(INTRUDER)
+      return isShown && reports.length > 0
+    })
+    expect(await viewOf(theirs)).toBe(theirView)
+  })
+
+  it('and completes what it had begun to upload', async () => {
+    const { workspaceId, things, credentials } = theirs
+    const client = createReleaseClient(edge.baseUrl, credentials.secretKey)
+    const { status, body } = await client.complete(
+      things.releaseSlug,
+      mapsOf(workspaceId).map(map => entryOf(map)),
+    )
+    expect({ status, body }).toEqual({ status: 200, body: { ok: true, fileCount: 3 } })
+  })
+})

@@ -1,0 +1,250 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { allOperations } from '../../../schemas/http/all-operations.ts'
+import { EXAMPLE } from '../../../schemas/http/example-values.ts'
+import { buildOpenApiDocument, templateOf } from '../../../schemas/openapi/build-document.ts'
+import {
+  type DescribedOperation,
+  type DescribedService,
+  type OpenApiJson,
+  type ReceivedAnswer,
+  readDescription,
+} from '../../support/clients/described-service.ts'
+import {
+  type ExampleRequest,
+  exampleRequest,
+  lacksOf,
+  mediaTypesOf,
+  presentCredential,
+  send,
+} from '../../support/clients/example-request.ts'
+import { type ExampleWorkspace, startExampleWorkspace } from '../../support/services/example-workspace.ts'
+
+const services = inject('services')
+let workspace: ExampleWorkspace
+/** The document that the running service gave; tests are named by the one that it should be. */
+let service: DescribedService
+
+let receiptId: string
+
+const named = readDescription(
+  JSON.parse(
+    JSON.stringify(buildOpenApiDocument(allOperations({ identityProviders: ['Auth0', 'Clerk', 'Supabase'] }))),
+  ),
+)
+const operations = named.operations
+/** What is deleted is deleted last: the surface, and with it the keys that the rest is sent with. */
+const inOrder = [
+  ...operations.filter(({ method }) => method !== 'DELETE'),
+  ...operations.filter(({ method }) => method === 'DELETE').reverse(),
+]
+
+beforeAll(async () => {
+  workspace = await startExampleWorkspace(services, `${services.redisUrl}/5`)
+  service = readDescription((await (await fetch(`${workspace.baseUrl}/openapi.json`)).json()) as OpenApiJson)
+  // A release, for what is refused of a known one, and a receipt: its id is the one that is never given again.
+  await send(workspace.baseUrl, requestOf(operationOf('registerRelease')))
+  const { headers } = await send(workspace.baseUrl, requestOf(operationOf('recordHeartbeat')))
+  receiptId = headers.get('x-receipt-id') as string
+})
+afterAll(() => workspace?.stop())
+
+it('describes the routes that are mounted, and no others', () => {
+  const mounted = workspace.routes.map(({ method, path }) => `${method} ${templateOf(path)}`)
+  const described = service.operations.map(({ method, path }) => `${method} ${path}`)
+  expect(described.sort()).toEqual(mounted.sort())
+})
+
+describe('refuses as described', () => {
+  it.each(withCredentials())('$operationId without a credential, and with ones that are none', async operation => {
+    expect((await ask(operation, exampleRequest(operation))).status).toBe(401)
+    for (const credential of operation.credentials) {
+      const request = presentCredential(service, exampleRequest(operation), credential, 'nonsense')
+      expect((await ask(operation, request)).status).toBe(401)
+    }
+  })
+
+  it.each(withCredentials('sessionToken'))('$operationId to callers who lack what it needs', async operation => {
+    for (const token of Object.values(workspace.powerless)) {
+      const request = presentCredential(service, exampleRequest(operation), 'sessionToken', token)
+      expect((await ask(operation, request)).status).toBe(403)
+    }
+  })
+
+  it.each(operations)('$operationId by another method', async operation => {
+    const answer = await ask(operation, { ...requestOf(operation), method: 'PATCH', body: undefined })
+    expect(answer.status).toBe(405)
+    expect(answer.headers.get('allow')).toContain(operation.method)
+  })
+
+  it.each(operations.filter(({ path }) => path.includes('{')))('$operationId of what is nowhere', async operation => {
+    const { path, method } = operation
+    for (const { name, example } of operation.parameters.filter(parameter => parameter.in === 'path')) {
+      const request = requestOf(operation)
+      const known = String(name === 'receiptId' ? receiptId : encodeURIComponent(String(example)))
+      const answer = await ask(operation, { ...request, path: request.path.replace(known, absentLike(known, method)) })
+      if (method === 'GET' || method === 'DELETE' || path === '/drain/v1/{signal}')
+        expect(answer.status, name).toBe(404)
+      const malformed = await ask(operation, { ...request, path: request.path.replace(known, '%FF') })
+      expect(malformed.status, name).toBeOneOf([400, 404])
+    }
+  })
+
+  it.each(withBody())(
+    '$operation.operationId with a body that is none, as $mediaType',
+    async ({ operation, mediaType }) => {
+      const request = requestOf(operation, { mediaType })
+      const body = mediaType === 'application/x-protobuf' ? new Uint8Array([0xff]) : isJson(mediaType) ? '[]' : ''
+      expect((await ask(operation, { ...request, body })).status).toBe(400)
+    },
+  )
+
+  it.each(withBody())('$operation.operationId in other clothes than $mediaType', async ({ operation, mediaType }) => {
+    const encoded = requestOf(operation, { mediaType })
+    encoded.headers.set('content-encoding', 'br')
+    expect((await ask(operation, encoded)).status).toBe(415)
+    const otherType = requestOf(operation, { mediaType })
+    otherType.headers.set('content-type', 'application/xml')
+    // A chunk of a replay is taken as whatever it is called.
+    expect((await ask(operation, otherType)).status).toBe(operation.operationId === 'uploadReplayChunk' ? 200 : 415)
+  })
+
+  it.each(withBody())(
+    '$operation.operationId with a body over 512 KiB, as $mediaType',
+    async ({ operation, mediaType }) => {
+      const body = ' '.repeat(512 * 1024 + 1)
+      const { status } = await ask(operation, { ...requestOf(operation, { mediaType }), body })
+      const takesMore = ['exportTelemetry', 'uploadReplayChunk', 'uploadSourceMap', 'completeSourceMaps']
+      if (takesMore.includes(operation.operationId)) expect(status).toBeOneOf([200, 400])
+      else expect(status).toBe(413)
+    },
+  )
+
+  it.each([
+    ['createWorkspaceKey', 409, { name: 'Another' }],
+    ['signSourceMaps', 413, { files: [{ path: 'a.map', size: 64 * 1024 * 1024 + 1, hash: 'x' }] }],
+    ['completeSourceMaps', 400, { files: [{ path: 'never-sent.map', hash: 'x', debugId: '', chunkUrl: '' }] }],
+    ['createWorkspaceKey', 403, { scopes: ['org:everything'] }],
+  ])('%s with %i, when its fields say something else', async (operationId, status, fields) => {
+    const operation = operationOf(operationId)
+    const request = requestOf(operation)
+    await send(workspace.baseUrl, request)
+    const body = JSON.stringify({ ...JSON.parse(String(request.body)), ...fields })
+    expect((await ask(operation, { ...request, body })).status).toBe(status)
+  })
+
+  it('a part of a map that was sent before with other bytes', async () => {
+    const request = requestOf(operationOf('uploadSourceMapPart'))
+    await send(workspace.baseUrl, request)
+    expect((await ask(operationOf('uploadSourceMapPart'), { ...request, body: 'other' })).status).toBe(409)
+  })
+
+  const limited = operations.filter(({ parameters }) => parameters.some(({ name }) => name === 'limit'))
+  it.each(limited)('$operationId with a limit or cursor that is none', async operation => {
+    for (const [name, value] of [
+      ['limit', '0'],
+      ['limit', '100000'],
+      ['limit', 'x'],
+      ['cursor', 'x'.repeat(600)],
+    ] as const) {
+      if (!operation.parameters.some(parameter => parameter.name === name)) continue
+      const request = requestOf(operation)
+      request.query.set(name, value)
+      expect((await ask(operation, request)).status, `${name}=${value}`).toBe(400)
+    }
+  })
+
+  async function ask(operation: DescribedOperation, request: ExampleRequest): Promise<ReceivedAnswer> {
+    const answer = await send(workspace.baseUrl, request)
+    expect(service.faultsOf(operation, answer)).toEqual([])
+    return answer
+  }
+})
+
+describe('takes the example of an operation, with each of its credentials and content types, and answers as described', () => {
+  it.each(ways(inOrder))('$name', async ({ operation, ...way }) => {
+    if (operation.method === 'DELETE') await workspace.restore()
+    const answer = await answerTo(operation, way)
+    expect(service.faultsOf(operation, answer)).toEqual([])
+    expect(lacks(operation, answer)).toEqual([])
+  })
+
+  /** What was sent before is read a moment later: the last answer, when none of them had all of it. */
+  async function answerTo(operation: DescribedOperation, way: Way): Promise<ReceivedAnswer> {
+    const deadlineAt = Date.now() + 15_000
+    for (;;) {
+      const answer = await send(workspace.baseUrl, requestOf(operation, way))
+      const isLast = operation.method !== 'GET' || Date.now() > deadlineAt
+      if (isLast || lacks(operation, answer).length === 0) return answer
+      await delay(20)
+    }
+  }
+})
+
+it('is not sent again to who has it', async () => {
+  const url = `${workspace.baseUrl}/openapi.json`
+  const first = await fetch(url)
+  const etag = first.headers.get('etag') as string
+  const bytes = await first.text()
+  for (const ifNoneMatch of [etag, `"other", W/${etag}`, '*']) {
+    const again = await fetch(url, { headers: { 'if-none-match': ifNoneMatch } })
+    expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+    expect(again.headers.get('content-length')).toBe(String(Buffer.byteLength(bytes)))
+  }
+  expect((await fetch(url, { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
+})
+
+interface Way {
+  readonly credential?: string | undefined
+  readonly mediaType?: string | undefined
+}
+
+function ways(all: readonly DescribedOperation[]): (Way & { operation: DescribedOperation; name: string })[] {
+  return all.flatMap(operation =>
+    (operation.credentials.length === 0 ? [undefined] : operation.credentials).flatMap(credential =>
+      mediaTypesOf(operation).map(mediaType => {
+        const name = [operation.operationId, credential ?? 'nobody', mediaType ?? 'no body'].join(', ')
+        return { operation, credential, mediaType, name }
+      }),
+    ),
+  )
+}
+
+/** The example with what the running service accepts: the first of its credentials unless another is named. */
+function requestOf(
+  operation: DescribedOperation,
+  { credential = operation.credentials[0], mediaType }: Way = {},
+): ExampleRequest {
+  const request = exampleRequest(operation, mediaType)
+  request.path = request.path.replace(EXAMPLE.receiptId, receiptId)
+  if (credential === undefined) return request
+  return presentCredential(service, request, credential, workspace.credentials[credential] as string)
+}
+
+/** What the documented example has and the answer has not: its lists are not empty where those of the example are not. */
+function lacks({ responses }: DescribedOperation, { status, headers, text }: ReceivedAnswer): string[] {
+  const documented = Object.keys(responses).find(key => key.startsWith('2'))
+  if (String(status) !== documented) return [`the status ${documented}: it was ${status} ${text.slice(0, 500)}`]
+  const example = responses[status]?.content?.[headers.get('content-type') ?? '']?.example
+  if (typeof example === 'string') return (text === '') === (example === '') ? [] : ['a body']
+  return lacksOf(example, JSON.parse(text))
+}
+
+function operationOf(id: string): DescribedOperation {
+  return operations.find(({ operationId }) => operationId === id) as DescribedOperation
+}
+
+function withCredentials(scheme?: string): readonly DescribedOperation[] {
+  return operations.filter(({ credentials }) => (scheme ? credentials.includes(scheme) : credentials.length > 0))
+}
+
+function withBody(): { operation: DescribedOperation; mediaType: string }[] {
+  return operations.flatMap(operation => Object.keys(operation.contents).map(mediaType => ({ operation, mediaType })))
+}
+
+const isJson = (mediaType: string) => mediaType === 'application/json' || mediaType === 'text/plain'
+
+/** An id of the same form that nothing has; what is written under it is not among what is read. */
+function absentLike(id: string, method: string): string {
+  return id.replace(/[^_-]*$/, last => (method === 'GET' ? 'a' : 'b').repeat(last.length))
+}

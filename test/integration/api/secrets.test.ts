@@ -1,0 +1,140 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { SignJWT } from 'jose'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { surfaceKeyCreatedSchema } from '../../../schemas/http/workspaces/surface-keys.ts'
+import { surfaceCreatedSchema } from '../../../schemas/http/workspaces/surfaces.ts'
+import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import { newId } from '../../../shared/directory/directory.ts'
+import { controlKeys } from '../../../shared/directory/record.ts'
+import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
+import { contentsOf } from '../../support/oracles/contents-of.ts'
+import { type Call, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { startEdge, type TestEdge } from '../../support/services/edge.ts'
+
+const services = inject('services')
+const redisUrl = `${services.redisUrl}/15`
+const PEPPER = 'a pepper that must never be seen again'
+const ADDRESS_TOKEN = 'what-the-address-of-keys-may-hold'
+const workspaceId = newId('ws')
+const slug = workspaceId.replace('_', '-')
+const apiKeysPath = `/v3/workspaces/${slug}/api-keys`
+
+const lines: string[] = []
+const answers: string[] = []
+let redis: Redis
+let api: TestApi
+let edge: TestEdge
+
+beforeAll(async () => {
+  redis = new Redis(redisUrl)
+  await redis.flushdb()
+  await putWorkspace(redisUrl, { id: workspaceId, slug })
+  // Without the redaction that the processes' logger has: that is a second net.
+  const logger = pino({ level: 'trace' }, { write: line => lines.push(line) })
+  const workloads = {
+    WORKLOAD_ISSUER: 'https://workloads.test',
+    WORKLOAD_AUDIENCE: 'penstock-workloads',
+    WORKLOAD_JWKS_URL: `http://127.0.0.1:1/jwks.json?token=${ADDRESS_TOKEN}`,
+  }
+  const settings = { ...workloads, KEY_PEPPER: PEPPER }
+  api = await startApi({ ...services, redisUrl }, 'default', settings, Date.now, logger)
+  edge = await startEdge(redisUrl, {}, logger)
+})
+afterAll(async () => {
+  await edge?.stop()
+  await api?.stop()
+  redis?.disconnect()
+})
+
+async function ask(baseUrl: string, operation: string, request: Call): Promise<number> {
+  const { status, body } = await call(baseUrl, operation, request)
+  answers.push(JSON.stringify(body))
+  return status
+}
+const askApi = (operation: string, bearer: string, body?: unknown) => ask(api.baseUrl, operation, { bearer, body })
+const sendBeat = (key: string) =>
+  ask(edge.baseUrl, 'POST /v3/session', { body: { sessionId: 's' }, headers: { 'x-service-public-key': key } })
+const register = (bearer: string) => ask(edge.baseUrl, 'POST /v3/releases', { bearer, body: { version: '1' } })
+
+/** A key of each kind of this workspace, as their one answer shows them. */
+async function makeKeys(bearer: string) {
+  const make = async (path: string, body: unknown) => (await call(api.baseUrl, `POST ${path}`, { bearer, body })).body
+  const { surface } = surfaceCreatedSchema.parse(await make('/v3/surfaces', { name: 'Shop' }))
+  const makeKey = async (body: object) =>
+    surfaceKeyCreatedSchema.parse(await make(`/v3/surfaces/${surface.id}/keys`, body)).key
+  const request = { idempotencyKey: randomUUID(), name: 'k', scopes: ['org:surfaces:read'], secondsUntilExpiration: 60 }
+  const { apiKey } = workspaceKeyCreatedSchema.parse(await make(apiKeysPath, request))
+  expect(await make(apiKeysPath, request)).toEqual({ apiKey })
+  return {
+    surfaceId: surface.id,
+    publicKey: await makeKey({ kind: 'public' }),
+    secretKey: await makeKey({ kind: 'secret', scopes: ['release:write'] }),
+    apiKey,
+  }
+}
+
+function signWorkload(): Promise<string> {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const claims = { iss: 'https://workloads.test', aud: 'penstock-workloads', org: slug, exp: 4_000_000_000 }
+  return new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', kid: 'w1' }).sign(privateKey)
+}
+
+it('no credential is logged, stored or told again, whatever becomes of the request that brings it', async () => {
+  const token = await signToken({ org: slug })
+  const { surfaceId, publicKey, secretKey, apiKey } = await makeKeys(token)
+
+  expect(await askApi('GET /v3/surfaces', apiKey.secret)).toBe(200)
+  expect(await askApi('POST /v3/surfaces', apiKey.secret, {})).toBe(403)
+  expect(await askApi('GET /v3/findings', apiKey.secret)).toBe(401)
+  expect(await askApi(`GET /v3/surfaces/${surfaceId}/keys`, token)).toBe(200)
+  expect(await askApi(`GET ${apiKeysPath}`, token)).toBe(200)
+  expect([await sendBeat(publicKey.secret), await register(secretKey.secret)]).toEqual([200, 200])
+
+  // Of the wrong kind, of nobody, not whole, or of an issuer that cannot be asked.
+  const [stranger, expired, workload] = [
+    await signToken({ org: slug, sub: 'nobody' }),
+    await signToken({ org: slug, exp: 1 }),
+    await signWorkload(),
+  ]
+  const unknown = { public: generateKey('public'), secret: generateKey('secret'), workspace: generateKey('workspace') }
+  for (const bearer of [secretKey.secret, unknown.workspace, apiKey.secret.slice(0, -1), expired, token.slice(0, -1)]) {
+    expect(await askApi('GET /v3/surfaces', bearer)).toBe(401)
+  }
+  expect(await askApi('GET /v3/surfaces', stranger)).toBe(404)
+  expect(await askApi('GET /v3/surfaces', workload)).toBe(503)
+  expect([await sendBeat(unknown.public), await register(unknown.secret), await register(token)]).toEqual([
+    401, 401, 401,
+  ])
+
+  // What is read of a key is no record, or no text, or of a member who is none: faults of ours.
+  const broken = { public: generateKey('public'), secret: generateKey('secret'), workspace: generateKey('workspace') }
+  await redis.rpush(controlKeys.credential(digestOf(broken.public)), 'x')
+  await redis.set(controlKeys.credential(digestOf(broken.secret)), '{')
+  await redis.rpush(controlKeys.workspaceCredential(digestOf(broken.workspace)), 'x')
+  expect([await sendBeat(broken.public), await register(broken.secret)]).toEqual([503, 503])
+  const asQuery = `POST /v3/session?public_key=${broken.public}`
+  expect(await ask(edge.baseUrl, asQuery, { body: { sessionId: 's' } })).toBe(503)
+  expect(await askApi('GET /v3/surfaces', broken.workspace)).toBe(503)
+  await redis.set(controlKeys.surface(workspaceId, surfaceId), '{}')
+  expect(await askApi(`GET /v3/surfaces/${surfaceId}/keys`, token)).toBe(500)
+  await redis.set(controlKeys.member(workspaceId, 'user_1'), '{}')
+  expect(await askApi('GET /v3/surfaces', token)).toBe(503)
+
+  const shown = { log: lines.join('\n'), store: JSON.stringify(await contentsOf(redis)), answers: answers.join('\n') }
+  // Each of those has been written to, and tells keys by what is no secret.
+  expect(shown.log).toContain('a credential could not be checked')
+  expect(shown.log).toContain('a key could not be looked up')
+  expect(shown.log).toContain('the keys of a token issuer cannot be fetched')
+  expect(shown.log).toContain('"address":"http://127.0.0.1:1/jwks.json"')
+  expect(shown.log).toContain('a request failed')
+  expect(shown.store).toContain(digestOf(apiKey.secret))
+  expect(shown.answers).toContain(apiKey.id)
+  const keys = [publicKey, secretKey, apiKey].map(({ secret }) => secret)
+  const texts = [...keys, ...Object.values(unknown), ...Object.values(broken)].map(key => key.slice(6, 35))
+  const tokens = [token, stranger, expired, workload].flatMap(text => text.split('.').slice(1))
+  for (const [where, text] of Object.entries(shown)) {
+    for (const hidden of [...texts, ...tokens, PEPPER, ADDRESS_TOKEN]) expect(text.includes(hidden), where).toBe(false)
+  }
+})

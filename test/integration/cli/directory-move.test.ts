@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { QUEUES } from '../../../schemas/queues/jobs.ts'
+import { createControlStore } from '../../../shared/directory/directory.ts'
+import { controlKeys } from '../../../shared/directory/record.ts'
+import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
+import { createReleaseClient, entryOf, mapOf } from '../../support/clients/release-client.ts'
+import { runControlCli } from '../../support/clients/run-cli.ts'
+import { contentsOf } from '../../support/oracles/contents-of.ts'
+import { call, createDatabase, startApi, type TestApi } from '../../support/services/api.ts'
+import { startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { makeTenant, type Tenant } from '../../support/workspaces/tenant.ts'
+
+/** Databases of Redis: of two installations, each with its control store apart from its queues. They are emptied first. */
+const REDIS = { from: { control: 1, queues: 2 }, to: { control: 3, queues: 4 } }
+const DATABASE = `control_move_${process.pid}`
+const services = inject('services')
+const urlOf = (database: number) => `${services.redisUrl}/${database}`
+
+interface Installation {
+  readonly edge: TestEdge
+  readonly api: TestApi
+  readonly pools: TestPools
+  readonly control: Redis
+  stop(): Promise<void>
+}
+
+/** Edge, API and workers; object store and ClickHouse are those of all. */
+async function install(databases: { control: number; queues: number }): Promise<Installation> {
+  const control = new Redis(urlOf(databases.control))
+  const [redisUrl, controlRedisUrl] = [urlOf(databases.queues), urlOf(databases.control)]
+  const settings = {
+    CONTROL_REDIS_URL: controlRedisUrl,
+    S3_ENDPOINT: services.s3.endpoint,
+    S3_BUCKET: services.s3.bucket,
+    AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+  }
+  const pools = startPools(QUEUES, { ...services, redisUrl, controlRedisUrl }, DATABASE)
+  const edge = await startEdge(redisUrl, settings)
+  const api = await startApi({ ...services, redisUrl }, DATABASE, settings)
+  return {
+    edge,
+    api,
+    pools,
+    control,
+    async stop() {
+      await edge.stop()
+      await api.stop()
+      await pools.stop()
+      control.disconnect()
+    },
+  }
+}
+
+let clickhouse: ClickHouseClient
+let from: Installation
+let to: Installation
+let tenant: Tenant
+/** Made by this request, which is sent again to the installation that was moved to. */
+const keyRequest = { idempotencyKey: randomUUID(), name: 'deploy', scopes: [], secondsUntilExpiration: 3_600 }
+let keyMade: unknown
+let exported: string
+let before: Contents
+/** Of the control store after the import, and before anything was started on it. */
+let after: Contents
+
+beforeAll(async () => {
+  for (const database of Object.values(REDIS).flatMap(Object.values))
+    await withRedis(database, redis => redis.flushdb())
+  clickhouse = await createDatabase(services.clickhouseUrl, DATABASE)
+  from = await install(REDIS.from)
+  tenant = await fill(from)
+  exported = await run(REDIS.from.control, ['control', 'export'])
+  await run(REDIS.to.control, ['control', 'import'], exported)
+  before = await withRedis(REDIS.from.control, readContents)
+  after = await withRedis(REDIS.to.control, readContents)
+  to = await install(REDIS.to)
+})
+afterAll(async () => {
+  await from?.stop()
+  await to?.stop()
+  await clickhouse?.close()
+})
+
+/** What the service's own operations and the operator's commands leave behind: a tenant with everything, and its ends. */
+async function fill({ edge, api, control }: Installation): Promise<Tenant> {
+  const deps = { redisUrl: urlOf(REDIS.from.control), apiUrl: api.baseUrl, edgeUrl: edge.baseUrl }
+  const made = await makeTenant({ ...deps, signWorkloadToken: async () => '' })
+  const { slug } = made.things
+  const bearer = made.credentials.sessionToken
+  const created = await call(api.baseUrl, `POST /v3/workspaces/${slug}/api-keys`, { bearer, body: keyRequest })
+  expect(created.status).toBe(201)
+  keyMade = created.body
+  const surface = await createControlStore(control).surfaces(made.workspaceId, { limit: 1 })
+  for (const words of [
+    ['user', 'create', '--id', 'user_1', '--name', 'Anna'],
+    ['member', 'add', '--workspace', slug, '--user', 'user_1', '--all'],
+    ['surface', 'delete', '--workspace', slug, '--surface', surface[0]?.id ?? ''],
+  ]) {
+    await run(REDIS.from.control, words)
+  }
+  return made
+}
+
+/** What a command prints that goes well. */
+async function run(database: number, words: readonly string[], stdin = ''): Promise<string> {
+  const { code, stdout, stderr } = await runControlCli(words, { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
+  expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+async function withRedis<T>(database: number, work: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = new Redis(urlOf(database))
+  try {
+    return await work(redis)
+  } finally {
+    redis.disconnect()
+  }
+}
+
+type Contents = Awaited<ReturnType<typeof readContents>>
+
+async function readContents(redis: Redis) {
+  const values = await contentsOf(redis)
+  const names = Object.keys(values)
+  const leftMs = new Map<string, number>()
+  for (const name of names) leftMs.set(name, await redis.pttl(name))
+  return { names, values, leftMs }
+}
+
+type KeyName = string | ((...parts: string[]) => string)
+
+/** Every name of a key that the control store has, by its pattern. */
+const FAMILIES = Object.entries({ ...controlKeys, ...releaseKeys } as Record<string, KeyName>).map(([name, key]) => {
+  const pattern = typeof key === 'string' ? key : key(...Array<string>(key.length).fill('*'))
+  return { name, pattern: new RegExp(`^${pattern.replaceAll('*', '[^:]+')}$`) }
+})
+
+it('the control store holds records of known names alone, of each name some, and all of them are moved', () => {
+  const { names } = before
+  const unknown = names.filter(name => !FAMILIES.some(({ pattern }) => pattern.test(name)))
+  expect(unknown, 'keys that neither controlKeys nor releaseKeys name').toEqual([])
+  const unused = FAMILIES.filter(({ pattern }) => !names.some(name => pattern.test(name)))
+  expect(unused, 'names of keys that nothing here has written').toEqual([])
+
+  expect(after.values).toEqual(before.values)
+  for (const name of names) {
+    const [left, leftBefore] = [after.leftMs.get(name) ?? 0, before.leftMs.get(name) ?? 0]
+    expect(Math.abs(left - leftBefore), name).toBeLessThan(30_000)
+  }
+  for (const secret of Object.values(tenant.credentials)) if (secret !== '') expect(exported).not.toContain(secret)
+})
+
+it('what was moved answers as it did: keys, lists, releases and repeated requests', async () => {
+  const { things, credentials } = tenant
+  const { slug, releaseSlug } = things
+  for (const [operation, bearer] of [
+    ['GET /v3/surfaces', credentials.workspaceKey],
+    ['GET /v3/surfaces', credentials.sessionToken],
+    [`GET /v3/surfaces/${things.surfaceId}/keys`, credentials.sessionToken],
+    [`GET /v3/workspaces/${slug}/api-keys`, credentials.sessionToken],
+    ['GET /v3/releases', credentials.sessionToken],
+    [`GET /v3/releases/${releaseSlug}`, credentials.sessionToken],
+  ] as const) {
+    const [before, after] = [
+      await call(from.api.baseUrl, operation, { bearer }),
+      await call(to.api.baseUrl, operation, { bearer }),
+    ]
+    expect(before.status, operation).toBe(200)
+    expect({ status: after.status, body: after.body }, operation).toEqual({ status: 200, body: before.body })
+  }
+  const again = { bearer: credentials.sessionToken, body: keyRequest }
+  const repeated = await call(to.api.baseUrl, `POST /v3/workspaces/${slug}/api-keys`, again)
+  expect({ status: repeated.status, body: repeated.body }).toEqual({ status: 201, body: keyMade })
+})
+
+it('a build goes on where it was: maps are known, and the next completion comes after the last', async () => {
+  const { things, credentials, workspaceId } = tenant
+  const { releaseSlug } = things
+  const client = createReleaseClient(to.edge.baseUrl, credentials.secretKey)
+  const manifest = () => createReleaseStore(to.control).manifest(workspaceId, releaseSlug)
+  const held = await manifest()
+  const map = { path: 'next.js.map', bytes: mapOf('next') }
+  const [file] = await client.sign(releaseSlug, [map], [things.mapHash])
+  expect(file).toMatchObject({ alreadyUploaded: true })
+  const completed = await client.complete(releaseSlug, [entryOf(map, { hash: things.mapHash })], 1)
+  expect(completed).toEqual({ status: 200, body: { ok: true, fileCount: 1 } })
+  const next = await manifest()
+  expect(next).toMatchObject({ sourceMapCount: 1, sourceFileCount: 1 })
+  expect(next?.sequence).toBeGreaterThan(held?.sequence ?? 0)
+})

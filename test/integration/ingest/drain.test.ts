@@ -1,0 +1,275 @@
+import { once } from 'node:events'
+import { connect as connectSocket, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import type { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { createControlStore } from '../../../shared/directory/directory.ts'
+import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
+import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { connectConsumer } from '../../../shared/queue/redis.ts'
+import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { until } from '../../support/until.ts'
+
+const url = `${inject('services').redisUrl}/8`
+const keys = queueKeys('spans')
+const MIB = 1024 * 1024
+let redis: Redis
+let edge: TestEdge
+let publicKey: string
+
+beforeAll(async () => {
+  redis = connectConsumer(url, pino({ level: 'silent' }))
+  await redis.flushdb()
+  publicKey = await issueKey(createControlStore(redis))
+  edge = await startEdge(url)
+})
+
+beforeEach(async () => {
+  const payloads = await redis.keys(`${keys.payloadPrefix}*`)
+  if (payloads.length > 0) await redis.del(payloads)
+})
+
+afterAll(async () => {
+  await edge?.stop()
+  redis?.disconnect()
+})
+
+/** A message with one field, as an export has one field per resource. */
+const EXPORT = Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(Buffer.alloc(100, 7)).finish())
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+interface Post {
+  path?: string
+  headers?: Record<string, string>
+  body?: Buffer
+}
+
+async function post({ path = '/drain/v1/traces', headers = {}, body = EXPORT }: Post = {}) {
+  const response = await fetch(edge.baseUrl + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey, ...headers },
+    body: new Uint8Array(body),
+  })
+  return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
+}
+
+async function acknowledged(): Promise<PayloadFrame[]> {
+  const stored = await redis.keys(`${keys.payloadPrefix}*`)
+  const payloads = await Promise.all(stored.map(key => redis.getBuffer(key)))
+  return payloads.flatMap(payload => (payload ? decodePayload(payload) : []))
+}
+
+async function expectServing(): Promise<void> {
+  expect((await post()).status).toBe(200)
+}
+
+describe('an accepted export', () => {
+  it('is answered with the empty message, and is in Redis with its job, as it was sent', async () => {
+    const before = Date.now()
+    const answer = await post()
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/x-protobuf')
+    expect(answer.body).toHaveLength(0)
+    const [frame] = await acknowledged()
+    expect(frame).toMatchObject({ workspaceId: 'ws_1', surfaceId: 'srf_1', contentEncoding: 'identity' })
+    expect(frame?.body).toEqual(EXPORT)
+    expect(frame?.receivedAtMs).toBeGreaterThanOrEqual(before)
+    const [key] = await redis.keys(`${keys.payloadPrefix}*`)
+    expect(await redis.exists(keys.job((key as string).slice(keys.payloadPrefix.length)))).toBe(1)
+  })
+
+  it('may bring its key in the query, which an empty or absent header leaves to it', async () => {
+    const path = `/drain/v1/traces?public_key=${publicKey}`
+    expect((await post({ path, headers: { 'x-service-public-key': '' } })).status).toBe(200)
+    expect((await post({ path, headers: { 'x-service-public-key': generateKey('public') } })).status).toBe(401)
+  })
+
+  it('may be compressed: it is kept as it was sent', async () => {
+    const body = gzipSync(EXPORT)
+    expect((await post({ body, headers: { 'content-encoding': 'gzip' } })).status).toBe(200)
+    expect(await acknowledged()).toMatchObject([{ contentEncoding: 'gzip', body }])
+  })
+
+  it('may be JSON, and is answered in JSON', async () => {
+    const body = Buffer.from(' \n{"resourceSpans":[]}')
+    const answer = await post({ body, headers: { 'content-type': 'application/json; charset=utf-8' } })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    expect(answer.body.toString()).toBe('{}')
+    expect(await acknowledged()).toMatchObject([{ contentType: 'application/json', body }])
+  })
+
+  it('may be empty: an export of nothing is a success', async () => {
+    expect((await post({ body: Buffer.alloc(0) })).status).toBe(200)
+    expect(await acknowledged()).toEqual([])
+  })
+
+  it('keeps every one of many at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 300 }, () => post()))
+    expect(answers.every(answer => answer.status === 200)).toBe(true)
+    expect(await acknowledged()).toHaveLength(300)
+    expect((await redis.keys(`${keys.payloadPrefix}*`)).length).toBeLessThan(300)
+  })
+})
+
+describe('a refused export is told why, and the next request is served', () => {
+  const refusals: [string, () => Post, number, RegExp][] = [
+    ['no key', () => ({ headers: { 'x-service-public-key': '' } }), 401, /public key is required/],
+    ['an unknown key', () => ({ headers: { 'x-service-public-key': generateKey('public') } }), 401, /unknown/],
+    [
+      'a key with a wrong checksum',
+      () => ({ headers: { 'x-service-public-key': `${publicKey.slice(0, -1)}_` } }),
+      401,
+      /malformed/,
+    ],
+    ['a secret key', () => ({ headers: { 'x-service-public-key': generateKey('secret') } }), 401, /malformed/],
+    ['an unknown signal', () => ({ path: '/drain/v1/profiles' }), 404, /signal must be one of/],
+    ['an unknown content type', () => ({ headers: { 'content-type': 'text/csv' } }), 415, /content-type must be/],
+    ['an unknown encoding', () => ({ headers: { 'content-encoding': 'br' } }), 415, /content-encoding must be/],
+    ['a truncated message', () => ({ body: EXPORT.subarray(0, 50) }), 400, /not a protobuf message/],
+    ['text', () => ({ body: Buffer.from('{"resourceSpans":[]}') }), 400, /not a protobuf message/],
+    ['JSON that is no object', () => ({ headers: JSON_TYPE, body: Buffer.from(' []') }), 400, /must begin with {/],
+    ['no JSON at all', () => ({ headers: JSON_TYPE, body: Buffer.alloc(0) }), 400, /must begin with {/],
+    ['21 MiB', () => ({ body: Buffer.alloc(21 * MIB) }), 413, /20 MiB/],
+  ]
+
+  it.each(refusals)('%s', async (_name, request, status, message) => {
+    const answer = await post(request())
+    expect(answer.status).toBe(status)
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    const body = JSON.parse(answer.body.toString())
+    expect(Object.keys(body)).toEqual(['message'])
+    expect(body.message).toMatch(message)
+    expect(body.message).not.toContain(publicKey)
+    expect(await acknowledged()).toEqual([])
+    await expectServing()
+  })
+
+  it('a client that hangs up in the middle of its body', async () => {
+    for (let i = 0; i < 20; i++) {
+      const socket = await openExport(1000)
+      socket.write(Buffer.alloc(500))
+      socket.destroy()
+    }
+    await expectServing()
+    expect(await acknowledged()).toHaveLength(1)
+  })
+
+  it('a body that never ends, after its limit', async () => {
+    const socket = connectSocket(edge.port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.on('error', () => {}) // the server may close while this still writes
+    let answer = ''
+    socket.on('data', data => {
+      answer += data
+    })
+    socket.write(
+      `POST /drain/v1/traces HTTP/1.1\r\nhost: x\r\nx-service-public-key: ${publicKey}\r\ncontent-type: application/x-protobuf\r\ntransfer-encoding: chunked\r\n\r\n`,
+    )
+    const chunk = Buffer.concat([
+      Buffer.from(`${(64 * 1024).toString(16)}\r\n`),
+      Buffer.alloc(64 * 1024),
+      Buffer.from('\r\n'),
+    ])
+    const writing = setInterval(() => {
+      for (let i = 0; i < 16 && !socket.destroyed; i++) socket.write(chunk)
+    }, 5)
+    await until('the connection is ended', () => socket.destroyed || socket.readableEnded)
+    clearInterval(writing)
+    socket.destroy()
+    expect(answer).toMatch(/^HTTP\/1.1 413 /)
+    expect(answer).toMatch(/20 MiB/)
+    await expectServing()
+  })
+
+  async function openExport(contentLength: number): Promise<Socket> {
+    const socket = connectSocket(edge.port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write(
+      `POST /drain/v1/traces HTTP/1.1\r\nhost: x\r\nx-service-public-key: ${publicKey}\r\ncontent-type: application/x-protobuf\r\ncontent-length: ${contentLength}\r\n\r\n`,
+    )
+    return socket
+  }
+})
+
+describe('keys', () => {
+  it('stop working within a second of their revocation', async () => {
+    const control = createControlStore(redis)
+    const key = await issueKey(control)
+    const headers = { 'x-service-public-key': key }
+    expect((await post({ headers })).status).toBe(200)
+    const record = await control.surfaceKeyByDigest(digestOf(key))
+    if (!record) throw new Error('the key is not stored')
+    await control.putSurfaceKey({ ...record, revokedAt: new Date().toISOString() })
+    await until('the key is refused', async () => (await post({ headers })).status === 401, { deadlineMs: 1_000 })
+  })
+
+  it('work as soon as they are made, even when they were tried before', async () => {
+    const control = createControlStore(redis)
+    const key = generateKey('public')
+    const headers = { 'x-service-public-key': key }
+    expect((await post({ headers })).status).toBe(401)
+    await issueKey(control, { digest: digestOf(key) })
+    await until('the key is taken', async () => (await post({ headers })).status === 200, { deadlineMs: 1_000 })
+  })
+
+  it('expire', async () => {
+    const expiresAt = new Date(Date.now() + 400).toISOString()
+    const key = await issueKey(createControlStore(redis), { expiresAt })
+    const headers = { 'x-service-public-key': key }
+    expect((await post({ headers })).status).toBe(200)
+    await until('the key is refused', async () => (await post({ headers })).status === 401, { deadlineMs: 1_500 })
+  })
+})
+
+describe('CORS', () => {
+  it('lets a browser of any origin send its key, and read the answer', async () => {
+    const preflight = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://shop.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-service-public-key,content-type',
+      },
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('https://shop.example')
+    expect(preflight.headers.get('access-control-allow-credentials')).toBe('true')
+    expect(preflight.headers.get('access-control-max-age')).toBe('86400')
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('x-service-public-key')
+    const refused = await post({ headers: { origin: 'https://shop.example', 'x-service-public-key': '' } })
+    expect(refused.headers.get('access-control-allow-origin')).toBe('https://shop.example')
+    expect(refused.headers.get('access-control-expose-headers')).toMatch(/retry-after/i)
+  })
+})
+
+describe('backpressure', () => {
+  it('answers 429 with Retry-After once the queue is over its depth, and takes again when it has drained', async () => {
+    await redis.del(keys.flow)
+    const small = await startEdge(url, { QUEUE_MAX_PAYLOADS: '3' })
+    try {
+      const send = () =>
+        fetch(`${small.baseUrl}/drain/v1/traces`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey },
+          body: new Uint8Array(EXPORT),
+        })
+      const refused = await until('the queue is full', async () => {
+        const answer = await send()
+        return answer.status === 429 ? answer : undefined
+      })
+      expect(await acknowledged()).toHaveLength(3)
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+      expect(await refused.json()).toEqual({ code: 'INGEST_BACKPRESSURE', message: expect.stringContaining('depth') })
+      await redis.hincrby(keys.flow, 'donePayloads', 3)
+      await until('the queue takes again', async () => (await send()).status === 200)
+    } finally {
+      await small.stop()
+    }
+  })
+})

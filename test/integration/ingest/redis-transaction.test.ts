@@ -1,0 +1,48 @@
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, expect, inject, it } from 'vitest'
+import { runTransaction, setInPlace } from '../../../ingest/commit/redis-transaction.ts'
+
+let redis: Redis
+
+beforeEach(async () => {
+  redis = new Redis(inject('services').redisUrl)
+  await redis.del('transaction:a', 'transaction:b')
+})
+
+afterEach(() => redis.disconnect())
+
+it('stores values byte for byte, whatever their size', async () => {
+  for (const size of [0, 1, 16_383, 3_000_000]) {
+    const value = Buffer.from(Array.from({ length: size }, (_, i) => (i * 31) % 256))
+    await runTransaction(redis, () => [setInPlace(redis, 'transaction:a', value), redis.incr('transaction:b')])
+    expect((await redis.getBuffer('transaction:a'))?.equals(value)).toBe(true)
+  }
+  expect(await redis.get('transaction:b')).toBe('4')
+})
+
+it('rejects when a command fails', async () => {
+  const run = runTransaction(redis, () => [
+    setInPlace(redis, 'transaction:a', Buffer.from('text')),
+    redis.incr('transaction:a'),
+  ])
+  await expect(run).rejects.toThrow('not an integer')
+})
+
+it('runs nothing when Redis refuses a command, and leaves the connection usable', async () => {
+  const run = runTransaction(redis, () => [
+    setInPlace(redis, 'transaction:a', Buffer.from('text')),
+    redis.call('no-such-command'),
+  ])
+  await expect(run).rejects.toThrow('unknown command')
+  expect(await redis.exists('transaction:a')).toBe(0)
+  expect(await redis.ping()).toBe('PONG')
+})
+
+it('tells when a command was sent too late to be part of it', async () => {
+  const late = async () => {
+    await Promise.resolve()
+    return redis.incr('transaction:b')
+  }
+  const run = runTransaction(redis, () => [setInPlace(redis, 'transaction:a', Buffer.from('text')), late()])
+  await expect(run).rejects.toThrow('outside of its transaction')
+})

@@ -1,0 +1,315 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { ControlRecordError, CREDENTIAL_CHANGES_CHANNEL, controlKeys } from '../../../shared/directory/record.ts'
+import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
+import { collect } from '../../support/oracles/collect.ts'
+import { until } from '../../support/until.ts'
+import { aSurface, aSurfaceKey, aWorkspace, aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
+import { registerRelease } from '../../support/workspaces/stored-releases.ts'
+
+/** A database of Redis, which is emptied before each test. */
+const DATABASE = 5
+const AT = '2026-08-01T12:00:00.000Z'
+const NOW = Date.parse('2026-08-01T12:30:00.000Z')
+const NOW_TEXT = new Date(NOW).toISOString()
+
+let redis: Redis
+let store: ControlStore
+let published: string[]
+let subscriber: Redis
+
+beforeAll(async () => {
+  const { redisUrl } = inject('services')
+  redis = new Redis(`${redisUrl}/${DATABASE}`)
+  subscriber = new Redis(redisUrl)
+  await subscriber.subscribe(CREDENTIAL_CHANGES_CHANNEL)
+  subscriber.on('message', (_, digest) => published.push(digest))
+  store = createControlStore(redis)
+})
+afterAll(() => {
+  redis?.disconnect()
+  subscriber?.disconnect()
+})
+beforeEach(async () => {
+  published = []
+  await redis.flushdb()
+})
+
+const untilPublished = (digests: readonly string[]) =>
+  until('the changes are published', () => digests.every(digest => published.includes(digest)), { deadlineMs: 2_000 })
+
+describe('users', () => {
+  it('are kept under the id of their provider, whatever stands in it, and listed once by id', async () => {
+    const ids = ['auth0|5', 'a:b', 'ünï', ' ', 'x'.repeat(200), 'a']
+    for (const id of [...ids, 'a']) {
+      await store.putUser({ version: 1, id, email: null, name: `the user ${id}`, createdAt: AT })
+    }
+    expect(await store.user('a:b')).toMatchObject({ id: 'a:b', name: 'the user a:b' })
+    expect(await store.user('b')).toBeUndefined()
+    const listed = (await collect(store.users())).map(user => user.id)
+    expect(listed).toEqual([...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+  })
+
+  it('are never mistaken for one another by what a key of Redis cannot hold', async () => {
+    const id = 'user-\ufffd'
+    await store.putUser({ version: 1, id, email: null, name: null, createdAt: AT })
+    await store.putMember({ version: 1, workspaceId: 'ws_1', userId: id, permissions: [] })
+    expect(await store.user(id)).toBeDefined()
+    expect(await store.user('user-\ud800')).toBeUndefined()
+    expect(await store.member('ws_1', 'user-\ud800')).toBeUndefined()
+    for (const bad of ['', 'a\n', 'a\u0000', 'x'.repeat(201), '\ud800']) {
+      await expect(store.putUser({ version: 1, id: bad, email: null, name: null, createdAt: AT })).rejects.toThrow()
+    }
+  })
+
+  it('are walked whole over more than a page', async () => {
+    const ids = Array.from({ length: 1_203 }, (_, i) => `user_${String(i).padStart(5, '0')}`)
+    await Promise.all(ids.map(id => store.putUser({ version: 1, id, email: null, name: null, createdAt: AT })))
+    expect((await collect(store.users())).map(user => user.id)).toEqual(ids)
+  })
+})
+
+describe('workspaces', () => {
+  it('have a slug of their own, and give it up when they take another', async () => {
+    const first = aWorkspace({ slug: 'acme' })
+    const second = aWorkspace({ slug: 'other' })
+    expect(await store.putWorkspace(first)).toBe('stored')
+    expect(await store.putWorkspace(second)).toBe('stored')
+    expect(await store.putWorkspace({ ...second, slug: 'acme' })).toBe('slug_taken')
+    expect(await store.workspaceBySlug('acme')).toEqual(first)
+    expect(await store.workspaceById(second.id)).toEqual(second)
+
+    expect(await store.putWorkspace({ ...first, slug: 'acme-2' })).toBe('stored')
+    expect(await store.workspaceBySlug('acme')).toBeUndefined()
+    expect(await store.putWorkspace({ ...second, slug: 'acme' })).toBe('stored')
+    expect((await collect(store.workspaces())).map(({ slug }) => slug).sort()).toEqual(['acme', 'acme-2'])
+  })
+
+  it('get a slug that many want at once, one of them', async () => {
+    const workspaces = Array.from({ length: 30 }, () => aWorkspace({ slug: 'wanted' }))
+    const outcomes = await Promise.all(workspaces.map(workspace => store.putWorkspace(workspace)))
+    expect(outcomes.filter(outcome => outcome === 'stored')).toHaveLength(1)
+    expect(await store.workspaceBySlug('wanted')).toEqual(workspaces[outcomes.indexOf('stored')])
+    expect(await collect(store.workspaces())).toHaveLength(1)
+  })
+
+  it('have members, of this workspace alone', async () => {
+    await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'b', permissions: ['org:surfaces:read'] })
+    await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'a', permissions: [] })
+    await store.putMember({ version: 1, workspaceId: 'ws_12', userId: 'c', permissions: [] })
+    expect((await collect(store.members('ws_1'))).map(member => member.userId)).toEqual(['a', 'b'])
+    expect(await store.removeMember('ws_1', 'b')).toBe('removed')
+    expect(await store.removeMember('ws_1', 'b')).toBe('absent')
+    expect(await store.member('ws_1', 'b')).toBeUndefined()
+    expect((await collect(store.members('ws_1'))).map(member => member.userId)).toEqual(['a'])
+    expect(await store.removeMember('ws_1', 'c')).toBe('absent')
+  })
+})
+
+describe('surfaces', () => {
+  it('are listed newest first in pages that leave none out, whatever their times', async () => {
+    const property = fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 12 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (times, limit) => {
+        await redis.flushdb()
+        const surfaces = times.map(ms => aSurface({ createdAt: new Date(Date.parse(AT) + ms).toISOString() }))
+        for (const surface of surfaces) await store.putSurface(surface)
+        await store.putSurface(aSurface({ workspaceId: 'ws_12' }))
+        const listed: string[] = []
+        let after: { createdAtMs: number; id: string } | undefined
+        for (;;) {
+          const page = await store.surfaces('ws_1', { limit, after })
+          listed.push(...page.map(({ id }) => id))
+          const last = page.at(-1)
+          if (page.length < limit || !last) break
+          after = { createdAtMs: Date.parse(last.createdAt), id: last.id }
+        }
+        const newestFirst = surfaces
+          .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt) || (a.id < b.id ? 1 : -1))
+          .map(({ id }) => id)
+        expect(listed).toEqual(newestFirst)
+      },
+    )
+    await fc.assert(property, { numRuns: 40 })
+  })
+
+  it('make up a page for those that an index still names', async () => {
+    const surfaces = [1, 2, 3, 4].map(ms => aSurface({ createdAt: new Date(ms).toISOString() }))
+    for (const surface of surfaces) await store.putSurface(surface)
+    await redis.del(
+      controlKeys.surface('ws_1', surfaces[3]?.id ?? ''),
+      controlKeys.surface('ws_1', surfaces[2]?.id ?? ''),
+    )
+    expect(await store.surfaces('ws_1', { limit: 2 })).toEqual([surfaces[1], surfaces[0]])
+  })
+
+  it('take their keys with them, at once and told to everybody', async () => {
+    const surface = aSurface()
+    await store.putSurface(surface)
+    const keys = [1, 2, 3].map(() => aSurfaceKey({ surfaceId: surface.id }))
+    const other = aSurfaceKey({ surfaceId: 'srf_other' })
+    for (const key of keys) expect(await store.createSurfaceKey(key)).toBe('created')
+    await store.putSurfaceKey(other)
+    const [first] = keys
+    if (!first) throw new Error('no key')
+    await store.revokeSurfaceKey('ws_1', surface.id, first.id, NOW - 1_000)
+    await untilPublished(keys.map(({ digest }) => digest))
+    published = []
+
+    expect(await store.deleteSurface('ws_12', surface.id, NOW)).toBe('absent')
+    expect(await store.deleteSurface('ws_1', surface.id, NOW)).toBe('deleted')
+    expect(await store.deleteSurface('ws_1', surface.id, NOW)).toBe('absent')
+    await untilPublished(keys.slice(1).map(({ digest }) => digest))
+    const revokedAt = await Promise.all(
+      [...keys, other].map(async ({ digest }) => (await store.surfaceKeyByDigest(digest))?.revokedAt),
+    )
+    expect(revokedAt).toEqual([new Date(NOW - 1_000).toISOString(), NOW_TEXT, NOW_TEXT, null])
+    expect(await store.surface('ws_1', surface.id)).toBeUndefined()
+    expect(await store.surfaces('ws_1', { limit: 10 })).toEqual([])
+    expect(await store.surfaceIds('ws_1')).toEqual([surface.id, 'srf_other'].sort())
+    expect(await store.surfaceKeys('ws_1', surface.id)).toHaveLength(3)
+    expect(await store.createSurfaceKey(aSurfaceKey({ surfaceId: surface.id }))).toBe('no_surface')
+  })
+
+  it('leave no key that works, even one that is made while they are deleted', async () => {
+    for (let round = 0; round < 30; round++) {
+      const surface = aSurface()
+      await store.putSurface(surface)
+      // Each begins a round trip later than the one before, so that some fall between the deletion's reads and its step.
+      const create = async (turns: number) => {
+        for (let turn = 0; turn < turns; turn++) await redis.ping()
+        return store.createSurfaceKey(aSurfaceKey({ surfaceId: surface.id }))
+      }
+      const made = [0, 1, 2, 3, 4, 5].map(create)
+      const [outcome, ...created] = await Promise.all([store.deleteSurface('ws_1', surface.id, NOW), ...made])
+      expect(outcome).toBe('deleted')
+      const stored = await store.surfaceKeys('ws_1', surface.id)
+      expect(stored.filter(key => key.revokedAt === null)).toEqual([])
+      expect(stored).toHaveLength(created.filter(answer => answer === 'created').length)
+    }
+  })
+})
+
+describe('keys of surfaces', () => {
+  it('are found by digest and by id, and listed newest first', async () => {
+    const older = aSurfaceKey()
+    const newer = aSurfaceKey({ createdAt: NOW_TEXT, kind: 'secret', scopes: ['release:write'] })
+    await store.putSurfaceKey(older)
+    await store.putSurfaceKey(newer)
+    expect(await store.surfaceKeyByDigest(older.digest)).toEqual(older)
+    expect(await store.surfaceKey('ws_1', 'srf_1', newer.id)).toEqual(newer)
+    expect(await store.surfaceKey('ws_1', 'srf_2', newer.id)).toBeUndefined()
+    expect(await store.surfaceKey('ws_12', 'srf_1', newer.id)).toBeUndefined()
+    expect(await store.surfaceKeys('ws_1', 'srf_1')).toEqual([newer, older])
+  })
+
+  it('are revoked once: the first time holds, and everybody is told', async () => {
+    const key = aSurfaceKey()
+    await store.putSurfaceKey(key)
+    await untilPublished([key.digest])
+    published = []
+    expect(await store.revokeSurfaceKey('ws_1', 'srf_2', key.id, NOW)).toBe('absent')
+    expect(await store.revokeSurfaceKey('ws_1', 'srf_1', key.id, NOW)).toBe('revoked')
+    await untilPublished([key.digest])
+    expect(await store.revokeSurfaceKey('ws_1', 'srf_1', key.id, NOW + 1_000)).toBe('revoked')
+    expect(await store.surfaceKeyByDigest(key.digest)).toEqual({ ...key, revokedAt: NOW_TEXT })
+  })
+})
+
+describe('keys of workspaces', () => {
+  it('are made once for one request of a user, however often it comes', async () => {
+    const idempotencyKey = randomUUID()
+    const asked = Array.from({ length: 20 }, () => aWorkspaceKey({ idempotencyKey }))
+    const answers = await Promise.all(asked.map(key => store.createWorkspaceKey(key)))
+    const created = answers.filter(({ outcome }) => outcome === 'created')
+    expect(created).toHaveLength(1)
+    expect(new Set(answers.map(({ key }) => key.id))).toEqual(new Set([created[0]?.key.id]))
+    expect(await store.workspaceKeys('ws_1', { limit: 10 })).toHaveLength(1)
+
+    for (const other of [{ createdBy: 'user_2' }, { workspaceId: 'ws_2' }, { idempotencyKey: randomUUID() }]) {
+      const key = aWorkspaceKey({ idempotencyKey, ...other })
+      expect((await store.createWorkspaceKey(key)).outcome, JSON.stringify(other)).toBe('created')
+    }
+  })
+
+  it('answer a repeated request as they stand now, for 24 hours', async () => {
+    const key = aWorkspaceKey()
+    const { idempotencyKey, createdAt } = key
+    await store.createWorkspaceKey(key)
+    await store.revokeWorkspaceKey('ws_1', key.id, NOW)
+    const later = (ms: number) => new Date(Date.parse(createdAt) + ms).toISOString()
+    const late = aWorkspaceKey({ idempotencyKey, createdAt: later(24 * 3_600_000 - 1) })
+    expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: { ...key, revokedAt: NOW_TEXT } })
+    expect(await store.workspaceKey('ws_1', late.id)).toBeUndefined()
+
+    const next = aWorkspaceKey({ idempotencyKey, createdAt: later(24 * 3_600_000) })
+    expect(await store.createWorkspaceKey(next)).toEqual({ outcome: 'created', key: next })
+    expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: next })
+    expect(await store.workspaceKey('ws_1', key.id)).toMatchObject({ id: key.id, revokedAt: NOW_TEXT })
+    const request = controlKeys.keyRequest('ws_1', idempotencyKey, 'user_1')
+    expect(await redis.pttl(request)).toBeGreaterThan(24 * 3_600_000 - 10_000)
+  })
+
+  it('are found by digest and by id, in their workspace alone, and listed newest first in pages', async () => {
+    const keys = [3, 2, 1].map(ms => aWorkspaceKey({ createdAt: new Date(NOW + ms).toISOString() }))
+    for (const key of keys) await store.createWorkspaceKey(key)
+    const [first, second, third] = keys
+    if (!first || !second || !third) throw new Error('no keys')
+    expect(await store.workspaceKeyByDigest(first.digest)).toEqual(first)
+    expect(await store.workspaceKey('ws_1', second.id)).toEqual(second)
+    expect(await store.workspaceKey('ws_2', second.id)).toBeUndefined()
+    expect(await store.workspaceKeys('ws_1', { limit: 2 })).toEqual([first, second])
+    const after = { createdAtMs: Date.parse(second.createdAt), id: second.id }
+    expect(await store.workspaceKeys('ws_1', { limit: 2, after })).toEqual([third])
+    expect(await store.workspaceKeys('ws_2', { limit: 2 })).toEqual([])
+  })
+
+  it('are revoked once: the first time holds, and everybody is told', async () => {
+    const key = aWorkspaceKey()
+    await store.createWorkspaceKey(key)
+    await untilPublished([key.digest])
+    published = []
+    expect(await store.revokeWorkspaceKey('ws_2', key.id, NOW)).toBe('absent')
+    expect(await store.revokeWorkspaceKey('ws_1', key.id, NOW)).toBe('revoked')
+    expect(await store.revokeWorkspaceKey('ws_1', key.id, NOW + 1_000)).toBe('revoked')
+    await untilPublished([key.digest])
+    expect(await store.workspaceKeyByDigest(key.digest)).toEqual({ ...key, revokedAt: NOW_TEXT })
+  })
+})
+
+describe('releases', () => {
+  it('are found by their slugs alone, whatever slug a client asks for', async () => {
+    const releases = createReleaseStore(redis)
+    const { slug } = await registerRelease(releases, { slug: 'rel_a' })
+    const counters = { sourceMapCount: 1, sourceFileCount: 2 }
+    const pointer = { version: 1, sequence: 1, objectKey: 'a/b', ...counters, completedAt: AT } as const
+    await releases.replaceManifest('ws_1', slug, pointer)
+    expect(await releases.release('ws_1', slug)).toMatchObject({ slug })
+    expect(await releases.manifest('ws_1', slug)).toEqual(pointer)
+    for (const other of [`${slug}:manifest`, `${slug}%3Amanifest`, `${slug}\u0000`, 'rel_ü:*']) {
+      expect(await releases.release('ws_1', other), other).toBeUndefined()
+      expect(await releases.manifest('ws_1', other), other).toBeUndefined()
+    }
+  })
+
+  it('whose record is not what it should be are a fault that names the key', async () => {
+    for (const text of ['{', '{"version":2}']) {
+      await redis.set(releaseKeys.release('ws_1', 'rel_a'), text)
+      const read = createReleaseStore(redis).release('ws_1', 'rel_a')
+      await expect(read).rejects.toThrow(ControlRecordError)
+      await expect(read).rejects.toThrow('penstock:workspace:ws_1:release:rel_a')
+    }
+  })
+})
+
+it('a record that is not what it should be is a fault that names its key, not an absent one', async () => {
+  for (const text of ['{', '{"version":2}', 'null']) {
+    await redis.set(controlKeys.surface('ws_1', 'srf_1'), text)
+    await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow(ControlRecordError)
+    await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow('penstock:workspace:ws_1:surface:srf_1')
+  }
+})

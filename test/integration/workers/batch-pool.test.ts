@@ -1,0 +1,398 @@
+import { gzipSync } from 'node:zlib'
+import type { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { createGroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
+import type { QueueName } from '../../../schemas/queues/jobs.ts'
+import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import { encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { openQueue, queueKeys } from '../../../shared/queue/queue.ts'
+import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
+import { createBatchPool } from '../../../workers/batch/batch-pool.ts'
+import { createBatch } from '../../../workers/batch/open-batch.ts'
+import { createBatchStorer } from '../../../workers/batch/store-batch.ts'
+import { storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
+import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
+import { createPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { startPool } from '../../../workers/queue/pool.ts'
+import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
+import { listObjects } from '../../support/oracles/list-objects.ts'
+import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
+import { until } from '../../support/until.ts'
+
+const services = inject('services')
+const url = `${services.redisUrl}/7`
+const logger = pino({ level: 'silent' })
+const keys = queueKeys('spans')
+const opened: (() => Promise<unknown> | unknown)[] = []
+let redis: Redis
+
+beforeEach(async () => {
+  redis = connectConsumer(url, logger)
+  await redis.flushdb()
+})
+
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close()
+  redis.disconnect()
+})
+
+function frame(body: string): PayloadFrame {
+  return {
+    workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
+    receivedAtMs: Date.UTC(2026, 10, 20),
+    contentType: 'application/x-protobuf',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(body),
+  }
+}
+
+async function edge(maxCommitFrames = 8) {
+  const producer = connectProducer(url, 1_000, logger)
+  opened.push(() => producer.disconnect())
+  const commit = createGroupCommit(
+    { redis: producer, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
+    { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 1_000 },
+  )
+  const enqueue = async (frame: PayloadFrame) => commit.enqueue(frame).confirmed
+  await until('the queue is open', () =>
+    enqueue(frame('opening')).then(
+      () => true,
+      () => false,
+    ),
+  )
+  return { enqueue }
+}
+
+function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number } = {}) {
+  const stopping = new AbortController()
+  const own = connectConsumer(url, logger)
+  const reader = openPayloadReader(own, logger, { maxIdleBytes: 1 << 20 })
+  const payloads = createPayloadStore(own, 'spans', reader)
+  const jobs = createJobAdder(own)
+  const storer = createBatchStorer({
+    queue: 'spans',
+    signal: 'traces',
+    store: payloads,
+    insert: store.insert,
+    addJobs: jobs.add,
+    logger,
+    stopping: stopping.signal,
+  })
+  const batches = createBatchPool(
+    { queue: 'spans', signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
+    {
+      maxRows: options.maxRows ?? 50,
+      maxBytes: 1 << 20,
+      maxAgeMs: 20,
+      maxConcurrentInserts: 2,
+      maxFetchedBytes: 1 << 20,
+      maxJobDecodedBytes: 10_000,
+    },
+  )
+  const pool = startPool(
+    'spans',
+    { redisUrl: url, logger, process: batches.process, onClosing: batches.flush },
+    { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
+  )
+  opened.push(async () => {
+    stopping.abort()
+    await pool.close()
+    await jobs.close()
+    reader.close()
+    own.disconnect()
+  })
+  return { payloads, pool, storer }
+}
+
+async function backlog(queue: QueueName = 'spans'): Promise<number> {
+  const flow = await redis.hgetall(queueKeys(queue).flow)
+  return Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
+}
+
+/** Nothing of the spans queue is left in Redis: no payload, no batch, no job. */
+async function expectAllDone(): Promise<void> {
+  await until('every payload is done', async () => (await backlog()) === 0)
+  expect(await redis.keys(`${keys.payloadPrefix}*`)).toEqual([])
+  expect(await redis.hlen(keys.batchOf)).toBe(0)
+  expect(await redis.hlen(keys.batches)).toBe(0)
+  const flow = await redis.hgetall(keys.flow)
+  expect(flow.doneBytes).toBe(flow.acceptedBytes)
+  const queue = openQueue(redis, 'spans')
+  await until('every job is gone', async () => {
+    const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'failed', 'completed')
+    return Object.values(counts).every(count => count === 0)
+  })
+  await queue.close()
+}
+
+describe('a pool of named batches', () => {
+  it('stores every acknowledged payload exactly once, in far fewer inserts', async () => {
+    const commit = await edge()
+    const sent = Array.from({ length: 500 }, (_, i) => `row ${i}`)
+    const store = new TokenStore()
+    worker(store)
+    await Promise.all(sent.map(line => commit.enqueue(frame(line))))
+    await expectAllDone()
+    for (const table of ['first', 'second']) expect(store.lines(table).sort()).toEqual(['opening', ...sent].sort())
+    expect(store.inserts.length).toBeLessThan(sent.length / 2)
+  })
+
+  it.each(['first', 'second'])(
+    'repeats an insert into the %s table whose confirmation was lost, under its token',
+    async table => {
+      const commit = await edge()
+      const store = new TokenStore()
+      let lost = 0
+      store.after = insert => {
+        if (insert.table === table && lost++ < 2) TokenStore.lost()
+      }
+      worker(store)
+      await commit.enqueue(frame('a\nb'))
+      await expectAllDone()
+      expect(lost).toBeGreaterThan(1)
+      for (const name of ['first', 'second']) expect(store.lines(name).sort()).toEqual(['a', 'b', 'opening'])
+    },
+  )
+
+  it.each([
+    ['before its first insert', 'first', 'before'],
+    ['after an insert has landed', 'first', 'after'],
+    ['between two tables', 'second', 'before'],
+  ] as const)('forms the same batch again when its worker dies %s', async (_when, table, moment) => {
+    const commit = await edge()
+    const store = new TokenStore()
+    let died = false
+    const death = new Promise<never>(() => {})
+    store[moment] = insert => {
+      if (insert.table !== table || !insert.lines.includes('row 3')) return
+      died = true
+      return death
+    }
+    const dead = connectConsumer(url, logger)
+    opened.push(() => dead.disconnect())
+    await Promise.all(Array.from({ length: 30 }, (_, i) => commit.enqueue(frame(`row ${i}`))))
+    // A worker that takes the jobs and then does nothing any more, as after kill -9: it renews no lock.
+    const payloads = createPayloadStore(dead, 'spans')
+    const storer = createBatchStorer({
+      queue: 'spans',
+      signal: 'traces',
+      store: payloads,
+      insert: store.insert,
+      addJobs: async () => {},
+      logger,
+      stopping: new AbortController().signal,
+    })
+    const batches = createBatchPool(
+      { queue: 'spans', signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
+      {
+        maxRows: 1_000,
+        maxBytes: 1 << 20,
+        maxAgeMs: 50,
+        maxConcurrentInserts: 1,
+        maxFetchedBytes: 1 << 20,
+        maxJobDecodedBytes: 10_000,
+      },
+    )
+    const queue = openQueue(redis, 'spans')
+    const jobIds = (await queue.getWaiting()).map(job => job.id as string)
+    for (const jobId of jobIds) {
+      await redis.set(keys.lock(jobId), 'the dead worker', 'PX', 700)
+      void batches.process({ jobId, token: 'the dead worker' }, 100).catch(() => {})
+    }
+    await queue.close()
+    await until('the worker is dead', () => died)
+    const named = await redis.hgetall(keys.batches)
+    expect(Object.keys(named)).toHaveLength(1)
+    store[moment] = () => {}
+    worker(store)
+    await expectAllDone()
+    const expected = ['opening', ...Array.from({ length: 30 }, (_, i) => `row ${i}`)].sort()
+    for (const name of ['first', 'second']) expect(store.lines(name).sort()).toEqual(expected)
+    expect(new Set(store.inserts.map(insert => insert.token.split(':')[0]))).toEqual(new Set(Object.keys(named)))
+  })
+
+  it('does not insert with locks that were lost meanwhile', async () => {
+    const commit = await edge()
+    const store = new TokenStore()
+    const { payloads } = worker(store)
+    await expectAllDone()
+    await commit.enqueue(frame('late'))
+    await expectAllDone()
+    const storer = createBatchStorer({
+      queue: 'spans',
+      signal: 'traces',
+      store: payloads,
+      insert: store.insert,
+      addJobs: async () => {},
+      logger,
+      stopping: new AbortController().signal,
+    })
+    const rows = new TextBatch()
+    rows.append(frame('late'), Buffer.from('late'))
+    const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
+    await expect(
+      storer.store(named, createBatch({ queue: 'spans', signal: 'traces' }, rows), [{ jobId: 'gone', token: 'mine' }]),
+    ).rejects.toThrow(/locks/)
+    expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
+  })
+
+  it('fills the open batch for as long as the inserts before it keep their slots', async () => {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    let busy = 0
+    store.before = insert => {
+      if (insert.lines.length > 1 || !['slow 1', 'slow 2'].includes(insert.lines[0] as string)) return
+      busy++
+      return released
+    }
+    worker(store)
+    await until('the backlog is empty', async () => (await backlog()) === 0)
+    for (const [i, line] of ['slow 1', 'slow 2'].entries()) {
+      await commit.enqueue(frame(line))
+      await until('a slot is taken', () => busy === i + 1)
+    }
+    await commit.enqueue(frame('early'))
+    const early = Date.now()
+    await until('its batch is old enough to be stored', () => Date.now() > early + 200)
+    await commit.enqueue(frame('late'))
+    await until('both are held', async () => (await redis.llen('penstock:bull:spans:active')) === 4)
+    const late = Date.now()
+    await until('the late one is decoded', () => Date.now() > late + 50)
+    release()
+    await expectAllDone()
+    expect(store.inserts.filter(insert => insert.table === 'first').map(insert => insert.lines)).toContainEqual([
+      'early',
+      'late',
+    ])
+  })
+
+  it('splits a job whose requests decompress to more than it may hold, and stores each of them once', async () => {
+    const commit = await edge(64)
+    const store = new TokenStore()
+    const bombs = Array.from({ length: 32 }, (_, i) => `${i} `.padEnd(4_000, 'x'))
+    const neighbours = ['n1', 'n2', 'n3']
+    const compressed = (line: string) => ({ ...frame(''), contentEncoding: 'gzip', body: gzipSync(line) }) as const
+    await Promise.all([
+      ...neighbours.map(line => commit.enqueue(frame(line))),
+      ...bombs.map(line => commit.enqueue(compressed(line))),
+    ])
+    worker(store)
+    await expectAllDone()
+    for (const table of ['first', 'second']) {
+      expect(store.lines(table).sort()).toEqual(['opening', ...neighbours, ...bombs].sort())
+    }
+    const largest = Math.max(...store.inserts.map(insert => insert.lines.filter(line => line.length === 4_000).length))
+    expect(largest).toBeLessThanOrEqual(4)
+  })
+
+  it('does not take a batch for stored that another worker has split or stored', async () => {
+    const { storer } = worker(new TokenStore())
+    const named = { batchId: 'split by another', jobIds: ['a'], storedTables: [] }
+    expect(await storer.store(named, createBatch({ queue: 'spans', signal: 'traces' }, new TextBatch()), [])).toBe(
+      false,
+    )
+  })
+
+  it('names a batch for all its jobs or for none', async () => {
+    const store = createPayloadStore(redis, 'spans')
+    for (const jobId of ['a', 'b', 'c']) {
+      await redis.set(keys.payload(jobId), 'x')
+      await redis.set(keys.lock(jobId), `lock of ${jobId}`)
+    }
+    const job = (jobId: string) => ({ jobId, token: `lock of ${jobId}` })
+    expect(await store.nameBatch('one', [job('a'), job('b')])).toEqual(new Map())
+    expect(await store.nameBatch('one', [job('a'), job('b')])).toEqual(new Map()) // sent twice
+    expect(await store.nameBatch('two', [job('b'), job('c')])).toEqual(new Map([['b', 'named']]))
+    expect(await store.nameBatch('two', [job('c'), job('d')])).toEqual(new Map([['d', 'stored']]))
+    expect(await store.nameBatch('two', [{ jobId: 'c', token: 'of another' }])).toEqual(new Map([['c', 'lost']]))
+    expect(await redis.hgetall(keys.batchOf)).toEqual({ a: 'one', b: 'one' })
+    expect(Object.keys(await redis.hgetall(keys.batches))).toEqual(['one'])
+  })
+})
+
+describe('what cannot be stored', () => {
+  it('isolates the payload that ClickHouse refuses, stores its neighbours once, and keeps it with its reason', async () => {
+    const commit = await edge()
+    const store = new TokenStore()
+    await Promise.all([...'abcdefghijklm'].map(line => commit.enqueue(frame(line === 'g' ? 'poison' : line))))
+    worker(store)
+    const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 5_000 })
+    const deadLetters = createPayloadStore(redis, 'dead-letters')
+    const pool = startPool(
+      'dead-letters',
+      { redisUrl: url, logger, process: job => storeDeadLetters({ objects, store: deadLetters }, job.jobId) },
+      { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
+    )
+    opened.push(() => pool.close())
+    await commit.enqueue(frame('undecodable bytes'))
+    await expectAllDone()
+    await until('the dead letters are kept', async () => (await backlog('dead-letters')) === 0)
+    const stored = ['opening', ...'abcdefhijklm'].sort()
+    expect(store.lines('second').sort()).toEqual(stored)
+    // The table before the one that refused has taken the poison, once; it is not written again.
+    expect(store.lines('first').sort()).toEqual([...stored, 'poison'].sort())
+    // Each has its line in the log of what became of it.
+    const log = store.lines('ingest_log').join('\n')
+    expect(log).toContain('refused_by_clickhouse')
+    expect(log).toContain('truncated')
+    const kept = await listObjects(services.s3, 'dead-letters/ws_1/srf_1/spans/2026-11-20/')
+    const recent = kept.filter(object => ['poison', 'undecodable bytes'].includes(object.body))
+    expect(recent.map(object => [object.body, decodeURIComponent(object.metadata.reason ?? '')]).sort()).toEqual([
+      ['poison', 'refused_by_clickhouse: no poison, please'],
+      ['undecodable bytes', 'truncated'],
+    ])
+    objects.close()
+  })
+})
+
+it('the sweeper gives a payload without a job its job again', async () => {
+  const commit = await edge()
+  await commit.enqueue(frame('orphan'))
+  const queue = openQueue(redis, 'spans')
+  await queue.obliterate({ force: true })
+  await queue.close()
+  const store = new TokenStore()
+  worker(store)
+  const jobs = createJobAdder(redis)
+  opened.push(() => jobs.close())
+  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(2)
+  await expectAllDone()
+  expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
+})
+
+it('the sweeper passes over a payload that it cannot read', async () => {
+  for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
+  await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
+  const jobs = createJobAdder(redis)
+  opened.push(() => jobs.close())
+  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(1)
+  expect(await redis.exists(keys.job('orphan'))).toBe(1)
+})
+
+it('a job that fails again and again does not grow', async () => {
+  let attempts = 0
+  const pool = startPool(
+    'spans',
+    {
+      redisUrl: url,
+      logger,
+      process: () => {
+        attempts++
+        return Promise.reject(new Error('not yet'))
+      },
+    },
+    { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
+  )
+  opened.push(() => pool.close())
+  const jobs = createJobAdder(redis)
+  opened.push(() => jobs.close())
+  await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
+  await until('it has failed three times', () => attempts === 3)
+  const stacks = JSON.parse((await redis.hget(keys.job('failing'), 'stacktrace')) ?? '[]')
+  expect(stacks).toHaveLength(1)
+})

@@ -1,0 +1,228 @@
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
+import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
+import { expectedLogTables } from '../../support/oracles/logs-oracle.ts'
+import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
+import { readTables } from '../../support/oracles/read-tables.ts'
+import { logsRequest } from '../../support/payloads/otlp-logs.ts'
+import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+
+type Row = Record<string, NativeValue>
+type RecordInit = MessageInitShape<typeof LogRecordSchema>
+
+const DATABASE = `logs_table_${process.pid}`
+/** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
+const STORED_MESSAGES = 2_000
+const MESSAGES = 8_000
+const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
+  workspaceId: `ws_${i}`,
+  surfaceId: `srf_${i}`,
+  receivedAtMs: Date.now() - i * 86_400_000 + i,
+}))
+const ORIGIN = ORIGINS[0] as (typeof ORIGINS)[0]
+
+const text = (key: string, value: string) => ({ key, value: { value: { case: 'stringValue' as const, value } } })
+const body = (value: string) => ({ body: { value: { case: 'stringValue' as const, value } } })
+
+function payload(logRecords: RecordInit[], service = 'shop'): Buffer {
+  const request = create(ExportLogsServiceRequestSchema, {
+    resourceLogs: [{ resource: { attributes: [text('service.name', service)] }, scopeLogs: [{ logRecords }] }],
+  })
+  return Buffer.from(toBinary(ExportLogsServiceRequestSchema, request))
+}
+
+describe('the table of logs', () => {
+  const { clickhouseUrl } = inject('services')
+  const batch = createLogsBatch()
+  let client: ClickHouseClient
+  let token = 0
+
+  beforeAll(async () => {
+    const connection = { url: clickhouseUrl, user: 'default', password: '' }
+    const admin = createClickHouse(connection)
+    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+    await admin.close()
+    client = createClickHouse({ ...connection, database: DATABASE })
+  })
+  beforeEach(async () => {
+    batch.reset()
+    for (const table of ['logs', 'exceptions', 'findings', 'finding_traces']) {
+      await client.command({ query: `TRUNCATE TABLE ${table}` })
+    }
+  })
+  afterAll(async () => {
+    await client?.command({ query: `DROP DATABASE ${DATABASE} SYNC` })
+    await client?.close()
+  })
+
+  async function insert(deduplicationToken = `token ${token++}`): Promise<void> {
+    for (const block of batch.tables()) {
+      await insertNative(client, {
+        ...block,
+        deduplicationToken: `${deduplicationToken} ${block.table}`,
+        timeoutMs: 20_000,
+      })
+    }
+  }
+
+  async function select<T>(query: string): Promise<T[]> {
+    const settings = { output_format_json_quote_64bit_integers: 1 } as const
+    const result = await client.query({ query, format: 'JSONEachRow', clickhouse_settings: settings })
+    return result.json<T>()
+  }
+
+  /** Byte for byte: JSON has no way to say what is no UTF-8. Without what ClickHouse adds: the time of the insert. */
+  async function selectNative(table: string): Promise<Row[]> {
+    const { stream } = await client.exec({
+      query: `SELECT * EXCEPT stored_at FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
+    })
+    const chunks: Buffer[] = []
+    for await (const chunk of stream) chunks.push(chunk as Buffer)
+    return rowsOf(readBlock(Buffer.concat(chunks)))
+  }
+
+  it(`holds every value of ${STORED_MESSAGES} random messages`, async () => {
+    const expected: { logs: Row[]; exceptions: Row[] } = { logs: [], exceptions: [] }
+    for (const [i, request] of fc.sample(logsRequest, STORED_MESSAGES).entries()) {
+      const origin = ORIGINS[i % ORIGINS.length] as (typeof ORIGINS)[0]
+      const bytes = Buffer.from(toBinary(ExportLogsServiceRequestSchema, request))
+      expect(batch.append(origin as never, bytes).ok).toBe(true)
+      const { logs, exceptions } = expectedLogTables(origin, request)
+      expected.logs.push(...logs)
+      expected.exceptions.push(...exceptions)
+    }
+    await insert()
+    for (const table of ['logs', 'exceptions'] as const) {
+      expect(expected[table].length).toBeGreaterThan(100)
+      expect(inOrder(await selectNative(table))).toEqual(inOrder(expected[table]))
+    }
+  })
+
+  it('holds a batch once, however often its insert is repeated', async () => {
+    batch.append(ORIGIN as never, payload([{ attributes: [text('exception.type', 'E')] }, body('b')]))
+    for (let repeat = 0; repeat < 3; repeat++) await insert('the same batch')
+    expect(await select('SELECT count() AS n FROM logs')).toEqual([{ n: '2' }])
+    expect(await select('SELECT count() AS n FROM exceptions')).toEqual([{ n: '1' }])
+    expect(await select('SELECT sum(occurrence_count) AS n FROM findings')).toEqual([{ n: '1' }])
+  })
+
+  it('is read as what was sent', async () => {
+    const origin = { ...ORIGIN, receivedAtMs: Date.parse('2026-11-20T12:00:00.123Z') }
+    const record: RecordInit = {
+      timeUnixNano: 1_795_176_000_123_456_789n,
+      observedTimeUnixNano: 2n ** 64n - 1n,
+      severityNumber: 17,
+      severityText: 'Error',
+      body: { value: { case: 'kvlistValue', value: { values: [text('msg', 'é 日本 👩‍🚀 "\\')] } } },
+      attributes: [text('session.id', 's1'), { key: 'n', value: { value: { case: 'intValue', value: -(2n ** 63n) } } }],
+      droppedAttributesCount: 2 ** 32 - 1,
+      flags: 2 ** 32 - 1,
+      traceId: Buffer.from('0102030405060708090a0b0c0d0e0f10', 'hex'),
+      spanId: Buffer.from('fffefdfcfbfaf9f8', 'hex'),
+      eventName: 'order.failed',
+    }
+    batch.append(origin as never, payload([record]))
+    await insert()
+    const [row] = await select<Record<string, unknown>>(
+      'SELECT * REPLACE (hex(trace_id) AS trace_id, hex(span_id) AS span_id) FROM logs',
+    )
+    expect(row).toMatchObject({
+      received_at: '2026-11-20 12:00:00.123',
+      service_name: 'shop',
+      timestamp: '2026-11-20 12:00:00.123456789',
+      time_unix_nano: '1795176000123456789',
+      observed_time_unix_nano: '18446744073709551615',
+      severity_number: 17,
+      severity_text: 'Error',
+      body: '{"msg":"é 日本 👩‍🚀 \\"\\\\"}',
+      body_type: 'kvlist',
+      attributes: { 'session.id': 's1', n: '-9223372036854775808' },
+      attribute_types: ['string', 'int'],
+      dropped_attributes_count: 4_294_967_295,
+      flags: 4_294_967_295,
+      trace_id: '0102030405060708090A0B0C0D0E0F10',
+      span_id: 'FFFEFDFCFBFAF9F8',
+      event_name: 'order.failed',
+      session_id: 's1',
+    })
+  })
+
+  it('keeps bytes that are no UTF-8 as they were sent, and finds words beside them', async () => {
+    const bytes = payload([body('XXXX needle')])
+    bytes.write('\xff\x00\xc3X', bytes.indexOf('XXXX'), 'latin1')
+    batch.append(ORIGIN as never, bytes)
+    await insert()
+    expect(await select("SELECT hex(left(body, 4)) AS head FROM logs WHERE hasToken(lower(body), 'needle')")).toEqual([
+      { head: 'FF00C358' },
+    ])
+  })
+
+  it('finds bodies by their words in any case, and a trace, without reading the rest', async () => {
+    for (let i = 0; i < 60; i++) {
+      const records = Array.from({ length: 1_000 }, (_, j) => ({
+        ...body(`Order ${i * 1_000 + j} was shipped to customer c${j}`),
+        traceId: Buffer.from(`trace ${String(i).padStart(10, '0')}`),
+        timeUnixNano: BigInt(ORIGIN.receivedAtMs) * 1_000_000n + BigInt(i * 1_000 + j),
+      }))
+      if (i === 30) Object.assign(records[500] as object, body('Kernel: "PANIC-42" at shutdown'))
+      batch.append(ORIGIN as never, payload(records))
+    }
+    await insert()
+
+    const panic =
+      "FROM logs WHERE workspace_id = 'ws_0' AND hasToken(lower(body), 'panic') AND hasToken(lower(body), 'kernel')"
+    expect(await select(`SELECT body ${panic}`)).toEqual([{ body: 'Kernel: "PANIC-42" at shutdown' }])
+    expect(await granules(`SELECT body ${panic}`, 'logs_by_token')).toEqual({ isPruned: true, left: 1 })
+    expect(
+      await select("SELECT count() AS n FROM logs WHERE hasToken(lower(body), 'c7') OR hasToken(lower(body), 'c8')"),
+    ).toEqual([{ n: '120' }])
+    expect(await select("SELECT count() AS n FROM logs WHERE hasToken(lower(body), 'ship')")).toEqual([{ n: '0' }])
+
+    const trace = `FROM logs WHERE workspace_id = 'ws_0' AND trace_id = 'trace ${'3'.padStart(10, '0')}'`
+    expect(await select(`SELECT count() AS n ${trace}`)).toEqual([{ n: '1000' }])
+    expect(await granules(`SELECT body ${trace}`, 'logs_by_trace')).toEqual({ isPruned: true, left: 1 })
+  })
+
+  /** How many granules an index leaves, and whether of many. */
+  async function granules(query: string, index: string): Promise<{ isPruned: boolean; left: number }> {
+    // What is decided while reading would not show here.
+    const plan = await select<{ explain: string }>(
+      `EXPLAIN indexes = 1 ${query} SETTINGS use_skip_indexes_on_data_read = 0`,
+    )
+    const lines = plan.map(row => row.explain.trim())
+    const found = lines.slice(lines.indexOf(`Name: ${index}`)).find(line => line.startsWith('Granules:'))
+    const [, left, total] = /(\d+)\/(\d+)/.exec(found ?? '') ?? []
+    return { isPruned: Number(total) > 5, left: Number(left) }
+  }
+
+  it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
+    fc.assert(
+      fc.property(logsRequest, fc.nat(), (request, seed) => {
+        const plain = toBinary(ExportLogsServiceRequestSchema, request)
+        const { logs, exceptions } = expectedLogTables(ORIGIN, request)
+        batch.reset()
+        const bytes = scrambleMessage(plain, ExportLogsServiceRequestSchema, seededRandom(seed))
+        batch.append(ORIGIN as never, Buffer.from(bytes))
+        const tables = readTables(batch)
+        expect(tables.get('logs') ?? []).toEqual(logs)
+        expect(tables.get('exceptions') ?? []).toEqual(exceptions)
+      }),
+      { numRuns: MESSAGES },
+    )
+  }, 180_000)
+})
+
+/** Rows in an order that depends on nothing but their values. */
+function inOrder(rows: Row[]): Row[] {
+  const json = (row: Row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  return rows
+    .map((row): [string, Row] => [json(Object.fromEntries(Object.entries(row).sort())), row])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row)
+}

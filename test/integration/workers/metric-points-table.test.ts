@@ -1,0 +1,324 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
+import { createMetricsBatch } from '../../../workers/otlp/metrics/metrics.ts'
+import { expectedPoints } from '../../support/oracles/metrics-oracle.ts'
+import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
+import { readTables } from '../../support/oracles/read-tables.ts'
+import { unpackMessage } from '../../support/oracles/unpack-message.ts'
+import { metricsRequest } from '../../support/payloads/otlp-metrics.ts'
+import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+
+type Row = Record<string, NativeValue>
+
+const DATABASE = `metric_points_table_${process.pid}`
+/** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
+const STORED_MESSAGES = 2_000
+const MESSAGES = 8_000
+const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
+  workspaceId: `ws_${i}`,
+  surfaceId: `srf_${i}`,
+  receivedAtMs: Date.now() - i * 86_400_000 + i,
+}))
+const ORIGIN = ORIGINS[0] as (typeof ORIGINS)[0]
+
+describe('the table of metric points', () => {
+  const { clickhouseUrl } = inject('services')
+  const batch = createMetricsBatch()
+  let client: ClickHouseClient
+  let token = 0
+
+  beforeAll(async () => {
+    const connection = { url: clickhouseUrl, user: 'default', password: '' }
+    const admin = createClickHouse(connection)
+    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+    await admin.close()
+    client = createClickHouse({ ...connection, database: DATABASE })
+  })
+  beforeEach(async () => {
+    batch.reset()
+    await client.command({ query: 'TRUNCATE TABLE metric_points' })
+  })
+  afterAll(async () => {
+    await client?.command({ query: `DROP DATABASE ${DATABASE} SYNC` })
+    await client?.close()
+  })
+
+  async function insert(deduplicationToken = `token ${token++}`): Promise<void> {
+    for (const block of batch.tables()) await insertNative(client, { ...block, deduplicationToken, timeoutMs: 20_000 })
+  }
+
+  async function select<T>(query: string): Promise<T[]> {
+    const settings = { output_format_json_quote_64bit_integers: 1 } as const
+    const result = await client.query({ query, format: 'JSONEachRow', clickhouse_settings: settings })
+    return result.json<T>()
+  }
+
+  /** Byte for byte: JSON has no way to say what is no UTF-8, or that a double is NaN. */
+  async function selectNative(): Promise<Row[]> {
+    const query = 'SELECT * FROM metric_points ORDER BY series_id LIMIT 60000 FORMAT Native'
+    const { stream } = await client.exec({ query })
+    const chunks: Buffer[] = []
+    for await (const chunk of stream) chunks.push(chunk as Buffer)
+    return rowsOf(readBlock(Buffer.concat(chunks)))
+  }
+
+  it(`holds every value of ${STORED_MESSAGES} random messages`, async () => {
+    const expected: Row[] = []
+    for (const [i, request] of fc.sample(metricsRequest, STORED_MESSAGES).entries()) {
+      const origin = ORIGINS[i % ORIGINS.length] as (typeof ORIGINS)[0]
+      const body = Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request))
+      expect(batch.append(origin as never, body).ok).toBe(true)
+      expected.push(...expectedPoints(origin, request).points)
+    }
+    await insert()
+    expect(expected.length).toBeGreaterThan(5_000)
+    expect(new Set(expected.map(row => row.type))).toEqual(new Set([1, 2, 3, 4, 5]))
+    expect(inOrder(await selectNative())).toEqual(inOrder(expected))
+  })
+
+  it('holds a batch once, however often its insert is repeated', async () => {
+    for (const request of fc.sample(metricsRequest, 200)) {
+      batch.append(ORIGIN as never, Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request)))
+    }
+    for (let repeat = 0; repeat < 3; repeat++) await insert('the same batch')
+    await insert('another batch')
+    expect(await select('SELECT count() AS n FROM metric_points')).toEqual([{ n: String(2 * batch.rows) }])
+  })
+
+  it('is read as what was sent', async () => {
+    const timeUnixNano = 1_790_000_000_000_000_001n
+    const common = { timeUnixNano, startTimeUnixNano: 1n }
+    const request = create(ExportMetricsServiceRequestSchema, {
+      resourceMetrics: [
+        {
+          resource: { attributes: [text('service.name', 'shop')] },
+          scopeMetrics: [
+            {
+              scope: { name: 'meter', version: '1.2.3' },
+              metrics: [
+                {
+                  name: 'requests',
+                  description: 'Requests that were answered.',
+                  unit: '{request}',
+                  metadata: [text('b', 'é'), text('a', '1')],
+                  data: {
+                    case: 'sum',
+                    value: {
+                      aggregationTemporality: 1,
+                      isMonotonic: true,
+                      dataPoints: [
+                        {
+                          ...common,
+                          attributes: [text('route', '/api')],
+                          value: { case: 'asInt', value: -(2n ** 63n) },
+                          exemplars: [
+                            {
+                              timeUnixNano,
+                              value: { case: 'asDouble', value: 0.5 },
+                              traceId: Buffer.from('0102030405060708090a0b0c0d0e0f10', 'hex'),
+                              spanId: Buffer.from('fffefdfcfbfaf9f8', 'hex'),
+                              filteredAttributes: [text('user', 'eve')],
+                            },
+                          ],
+                        },
+                      ],
+                    },
+                  },
+                },
+                {
+                  name: 'temperature',
+                  data: {
+                    case: 'gauge',
+                    value: {
+                      dataPoints: [
+                        { ...common, value: { case: 'asDouble', value: -0.25 } },
+                        { ...common, flags: 1 },
+                      ],
+                    },
+                  },
+                },
+                {
+                  name: 'duration',
+                  data: {
+                    case: 'histogram',
+                    value: {
+                      aggregationTemporality: 2,
+                      dataPoints: [
+                        {
+                          ...common,
+                          count: 3n,
+                          sum: 1.5,
+                          max: 1,
+                          explicitBounds: [0.5, 1],
+                          bucketCounts: [1n, 2n, 0n],
+                        },
+                      ],
+                    },
+                  },
+                },
+                {
+                  name: 'size',
+                  data: {
+                    case: 'exponentialHistogram',
+                    value: {
+                      aggregationTemporality: 2,
+                      dataPoints: [
+                        {
+                          ...common,
+                          count: 2n ** 64n - 1n,
+                          scale: -3,
+                          zeroCount: 7n,
+                          zeroThreshold: 0.001,
+                          positive: { offset: -5, bucketCounts: [1n, 2n ** 64n - 1n] },
+                          negative: { offset: 2, bucketCounts: [4n] },
+                          min: -8,
+                        },
+                      ],
+                    },
+                  },
+                },
+                {
+                  name: 'latency',
+                  data: {
+                    case: 'summary',
+                    value: {
+                      dataPoints: [{ ...common, count: 9n, quantileValues: [{ quantile: 0.99, value: 12.5 }] }],
+                    },
+                  },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    })
+    batch.append(ORIGIN as never, Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request)))
+    await insert()
+    const rows = await select<{ metric_name: string; value: number | null }>('SELECT *, value FROM metric_points')
+    const of = (name: string) => rows.filter(row => row.metric_name === name)
+    expect(of('requests')).toMatchObject([
+      {
+        service_name: 'shop',
+        scope_name: 'meter',
+        scope_version: '1.2.3',
+        description: 'Requests that were answered.',
+        unit: '{request}',
+        metadata: '{"a":"1","b":"é"}',
+        type: 'sum',
+        aggregation_temporality: 'delta',
+        is_monotonic: true,
+        start_time_unix_nano: '1',
+        time_unix_nano: '1790000000000000001',
+        attributes: { route: '/api' },
+        attribute_types: ['string'],
+        value_type: 'int',
+        as_int: '-9223372036854775808',
+        value: -(2 ** 63),
+        exemplars: [
+          {
+            time_unix_nano: '1790000000000000001',
+            value_type: 'double',
+            as_double: 0.5,
+            span_id: expect.anything(),
+            filtered_attributes: { user: 'eve' },
+            filtered_attribute_types: ['string'],
+          },
+        ],
+      },
+    ])
+    expect(of('temperature').sort((a, b) => (a.value === null ? 1 : 0) - (b.value === null ? 1 : 0))).toMatchObject([
+      { type: 'gauge', aggregation_temporality: 'unspecified', value_type: 'double', as_double: -0.25, value: -0.25 },
+      { type: 'gauge', flags: 1, value_type: 'none', value: null },
+    ])
+    expect(of('duration')).toMatchObject([
+      { type: 'histogram', count: '3', sum: 1.5, min: null, max: 1, explicit_bounds: [0.5, 1], value: null },
+    ])
+    expect(of('size')).toMatchObject([
+      {
+        type: 'exponential_histogram',
+        aggregation_temporality: 'cumulative',
+        count: '18446744073709551615',
+        sum: null,
+        min: -8,
+        scale: -3,
+        zero_count: '7',
+        zero_threshold: 0.001,
+        positive_offset: -5,
+        positive_bucket_counts: ['1', '18446744073709551615'],
+        negative_offset: 2,
+        negative_bucket_counts: ['4'],
+      },
+    ])
+    expect(of('latency')).toMatchObject([
+      { type: 'summary', count: '9', sum: 0, quantile_values: [{ quantile: 0.99, value: 12.5 }] },
+    ])
+    expect(
+      await select(
+        'SELECT arrayMap(e -> hex(e.trace_id), exemplars) AS ids FROM metric_points WHERE notEmpty(exemplars)',
+      ),
+    ).toEqual([{ ids: ['0102030405060708090A0B0C0D0E0F10'] }])
+  })
+
+  it('finds an hour of a metric by its key, from a condition on the time alone', async () => {
+    const points = Array.from({ length: 24 }, (_, hour) =>
+      Array.from({ length: 2_000 }, (_, i) => ({
+        timeUnixNano: BigInt(hour * 3_600 + i) * 1_000_000_000n,
+        value: { case: 'asInt' as const, value: BigInt(i) },
+      })),
+    ).flat()
+    const metrics = ['a', 'b'].map(name => ({
+      name,
+      data: { case: 'gauge' as const, value: { dataPoints: points } },
+    }))
+    const request = create(ExportMetricsServiceRequestSchema, { resourceMetrics: [{ scopeMetrics: [{ metrics }] }] })
+    batch.append(ORIGIN as never, Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request)))
+    await insert()
+    const explained = await select<{ explain: string }>(
+      `EXPLAIN indexes = 1 SELECT sum(value) FROM metric_points
+       WHERE workspace_id = '${ORIGIN.workspaceId}' AND metric_name = 'b'
+         AND time_unix_nano >= 36000000000000 AND time_unix_nano < 39600000000000`,
+    )
+    const granules = explained.map(row => /Granules: (\d+)\/(\d+)/.exec(row.explain)).filter(found => found !== null)
+    expect(granules.length).toBeGreaterThan(0)
+    const [, read, all] = granules.at(-1) as RegExpExecArray
+    expect(Number(all)).toBeGreaterThan(10)
+    expect(Number(read)).toBeLessThanOrEqual(2)
+  })
+
+  it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
+    fc.assert(
+      fc.property(metricsRequest, fc.nat(), (request, seed) => {
+        const random = seededRandom(seed)
+        const plain = toBinary(ExportMetricsServiceRequestSchema, request)
+        const scrambled = scrambleMessage(plain, ExportMetricsServiceRequestSchema, random)
+        const body = seed % 2 === 0 ? scrambled : unpackMessage(scrambled, ExportMetricsServiceRequestSchema, random)
+        batch.reset()
+        batch.append(ORIGIN as never, Buffer.from(body))
+        expect(readTables(batch).get('metric_points') ?? []).toEqual(expectedPoints(ORIGIN, request).points)
+      }),
+      { numRuns: MESSAGES },
+    )
+  }, 300_000)
+})
+
+function text(key: string, value: string) {
+  return { key, value: { value: { case: 'stringValue' as const, value } } }
+}
+
+/** Rows in an order that depends on nothing but their values. */
+function inOrder(rows: Row[]): Row[] {
+  const replacer = (_: string, value: unknown) => {
+    if (Object.is(value, -0)) return '-0'
+    return typeof value === 'bigint' || typeof value === 'number' ? String(value) : value
+  }
+  const text = (row: Row) => JSON.stringify(row, replacer)
+  return rows
+    .map((row): [string, Row] => [text(Object.fromEntries(Object.entries(row).sort())), row])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row)
+}

@@ -1,0 +1,231 @@
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
+import { createSpansBatch } from '../../../workers/otlp/traces/spans.ts'
+import { expectedTables } from '../../support/oracles/otlp-oracle.ts'
+import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
+import { readTables } from '../../support/oracles/read-tables.ts'
+import { traceRequest } from '../../support/payloads/otlp-traces.ts'
+import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+
+type Row = Record<string, NativeValue>
+
+const DATABASE = `spans_table_${process.pid}`
+/** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
+const STORED_MESSAGES = 2_000
+const MESSAGES = 8_000
+/** Three workspaces, each with payloads of another day. */
+const originOf = (i: number) => ({
+  workspaceId: `ws_${i % 3}`,
+  surfaceId: `srf_${i % 3}`,
+  receivedAtMs: NOW - (i % 3) * 86_400_000 + (i % 3),
+})
+/** Rows older than the retention would be gone at once. */
+const NOW = Date.now()
+
+describe('the tables of spans and exceptions', () => {
+  const { clickhouseUrl } = inject('services')
+  const batch = createSpansBatch()
+  let client: ClickHouseClient
+  let token = 0
+
+  beforeAll(async () => {
+    const connection = { url: clickhouseUrl, user: 'default', password: '' }
+    const admin = createClickHouse(connection)
+    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+    await admin.close()
+    client = createClickHouse({ ...connection, database: DATABASE })
+  })
+  beforeEach(async () => {
+    batch.reset()
+    for (const table of ['spans', 'exceptions', 'findings', 'finding_traces']) {
+      await client.command({ query: `TRUNCATE TABLE ${table}` })
+    }
+  })
+  afterAll(async () => {
+    await client?.command({ query: `DROP DATABASE ${DATABASE} SYNC` })
+    await client?.close()
+  })
+
+  async function insert(deduplicationToken = `token ${token++}`): Promise<void> {
+    for (const block of batch.tables()) {
+      await insertNative(client, {
+        ...block,
+        deduplicationToken: `${deduplicationToken} ${block.table}`,
+        timeoutMs: 20_000,
+      })
+    }
+  }
+
+  async function select<T>(query: string): Promise<T[]> {
+    const settings = { output_format_json_quote_64bit_integers: 1 } as const
+    const result = await client.query({ query, format: 'JSONEachRow', clickhouse_settings: settings })
+    return result.json<T>()
+  }
+
+  /** Byte for byte: JSON has no way to say what is no UTF-8. Without what ClickHouse adds: the time of the insert. */
+  async function selectNative(table: string): Promise<Row[]> {
+    // Dictionaries within a Map are written in a way that `readBlock` does not know.
+    const columns =
+      table === 'spans' ? "* REPLACE (CAST(attributes, 'Map(String, String)') AS attributes)" : '* EXCEPT stored_at'
+    const { stream } = await client.exec({
+      query: `SELECT ${columns} FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
+    })
+    const chunks: Buffer[] = []
+    for await (const chunk of stream) chunks.push(chunk as Buffer)
+    return rowsOf(readBlock(Buffer.concat(chunks)))
+  }
+
+  it(`hold every value of ${STORED_MESSAGES} random messages`, async () => {
+    const expected: { spans: Row[]; exceptions: Row[] } = { spans: [], exceptions: [] }
+    for (const [i, request] of fc.sample(traceRequest, STORED_MESSAGES).entries()) {
+      const origin = originOf(i)
+      const body = Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
+      expect(batch.append(origin, body).ok).toBe(true)
+      const { spans, exceptions } = expectedTables(origin, request)
+      expected.spans.push(...spans)
+      expected.exceptions.push(...exceptions)
+    }
+    await insert()
+    for (const table of ['spans', 'exceptions'] as const) {
+      expect(expected[table].length).toBeGreaterThan(500)
+      expect(inOrder(await selectNative(table))).toEqual(inOrder(expected[table]))
+    }
+  })
+
+  it('count every occurrence of a finding once, however often its insert is repeated', async () => {
+    for (const [i, request] of fc.sample(traceRequest, 300).entries()) {
+      batch.append(originOf(i), Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+    }
+    const exceptions = readTables(batch).get('exceptions') ?? []
+    expect(exceptions.length).toBeGreaterThan(50)
+    for (let repeat = 0; repeat < 3; repeat++) await insert('the same batch')
+    await insert('another batch')
+
+    const count = async (query: string) => Number((await select<{ n: string }>(query))[0]?.n)
+    expect(await count('SELECT count() AS n FROM exceptions')).toBe(2 * exceptions.length)
+    expect(await count('SELECT count() AS n FROM spans')).toBe(2 * batch.rows)
+    expect(await count('SELECT sum(occurrence_count) AS n FROM findings')).toBe(2 * exceptions.length)
+    expect(await count('SELECT sum(occurrence_count) AS n FROM finding_traces')).toBe(2 * exceptions.length)
+    const findings = await select<{ id: string; workspace: string; n: string; last: string; message: string }>(
+      `SELECT finding_id AS id, workspace_id AS workspace, sum(occurrence_count) AS n, max(last_seen_unix_nano) AS last,
+              hex(argMaxMerge(message)) AS message FROM findings GROUP BY id, workspace`,
+    )
+    for (const { id, workspace, n, last, message } of findings) {
+      const own = exceptions.filter(
+        row => row.finding_id === Buffer.from(id).toString('hex') && row.workspace_id === workspace,
+      )
+      expect(Number(n)).toBe(2 * own.length)
+      expect(own.every(row => (row.occurred_at_unix_nano as bigint) <= BigInt(last))).toBe(true)
+      const latest = own.filter(row => row.occurred_at_unix_nano === BigInt(last)).map(row => row.message)
+      expect(latest).toContain(Buffer.from(message, 'hex').toString('latin1'))
+    }
+  })
+
+  it('are read as what was sent', async () => {
+    const attributes: MessageInitShape<typeof KeyValueSchema>[] = [
+      { key: 'text', value: { value: { case: 'stringValue', value: 'é 日本 👩‍🚀 "\\' } } },
+      { key: 'int', value: { value: { case: 'intValue', value: -(2n ** 63n) } } },
+      {
+        key: 'list',
+        value: { value: { case: 'arrayValue', value: { values: [{ value: { case: 'boolValue', value: true } }] } } },
+      },
+    ]
+    const request = create(ExportTraceServiceRequestSchema, {
+      resourceSpans: [
+        {
+          resource: { attributes, droppedAttributesCount: 2 ** 32 - 1 },
+          scopeSpans: [
+            {
+              spans: [
+                {
+                  traceId: Buffer.from('0102030405060708090a0b0c0d0e0f10', 'hex'),
+                  spanId: Buffer.from('fffefdfcfbfaf9f8', 'hex'),
+                  name: 'é 日本',
+                  startTimeUnixNano: 2n ** 64n - 1n,
+                  attributes,
+                  events: [{ name: 'first', timeUnixNano: 2n ** 64n - 1n, attributes }, { name: 'second' }],
+                  links: [{ traceId: Buffer.from('not an id'), attributes, flags: 2 ** 32 - 1 }],
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    })
+    const origin = originOf(0)
+    batch.append(origin, Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+    await insert()
+    const [row] = await select<Record<string, unknown>>(
+      'SELECT * REPLACE (hex(trace_id) AS trace_id, hex(span_id) AS span_id) FROM spans',
+    )
+    const stored = {
+      attributes: { text: 'é 日本 👩‍🚀 "\\', int: '-9223372036854775808', list: '[true]' },
+      attribute_types: ['string', 'int', 'array'],
+    }
+    expect(row).toMatchObject({
+      received_at: new Date(NOW).toISOString().replace('T', ' ').replace('Z', ''),
+      resource: '{"int":-9223372036854775808,"list":[true],"text":"é 日本 👩‍🚀 \\"\\\\"}',
+      resource_dropped_attributes_count: 4_294_967_295,
+      trace_id: '0102030405060708090A0B0C0D0E0F10',
+      span_id: 'FFFEFDFCFBFAF9F8',
+      name: 'é 日本',
+      start_time_unix_nano: '18446744073709551615',
+      ...stored,
+      events: [
+        { name: 'first', time_unix_nano: '18446744073709551615', ...stored },
+        { name: 'second', attributes: {}, attribute_types: [] },
+      ],
+      links: [{ trace_id: 'not an id', span_id: '', flags: 4_294_967_295, ...stored }],
+    })
+    expect(await select("SELECT events.name AS names, attributes['int'] AS int FROM spans")).toEqual([
+      { names: ['first', 'second'], int: '-9223372036854775808' },
+    ])
+  })
+
+  it('keep bytes that are no UTF-8 as they were sent', async () => {
+    const request = create(ExportTraceServiceRequestSchema, {
+      resourceSpans: [
+        { scopeSpans: [{ spans: [{ traceId: Buffer.alloc(16, 1), spanId: Buffer.alloc(8, 1), name: 'XXXX' }] }] },
+      ],
+    })
+    const body = Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
+    body.write('\xff\x00\xc3X', body.indexOf('XXXX'), 'latin1')
+    batch.append(originOf(0), body)
+    await insert()
+    expect(await select('SELECT hex(name) AS name FROM spans')).toEqual([{ name: 'FF00C358' }])
+  })
+
+  it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
+    const origin = originOf(0)
+    fc.assert(
+      fc.property(traceRequest, fc.nat(), (request, seed) => {
+        const plain = toBinary(ExportTraceServiceRequestSchema, request)
+        const { spans, exceptions } = expectedTables(origin, request)
+        batch.reset()
+        batch.append(
+          origin as never,
+          Buffer.from(scrambleMessage(plain, ExportTraceServiceRequestSchema, seededRandom(seed))),
+        )
+        const tables = readTables(batch)
+        expect(tables.get('spans') ?? []).toEqual(spans)
+        expect(tables.get('exceptions') ?? []).toEqual(exceptions)
+      }),
+      { numRuns: MESSAGES },
+    )
+  }, 180_000)
+})
+
+/** Rows in an order that depends on nothing but their values. */
+function inOrder(rows: Row[]): Row[] {
+  const text = (row: Row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  return rows
+    .map((row): [string, Row] => [text(Object.fromEntries(Object.entries(row).sort())), row])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row)
+}

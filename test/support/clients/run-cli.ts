@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream'
+import { Command } from 'commander'
+import { pino } from 'pino'
+import { addControlCommands } from '../../../cli/commands/groups.ts'
+import { controlConfigSchema } from '../../../cli/config.ts'
+import { withControl } from '../../../cli/connect.ts'
+import { runProgram } from '../../../cli/run-program.ts'
+import { parseConfig } from '../../../shared/runtime/config.ts'
+
+export interface CliRun {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface CliSettings {
+  readonly stdin?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly directory?: string
+  readonly now?: () => number
+}
+
+/** Runs a command on the control store in this process, on the Redis of the environment. */
+export async function runControlCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
+  const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
+  let [stdout, stderr, code] = ['', '', 0]
+  const program = new Command('penstock').exitOverride().configureOutput({
+    writeOut: text => {
+      stdout += text
+    },
+    writeErr: text => {
+      stderr += text
+    },
+  })
+  const context = {
+    print: (text: string) => {
+      stdout += `${text}\n`
+    },
+    printError: (text: string) => {
+      stderr += `${text}\n`
+    },
+    exit: (ended: number) => {
+      code = ended
+    },
+    write: async (text: string) => {
+      stdout += text
+    },
+    stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+    env,
+    directory,
+    now,
+  }
+  addControlCommands(program, {
+    ...context,
+    withControl: run => withControl(parseConfig(controlConfigSchema, env), pino({ level: 'silent' }), run),
+  })
+  await runProgram(program, words, context)
+  return { code, stdout, stderr }
+}

@@ -1,0 +1,126 @@
+import type { ExportLogsServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import type { LogRecord } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
+import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
+import type { PayloadOrigin, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import {
+  attributeColumns,
+  canonicalJson,
+  cut,
+  hex,
+  lastText,
+  latin1,
+  promotedText,
+  textOf,
+  typeOf,
+  wellFormed,
+} from './otlp-oracle.ts'
+import type { NativeValue } from './read-block.ts'
+
+type Row = Record<string, NativeValue>
+
+export interface ExpectedLogTables {
+  logs: Row[]
+  exceptions: Row[]
+  rejected: RejectedCounts
+}
+
+/** What a payload of logs should become, computed from the decoded message; in the terms of `readBlock`. */
+export function expectedLogTables(origin: PayloadOrigin, request: ExportLogsServiceRequest): ExpectedLogTables {
+  const result: ExpectedLogTables = { logs: [], exceptions: [], rejected: {} }
+  for (const { resource, scopeLogs, schemaUrl } of request.resourceLogs) {
+    const resourceAttributes = resource?.attributes ?? []
+    for (const { scope, logRecords, schemaUrl: scopeSchemaUrl } of scopeLogs) {
+      const shared = {
+        workspace_id: origin.workspaceId,
+        surface_id: origin.surfaceId,
+        received_at: BigInt(origin.receivedAtMs),
+        service_name: latin1(wellFormed(promotedText(resourceAttributes, 'service.name'))),
+        service_version: latin1(wellFormed(promotedText(resourceAttributes, 'service.version'))),
+        resource: latin1(canonicalJson(resourceAttributes)),
+        resource_dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
+        resource_schema_url: latin1(schemaUrl),
+        scope_name: latin1(scope?.name ?? ''),
+        scope_version: latin1(scope?.version ?? ''),
+        scope_attributes: latin1(canonicalJson(scope?.attributes ?? [])),
+        scope_schema_url: latin1(scopeSchemaUrl),
+        scope_dropped_attributes_count: scope?.droppedAttributesCount ?? 0,
+      }
+      for (const record of logRecords) {
+        const rejection = rejectionOf(record)
+        if (rejection !== undefined) {
+          result.rejected[rejection] = (result.rejected[rejection] ?? 0) + 1
+          continue
+        }
+        result.logs.push({ ...shared, ...logRow(record, origin) })
+        result.exceptions.push(
+          ...exceptionRows(record, shared, origin, promotedText(resourceAttributes, 'service.name')),
+        )
+      }
+    }
+  }
+  return result
+}
+
+function rejectionOf({ traceId, spanId }: LogRecord) {
+  if (![0, 16].includes(traceId.length)) return 'invalid_trace_id'
+  if (![0, 8].includes(spanId.length)) return 'invalid_span_id'
+  return undefined
+}
+
+function logRow(record: LogRecord, origin: PayloadOrigin): Row {
+  const time = eventTime(record, origin)
+  return {
+    timestamp: time < 2n ** 63n ? time : 2n ** 63n - 1n,
+    time_unix_nano: record.timeUnixNano,
+    observed_time_unix_nano: record.observedTimeUnixNano,
+    severity_number: record.severityNumber >= 0 && record.severityNumber <= 255 ? record.severityNumber : 0,
+    severity_text: latin1(record.severityText),
+    body: latin1(textOf(record.body)),
+    body_type: typeOf(record.body),
+    ...attributeColumns(record.attributes),
+    dropped_attributes_count: record.droppedAttributesCount,
+    flags: record.flags,
+    trace_id: hex(record.traceId).padStart(32, '0'),
+    span_id: hex(record.spanId).padStart(16, '0'),
+    event_name: latin1(record.eventName),
+    session_id: latin1(promotedText(record.attributes, 'session.id')),
+  }
+}
+
+/** The first of the three that is known. */
+function eventTime(record: LogRecord, origin: PayloadOrigin): bigint {
+  return record.timeUnixNano || record.observedTimeUnixNano || BigInt(origin.receivedAtMs) * 1_000_000n
+}
+
+const DESCRIBING = ['exception.type', 'exception.message', 'exception.stacktrace']
+
+function exceptionRows(record: LogRecord, shared: Row, origin: PayloadOrigin, serviceName: string): Row[] {
+  const { attributes } = record
+  if (!attributes.some(({ key, value }) => DESCRIBING.includes(key) && textOf(value) !== '')) return []
+  const type = cut(lastText(attributes, 'exception.type'), 1024)
+  const message = cut(lastText(attributes, 'exception.message'), 8192)
+  const stacktrace = cut(lastText(attributes, 'exception.stacktrace'), 32_768)
+  const { workspaceId, surfaceId } = origin
+  const identity = { workspaceId, surfaceId, serviceName: wellFormed(serviceName), type, message, stacktrace }
+  return [
+    {
+      workspace_id: shared.workspace_id as string,
+      surface_id: shared.surface_id as string,
+      received_at: shared.received_at as bigint,
+      finding_id: hex(Buffer.from(findingIdOf(identity))),
+      trace_id: hex(record.traceId).padStart(32, '0'),
+      span_id: hex(record.spanId).padStart(16, '0'),
+      occurred_at_unix_nano: eventTime(record, origin),
+      service_name: shared.service_name as string,
+      service_version: shared.service_version as string,
+      session_id: latin1(cut(promotedText(attributes, 'session.id'), 1024)),
+      source: 2,
+      type: latin1(type),
+      message: latin1(message),
+      stacktrace: latin1(stacktrace),
+      span_name: '',
+      escaped: lastText(attributes, 'exception.escaped') === 'true',
+      debug_ids: [], // random values hold no UUIDs
+    },
+  ]
+}

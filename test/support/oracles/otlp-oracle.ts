@@ -1,0 +1,260 @@
+import type { ExportTraceServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { AnyValue, KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
+import type { Span, Span_Event } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
+import type { PayloadOrigin, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import type { NativeValue } from './read-block.ts'
+
+export type Row = Record<string, NativeValue>
+
+export interface ExpectedTables {
+  spans: Row[]
+  exceptions: Row[]
+  rejected: RejectedCounts
+}
+
+/** What a payload should become, computed from the decoded message with plain objects; in the terms of `readBlock`. */
+export function expectedTables(origin: PayloadOrigin, request: ExportTraceServiceRequest): ExpectedTables {
+  const result: ExpectedTables = { spans: [], exceptions: [], rejected: {} }
+  for (const { resource, scopeSpans, schemaUrl } of request.resourceSpans) {
+    const resourceAttributes = resource?.attributes ?? []
+    for (const { scope, spans, schemaUrl: scopeSchemaUrl } of scopeSpans) {
+      const shared = {
+        workspace_id: origin.workspaceId,
+        surface_id: origin.surfaceId,
+        received_at: BigInt(origin.receivedAtMs),
+        service_name: latin1(wellFormed(promotedText(resourceAttributes, 'service.name'))),
+        service_version: latin1(wellFormed(promotedText(resourceAttributes, 'service.version'))),
+        resource: latin1(canonicalJson(resourceAttributes)),
+        resource_dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
+        resource_schema_url: latin1(schemaUrl),
+        scope_name: latin1(scope?.name ?? ''),
+        scope_version: latin1(scope?.version ?? ''),
+        scope_attributes: latin1(canonicalJson(scope?.attributes ?? [])),
+        scope_schema_url: latin1(scopeSchemaUrl),
+        scope_dropped_attributes_count: scope?.droppedAttributesCount ?? 0,
+      }
+      for (const span of spans) {
+        const rejection = rejectionOf(span)
+        if (rejection !== undefined) result.rejected[rejection] = (result.rejected[rejection] ?? 0) + 1
+        else {
+          result.spans.push({ ...shared, ...spanRow(span) })
+          result.exceptions.push(
+            ...exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name')),
+          )
+        }
+      }
+    }
+  }
+  return result
+}
+
+function rejectionOf(span: Span) {
+  if (span.traceId.length !== 16 || isZero(span.traceId)) return 'invalid_trace_id'
+  if (span.spanId.length !== 8 || isZero(span.spanId)) return 'invalid_span_id'
+  if (span.parentSpanId.length !== 0 && span.parentSpanId.length !== 8) return 'invalid_parent_span_id'
+  return undefined
+}
+
+function spanRow(span: Span): Row {
+  return {
+    trace_id: hex(span.traceId),
+    span_id: hex(span.spanId),
+    parent_span_id: hex(span.parentSpanId).padStart(16, '0'),
+    trace_state: latin1(span.traceState),
+    flags: span.flags,
+    name: latin1(span.name),
+    kind: span.kind >= 0 && span.kind <= 5 ? span.kind : 0,
+    start_time_unix_nano: span.startTimeUnixNano,
+    end_time_unix_nano: span.endTimeUnixNano,
+    status_code: statusCode(span),
+    status_message: latin1(span.status?.message ?? ''),
+    ...attributeColumns(span.attributes),
+    dropped_attributes_count: span.droppedAttributesCount,
+    events: span.events.map(event => ({
+      time_unix_nano: event.timeUnixNano,
+      name: latin1(event.name),
+      ...attributeColumns(event.attributes),
+      dropped_attributes_count: event.droppedAttributesCount,
+    })),
+    dropped_events_count: span.droppedEventsCount,
+    links: span.links.map(link => ({
+      trace_id: Buffer.from(link.traceId).toString('latin1'),
+      span_id: Buffer.from(link.spanId).toString('latin1'),
+      trace_state: latin1(link.traceState),
+      flags: link.flags,
+      ...attributeColumns(link.attributes),
+      dropped_attributes_count: link.droppedAttributesCount,
+    })),
+    dropped_links_count: span.droppedLinksCount,
+    session_id: latin1(promotedText(span.attributes, 'session.id')),
+    http_route: latin1(promotedText(span.attributes, 'http.route')),
+    http_status_code:
+      httpStatus(span.attributes, 'http.response.status_code') || httpStatus(span.attributes, 'http.status_code'),
+  }
+}
+
+function exceptionRows(span: Span, shared: Row, origin: PayloadOrigin, serviceName: string): Row[] {
+  const events = span.events.filter(event => event.name === 'exception')
+  const found =
+    events.length > 0
+      ? events.map(ofEvent)
+      : statusCode(span) === 2
+        ? [
+            {
+              source: 3,
+              type: cut(span.name, 1024),
+              message: cut(span.status?.message ?? '', 8192),
+              stacktrace: '',
+              escaped: false,
+              occurredAt: span.endTimeUnixNano,
+            },
+          ]
+        : []
+  return found.map(({ source, type, message, stacktrace, escaped, occurredAt }) => ({
+    workspace_id: shared.workspace_id as string,
+    surface_id: shared.surface_id as string,
+    received_at: shared.received_at as bigint,
+    finding_id: hex(
+      Buffer.from(
+        findingIdOf({
+          workspaceId: origin.workspaceId,
+          surfaceId: origin.surfaceId,
+          serviceName: wellFormed(serviceName),
+          type,
+          message,
+          stacktrace,
+        }),
+      ),
+    ),
+    trace_id: hex(span.traceId),
+    span_id: hex(span.spanId),
+    occurred_at_unix_nano: occurredAt,
+    service_name: shared.service_name as string,
+    service_version: shared.service_version as string,
+    session_id: latin1(cut(promotedText(span.attributes, 'session.id'), 1024)),
+    source,
+    type: latin1(type),
+    message: latin1(message),
+    stacktrace: latin1(stacktrace),
+    span_name: latin1(cut(span.name, 1024)),
+    escaped,
+    debug_ids: [], // random values hold no UUIDs
+  }))
+}
+
+function ofEvent({ attributes, timeUnixNano }: Span_Event) {
+  return {
+    source: 1,
+    type: cut(lastText(attributes, 'exception.type'), 1024),
+    message: cut(lastText(attributes, 'exception.message'), 8192),
+    stacktrace: cut(lastText(attributes, 'exception.stacktrace'), 32_768),
+    escaped: lastText(attributes, 'exception.escaped') === 'true',
+    occurredAt: timeUnixNano,
+  }
+}
+
+export function attributeColumns(attributes: KeyValue[]): Row {
+  return {
+    attributes: attributes.map(({ key, value }): [NativeValue, NativeValue] => [latin1(key), latin1(textOf(value))]),
+    attribute_types: attributes.map(({ value }) => typeOf(value)),
+  }
+}
+
+const TYPES = ['stringValue', 'boolValue', 'intValue', 'doubleValue', 'arrayValue', 'kvlistValue', 'bytesValue']
+
+export function typeOf(value: AnyValue | undefined): number {
+  return TYPES.indexOf(value?.value.case ?? '') + 1
+}
+
+export function textOf(any: AnyValue | undefined): string {
+  const member = any?.value
+  switch (member?.case) {
+    case undefined:
+      return ''
+    case 'stringValue':
+      return member.value
+    case 'doubleValue':
+      return Object.is(member.value, -0) ? '-0' : String(member.value)
+    case 'bytesValue':
+      return Buffer.from(member.value).toString('base64')
+    case 'boolValue':
+    case 'intValue':
+      return String(member.value)
+    case 'arrayValue':
+    case 'kvlistValue':
+      return jsonOf(any)
+  }
+}
+
+function jsonOf(any: AnyValue | undefined): string {
+  const member = any?.value
+  switch (member?.case) {
+    case undefined:
+      return 'null'
+    case 'stringValue':
+      return JSON.stringify(wellFormed(member.value))
+    case 'bytesValue':
+      return JSON.stringify(Buffer.from(member.value).toString('base64'))
+    case 'doubleValue':
+      if (!Number.isFinite(member.value)) return JSON.stringify(String(member.value))
+      return /^-?\d+$/.test(textOf(any)) ? `${textOf(any)}.0` : textOf(any)
+    case 'arrayValue':
+      return `[${member.value.values.map(jsonOf).join(',')}]`
+    case 'kvlistValue':
+      return `{${member.value.values.map(({ key, value }) => `${JSON.stringify(wellFormed(key))}:${jsonOf(value)}`).join(',')}}`
+    case 'boolValue':
+    case 'intValue':
+      return String(member.value)
+  }
+}
+
+export function canonicalJson(attributes: KeyValue[]): string {
+  const last = new Map(attributes.map(({ key, value }) => [wellFormed(key), jsonOf(value)]))
+  const pairs = [...last].sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${pairs.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
+}
+
+/** The text of the last attribute of this name, whatever its type. */
+export function lastText(attributes: KeyValue[], name: string): string {
+  return wellFormed(textOf(attributes.findLast(({ key }) => key === name)?.value))
+}
+
+export function promotedText(attributes: KeyValue[], name: string): string {
+  const value = attributes.findLast(({ key }) => key === name)?.value
+  return value?.value.case === 'stringValue' || value?.value.case === 'intValue' ? textOf(value) : ''
+}
+
+function httpStatus(attributes: KeyValue[], name: string): number {
+  const text = promotedText(attributes, name)
+  return /^\d{1,5}$/.test(text) && Number(text) <= 32_767 ? Number(text) : 0
+}
+
+function statusCode(span: Span): number {
+  const code = span.status?.code ?? 0
+  return code >= 0 && code <= 2 ? code : 0
+}
+
+/** As many whole characters as fit. */
+export function cut(text: string, limitBytes: number): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= limitBytes) return wellFormed(text)
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, limitBytes), { stream: true })
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes.every(byte => byte === 0)
+}
+
+export function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
+
+export function wellFormed(text: string): string {
+  return text.toWellFormed()
+}
+
+/** As `readBlock` shows a String: one character per byte of its UTF-8. */
+export function latin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}

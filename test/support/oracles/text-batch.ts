@@ -1,0 +1,60 @@
+import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
+import type { AppendResult, RowBatch, TableBlock } from '../../../workers/batch/row-batch.ts'
+
+/** Rows that are lines of text, in two tables: what a batch must do does not depend on what its rows are. */
+export class TextBatch implements RowBatch {
+  #lines: string[] = []
+
+  get rows(): number {
+    return this.#lines.length
+  }
+
+  get bytes(): number {
+    return this.#lines.reduce((sum, line) => sum + line.length, 0)
+  }
+
+  append(_frame: PayloadFrame, body: Buffer): AppendResult {
+    const text = body.toString()
+    if (text.startsWith('undecodable')) return { ok: false, reason: 'truncated' }
+    const lines = text.split('\n')
+    this.#lines.push(...lines)
+    return { ok: true, rows: lines.length, rejected: {} }
+  }
+
+  tables(): readonly TableBlock[] {
+    const block = [Buffer.from(this.#lines.join('\n'))]
+    return ['first', 'second'].map(table => ({ table, columns: ['line'], rows: this.#lines.length, block }))
+  }
+
+  reset(): void {
+    this.#lines = []
+  }
+}
+
+/** Keeps what is inserted under its token, as ClickHouse does with `insert_deduplication_token`. */
+export class TokenStore {
+  readonly inserts: { table: string; token: string; lines: string[] }[] = []
+  readonly #blocks = new Map<string, { table: string; lines: string[] }>()
+  /** Runs before an insert lands, and may throw or wait. */
+  before: (insert: { table: string; token: string; lines: string[] }) => Promise<void> | void = () => {}
+  /** Runs after it has landed: what it throws is a confirmation that was lost. */
+  after: (insert: { table: string; token: string; lines: string[] }) => Promise<void> | void = () => {}
+
+  readonly insert = async (block: TableBlock, token: string): Promise<void> => {
+    const insert = { table: block.table, token, lines: Buffer.concat(block.block).toString().split('\n') }
+    await this.before(insert)
+    if (block.table === 'second' && insert.lines.includes('poison')) throw new PermanentError('no poison, please')
+    this.inserts.push(insert)
+    if (!this.#blocks.has(token)) this.#blocks.set(token, insert)
+    await this.after(insert)
+  }
+
+  lines(table: string): string[] {
+    return [...this.#blocks.values()].filter(block => block.table === table).flatMap(block => block.lines)
+  }
+
+  static lost(): never {
+    throw new TransientError('the connection broke')
+  }
+}

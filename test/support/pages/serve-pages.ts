@@ -1,0 +1,71 @@
+import { createReadStream } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { extname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+
+const PAGES = new URL('../recorded-page/', import.meta.url)
+const RRWEB = new URL('../../../node_modules/rrweb/dist/', import.meta.url)
+const FILES: ReadonlyMap<string, URL> = new Map([
+  ...[
+    'index.html',
+    'checkout.html',
+    'ended.html',
+    'replay.html',
+    'page.css',
+    'page.js',
+    'recorder.js',
+    'replay.js',
+  ].map(name => [`/${name}`, new URL(name, PAGES)] as const),
+  ['/rrweb.js', new URL('rrweb.umd.min.cjs', RRWEB)],
+  ['/rrweb.css', new URL('style.min.css', RRWEB)],
+])
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+}
+
+/** What the recorded pages are told, as `settings` in their global scope. */
+export interface PageSettings {
+  readonly ingestUrl: string
+  readonly publicKey: string
+  readonly sessionId: string
+  readonly deviceId: string
+  readonly visitorId: string
+}
+
+export interface PageServer {
+  /** Another host name than the services have: for a browser not only another origin, another site. */
+  readonly origin: string
+  stop(): Promise<void>
+}
+
+/** Serves the pages of test/support/recorded-page, and rrweb as it is installed. */
+export async function servePages(settings: PageSettings): Promise<PageServer> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+    response.setHeader('content-type', TYPES[extname(pathname)] ?? 'text/plain')
+    if (pathname === '/settings.js') {
+      response.end(`const settings = ${JSON.stringify(settings)}\n`)
+      return
+    }
+    const file = FILES.get(pathname)
+    if (!file) {
+      response.writeHead(404).end()
+      return
+    }
+    pipeline(createReadStream(file), response).catch(error => response.destroy(error))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    origin: `http://localhost:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}

@@ -1,0 +1,233 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { Redis } from 'ioredis'
+import { SignJWT } from 'jose'
+import { pino } from 'pino'
+import { apiConfigSchema } from '../../../api/config.ts'
+import { connectApi } from '../../../api/connect.ts'
+import { createApiRoutes } from '../../../api/routes.ts'
+import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
+import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createHttpServer, type Route } from '../../../shared/http/server.ts'
+import { parseConfig } from '../../../shared/runtime/config.ts'
+import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
+import { until } from '../until.ts'
+
+export const ISSUER = 'https://login.test'
+export const AUDIENCE = 'penstock'
+export const sessionKeys = generateKeyPairSync('ed25519')
+export const sessionPublicKeyPem = String(sessionKeys.publicKey.export({ type: 'spki', format: 'pem' }))
+
+export interface TestApi {
+  readonly baseUrl: string
+  readonly routes: readonly Route[]
+  stop(): Promise<void>
+}
+
+/** The API in this process, on a free port, ready. */
+export async function startApi(
+  services: { redisUrl: string; clickhouseUrl: string },
+  database: string,
+  settings: Record<string, string | undefined> = {},
+  now: () => number = Date.now,
+  logger: Logger = pino({ level: 'silent' }),
+): Promise<TestApi> {
+  const lifecycle = createLifecycle(logger, 5_000)
+  const config = parseConfig(apiConfigSchema, {
+    REDIS_URL: services.redisUrl,
+    CLICKHOUSE_URL: services.clickhouseUrl,
+    CLICKHOUSE_DATABASE: database,
+    AUTH_PUBLIC_KEY: sessionPublicKeyPem,
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
+    ...settings,
+  })
+  const api = connectApi(config, logger, lifecycle, now)
+  const routes = createApiRoutes(api.deps)
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 1024 * 1024 })
+  lifecycle.onStop('server', () => server.close(1_000))
+  const port = await server.listen('127.0.0.1', 0)
+  await until('the API is ready', async () => (await api.isReady()) === true)
+  return { baseUrl: `http://127.0.0.1:${port}`, routes, stop: () => lifecycle.stop('test') }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+export interface Call {
+  /** What follows `Bearer`; nothing is sent without. */
+  readonly bearer?: string | undefined
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One request; a body that is no text goes as JSON, and an answer is read as JSON where it is. */
+export async function call(baseUrl: string, operation: string, request: Call = {}): Promise<Answer> {
+  const [method = '', path = ''] = operation.split(' ')
+  const { bearer, body, headers } = request
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type') === 'application/json'
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+}
+
+/** A session token of a user, good unless its claims are changed. */
+export function signToken(claims: Record<string, unknown> = {}): Promise<string> {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'user_1', org: 'acme', exp: nowSeconds + 600, ...claims }
+  return new SignJWT(payload).setProtectedHeader({ alg: 'EdDSA' }).sign(sessionKeys.privateKey)
+}
+
+/** A workspace with one member. */
+export async function putWorkspace(
+  redisUrl: string,
+  workspace: { id: string; slug: string; userId?: string; permissions?: readonly Permission[] },
+): Promise<void> {
+  const redis = new Redis(redisUrl)
+  const store = createControlStore(redis)
+  const createdAt = new Date().toISOString()
+  await store.putWorkspace({ version: 1, id: workspace.id, slug: workspace.slug, name: workspace.slug, createdAt })
+  const permissions = [...(workspace.permissions ?? PERMISSIONS)]
+  await store.putMember({ version: 1, workspaceId: workspace.id, userId: workspace.userId ?? 'user_1', permissions })
+  await redis.quit()
+}
+
+/** A fresh database with the schema, and a client connected to it. */
+export async function createDatabase(url: string, database: string): Promise<ClickHouseClient> {
+  const connection = { url, user: 'default', password: '' }
+  const admin = createClickHouse(connection)
+  await migrate(admin, {
+    database,
+    retentionDays: 30,
+    logger: pino({ level: 'silent' }),
+  })
+  await admin.close()
+  return createClickHouse({ ...connection, database })
+}
+
+export interface StoredSpan {
+  workspaceId?: string
+  surfaceId?: string
+  traceId: string
+  spanId: string
+  /** Empty for a root. */
+  parentSpanId?: string
+  name?: string
+  kind?: number
+  serviceName?: string
+  startTimeUnixNano?: bigint
+  endTimeUnixNano?: bigint
+  statusCode?: number
+  statusMessage?: string
+  sessionId?: string
+  httpRoute?: string
+  httpStatusCode?: number
+  /** Unix milliseconds. */
+  receivedAt?: number
+}
+
+export const START = 1_790_000_000_000_000_000n
+
+export async function insertSpans(client: ClickHouseClient, spans: readonly StoredSpan[]): Promise<void> {
+  const rows = spans.map(span => ({
+    workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
+    parentSpanId: '',
+    name: `span ${span.spanId}`,
+    kind: 1,
+    serviceName: 'shop',
+    startTimeUnixNano: START,
+    endTimeUnixNano: START + 1_000_000n,
+    statusCode: 0,
+    statusMessage: '',
+    sessionId: '',
+    httpRoute: '',
+    httpStatusCode: 0,
+    receivedAt: Date.now(),
+    ...span,
+  }))
+  const columns = `workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind, service_name,
+    start_time_unix_nano, end_time_unix_nano, status_code, status_message, session_id, http_route, http_status_code`
+  const structure = `workspaceId String, surfaceId String, receivedAt Int64, traceId String, spanId String,
+    parentSpanId String, name String, kind UInt8, serviceName String, startTimeUnixNano UInt64, endTimeUnixNano UInt64, statusCode UInt8,
+    statusMessage String, sessionId String, httpRoute String, httpStatusCode UInt16`
+  await insertRows(
+    client,
+    `INSERT INTO spans (${columns})
+     SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), unhex(traceId), unhex(spanId),
+       unhex(parentSpanId), name, kind, serviceName, startTimeUnixNano, endTimeUnixNano, statusCode, statusMessage, sessionId, httpRoute,
+       httpStatusCode
+     FROM input('${structure}')`,
+    rows,
+  )
+}
+
+export interface StoredException {
+  workspaceId?: string
+  findingId: string
+  traceId: string
+  type?: string
+  message?: string
+  serviceName?: string
+  surfaceId?: string
+  occurredAtUnixNano?: bigint
+  receivedAt?: number
+  serviceVersion?: string
+  sessionId?: string
+}
+
+/** Occurrences of findings: the views of the schema make findings and their traces of them. */
+export async function insertExceptions(
+  client: ClickHouseClient,
+  exceptions: readonly StoredException[],
+): Promise<void> {
+  const rows = exceptions.map(exception => ({
+    workspaceId: 'ws_1',
+    type: 'TypeError',
+    message: 'x is not a function',
+    serviceName: 'shop',
+    surfaceId: 'srf_1',
+    occurredAtUnixNano: START,
+    receivedAt: Date.now(),
+    serviceVersion: '',
+    sessionId: '',
+    ...exception,
+  }))
+  const structure = `workspaceId String, surfaceId String, receivedAt Int64, findingId String, traceId String,
+    occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String`
+  await insertRows(
+    client,
+    `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, span_id, occurred_at_unix_nano,
+       service_name, service_version, session_id, type, message, source)
+     SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), findingId, unhex(traceId),
+       unhex('00000000000000aa'), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message,
+       'span_event'
+     FROM input('${structure}')`,
+    rows,
+  )
+}
+
+async function insertRows(client: ClickHouseClient, query: string, rows: readonly object[]): Promise<void> {
+  const lines = rows.map(row => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)))
+  const { stream } = await client.exec({
+    query: `${query} FORMAT JSONEachRow`,
+    values: Readable.from([Buffer.from(lines.join('\n'))], { objectMode: false }),
+    clickhouse_settings: { async_insert: 0, wait_end_of_query: 1 },
+  })
+  for await (const _ of stream);
+}

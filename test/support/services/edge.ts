@@ -1,0 +1,68 @@
+import { pino } from 'pino'
+import { ingestConfigSchema } from '../../../ingest/config.ts'
+import { connectEdge } from '../../../ingest/connect.ts'
+import { createIngestRoutes } from '../../../ingest/routes.ts'
+import type { SurfaceKey } from '../../../schemas/records/directory.ts'
+import { type ControlStore, newId } from '../../../shared/directory/directory.ts'
+import { createHttpServer, type Route } from '../../../shared/http/server.ts'
+import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
+import { parseConfig } from '../../../shared/runtime/config.ts'
+import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
+import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { until } from '../until.ts'
+
+export interface TestEdge {
+  readonly baseUrl: string
+  readonly port: number
+  readonly routes: readonly Route[]
+  /** The text of /metrics. */
+  metrics(): Promise<string>
+  stop(): Promise<void>
+}
+
+/** The edge in this process, on a free port, ready. */
+export async function startEdge(
+  redisUrl: string,
+  settings: Record<string, string> = {},
+  logger: Logger = pino({ level: 'silent' }),
+): Promise<TestEdge> {
+  const lifecycle = createLifecycle(logger, 5_000)
+  const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, ...settings })
+  const metrics = createMetrics('test')
+  const edge = connectEdge(config, logger, metrics, lifecycle)
+  const routes = createIngestRoutes(edge.deps)
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: config.HELD_BODY_BYTES })
+  lifecycle.onStop('server', () => server.close(1_000))
+  lifecycle.onStop('waits', () => edge.endWaits())
+  const port = await server.listen('127.0.0.1', 0)
+  await until('the edge is ready', () => edge.isReady() === true)
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    port,
+    routes,
+    metrics: () => metrics.registry.metrics(),
+    stop: () => lifecycle.stop('test'),
+  }
+}
+
+/** Stores a key of a surface and returns its text. */
+export async function issueKey(control: ControlStore, key: Partial<SurfaceKey> = {}): Promise<string> {
+  const kind = key.kind ?? 'public'
+  const secret = generateKey(kind)
+  await control.putSurfaceKey({
+    version: 1,
+    id: newId('key'),
+    kind,
+    digest: digestOf(secret),
+    prefix: secret.slice(3, 6),
+    workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
+    scopes: [],
+    createdAt: new Date().toISOString(),
+    expiresAt: null,
+    revokedAt: null,
+    ...key,
+  })
+  return secret
+}

@@ -1,0 +1,137 @@
+import { generateKeyPairSync, hash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Redis } from 'ioredis'
+import { exportJWK, SignJWT } from 'jose'
+import { pino } from 'pino'
+import { EXAMPLE } from '../../../schemas/http/example-values.ts'
+import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import { QUEUES } from '../../../schemas/queues/jobs.ts'
+import { PERMISSIONS } from '../../../schemas/records/directory.ts'
+import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { openApiRoute } from '../../../shared/http/openapi-route.ts'
+import { createHttpServer, type Route } from '../../../shared/http/server.ts'
+import { call, putWorkspace, signToken, startApi } from './api.ts'
+import { issueKey, startEdge } from './edge.ts'
+import { startPools } from './pools.ts'
+import type { ServiceAddresses } from './services.ts'
+import { createTestDatabase } from './test-database.ts'
+
+const WORKLOADS = { iss: 'https://workloads.test', aud: 'penstock-workloads' }
+const { workspaceId, workspaceSlug, userId, surfaceId } = EXAMPLE
+const OWNER = { workspaceId, surfaceId }
+
+/** Every operation at one address, with the workspace that the document's examples are of. */
+export interface ExampleWorkspace {
+  readonly baseUrl: string
+  readonly routes: readonly Route[]
+  /** By the names of the security schemes. */
+  readonly credentials: Readonly<Record<string, string>>
+  /** Tokens of callers who may not do what they ask for. */
+  readonly powerless: { readonly withoutOrg: string; readonly withoutPermissions: string }
+  /** Puts back what the examples of DELETE have removed. */
+  restore(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** `redisUrl` names a database of Redis, which is emptied first. */
+export async function startExampleWorkspace(services: ServiceAddresses, redisUrl: string): Promise<ExampleWorkspace> {
+  const redis = new Redis(redisUrl)
+  await redis.flushdb()
+  const control = createControlStore(redis)
+  await putWorkspace(redisUrl, { id: workspaceId, slug: workspaceSlug, userId })
+  await putWorkspace(redisUrl, { id: workspaceId, slug: workspaceSlug, userId: 'user_none', permissions: [] })
+  const database = await createTestDatabase(services.clickhouseUrl, `openapi_${process.pid}`)
+  const workloads = await startWorkloadIssuer()
+  const objectStore = {
+    S3_ENDPOINT: services.s3.endpoint,
+    S3_BUCKET: services.s3.bucket,
+    AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+  }
+  const edge = await startEdge(redisUrl, objectStore)
+  const api = await startApi({ ...services, redisUrl }, database.name, { ...workloads.settings, ...objectStore })
+  const pools = startPools(QUEUES, { ...services, redisUrl }, database.name)
+  const routes = [...edge.routes, ...api.routes, openApiRoute({ identityProviders: ['Auth0', 'Clerk', 'Supabase'] })]
+  const logger = pino({ level: 'silent' })
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 64 * 1024 * 1024 })
+  const baseUrl = `http://127.0.0.1:${await server.listen('127.0.0.1', 0)}`
+
+  await restore(control)
+  const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
+  const publicKey = await issueKey(control, OWNER)
+  return {
+    baseUrl,
+    routes,
+    credentials: {
+      sessionToken,
+      publicKeyHeader: publicKey,
+      publicKeyQuery: publicKey,
+      secretKey: await issueKey(control, { ...OWNER, kind: 'secret', scopes: ['release:write'] }),
+      workspaceKey: await makeWorkspaceKey(baseUrl, sessionToken),
+      workloadIdentity: await workloads.sign({ org: workspaceSlug }),
+    },
+    powerless: {
+      withoutOrg: await signToken({ sub: userId, org: undefined }),
+      withoutPermissions: await signToken({ sub: 'user_none', org: workspaceSlug }),
+    },
+    restore: () => restore(control),
+    async stop() {
+      await pools.stop()
+      await server.close(1_000)
+      await api.stop()
+      await edge.stop()
+      await workloads.stop()
+      await database.drop()
+      redis.disconnect()
+    },
+  }
+}
+
+/** The surface, a key of it and a workspace key, under the ids of the examples. */
+async function restore(control: ControlStore): Promise<void> {
+  const createdAt = new Date().toISOString()
+  await control.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Shop', createdAt })
+  await issueKey(control, { ...OWNER, id: EXAMPLE.surfaceKeyId })
+  await control.createWorkspaceKey({
+    version: 1,
+    id: EXAMPLE.apiKeyId,
+    workspaceId,
+    name: 'Terraform',
+    scopes: ['org:surfaces:read'],
+    digest: hash('sha256', EXAMPLE.apiKeyId),
+    prefix: 'wk_4Fq',
+    salt: '0'.repeat(64),
+    createdBy: userId,
+    idempotencyKey: '9a1d6c0e-5b62-4f0e-8d1f-2f7c0b3a4e55',
+    createdAt,
+    expiresAt: null,
+    revokedAt: null,
+    secondsUntilExpiration: null,
+  })
+}
+
+async function makeWorkspaceKey(baseUrl: string, bearer: string): Promise<string> {
+  const body = { idempotencyKey: crypto.randomUUID(), name: 'All', scopes: PERMISSIONS, secondsUntilExpiration: null }
+  const answer = await call(baseUrl, `POST /v3/workspaces/${workspaceSlug}/api-keys`, { bearer, body })
+  return workspaceKeyCreatedSchema.parse(answer.body).apiKey.secret
+}
+
+async function startWorkloadIssuer() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'w1' }] })
+  const jwks = createServer((_, response) => response.end(keys))
+  await new Promise<void>(resolve => jwks.listen(0, '127.0.0.1', resolve))
+  return {
+    settings: {
+      WORKLOAD_ISSUER: WORKLOADS.iss,
+      WORKLOAD_AUDIENCE: WORKLOADS.aud,
+      WORKLOAD_JWKS_URL: `http://127.0.0.1:${(jwks.address() as AddressInfo).port}`,
+    },
+    sign: (claims: object) =>
+      new SignJWT({ ...WORKLOADS, sub: 'job-7', exp: 4_000_000_000, ...claims })
+        .setProtectedHeader({ alg: 'EdDSA', kid: 'w1' })
+        .sign(privateKey),
+    stop: () => new Promise<void>(resolve => jwks.close(() => resolve())),
+  }
+}

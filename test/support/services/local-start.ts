@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../../deploy/local/ports.ts'
+import type { LocalCredentials } from '../../../deploy/local/start.ts'
+
+const BOOTSTRAP = fileURLToPath(new URL('../../../deploy/local/bootstrap.mjs', import.meta.url))
+const PORT_NAMES = [
+  'INGEST_PORT',
+  'INGEST_ADMIN_PORT',
+  'API_PORT',
+  'API_ADMIN_PORT',
+  'WORKERS_ADMIN_PORT',
+  'REDIS_PORT',
+  'CLICKHOUSE_PORT',
+  'S3_PORT',
+]
+
+/** An `npm start` as a developer runs it, with what it prints. */
+export interface LocalStart {
+  readonly lines: readonly string[]
+  /** Resolves when it has said that it is ready; rejects when it ends before. */
+  untilReady(deadlineMs: number): Promise<LocalCredentials>
+  /** The pids under which a process was started so far, first to last. */
+  pidsOf(name: string): number[]
+  signal(signal: NodeJS.Signals): void
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+}
+
+/** Ports of its own, so that it stands beside any other installation of this machine. */
+export async function freePorts(): Promise<Record<string, string>> {
+  const taken = new Set<number>()
+  while (taken.size < PORT_NAMES.length) taken.add(await freePort())
+  return Object.fromEntries([...taken].map((port, i) => [PORT_NAMES[i], String(port)]))
+}
+
+/** `env` says where and on which ports; settings of the developer's own shell that point elsewhere are left out. */
+export function runLocalStart(localDir: string, env: Record<string, string>): LocalStart {
+  const { REDIS_URL: _, CLICKHOUSE_URL: __, S3_ENDPOINT: ___, ...inherited } = process.env
+  const child = spawn(process.execPath, [BOOTSTRAP, 'start'], {
+    env: { ...inherited, ...env, LOCAL_DIR: localDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', line => lines.push(line))
+  }
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(resolve => {
+    child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+  let hasExited = false
+  void exited.then(() => {
+    hasExited = true
+  })
+
+  return {
+    lines,
+    exited,
+    signal: signal => void child.kill(signal),
+    pidsOf: name =>
+      lines.flatMap(line => {
+        const match = line.match(/^\S+ (\S+) +ready in .*\(pid (\d+)\)$/)
+        return match?.[1] === name ? [Number(match[2])] : []
+      }),
+    async untilReady(deadlineMs) {
+      const until = Date.now() + deadlineMs
+      while (!lines.some(line => line.startsWith('Penstock is ready'))) {
+        if (hasExited || Date.now() > until) {
+          throw new Error(`${hasExited ? 'it ended' : 'it was not ready in time'}:\n${lines.join('\n')}`)
+        }
+        await delay(20)
+      }
+      return JSON.parse(await readFile(join(localDir, 'credentials.json'), 'utf8')) as LocalCredentials
+    },
+  }
+}

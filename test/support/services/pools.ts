@@ -1,0 +1,63 @@
+import { pino } from 'pino'
+import { createClickHouse } from '../../../clickhouse/client.ts'
+import type { QueueName } from '../../../schemas/queues/jobs.ts'
+import { createReleaseStore } from '../../../shared/directory/release-store.ts'
+import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import { connectConsumer } from '../../../shared/queue/redis.ts'
+import { parseConfig } from '../../../shared/runtime/config.ts'
+import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { workersConfigSchema } from '../../../workers/config.ts'
+import { createWorkerMetrics } from '../../../workers/metrics.ts'
+import { POOLS } from '../../../workers/pools/table.ts'
+import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
+import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import type { ServiceAddresses } from './services.ts'
+
+export interface TestPools {
+  /** The text of /metrics. */
+  metrics(): Promise<string>
+  stop(): Promise<void>
+}
+
+/**
+ * Pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. The control
+ * store is in the same one unless `controlRedisUrl` names another.
+ */
+export function startPools(
+  queues: readonly QueueName[],
+  { redisUrl, controlRedisUrl = redisUrl, clickhouseUrl, s3 }: ServiceAddresses & { controlRedisUrl?: string },
+  database: string,
+): TestPools {
+  const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
+  const config = parseConfig(workersConfigSchema, {
+    REDIS_URL: redisUrl,
+    BATCH_MAX_AGE_MS: '20',
+    JOB_STALLED_CHECK_MS: '500',
+  })
+  const redis = connectConsumer(redisUrl, logger)
+  const controlRedis = connectConsumer(controlRedisUrl, logger)
+  const clickhouse = createClickHouse({ url: clickhouseUrl, user: 'default', password: '', database })
+  const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
+  const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
+  const jobs = createJobAdder(redis)
+  const metrics = createMetrics('test')
+  const stopping = new AbortController()
+  const releases = createReleaseStore(controlRedis)
+  const stores = { redis, payloads, clickhouse, objects, releases }
+  const deps = { ...stores, config, addJobs: jobs.add, logger, stopping: stopping.signal }
+  const workerMetrics = createWorkerMetrics(metrics)
+  const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))
+  return {
+    metrics: () => metrics.registry.metrics(),
+    async stop() {
+      stopping.abort()
+      await Promise.all(pools.map(pool => pool.close()))
+      await jobs.close()
+      payloads.close()
+      objects.close()
+      await clickhouse.close()
+      redis.disconnect()
+      controlRedis.disconnect()
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../../../deploy/local/ports.ts'
+import type { LineLog } from '../../../deploy/local/processes/child-process.ts'
+import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
+import { startRedis } from '../../../deploy/local/stores/redis.ts'
+import { startS3 } from '../../../deploy/local/stores/s3.ts'
+import type { LocalService } from '../../../deploy/local/stores/service.ts'
+
+/** A real server under test that can be killed and started again on the same port with the same data. */
+export interface TestService {
+  readonly url: string
+  readonly pid: number
+  kill9(): Promise<void>
+  stop(): Promise<void>
+  /** Starts it if it is not running (after kill9 or stop); resolves when it answers. */
+  restart(): Promise<void>
+}
+
+export interface S3Access {
+  endpoint: string
+  region: string
+  bucket: string
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+/** Addresses and credentials alone: serializable, so vitest can hand it to test files. */
+export interface ServiceAddresses {
+  redisUrl: string
+  clickhouseUrl: string
+  s3: S3Access
+}
+
+export interface Services extends ServiceAddresses {
+  redis: TestService
+  clickhouse: TestService
+  s3Server: TestService
+  dir: string
+  /** Stops what runs and removes the data. */
+  stop(): Promise<void>
+}
+
+export interface ServicesOptions {
+  /** `maxmemory` of Redis; default `2gb`. */
+  redisMaxMemory?: string
+  clickhouseMemoryBytes?: number
+  /** Where the servers' own output goes; default nowhere. */
+  log?: LineLog
+}
+
+/** Redis, ClickHouse and S3 on free ports of this machine with their data in a fresh directory. */
+export async function startServices(options: ServicesOptions = {}): Promise<Services> {
+  const dir = await mkdtemp(join(tmpdir(), 'penstock-test-'))
+  const log = options.log ?? (() => {})
+  const [redisPort, clickhousePort, s3Port] = [await freePort(), await freePort(), await freePort()]
+  const access = { region: 'us-east-1', bucket: 'penstock', accessKeyId: 'test-access', secretAccessKey: 'test-secret' }
+
+  const started = await Promise.allSettled([
+    keepRestartable(() =>
+      startRedis({
+        dir: join(dir, 'redis'),
+        port: redisPort,
+        log,
+        ...(options.redisMaxMemory && { maxMemory: options.redisMaxMemory }),
+      }),
+    ),
+    keepRestartable(() =>
+      startClickHouse({
+        dir: join(dir, 'clickhouse'),
+        port: clickhousePort,
+        log,
+        ...(options.clickhouseMemoryBytes && { memoryBytes: options.clickhouseMemoryBytes }),
+      }),
+    ),
+    keepRestartable(() => startS3({ dir: join(dir, 's3'), port: s3Port, log, ...access })),
+  ])
+  async function stop(): Promise<void> {
+    await Promise.all(started.map(result => (result.status === 'fulfilled' ? result.value.stop() : undefined)))
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+  }
+
+  const [redis, clickhouse, s3Server] = started
+  for (const result of started) {
+    if (result.status === 'fulfilled') continue
+    await stop()
+    throw result.reason
+  }
+  if (redis.status !== 'fulfilled' || clickhouse.status !== 'fulfilled' || s3Server.status !== 'fulfilled') {
+    throw new Error('unreachable: a service failed and was not reported')
+  }
+  return {
+    redis: redis.value,
+    clickhouse: clickhouse.value,
+    s3Server: s3Server.value,
+    redisUrl: redis.value.url,
+    clickhouseUrl: clickhouse.value.url,
+    s3: { endpoint: s3Server.value.url, ...access },
+    dir,
+    stop,
+  }
+}
+
+async function keepRestartable(start: () => Promise<LocalService>): Promise<TestService> {
+  let service = await start()
+  return {
+    get url() {
+      return service.url
+    },
+    get pid() {
+      return service.pid
+    },
+    kill9: () => service.kill9(),
+    stop: () => service.stop(),
+    async restart() {
+      if (service.hasExited) service = await start()
+    },
+  }
+}

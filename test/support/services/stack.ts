@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { createClickHouse } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { freePort } from '../../../deploy/local/ports.ts'
+import type { ChildExit, ChildProcess } from '../../../deploy/local/processes/child-process.ts'
+import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { provision } from '../../../deploy/local/workspace/provision.ts'
+import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { createControlStore } from '../../../shared/directory/directory.ts'
+import { type Services, startServices } from './services.ts'
+
+const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
+type ProcessName = keyof typeof PROCESSES
+
+export interface StackProcess {
+  readonly pid: number
+  kill9(): Promise<void>
+  /** SIGTERM, and SIGKILL after the deadline; how it ended tells which was needed. */
+  stop(deadlineMs?: number): Promise<ChildExit>
+  restart(): Promise<void>
+}
+
+/** Every part of the product as a process of its own, on real services, with one workspace, surface and user. */
+export interface Stack extends Record<ProcessName, StackProcess> {
+  readonly services: Services
+  readonly secrets: LocalSecrets
+  readonly ingestUrl: string
+  readonly apiUrl: string
+  stop(): Promise<void>
+}
+
+export async function startStack(settings: Record<string, string> = {}): Promise<Stack> {
+  const services = await startServices()
+  const secrets = await loadSecrets(services.dir)
+  const redis = new Redis(services.redisUrl)
+  await provision(createControlStore(redis), secrets)
+  redis.disconnect()
+  const clickhouse = createClickHouse({ url: services.clickhouseUrl, user: 'default', password: '' })
+  await migrate(clickhouse, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })
+  await clickhouse.close()
+
+  const ports = { edge: await freePort(), workers: 0, api: await freePort() }
+  const adminPorts = { edge: await freePort(), workers: await freePort(), api: await freePort() }
+  const env = {
+    PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: join(services.dir, 'compile-cache'),
+    REDIS_URL: services.redisUrl,
+    CLICKHOUSE_URL: services.clickhouseUrl,
+    S3_ENDPOINT: services.s3.endpoint,
+    S3_BUCKET: services.s3.bucket,
+    AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+    AUTH_PUBLIC_KEY: secrets.authPublicKey,
+    AUTH_ISSUER,
+    AUTH_AUDIENCE,
+    KEY_PEPPER: secrets.keyPepper,
+    INGEST_PORT: String(ports.edge),
+    API_PORT: String(ports.api),
+    INGEST_ADMIN_PORT: String(adminPorts.edge),
+    WORKERS_ADMIN_PORT: String(adminPorts.workers),
+    API_ADMIN_PORT: String(adminPorts.api),
+    LOG_LEVEL: 'warn',
+    ...settings,
+  }
+
+  async function startProcess(name: ProcessName): Promise<StackProcess> {
+    const start = () =>
+      startNodeProcess({
+        script: PROCESSES[name],
+        env,
+        adminUrl: `http://127.0.0.1:${adminPorts[name]}`,
+        log: line => process.env.STACK_LOG && console.log(`${name} ${line}`),
+        signal: new AbortController().signal,
+      })
+    let child: ChildProcess = await start()
+    return {
+      get pid() {
+        return child.pid
+      },
+      kill9: () => child.kill9(),
+      async stop(deadlineMs) {
+        await child.stop(deadlineMs)
+        return child.exited
+      },
+      async restart() {
+        if (child.hasExited) child = await start()
+      },
+    }
+  }
+
+  const [edge, workers, api] = await Promise.all([startProcess('edge'), startProcess('workers'), startProcess('api')])
+  return {
+    services,
+    secrets,
+    edge,
+    workers,
+    api,
+    ingestUrl: `http://127.0.0.1:${ports.edge}`,
+    apiUrl: `http://127.0.0.1:${ports.api}`,
+    async stop() {
+      await Promise.all([edge.stop(), workers.stop(), api.stop()])
+      await services.stop()
+    },
+  }
+}

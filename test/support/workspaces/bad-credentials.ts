@@ -1,0 +1,75 @@
+import type { ControlStore } from '../../../shared/directory/directory.ts'
+import { digestOf, generateKey, type KeyKind } from '../../../shared/ids/credentials.ts'
+import { signToken } from '../services/api.ts'
+import type { WorkloadIssuer } from '../services/workload-issuer.ts'
+import { aSurfaceKey, aWorkspaceKey } from './directory-records.ts'
+import type { CredentialKind } from './isolation-matrix.ts'
+import type { Tenant } from './tenant.ts'
+
+export interface BadCredential {
+  readonly kind: CredentialKind
+  /** What is wrong with it. */
+  readonly what: string
+  readonly value: string
+}
+
+const KINDS: Readonly<Record<KeyKind, CredentialKind>> = {
+  public: 'publicKey',
+  secret: 'secretKey',
+  workspace: 'workspaceKey',
+}
+
+/** Credentials that open nothing, of every kind, for a tenant's own workspace and surface: only their state is wrong. */
+export async function makeBadCredentials(
+  control: ControlStore,
+  tenant: Tenant,
+  workloads: WorkloadIssuer,
+): Promise<BadCredential[]> {
+  const past = new Date(Date.now() - 1_000).toISOString()
+  const ended: BadCredential[] = []
+  for (const [what, state] of [
+    ['revoked', { revokedAt: past }],
+    ['expired', { expiresAt: past }],
+  ] as const) {
+    for (const kind of Object.keys(KINDS) as KeyKind[]) {
+      ended.push({ kind: KINDS[kind], what, value: await storeKey(control, tenant, kind, state) })
+    }
+  }
+  const broken = Object.entries(KINDS).flatMap(([kind, name]) => [
+    { kind: name, what: 'unknown', value: generateKey(kind as KeyKind) },
+    { kind: name, what: 'malformed', value: `${tenant.credentials[name].slice(0, -1)}~` },
+  ])
+  const tokens = (['sessionToken', 'workload'] as const).flatMap(kind => [
+    { kind, what: 'malformed', value: 'ey.ey.ey' },
+    { kind, what: 'with the signature of another', value: tamper(tenant.credentials[kind]) },
+  ])
+  const claims = { org: tenant.things.slug, exp: 1_000_000_000 }
+  return [
+    ...ended,
+    ...broken,
+    ...tokens,
+    { kind: 'sessionToken', what: 'expired', value: await signToken(claims) },
+    { kind: 'workload', what: 'expired', value: await workloads.sign(claims) },
+  ]
+}
+
+async function storeKey(
+  control: ControlStore,
+  { workspaceId, things: { surfaceId } }: Tenant,
+  kind: KeyKind,
+  state: { revokedAt?: string; expiresAt?: string },
+): Promise<string> {
+  const value = generateKey(kind)
+  const record = { workspaceId, digest: digestOf(value), ...state }
+  if (kind === 'workspace') {
+    await control.createWorkspaceKey(aWorkspaceKey({ ...record, createdBy: `user_${workspaceId}` }))
+  } else {
+    const scopes = kind === 'secret' ? ['release:write'] : []
+    await control.putSurfaceKey(aSurfaceKey({ ...record, surfaceId, kind, scopes }))
+  }
+  return value
+}
+
+function tamper(token: string): string {
+  return token.slice(0, -8) + [...token.slice(-8)].reverse().join('')
+}

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto'
+import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
+import { entryOf, mapOf } from '../clients/release-client.ts'
+
+/** The ids that a request may name: of one workspace, or of things that are nowhere. */
+export interface Things {
+  readonly slug: string
+  readonly surfaceId: string
+  readonly surfaceKeyId: string
+  readonly apiKeyId: string
+  readonly sessionId: string
+  readonly findingId: string
+  readonly traceId: string
+  readonly releaseSlug: string
+  /** SHA-256 of a source map that the release has. */
+  readonly mapHash: string
+  readonly receiptId: string
+}
+
+/** Those that the service gives. Anybody may write of a session, a trace or a hash under an id that another has used. */
+export const GIVEN_IDS = [
+  'slug',
+  'surfaceId',
+  'surfaceKeyId',
+  'apiKeyId',
+  'findingId',
+  'releaseSlug',
+  'receiptId',
+] as const
+
+export const CREDENTIAL_KINDS = ['publicKey', 'secretKey', 'workspaceKey', 'sessionToken', 'workload'] as const
+export type CredentialKind = (typeof CREDENTIAL_KINDS)[number]
+
+export interface MatrixRow {
+  /** Method and path as the route has them. */
+  readonly operation: string
+  /** What it takes. */
+  readonly takes: readonly CredentialKind[]
+  /**
+   * What a caller is told whose path names things of another workspace. `absent`: the same as of things that are nowhere,
+   * which is 404. `own`: the ids are the caller's to choose or not asked for, and what is shown or written is the caller's
+   * own.
+   */
+  readonly foreign: 'absent' | 'own'
+  /** A request that is right for these things. `query` is more to ask for, where the row has a list. */
+  readonly request: (things: Things, query: string) => MatrixRequest
+}
+
+export interface MatrixRequest {
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const READERS: readonly CredentialKind[] = ['sessionToken', 'workload']
+const MANAGERS: readonly CredentialKind[] = ['sessionToken', 'workspaceKey']
+const USERS: readonly CredentialKind[] = ['sessionToken']
+const TELEMETRY: readonly CredentialKind[] = ['publicKey']
+const BUILDS: readonly CredentialKind[] = ['secretKey']
+
+/** What the rows write: to be known again where it must not be. */
+export const INTRUDER = 'intruder'
+
+/** Paths of source maps: of each tenant's manifest, of a part and of a single upload that are in no manifest yet. */
+export const MAP_PATHS = { held: 'app.js.map', part: 'part.js.map', single: 'single.js.map' } as const
+export const RELEASE_VERSION = '1.0.0'
+
+/** The same each time, so that the request is the same however often it is made. */
+const IDEMPOTENCY_KEY = randomUUID()
+
+const intruderMap = mapOf(INTRUDER)
+
+/**
+ * A row for each operation that the processes mount; more than one where there is more than one way to name things.
+ * Whoever adds a route adds its row:
+ *
+ *     row('GET /v3/things/:thingId', READERS, 'absent', ({ thingId }) => ({ path: `/v3/things/${thingId}` }))
+ *
+ * and for a new kind of id a field of `Things`, with one that is nowhere and one of each tenant (`tenant.ts`).
+ */
+export const ISOLATION_MATRIX: readonly MatrixRow[] = [
+  row('POST /drain/v1/:signal', TELEMETRY, 'own', things => ({ path: '/drain/v1/traces', body: failedSpan(things) })),
+  row('POST /v3/session/identify', TELEMETRY, 'own', ({ sessionId }) => ({
+    path: '/v3/session/identify',
+    body: { sessionId, identifier: INTRUDER, source: { type: 'custom', name: 'ours' } },
+  })),
+  row('POST /v3/session', TELEMETRY, 'own', ({ sessionId }) => ({ path: '/v3/session', body: { sessionId } })),
+  row('POST /v3/replay/upload/:sessionId', TELEMETRY, 'own', ({ sessionId }) => ({
+    path: `/v3/replay/upload/${sessionId}`,
+    body: `{"type":2,"timestamp":1700000000000,"data":"${INTRUDER}"}\n`,
+    headers: {
+      'content-type': 'application/octet-stream',
+      'x-replay-metadata': encodeReplayMetadata({ windowId: 'w', segmentId: 0, firstTs: 1, lastTs: 2 }),
+    },
+  })),
+
+  row('POST /v3/releases', BUILDS, 'own', () => ({ path: '/v3/releases', body: { version: RELEASE_VERSION } })),
+  row('POST /v3/releases/:releaseSlug/source-maps/sign', BUILDS, 'absent', ({ releaseSlug, mapHash }) => ({
+    path: `/v3/releases/${releaseSlug}/source-maps/sign`,
+    body: { files: [{ path: MAP_PATHS.held, size: 100, hash: mapHash }] },
+  })),
+  row('PUT /v3/releases/:releaseSlug/source-maps', BUILDS, 'own', ({ releaseSlug }) => ({
+    path: `/v3/releases/${releaseSlug}/source-maps?part=0&path=${MAP_PATHS.part}`,
+    body: intruderMap.toString(),
+    headers: { 'content-type': 'application/octet-stream' },
+  })),
+  row('PUT /v3/releases/:releaseSlug/source-maps/upload', BUILDS, 'own', ({ releaseSlug }) => ({
+    path: `/v3/releases/${releaseSlug}/source-maps/upload?path=${MAP_PATHS.single}`,
+    body: intruderMap.toString(),
+  })),
+  row('POST /v3/releases/:releaseSlug/source-maps/complete', BUILDS, 'absent', ({ releaseSlug, mapHash }) => ({
+    path: `/v3/releases/${releaseSlug}/source-maps/complete`,
+    body: {
+      files: [entryOf({ path: 'elsewhere.js.map', bytes: intruderMap }, { hash: mapHash })],
+      sourceFileCount: 1,
+    },
+  })),
+  row('POST /v3/releases/:releaseSlug/telemetry', BUILDS, 'own', ({ releaseSlug }) => ({
+    path: `/v3/releases/${releaseSlug}/telemetry`,
+    body: { result: 'pipeline_failed' },
+  })),
+  read('GET /v3/releases', 'own', (_, query) => `/v3/releases?${query}`),
+  read('GET /v3/releases/:releaseSlug', 'absent', ({ releaseSlug }, query) => `/v3/releases/${releaseSlug}?${query}`),
+
+  read('GET /v3/findings', 'own', (_, query) => `/v3/findings?${query}`),
+  read('GET /v3/findings', 'own', ({ surfaceId }) => `/v3/findings?surface=${surfaceId}`),
+  read('GET /v3/findings/:findingId', 'absent', ({ findingId }) => `/v3/findings/${findingId}`),
+  read(
+    'GET /v3/findings/:findingId/traces',
+    'absent',
+    ({ findingId }, query) => `/v3/findings/${findingId}/traces?${query}`,
+  ),
+  read(
+    'GET /v3/findings/:findingId/traces/:traceId',
+    'absent',
+    ({ findingId, traceId }) => `/v3/findings/${findingId}/traces/${traceId}`,
+  ),
+  read('GET /v3/sessions/:sessionId', 'absent', ({ sessionId }) => `/v3/sessions/${sessionId}`),
+  read(
+    'GET /v3/sessions/:sessionId/replay',
+    'absent',
+    ({ sessionId }, query) => `/v3/sessions/${sessionId}/replay?${query}`,
+  ),
+  read(
+    'GET /v3/sessions/:sessionId/replay/events',
+    'absent',
+    ({ sessionId }) => `/v3/sessions/${sessionId}/replay/events`,
+  ),
+
+  row('GET /v3/receipts/:receiptId', [...TELEMETRY, ...BUILDS, ...READERS], 'absent', ({ receiptId }) => ({
+    path: `/v3/receipts/${receiptId}`,
+  })),
+
+  row('GET /v3/surfaces', [...MANAGERS, 'workload'], 'own', (_, query) => ({ path: `/v3/surfaces?${query}` })),
+  row('POST /v3/surfaces', MANAGERS, 'own', () => ({ path: '/v3/surfaces', body: { name: INTRUDER } })),
+  row('DELETE /v3/surfaces/:surfaceId', MANAGERS, 'absent', ({ surfaceId }) => ({ path: `/v3/surfaces/${surfaceId}` })),
+  row('GET /v3/surfaces/:surfaceId/keys', [...MANAGERS, 'workload'], 'absent', ({ surfaceId }, query) => ({
+    path: `/v3/surfaces/${surfaceId}/keys?${query}`,
+  })),
+  row('POST /v3/surfaces/:surfaceId/keys', MANAGERS, 'absent', ({ surfaceId }) => ({
+    path: `/v3/surfaces/${surfaceId}/keys`,
+    body: { kind: 'secret', scopes: ['release:write'] },
+  })),
+  row('DELETE /v3/surfaces/:surfaceId/keys/:keyId', MANAGERS, 'absent', ({ surfaceId, surfaceKeyId }) => ({
+    path: `/v3/surfaces/${surfaceId}/keys/${surfaceKeyId}`,
+  })),
+
+  row('GET /v3/workspaces/:workspaceSlug/api-keys', USERS, 'absent', ({ slug }, query) => ({
+    path: `/v3/workspaces/${slug}/api-keys?${query}`,
+  })),
+  row('POST /v3/workspaces/:workspaceSlug/api-keys', USERS, 'absent', ({ slug }) => ({
+    path: `/v3/workspaces/${slug}/api-keys`,
+    body: { idempotencyKey: IDEMPOTENCY_KEY, name: INTRUDER, scopes: [], secondsUntilExpiration: null },
+  })),
+  row('DELETE /v3/workspaces/:workspaceSlug/api-keys/:apiKeyId', USERS, 'absent', ({ slug, apiKeyId }) => ({
+    path: `/v3/workspaces/${slug}/api-keys/${apiKeyId}`,
+  })),
+]
+
+function row(
+  operation: string,
+  takes: readonly CredentialKind[],
+  foreign: MatrixRow['foreign'],
+  request: MatrixRow['request'],
+): MatrixRow {
+  return { operation, takes, foreign, request }
+}
+
+function read(
+  operation: string,
+  foreign: MatrixRow['foreign'],
+  path: (things: Things, query: string) => string,
+): MatrixRow {
+  return row(operation, READERS, foreign, (things, query) => ({ path: path(things, query) }))
+}
+
+/** An export of one span in this trace and session, with an exception. */
+function failedSpan({ traceId, sessionId }: Things): unknown {
+  const text = (key: string, stringValue: string) => ({ key, value: { stringValue } })
+  const attributes = [text('exception.type', INTRUDER), text('exception.message', INTRUDER)]
+  const span = {
+    traceId,
+    spanId: '00000000000000ee',
+    name: INTRUDER,
+    startTimeUnixNano: '1790000000000000000',
+    endTimeUnixNano: '1790000000000000001',
+    attributes: [text('session.id', sessionId)],
+    events: [{ name: 'exception', timeUnixNano: '1790000000000000000', attributes }],
+  }
+  return { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }
+}
