@@ -1,5 +1,5 @@
 import { createClickHouse } from '../clickhouse/client.ts'
-import { createControlStore } from '../shared/directory/directory.ts'
+import { createDirectory } from '../shared/directory/directory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createSemaphore } from '../shared/memory/semaphore.ts'
@@ -17,7 +17,7 @@ export interface ConnectedApi {
   readonly isReady: () => Promise<true | string>
 }
 
-const CONTROL_TIMEOUT_MS = 1_000
+const DIRECTORY_TIMEOUT_MS = 1_000
 /** With 130 MB for the skeleton and the tree of the largest trace each. */
 const LARGE_TRACES_AT_ONCE = 2
 const MANIFEST_PAGES_AT_ONCE = 4
@@ -29,7 +29,7 @@ export function connectApi(
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): ConnectedApi {
-  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, CONTROL_TIMEOUT_MS, logger)
+  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, DIRECTORY_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   const clickhouse = createClickHouse({
     url: config.CLICKHOUSE_URL,
@@ -51,10 +51,10 @@ export function connectApi(
   })
   lifecycle.onStop('object store', () => objects.close())
 
-  const control = createControlStore(redis)
+  const directory = createDirectory(redis)
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
-    controlStore: control,
+    directory: directory,
     logger,
     now,
   })
@@ -63,7 +63,7 @@ export function connectApi(
     deps: {
       authenticate,
       clickhouse,
-      control,
+      directory,
       keyPepper: config.KEY_PEPPER,
       largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
       logger,

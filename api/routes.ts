@@ -6,7 +6,7 @@ import type { ObjectStore } from '../shared/object-store/object-store.ts'
 import { listFindingTracesRoute } from './findings/list-finding-traces.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
 import { readFindingRoute } from './findings/read-finding.ts'
-import type { ControlDeps } from './http/guarded-directory.ts'
+import type { DirectoryDeps } from './http/guarded-directory.ts'
 import { readReceiptRoute } from './receipts/read-receipt.ts'
 import { listReleasesRoute } from './releases/list-releases.ts'
 import { readReleaseRoute } from './releases/read-release.ts'
@@ -24,7 +24,7 @@ import { listWorkspaceKeysRoute } from './workspaces/list-workspace-keys.ts'
 import { revokeSurfaceKeyRoute } from './workspaces/revoke-surface-key.ts'
 import { revokeWorkspaceKeyRoute } from './workspaces/revoke-workspace-key.ts'
 
-export interface ApiDeps extends ControlDeps {
+export interface ApiDeps extends DirectoryDeps {
   readonly clickhouse: ClickHouseClient
   readonly largeTraces: Semaphore
   /** Places for pages of manifests, which may be megabytes each. */

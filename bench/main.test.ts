@@ -48,7 +48,7 @@ describe('npm run bench', () => {
     const listed = stdout.trim().split('\n')
     for (const line of listed) expect(line).toMatch(/^[a-z-]+ +\S.*\?$/)
     const names = listed.map(line => line.split(' ', 1)[0])
-    const files = await readdir(fileURLToPath(new URL('.', import.meta.url)))
+    const files = await readdir(fileURLToPath(new URL('scenarios', import.meta.url)))
     expect(files).toEqual(expect.arrayContaining(names.map(name => `${name}.ts`)))
   })
 })

@@ -53,7 +53,7 @@ class UsageError extends Error {
 const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
 
-const moduleOf = (name: string) => new URL(`${name}.ts`, import.meta.url)
+const moduleOf = (name: string) => new URL(`scenarios/${name}.ts`, import.meta.url)
 
 async function questionOf(name: string): Promise<string> {
   const { scenario } = (await import(moduleOf(name).href)) as { scenario: Scenario }

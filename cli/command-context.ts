@@ -1,4 +1,4 @@
-import type { Control } from './connect.ts'
+import type { DirectoryConnection } from './connect.ts'
 import type { Stores } from './connect-stores.ts'
 import type { ExitCode } from './exit-codes.ts'
 
@@ -11,9 +11,9 @@ export interface CommandContext {
   readonly exit: (code: ExitCode) => void
 }
 
-/** What the commands are given that need the control store alone. */
-export interface ControlCommandContext extends Pick<CommandContext, 'print' | 'printError' | 'exit'> {
-  readonly withControl: (run: (control: Control) => Promise<void>) => Promise<void>
+/** What the commands are given that need the directory alone. */
+export interface DirectoryCommandContext extends Pick<CommandContext, 'print' | 'printError' | 'exit'> {
+  readonly withDirectory: (run: (directory: DirectoryConnection) => Promise<void>) => Promise<void>
   /** Writes text to stdout, and waits while whoever reads it is slow. */
   readonly write: (text: string) => Promise<void>
   readonly stdin: AsyncIterable<Uint8Array>

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { clickhouseSettings, objectStoreSettings, processSettings, redisSettings } from '../shared/runtime/config.ts'
 
-/** What the commands take that need the control store alone. */
-export const controlConfigSchema = z.object({ ...processSettings, ...redisSettings })
-export type ControlConfig = Readonly<z.infer<typeof controlConfigSchema>>
+/** What the commands take that need the directory alone. */
+export const directoryConfigSchema = z.object({ ...processSettings, ...redisSettings })
+export type DirectoryConfig = Readonly<z.infer<typeof directoryConfigSchema>>
 
 /** The settings of the other processes: where the stores are. */
 export const cliConfigSchema = z.object({
-  ...controlConfigSchema.shape,
+  ...directoryConfigSchema.shape,
   ...clickhouseSettings,
   ...objectStoreSettings,
 })

@@ -2,9 +2,9 @@ import { type ClickHouseClient, createClickHouse } from '../clickhouse/client.ts
 import { createObjectStore, type ObjectStore } from '../shared/object-store/object-store.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { CliConfig } from './config.ts'
-import { type Control, withControl } from './connect.ts'
+import { type DirectoryConnection, withDirectory } from './connect.ts'
 
-export interface Stores extends Control {
+export interface Stores extends DirectoryConnection {
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
 }
@@ -14,7 +14,7 @@ const CLICKHOUSE_TIMEOUT_MS = 600_000
 
 /** Runs a command on the stores, and lets go of them when it has settled. Throws a TransientError when Redis is away. */
 export function withStores<T>(config: CliConfig, logger: Logger, run: (stores: Stores) => Promise<T>): Promise<T> {
-  return withControl(config, logger, async control => {
+  return withDirectory(config, logger, async directory => {
     const clickhouse = createClickHouse({
       url: config.CLICKHOUSE_URL,
       user: config.CLICKHOUSE_USER,
@@ -31,7 +31,7 @@ export function withStores<T>(config: CliConfig, logger: Logger, run: (stores: S
       requestTimeoutMs: 30_000,
     })
     try {
-      return await run({ ...control, clickhouse, objects })
+      return await run({ ...directory, clickhouse, objects })
     } finally {
       objects.close()
       await clickhouse.close()

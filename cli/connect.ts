@@ -1,30 +1,30 @@
 import type { Redis } from 'ioredis'
-import { type ControlStore, createControlStore } from '../shared/directory/directory.ts'
+import { createDirectory, type Directory } from '../shared/directory/directory.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { ControlConfig } from './config.ts'
+import type { DirectoryConfig } from './config.ts'
 
-/** The control store alone, and the Redis that it is in. */
-export interface Control {
+/** The directory alone, and the Redis that it is in. */
+export interface DirectoryConnection {
   readonly redis: Redis
-  readonly store: ControlStore
+  readonly store: Directory
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
 
-/** Runs a command on the control store, and lets go of it when it has settled. Throws a TransientError when Redis is away. */
-export async function withControl<T>(
-  config: ControlConfig,
+/** Runs a command on the directory, and lets go of it when it has settled. Throws a TransientError when Redis is away. */
+export async function withDirectory<T>(
+  config: DirectoryConfig,
   logger: Logger,
-  run: (control: Control) => Promise<T>,
+  run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
   const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, COMMAND_TIMEOUT_MS, logger)
   try {
     await untilReady(redis)
-    return await run({ redis, store: createControlStore(redis) })
+    return await run({ redis, store: createDirectory(redis) })
   } finally {
     redis.disconnect()
   }

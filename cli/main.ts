@@ -2,11 +2,11 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { parseConfig } from '../shared/runtime/config.ts'
 import type { CommandContext } from './command-context.ts'
-import { addControlCommands } from './commands/groups.ts'
+import { addDirectoryCommands } from './commands/groups.ts'
 import { addSessionsDelete } from './commands/sessions-delete.ts'
 import { addSourcemapsUpload } from './commands/sourcemaps-upload.ts'
-import { cliConfigSchema, controlConfigSchema } from './config.ts'
-import { withControl } from './connect.ts'
+import { cliConfigSchema, directoryConfigSchema } from './config.ts'
+import { withDirectory } from './connect.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { runProgram } from './run-program.ts'
@@ -38,10 +38,14 @@ addSourcemapsUpload(program.command('sourcemaps').description('the source maps o
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
   },
 })
-addControlCommands(program, {
+addDirectoryCommands(program, {
   ...context,
-  async withControl(run) {
-    await withControl(parseConfig(controlConfigSchema, await withLocalStores(process.env, process.cwd())), logger, run)
+  async withDirectory(run) {
+    await withDirectory(
+      parseConfig(directoryConfigSchema, await withLocalStores(process.env, process.cwd())),
+      logger,
+      run,
+    )
   },
   write: text => writeText(process.stdout, text),
   stdin: process.stdin,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ControlStore } from '../shared/directory/directory.ts'
+import type { Directory } from '../shared/directory/directory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import { createObjectStore, type ObjectStore } from '../shared/object-store/object-store.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -30,7 +30,7 @@ export interface BuildDeps {
 }
 
 export interface ConnectBuildsDeps {
-  readonly control: ControlStore
+  readonly directory: Directory
   readonly releases: ReleaseStore
   readonly receipts: ReceiptIssuer
   /** Opens another connection to the Redis of the queues. */
@@ -43,7 +43,7 @@ export interface ConnectBuildsDeps {
 /** Each kind of write has a connection of its own: none waits behind another's megabytes. */
 export function connectBuilds(
   config: IngestConfig,
-  { control, releases, receipts, connect, metrics, lifecycle, logger }: ConnectBuildsDeps,
+  { directory, releases, receipts, connect, metrics, lifecycle, logger }: ConnectBuildsDeps,
 ): { deps: BuildDeps; connections: readonly Redis[] } {
   const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
   const conditional = (queue: 'source-maps' | 'completions', redis: Redis): ConditionalCommit => {
@@ -83,7 +83,7 @@ export function connectBuilds(
 
   return {
     deps: {
-      secretKeys: createSecretKeyAuthenticator({ control, logger }),
+      secretKeys: createSecretKeyAuthenticator({ directory, logger }),
       releases,
       releaseLookup: createReleaseLookup(releases),
       parts: conditional('source-maps', partsRedis),

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/releases/sign-source-maps.ts'
-import { createControlStore } from '../shared/directory/directory.ts'
+import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -31,8 +31,8 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     lifecycle.onStop('redis', () => redis.disconnect())
     return redis
   }
-  const controlUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
-  const controlRedis = connect(controlUrl)
+  const directoryUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
+  const directoryRedis = connect(directoryUrl)
   // Polled apart from the commits, so that neither waits for the other.
   const flowRedis = connect(config.REDIS_URL)
 
@@ -48,7 +48,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   lifecycle.onStop('admission', () => admission.stop())
   ingestMetrics.watchBacklog(admission, ADMITTED_QUEUES)
 
-  const receipts = createReceiptIssuer(followReceiptSecret(controlRedis, logger))
+  const receipts = createReceiptIssuer(followReceiptSecret(directoryRedis, logger))
   const largestMs = commitTimeoutMs(config.COMMIT_TIMEOUT_MS, SOURCE_MAP_MAX_BYTES)
   const queueRedis = INGEST_QUEUES.map(queue =>
     queue === 'source-maps' ? connect(config.REDIS_URL, largestMs) : connect(config.REDIS_URL),
@@ -69,19 +69,19 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     }),
   ) as Record<IngestQueue, GroupCommit>
 
-  const control = createControlStore(controlRedis)
+  const directory = createDirectory(directoryRedis)
   const builds = connectBuilds(config, {
-    control,
-    releases: createReleaseStore(controlRedis),
+    directory,
+    releases: createReleaseStore(directoryRedis),
     receipts,
     connect: () => connect(config.REDIS_URL),
     metrics: ingestMetrics,
     lifecycle,
     logger,
   })
-  const authenticator = createPublicKeyAuthenticator({ control, logger })
+  const authenticator = createPublicKeyAuthenticator({ directory, logger })
   const keyCaches = [authenticator.cache, builds.deps.secretKeys.cache]
-  followCredentialChanges({ subscriber: connect(controlUrl), logger }, keyCaches)
+  followCredentialChanges({ subscriber: connect(directoryUrl), logger }, keyCaches)
   return {
     deps: {
       authenticator,
@@ -94,7 +94,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
       now: Date.now,
     },
     isReady: () => {
-      const connected = [controlRedis, ...queueRedis, ...builds.connections].every(redis => redis.status === 'ready')
+      const connected = [directoryRedis, ...queueRedis, ...builds.connections].every(redis => redis.status === 'ready')
       if (!connected) return 'redis is not connected'
       return receipts.isReady || 'the secret of receipts is not known yet'
     },

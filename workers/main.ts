@@ -26,8 +26,8 @@ const workerMetrics = createWorkerMetrics(metrics)
 
 const redis = connectConsumer(config.REDIS_URL, logger)
 lifecycle.onStop('redis', () => redis.disconnect())
-const controlRedis = connectConsumer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger)
-lifecycle.onStop('control redis', () => controlRedis.disconnect())
+const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger)
+lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
 const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
 lifecycle.onStop('payload reader', () => payloads.close())
 const clickhouse = createClickHouse({
@@ -56,7 +56,7 @@ const pools = queues.map(queue =>
     payloads,
     clickhouse,
     objects,
-    releases: createReleaseStore(controlRedis),
+    releases: createReleaseStore(directoryRedis),
     addJobs: jobs.add,
     logger,
     metrics: workerMetrics,

@@ -28,7 +28,7 @@ function setup(
       if (faults.verify) throw faults.verify
       return { ok: true, claims: { kind: 'session', subject: 'user_1', org: 'acme' }, ...verdict } as TokenVerdict
     },
-    controlStore: {
+    directory: {
       workspaceBySlug: async slug => (slug === 'acme' ? workspace : undefined),
       member: async (workspaceId, userId) => {
         if (faults.members) throw faults.members

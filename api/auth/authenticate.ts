@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { Permission } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { type BearerAccess, createTokenAccess } from './token-access.ts'
@@ -35,7 +35,7 @@ export type Authenticate = (authorization: string | undefined, guard: Guard, wor
 
 export interface AuthenticateDeps {
   readonly verifyToken: VerifyToken
-  readonly controlStore: Pick<ControlStore, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
+  readonly directory: Pick<Directory, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
   readonly logger: Logger
   readonly now: () => number
 }
@@ -44,9 +44,9 @@ export interface AuthenticateDeps {
  * The rule of CONTRACT section 2 for every operation of the API. Keys, workspaces and members are read from the control
  * store each time, two or three GETs of Redis: what was revoked or taken away is gone with the next request.
  */
-export function createAuthenticate({ verifyToken, controlStore, logger, now }: AuthenticateDeps): Authenticate {
-  const accessByToken = createTokenAccess({ verifyToken, controlStore })
-  const accessByKey = createWorkspaceKeyAccess({ controlStore, now })
+export function createAuthenticate({ verifyToken, directory, logger, now }: AuthenticateDeps): Authenticate {
+  const accessByToken = createTokenAccess({ verifyToken, directory })
+  const accessByKey = createWorkspaceKeyAccess({ directory, now })
 
   function accessBy(
     authorization: string | undefined,

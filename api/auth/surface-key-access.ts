@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { RequestHead } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
@@ -16,7 +16,7 @@ export type SurfaceKeyAccess =
   | { readonly ok: false; readonly problem: Problem }
 
 export interface SurfaceKeyAccessDeps {
-  readonly control: Pick<ControlStore, 'surfaceKeyByDigest'>
+  readonly directory: Pick<Directory, 'surfaceKeyByDigest'>
   readonly now: () => number
 }
 
@@ -34,13 +34,13 @@ export function presentedSurfaceKey(head: RequestHead): PresentedSurfaceKey | un
   return text ? { kind: 'public', text } : undefined
 }
 
-/** The key as the control store has it at this moment, if it may be used. Throws what the control store throws. */
+/** The key as the directory has it at this moment, if it may be used. Throws what the directory throws. */
 export async function surfaceKeyAccess(
-  { control, now }: SurfaceKeyAccessDeps,
+  { directory, now }: SurfaceKeyAccessDeps,
   { kind, text }: PresentedSurfaceKey,
 ): Promise<SurfaceKeyAccess> {
   if (!isWellFormedKey(kind, text)) return refuse(kind, 'malformed')
-  const key = await control.surfaceKeyByDigest(digestOf(text))
+  const key = await directory.surfaceKeyByDigest(digestOf(text))
   if (key?.kind !== kind) return refuse(kind, 'unknown')
   const state = keyState(key, now())
   return state === 'active' ? { ok: true, key } : refuse(kind, state)

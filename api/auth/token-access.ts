@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Caller } from './authenticate.ts'
 import type { TokenClaims, VerifyToken } from './verify-token.ts'
 
@@ -17,7 +17,7 @@ export type BearerAccess =
 
 export interface TokenAccessDeps {
   readonly verifyToken: VerifyToken
-  readonly controlStore: Pick<ControlStore, 'workspaceBySlug' | 'member'>
+  readonly directory: Pick<Directory, 'workspaceBySlug' | 'member'>
 }
 
 const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/
@@ -30,11 +30,11 @@ const STRANGER = { is: 'stranger' } as const
  * What a session token or a workload's token opens: its own workspace, which must be the one that the path names, where
  * it names one. A user has the permissions of the membership there, a workload may read.
  */
-export function createTokenAccess({ verifyToken, controlStore }: TokenAccessDeps) {
+export function createTokenAccess({ verifyToken, directory }: TokenAccessDeps) {
   /** Undefined for a stranger. */
   async function permissionsIn(workspaceId: string, claims: TokenClaims): Promise<ReadonlySet<Permission> | undefined> {
     if (claims.kind === 'workload') return READ_PERMISSIONS
-    const member = await controlStore.member(workspaceId, claims.subject)
+    const member = await directory.member(workspaceId, claims.subject)
     return member && new Set(member.permissions)
   }
 
@@ -46,7 +46,7 @@ export function createTokenAccess({ verifyToken, controlStore }: TokenAccessDeps
       return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }
     }
     if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return STRANGER
-    const workspace = await controlStore.workspaceBySlug(org)
+    const workspace = await directory.workspaceBySlug(org)
     const permissions = workspace && (await permissionsIn(workspace.id, verdict.claims))
     if (!workspace || !permissions) return STRANGER
     return { is: 'known', caller: { workspaceId: workspace.id, userId: subject, permissions }, lackOf: () => '' }

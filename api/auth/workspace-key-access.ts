@@ -1,11 +1,11 @@
 import type { Permission } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { BearerAccess } from './token-access.ts'
 
 export interface WorkspaceKeyAccessDeps {
-  readonly controlStore: Pick<ControlStore, 'workspaceKeyByDigest' | 'member'>
+  readonly directory: Pick<Directory, 'workspaceKeyByDigest' | 'member'>
   readonly now: () => number
 }
 
@@ -15,16 +15,16 @@ export function presentedWorkspaceKey(authorization: string | undefined): string
 }
 
 /** What a workspace key opens: its scopes, as far as its creator has these permissions at this moment (CONTRACT section 2). */
-export function createWorkspaceKeyAccess({ controlStore, now }: WorkspaceKeyAccessDeps) {
+export function createWorkspaceKeyAccess({ directory, now }: WorkspaceKeyAccessDeps) {
   return async (key: string): Promise<BearerAccess> => {
     if (!isWellFormedKey('workspace', key)) return refuse('malformed')
-    const record = await controlStore.workspaceKeyByDigest(digestOf(key))
+    const record = await directory.workspaceKeyByDigest(digestOf(key))
     if (record === undefined) return refuse('unknown')
     const state = keyState(record, now())
     if (state !== 'active') return refuse(state)
 
     const { workspaceId, createdBy, scopes } = record
-    const creator = await controlStore.member(workspaceId, createdBy)
+    const creator = await directory.member(workspaceId, createdBy)
     const held = new Set(creator?.permissions)
     const permissions = new Set(scopes.filter(scope => held.has(scope)))
     const lackOf = (permission: Permission) =>

@@ -6,7 +6,7 @@ import { CURSOR_FAULT, invalid, parseQuery } from './parse-query.ts'
 import type { Outcome } from './reply.ts'
 
 /** A page of things that are ordered by when they were made, the newest first. */
-export interface ControlPage {
+export interface DirectoryPage {
   readonly limit: number
   /** The last one of the page before. */
   readonly after: ListPlace | undefined
@@ -20,22 +20,22 @@ export function askedPage(head: RequestHead): AskedPage {
   return { limit: head.query('limit'), cursor: head.query('cursor') }
 }
 
-export function parsePage(asked: AskedPage): Outcome<ControlPage> {
+export function parsePage(asked: AskedPage): Outcome<DirectoryPage> {
   const query = parseQuery(pageQuerySchema, asked, 'operation')
   if (!query.ok) return query
   const after = decodePlace(query.value.cursor)
   return after.ok ? { ok: true, value: { limit: query.value.limit, after: after.value } } : after
 }
 
-/** How to ask the control store for a page: with one more, which tells whether there is a next one. */
-export function withOneMore({ limit, after }: ControlPage): ControlPage {
+/** How to ask the directory for a page: with one more, which tells whether there is a next one. */
+export function withOneMore({ limit, after }: DirectoryPage): DirectoryPage {
   return { limit: limit + 1, after }
 }
 
 /** The page of what was found with one more, and the cursor of the next one; null on the last. */
 export function pageOf<T extends { createdAt: string; id: string }>(
   found: readonly T[],
-  { limit }: ControlPage,
+  { limit }: DirectoryPage,
 ): { shown: T[]; nextCursor: string | null } {
   const last = found.length > limit ? found[limit - 1] : undefined
   return { shown: found.slice(0, limit), nextCursor: last ? encodePlace(last) : null }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { Permission } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
@@ -12,9 +12,9 @@ import { invalid } from './parse-query.ts'
 import { createdReply, jsonReply, type Outcome } from './reply.ts'
 
 /** What the operations on workspaces, surfaces and keys need. */
-export interface ControlDeps {
+export interface DirectoryDeps {
   readonly authenticate: Authenticate
-  readonly control: ControlStore
+  readonly directory: Directory
   /** What the secrets of workspace keys are derived with. */
   readonly keyPepper: string
   readonly logger: Logger
@@ -22,24 +22,24 @@ export interface ControlDeps {
 }
 
 /** How one of them is guarded, and which workspace its path names. */
-export interface ControlCall {
+export interface DirectoryCall {
   readonly guard: Guard
   readonly workspaceSlug?: string
 }
 
-export const CONTROL_BODY_LIMIT_BYTES = 256 * 1024
-export const CONTROL_OVER_LIMIT: Problem = {
+export const DIRECTORY_BODY_LIMIT_BYTES = 256 * 1024
+export const DIRECTORY_OVER_LIMIT: Problem = {
   code: 'REQUEST_INVALID',
   status: 413,
   message: 'the body is over the limit of 256 KiB',
   service: 'operation',
 }
 
-/** Checks the credential, then operates in the caller's workspace; a control store that is away is `guard.unavailable`. */
-export async function guardedControl<T>(
-  deps: ControlDeps,
+/** Checks the credential, then operates in the caller's workspace; a directory that is away is `guard.unavailable`. */
+export async function guardedDirectory<T>(
+  deps: DirectoryDeps,
   head: RequestHead,
-  { guard, workspaceSlug }: ControlCall,
+  { guard, workspaceSlug }: DirectoryCall,
   operate: (caller: Caller) => Promise<Outcome<T>>,
 ): Promise<Reply> {
   const access = await deps.authenticate(head.header('authorization'), guard, workspaceSlug)
@@ -51,9 +51,9 @@ export async function guardedControl<T>(
  * whole the credential is checked again: it may come so slowly that it outlives what was accepted.
  */
 export async function guardedCreation<S extends z.ZodType, T>(
-  deps: ControlDeps,
+  deps: DirectoryDeps,
   head: RequestHead,
-  { guard, workspaceSlug }: ControlCall,
+  { guard, workspaceSlug }: DirectoryCall,
   schema: S,
   create: (caller: Caller, body: z.infer<S>) => Promise<Outcome<T>>,
 ): Promise<Decision> {
@@ -73,7 +73,7 @@ export async function guardedCreation<S extends z.ZodType, T>(
 }
 
 async function settle<T>(
-  { logger }: ControlDeps,
+  { logger }: DirectoryDeps,
   guard: Guard,
   operation: Promise<Outcome<T>>,
   reply: (value: T) => Reply,
@@ -83,7 +83,7 @@ async function settle<T>(
     return outcome.ok ? reply(outcome.value) : problemReply(outcome.problem)
   } catch (error) {
     if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
-    logger.warn({ error: describeError(error) }, 'an operation on the control store failed')
+    logger.warn({ error: describeError(error) }, 'an operation on the directory failed')
     return problemReply(guard.unavailable)
   }
 }

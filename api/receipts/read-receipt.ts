@@ -5,7 +5,7 @@ import { problemReply, type Reply, type Route } from '../../shared/http/route.ts
 import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Guard } from '../auth/authenticate.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from '../auth/surface-key-access.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { jsonReply, type Outcome } from '../http/reply.ts'
 import type { ApiDeps } from '../routes.ts'
 import { loadReceipt, type ReceiptReader } from './load-receipt.ts'
@@ -56,7 +56,7 @@ async function readReceipt(deps: ApiDeps, credential: Credential, id: string): P
   try {
     const reader = await readerOf(deps, credential)
     if (!reader.ok) return problemReply(reader.problem)
-    const secret = await askControlStore(deps.receiptSecret())
+    const secret = await askDirectory(deps.receiptSecret())
     const receipt = await loadReceipt({ ...deps, secret }, reader.value, id, signal)
     return receipt ? jsonReply({ receipt } satisfies ReceiptAnswer) : problemReply(NOT_FOUND)
   } catch (error) {
@@ -71,7 +71,7 @@ async function readerOf(deps: ApiDeps, { authorization, key }: Credential): Prom
     const access = await deps.authenticate(authorization, RECEIPTS_GUARD)
     return access.ok ? { ok: true, value: { workspaceId: access.caller.workspaceId } } : access
   }
-  const access = await askControlStore(surfaceKeyAccess(deps, key))
+  const access = await askDirectory(surfaceKeyAccess(deps, key))
   if (!access.ok) return access
   const { workspaceId, surfaceId } = access.key
   return { ok: true, value: { workspaceId, surfaceId } }

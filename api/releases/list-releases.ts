@@ -1,7 +1,7 @@
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { ReleasesPage } from '../../schemas/http/releases/releases.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { guardedRead, RELEASES_GUARD } from '../http/guarded-read.ts'
 import { parseQuery } from '../http/parse-query.ts'
 import type { Outcome } from '../http/reply.ts'
@@ -23,7 +23,7 @@ export function listReleasesRoute(deps: ApiDeps): Route {
         const after = decodeReleasePlace(query.value.cursor)
         if (!after.ok) return after
         const page = { limit: query.value.limit, after: after.value }
-        const { releases, end } = await askControlStore(deps.releases.releases(workspaceId, page))
+        const { releases, end } = await askDirectory(deps.releases.releases(workspaceId, page))
         const listed = releases.map(({ release, manifest }) => presentRelease(release, manifest))
         return { ok: true, value: { releases: listed, nextCursor: end ? encodeReleasePlace(end) : null } }
       }

@@ -3,7 +3,7 @@ import { selectReleaseFrameShare } from '../../clickhouse/queries/releases/selec
 import { BUILD_REPORTS_MAX, type ReleaseAnswer } from '../../schemas/http/releases/releases.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { releaseNotFound } from '../http/guarded-read.ts'
 import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
 import type { Outcome } from '../http/reply.ts'
@@ -31,7 +31,7 @@ export async function loadRelease(
   signal: AbortSignal,
 ): Promise<Outcome<ReleaseAnswer>> {
   const { workspaceId, slug } = key
-  const release = await askControlStore(deps.releases.release(workspaceId, slug))
+  const release = await askDirectory(deps.releases.release(workspaceId, slug))
   if (release === undefined) return releaseNotFound
   const reportsKey = { workspaceId, surfaceId: release.surfaceId, releaseSlug: slug }
   const [holding, share, reports] = await Promise.all([
@@ -67,7 +67,7 @@ async function readHoldingManifest(
 ): Promise<Outcome<HoldingManifest | undefined>> {
   let goneSequence: number | undefined
   for (;;) {
-    const pointer = await askControlStore(deps.releases.manifest(workspaceId, slug))
+    const pointer = await askDirectory(deps.releases.manifest(workspaceId, slug))
     if (page.after && page.after.sequence !== pointer?.sequence) {
       return invalid('cursor is of a manifest that does not hold any more: begin again', 'api-analytics')
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
-import type { ReleasePlace } from '../../shared/directory/release-store.ts'
+import type { ReleaseCursor } from '../../shared/directory/release-store.ts'
 import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
 import type { Outcome } from '../http/reply.ts'
 
@@ -14,11 +14,11 @@ export interface ManifestPlace {
   readonly offset: number
 }
 
-export function encodeReleasePlace({ createdAtMs, slug }: ReleasePlace): string {
+export function encodeReleasePlace({ createdAtMs, slug }: ReleaseCursor): string {
   return encode([createdAtMs, slug])
 }
 
-export function decodeReleasePlace(cursor: string | undefined): Outcome<ReleasePlace | undefined> {
+export function decodeReleasePlace(cursor: string | undefined): Outcome<ReleaseCursor | undefined> {
   return decode(cursor, text => {
     const [createdAtMs, slug] = releasePlaceSchema.parse(JSON.parse(text))
     return { createdAtMs, slug }

@@ -9,12 +9,12 @@ import { newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import {
-  CONTROL_BODY_LIMIT_BYTES,
-  CONTROL_OVER_LIMIT,
-  type ControlDeps,
+  DIRECTORY_BODY_LIMIT_BYTES,
+  DIRECTORY_OVER_LIMIT,
+  type DirectoryDeps,
   guardedCreation,
   surfaceGuard,
   surfaceNotFound,
@@ -31,12 +31,12 @@ const TOO_MANY_KEYS = invalid(
 )
 
 /** Makes a public or a secret key of a surface. It works at once; its text is nowhere but in this answer. */
-export function createSurfaceKeyRoute(deps: ControlDeps): Route {
+export function createSurfaceKeyRoute(deps: DirectoryDeps): Route {
   return {
     method: 'POST',
     path: '/v3/surfaces/:surfaceId/keys',
-    bodyLimitBytes: CONTROL_BODY_LIMIT_BYTES,
-    overLimit: CONTROL_OVER_LIMIT,
+    bodyLimitBytes: DIRECTORY_BODY_LIMIT_BYTES,
+    overLimit: DIRECTORY_OVER_LIMIT,
     accept(head) {
       const surfaceId = head.param('surfaceId')
       return guardedCreation(deps, head, { guard: GUARD }, createSurfaceKeySchema, async ({ workspaceId }, body) =>
@@ -49,7 +49,7 @@ export function createSurfaceKeyRoute(deps: ControlDeps): Route {
 }
 
 async function createSurfaceKey(
-  { control, now }: ControlDeps,
+  { directory, now }: DirectoryDeps,
   { workspaceId, surfaceId }: { workspaceId: string; surfaceId: string },
   asked: CreateSurfaceKey,
 ): Promise<Outcome<SurfaceKeyCreated>> {
@@ -69,7 +69,7 @@ async function createSurfaceKey(
     expiresAt: keyExpiry(nowMs, asked.secondsUntilExpiration ?? null),
     revokedAt: null,
   }
-  const outcome = await askControlStore(control.createSurfaceKey(key))
+  const outcome = await askDirectory(directory.createSurfaceKey(key))
   if (outcome === 'no_surface') return surfaceNotFound
   if (outcome === 'too_many_keys') return TOO_MANY_KEYS
   const { id, kind, expiresAt } = key

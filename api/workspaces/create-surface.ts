@@ -3,12 +3,12 @@ import type { Surface } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import {
-  CONTROL_BODY_LIMIT_BYTES,
-  CONTROL_OVER_LIMIT,
-  type ControlDeps,
+  DIRECTORY_BODY_LIMIT_BYTES,
+  DIRECTORY_OVER_LIMIT,
+  type DirectoryDeps,
   guardedCreation,
   surfacesGuard,
 } from '../http/guarded-directory.ts'
@@ -22,17 +22,17 @@ const TOO_MANY_SURFACES = invalid(
 )
 
 /** Makes a surface. */
-export function createSurfaceRoute(deps: ControlDeps): Route {
+export function createSurfaceRoute(deps: DirectoryDeps): Route {
   return {
     method: 'POST',
     path: '/v3/surfaces',
-    bodyLimitBytes: CONTROL_BODY_LIMIT_BYTES,
-    overLimit: CONTROL_OVER_LIMIT,
+    bodyLimitBytes: DIRECTORY_BODY_LIMIT_BYTES,
+    overLimit: DIRECTORY_OVER_LIMIT,
     accept(head) {
       return guardedCreation(deps, head, { guard: GUARD }, createSurfaceSchema, async ({ workspaceId }, { name }) => {
         const createdAt = rfc3339FromUnixMs(deps.now())
         const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
-        if ((await askControlStore(deps.control.createSurface(surface))) === 'too_many_surfaces')
+        if ((await askDirectory(deps.directory.createSurface(surface))) === 'too_many_surfaces')
           return TOO_MANY_SURFACES
         return { ok: true, value: { surface: presentSurface(surface) } }
       })

@@ -10,12 +10,12 @@ import { WORKSPACE_KEYS_MAX } from '../../shared/directory/workspace-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf } from '../../shared/ids/credentials.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import {
-  CONTROL_BODY_LIMIT_BYTES,
-  CONTROL_OVER_LIMIT,
-  type ControlDeps,
+  DIRECTORY_BODY_LIMIT_BYTES,
+  DIRECTORY_OVER_LIMIT,
+  type DirectoryDeps,
   guardedCreation,
   WORKSPACE_KEYS_GUARD,
 } from '../http/guarded-directory.ts'
@@ -32,12 +32,12 @@ const TOO_MANY_KEYS = invalid(
 )
 
 /** 4.10: makes a workspace key, or answers again what the same request was answered within the last 24 h. */
-export function createWorkspaceKeyRoute(deps: ControlDeps): Route {
+export function createWorkspaceKeyRoute(deps: DirectoryDeps): Route {
   return {
     method: 'POST',
     path: '/v3/workspaces/:workspaceSlug/api-keys',
-    bodyLimitBytes: CONTROL_BODY_LIMIT_BYTES,
-    overLimit: CONTROL_OVER_LIMIT,
+    bodyLimitBytes: DIRECTORY_BODY_LIMIT_BYTES,
+    overLimit: DIRECTORY_OVER_LIMIT,
     accept(head) {
       const call = { guard: WORKSPACE_KEYS_GUARD, workspaceSlug: head.param('workspaceSlug') }
       return guardedCreation(deps, head, call, createWorkspaceKeySchema, (caller, body) =>
@@ -48,7 +48,7 @@ export function createWorkspaceKeyRoute(deps: ControlDeps): Route {
 }
 
 async function createWorkspaceKey(
-  { control, keyPepper, now }: ControlDeps,
+  { directory, keyPepper, now }: DirectoryDeps,
   caller: Caller,
   asked: CreateWorkspaceKey,
 ): Promise<Outcome<WorkspaceKeyCreated>> {
@@ -58,7 +58,7 @@ async function createWorkspaceKey(
     return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
   }
   const made = newWorkspaceKey(keyPepper, caller, asked, now())
-  const { outcome, key } = await askControlStore(control.createWorkspaceKey(made.record))
+  const { outcome, key } = await askDirectory(directory.createWorkspaceKey(made.record))
   if (outcome === 'too_many_keys') return TOO_MANY_KEYS
   if (outcome === 'created') return { ok: true, value: presentCreated(key, made.secret) }
 

@@ -3,16 +3,16 @@ import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { ListPlace } from '../../shared/directory/sorted-index.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import { askedPage, pageOf, parsePage } from '../http/directory-page.ts'
-import { type ControlDeps, guardedControl, surfaceGuard, surfaceNotFound } from '../http/guarded-directory.ts'
+import { type DirectoryDeps, guardedDirectory, surfaceGuard, surfaceNotFound } from '../http/guarded-directory.ts'
 import type { Outcome } from '../http/reply.ts'
 import { presentSurfaceKey } from './present-workspace.ts'
 
 const GUARD = surfaceGuard('org:surfaces:read')
 
 /** The keys of a surface without their texts, the newest first. */
-export function listSurfaceKeysRoute(deps: ControlDeps): Route {
+export function listSurfaceKeysRoute(deps: DirectoryDeps): Route {
   return {
     method: 'GET',
     path: '/v3/surfaces/:surfaceId/keys',
@@ -20,7 +20,7 @@ export function listSurfaceKeysRoute(deps: ControlDeps): Route {
     accept(head) {
       const surfaceId = head.param('surfaceId')
       const asked = askedPage(head)
-      return guardedControl(
+      return guardedDirectory(
         deps,
         head,
         { guard: GUARD },
@@ -28,10 +28,10 @@ export function listSurfaceKeysRoute(deps: ControlDeps): Route {
           const page = parsePage(asked)
           if (!page.ok) return page
           if (!surfaceIdSchema.safeParse(surfaceId).success) return surfaceNotFound
-          const { control } = deps
+          const { directory } = deps
           const [surface, all] = await Promise.all([
-            askControlStore(control.surface(workspaceId, surfaceId)),
-            askControlStore(control.surfaceKeys(workspaceId, surfaceId)),
+            askDirectory(directory.surface(workspaceId, surfaceId)),
+            askDirectory(directory.surfaceKeys(workspaceId, surfaceId)),
           ])
           if (surface === undefined) return surfaceNotFound
           const { after } = page.value

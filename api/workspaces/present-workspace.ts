@@ -3,7 +3,7 @@ import type { ListedSurface } from '../../schemas/http/workspaces/surfaces.ts'
 import type { ListedWorkspaceKey } from '../../schemas/http/workspaces/workspace-keys.ts'
 import type { Surface, SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.ts'
 
-/** What is shown of control records. Of a key never more than three characters behind what its kind begins with. */
+/** What is shown of directory records. Of a key never more than three characters behind what its kind begins with. */
 
 const PREFIX_CHARACTERS = 6
 

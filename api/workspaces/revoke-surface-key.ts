@@ -1,10 +1,10 @@
 import { surfaceKeyIdSchema } from '../../schemas/http/workspaces/surface-keys.ts'
 import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askControlStore } from '../http/ask-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
 import {
-  type ControlDeps,
-  guardedControl,
+  type DirectoryDeps,
+  guardedDirectory,
   surfaceGuard,
   surfaceKeyNotFound,
   surfaceNotFound,
@@ -13,7 +13,7 @@ import {
 const GUARD = surfaceGuard('org:surfaces:delete')
 
 /** Revokes a key of a surface for good; again and again it answers the same. */
-export function revokeSurfaceKeyRoute(deps: ControlDeps): Route {
+export function revokeSurfaceKeyRoute(deps: DirectoryDeps): Route {
   return {
     method: 'DELETE',
     path: '/v3/surfaces/:surfaceId/keys/:keyId',
@@ -21,11 +21,11 @@ export function revokeSurfaceKeyRoute(deps: ControlDeps): Route {
     accept(head) {
       const surfaceId = head.param('surfaceId')
       const keyId = head.param('keyId')
-      return guardedControl(deps, head, { guard: GUARD }, async ({ workspaceId }) => {
+      return guardedDirectory(deps, head, { guard: GUARD }, async ({ workspaceId }) => {
         if (!surfaceIdSchema.safeParse(surfaceId).success) return surfaceNotFound
         if (!surfaceKeyIdSchema.safeParse(keyId).success) return surfaceKeyNotFound
-        const { control, now } = deps
-        const outcome = await askControlStore(control.revokeSurfaceKey(workspaceId, surfaceId, keyId, now()))
+        const { directory, now } = deps
+        const outcome = await askDirectory(directory.revokeSurfaceKey(workspaceId, surfaceId, keyId, now()))
         return outcome === 'revoked' ? { ok: true, value: { ok: true } } : surfaceKeyNotFound
       })
     },

@@ -1,10 +1,15 @@
 import { apiKeyIdSchema } from '../../schemas/http/workspaces/workspace-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askControlStore } from '../http/ask-directory.ts'
-import { apiKeyNotFound, type ControlDeps, guardedControl, WORKSPACE_KEYS_GUARD } from '../http/guarded-directory.ts'
+import { askDirectory } from '../http/ask-directory.ts'
+import {
+  apiKeyNotFound,
+  type DirectoryDeps,
+  guardedDirectory,
+  WORKSPACE_KEYS_GUARD,
+} from '../http/guarded-directory.ts'
 
 /** 4.11: revokes a workspace key for good, whoever made it; again and again it answers the same. */
-export function revokeWorkspaceKeyRoute(deps: ControlDeps): Route {
+export function revokeWorkspaceKeyRoute(deps: DirectoryDeps): Route {
   return {
     method: 'DELETE',
     path: '/v3/workspaces/:workspaceSlug/api-keys/:apiKeyId',
@@ -12,9 +17,9 @@ export function revokeWorkspaceKeyRoute(deps: ControlDeps): Route {
     accept(head) {
       const keyId = head.param('apiKeyId')
       const call = { guard: WORKSPACE_KEYS_GUARD, workspaceSlug: head.param('workspaceSlug') }
-      return guardedControl(deps, head, call, async ({ workspaceId }) => {
+      return guardedDirectory(deps, head, call, async ({ workspaceId }) => {
         if (!apiKeyIdSchema.safeParse(keyId).success) return apiKeyNotFound
-        const outcome = await askControlStore(deps.control.revokeWorkspaceKey(workspaceId, keyId, deps.now()))
+        const outcome = await askDirectory(deps.directory.revokeWorkspaceKey(workspaceId, keyId, deps.now()))
         return outcome === 'revoked' ? { ok: true, value: { ok: true } } : apiKeyNotFound
       })
     },

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
 import { provision } from '../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../deploy/local/workspace/secrets.ts'
-import { createControlStore } from '../../shared/directory/directory.ts'
+import { createDirectory } from '../../shared/directory/directory.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { BENCH_DATABASE, type BenchClickHouse, type BenchRedis } from './start-stores.ts'
 
@@ -36,11 +36,11 @@ export async function setUpProduct(
     AUTH_ISSUER,
     AUTH_AUDIENCE,
   }
-  const control = new Redis(env.CONTROL_REDIS_URL)
+  const directory = new Redis(env.CONTROL_REDIS_URL)
   try {
-    await provision(createControlStore(control), secrets)
+    await provision(createDirectory(directory), secrets)
   } finally {
-    control.disconnect()
+    directory.disconnect()
   }
   return { secrets, env }
 }

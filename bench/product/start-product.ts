@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
-import { type ControlStore, createControlStore, newId } from '../../shared/directory/directory.ts'
+import { createDirectory, type Directory, newId } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { startProcess } from './start-process.ts'
@@ -9,7 +9,7 @@ import { BENCH_DATABASE } from './start-stores.ts'
 
 /** Databases of the bench's Redis: emptying one leaves the keys of the surface in the other. */
 const QUEUE_DATABASE = 0
-const CONTROL_DATABASE = 1
+const DIRECTORY_DATABASE = 1
 
 const STOP_DEADLINE_MS = 10_000
 
@@ -47,7 +47,7 @@ export async function startEdge(
     script: 'ingest/main.ts',
     env: {
       REDIS_URL: redis.url(QUEUE_DATABASE),
-      CONTROL_REDIS_URL: redis.url(CONTROL_DATABASE),
+      CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
       INGEST_PORT: String(port),
       INGEST_ADMIN_PORT: String(adminPort),
       ...settings,
@@ -97,19 +97,19 @@ export interface BenchSurface {
 
 /** Makes so many surfaces, each with a public key that every edge takes. One after another they fill workspaces of this size. */
 export async function issueSurfaces(redis: BenchRedis, count: number, perWorkspace: number): Promise<BenchSurface[]> {
-  const control = new Redis(redis.url(CONTROL_DATABASE))
+  const directory = new Redis(redis.url(DIRECTORY_DATABASE))
   try {
-    const store = createControlStore(control)
+    const store = createDirectory(directory)
     const workspaces = Array.from({ length: Math.ceil(count / perWorkspace) }, () => newId('ws'))
     return await Promise.all(
       Array.from({ length: count }, (_, i) => issueSurface(store, workspaces[Math.floor(i / perWorkspace)] as string)),
     )
   } finally {
-    control.disconnect()
+    directory.disconnect()
   }
 }
 
-async function issueSurface(store: ControlStore, workspaceId: string): Promise<BenchSurface> {
+async function issueSurface(store: Directory, workspaceId: string): Promise<BenchSurface> {
   const publicKey = generateKey('public')
   await store.putSurfaceKey({
     version: 1,

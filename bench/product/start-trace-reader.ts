@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { importPKCS8, SignJWT } from 'jose'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../schemas/records/directory.ts'
-import { createControlStore } from '../../shared/directory/directory.ts'
+import { createDirectory } from '../../shared/directory/directory.ts'
 import { WORKSPACES, workspaceId } from '../stored/stored-traces.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { type ProductSetup, planLaunch } from './product-process.ts'
@@ -64,7 +64,7 @@ function get(options: { agent: Agent; port: number; path: string; headers: Recor
 async function putWorkspaces({ secrets, env }: ProductSetup): Promise<ReadonlyMap<string, string>> {
   const redis = new Redis(env.CONTROL_REDIS_URL ?? '')
   try {
-    const store = createControlStore(redis)
+    const store = createDirectory(redis)
     const tokens = new Map<string, string>()
     const { userId, createdAt } = secrets
     for (const id of Array.from({ length: WORKSPACES }, (_, number) => workspaceId(number))) {

@@ -1,9 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { describeError } from '../../shared/runtime/errors.ts'
-import type { ControlCommandContext } from '../command-context.ts'
-import { exportControl } from '../directory/export.ts'
-import { type ImportOutcome, importControl } from '../directory/import.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
+import { exportDirectory } from '../directory/export.ts'
+import { type ImportOutcome, importDirectory } from '../directory/import.ts'
 import { LineError } from '../directory/read-lines.ts'
 import { EXIT } from '../exit-codes.ts'
 import { printable } from '../print-row.ts'
@@ -21,30 +21,30 @@ stop edge and API and let the workers empty the queues first; a backup that was 
 
 Exit codes:
   0  everything was printed
-  1  the control store could not be used, or a record in it cannot be read; what was printed is not whole
+  1  the directory could not be used, or a record in it cannot be read; what was printed is not whole
   2  the arguments or the environment are wrong
 
 Example:
-  $ npm run --silent cli -- control export > control.jsonl`
+  $ npm run --silent cli -- directory export > directory.jsonl`
 
 const IMPORT_HELP = `
-Reads what "control export" has printed, from a file or from stdin, and puts it into the control store, line by line. What
+Reads what "directory export" has printed, from a file or from stdin, and puts it into the directory, line by line. What
 is there and the same stays; what is there and differs stays too, and is named, unless --replace overwrites it: a key that
 was revoked since then works again. Nothing is removed, and what was removed since comes back. Left out, with --replace
 too, are: a key with the digest of another, and one of a workspace with the id of another; a manifest older than the one
 that holds, since its object may be gone; a workspace with the slug of another, and all that belongs to it. It may be run
-again, whenever it ended. To move an installation, import before an edge has run on the new control store: it would make a
+again, whenever it ended. To move an installation, import before an edge has run on the new directory: it would make a
 secret of receipts of its own.
 
 Exit codes:
   0   everything is there as the lines say
-  1   the control store could not be used; what was done stays done
+  1   the directory could not be used; what was done stays done
   2   a line is not one of an export, or the last one is missing; or the arguments or the environment are wrong
   10  some records differ from those that are there, and were left as they are
 
 Examples:
-  $ npm run cli -- control import control.jsonl --dry-run
-  $ CONTROL_REDIS_URL=redis://new.example:6379 npm run cli -- control import control.jsonl`
+  $ npm run cli -- directory import directory.jsonl --dry-run
+  $ CONTROL_REDIS_URL=redis://new.example:6379 npm run cli -- directory import directory.jsonl`
 
 const CONFLICTS_SHOWN = 20
 
@@ -54,17 +54,17 @@ interface Asked {
   readonly json?: boolean
 }
 
-/** `control export` and `control import`. */
-export function addControl(parent: Command, context: ControlCommandContext): void {
-  const { withControl, write } = context
-  const command = parent.command('control').description('the control store as a whole')
+/** `directory export` and `directory import`. */
+export function addDirectory(parent: Command, context: DirectoryCommandContext): void {
+  const { withDirectory, write } = context
+  const command = parent.command('directory').alias('control').description('the directory as a whole')
   command
     .command('export')
     .description('print all records as lines of JSON')
     .addHelpText('after', EXPORT_HELP)
     .action(() =>
-      withControl(async control => {
-        for await (const line of exportControl(control)) await write(`${JSON.stringify(line)}\n`)
+      withDirectory(async directory => {
+        for await (const line of exportDirectory(directory)) await write(`${JSON.stringify(line)}\n`)
       }),
     )
   command
@@ -78,8 +78,8 @@ export function addControl(parent: Command, context: ControlCommandContext): voi
     .action((file: string | undefined, asked: Asked) => runImport(file, asked, context))
 }
 
-async function runImport(file: string | undefined, asked: Asked, context: ControlCommandContext): Promise<void> {
-  const { print, printError, withControl, exit, now, stdin } = context
+async function runImport(file: string | undefined, asked: Asked, context: DirectoryCommandContext): Promise<void> {
+  const { print, printError, withDirectory, exit, now, stdin } = context
   let shown = 0
   const options = {
     replace: asked.replace ?? false,
@@ -96,9 +96,9 @@ async function runImport(file: string | undefined, asked: Asked, context: Contro
     printError(`the file cannot be read: ${describeError(error)}`)
     return exit(EXIT.usage)
   }
-  await withControl(async control => {
+  await withDirectory(async directory => {
     try {
-      const outcome = await importControl(control, opened?.createReadStream() ?? stdin, options)
+      const outcome = await importDirectory(directory, opened?.createReadStream() ?? stdin, options)
       if (shown > CONFLICTS_SHOWN) printError(`… and ${shown - CONFLICTS_SHOWN} more`)
       print(asked.json ? JSON.stringify(outcome) : describe(outcome, options.dryRun))
       if (outcome.conflicts > 0) exit(EXIT.conflict)

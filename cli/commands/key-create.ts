@@ -4,7 +4,7 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { findWorkspace } from '../directory/find-workspace.ts'
 import { EXIT } from '../exit-codes.ts'
 import { durationSchema, parsedBy } from '../option-values.ts'
@@ -15,7 +15,7 @@ A public key is for browsers and exporters. A secret key is for builds and needs
 
 Exit codes:
   0  done
-  1  the control store could not be used
+  1  the directory could not be used
   2  the arguments or the environment are wrong
   3  there is no such workspace or surface
  10  the surface has as many keys as it may have
@@ -36,7 +36,7 @@ interface Asked {
 }
 
 /** `key create`: a public or secret key of a surface. */
-export function addKeyCreate(parent: Command, context: ControlCommandContext): void {
+export function addKeyCreate(parent: Command, context: DirectoryCommandContext): void {
   const { printError, exit } = context
   parent
     .command('create')
@@ -61,9 +61,9 @@ export function addKeyCreate(parent: Command, context: ControlCommandContext): v
     })
 }
 
-async function createKey(asked: Asked, context: ControlCommandContext): Promise<void> {
-  const { print, printError, withControl, exit, now } = context
-  await withControl(async ({ store }) => {
+async function createKey(asked: Asked, context: DirectoryCommandContext): Promise<void> {
+  const { print, printError, withDirectory, exit, now } = context
+  await withDirectory(async ({ store }) => {
     const workspace = await findWorkspace(store, asked.workspace, context)
     if (workspace === undefined) return
     const text = generateKey(asked.kind)

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { findWorkspace } from '../directory/find-workspace.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -16,7 +16,7 @@ API alone (POST /v3/workspaces/{slug}/api-keys): each belongs to a user, and gra
 const CODES = `
 Exit codes:
   0  done
-  1  the control store could not be used
+  1  the directory could not be used
   2  the arguments or the environment are wrong
   3  there is no such workspace, surface or key`
 
@@ -52,8 +52,8 @@ interface Asked {
 }
 
 /** `key create`, `key list` and `key revoke`. */
-export function addKeys(parent: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit, now } = context
+export function addKeys(parent: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit, now } = context
   const command = parent.command('key').description('the keys of surfaces and of workspaces')
   addKeyCreate(command, context)
 
@@ -65,7 +65,7 @@ export function addKeys(parent: Command, context: ControlCommandContext): void {
     .option('--json', 'print each as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ workspace: name, surface: surfaceId, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, name, context)
         if (workspace === undefined) return
         if (surfaceId !== undefined && !(await store.surfaceIds(workspace.id)).includes(surfaceId)) {
@@ -89,7 +89,7 @@ export function addKeys(parent: Command, context: ControlCommandContext): void {
     .option('--json', 'print what was revoked as JSON')
     .addHelpText('after', REVOKE_HELP)
     .action(({ workspace: name, surface: surfaceId, key: id, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, name, context)
         if (workspace === undefined) return
         const outcome = await (surfaceId === undefined
@@ -106,7 +106,7 @@ export function addKeys(parent: Command, context: ControlCommandContext): void {
 }
 
 async function* keysOf(
-  store: ControlStore,
+  store: Directory,
   workspaceId: string,
   surfaceId: string | undefined,
 ): AsyncGenerator<SurfaceKey | WorkspaceKey> {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { findWorkspace } from '../directory/find-workspace.ts'
 import { EXIT } from '../exit-codes.ts'
 import { printable, rowOf } from '../print-row.ts'
@@ -8,7 +8,7 @@ import { printable, rowOf } from '../print-row.ts'
 const CODES = `
 Exit codes:
   0  done
-  1  the control store could not be used
+  1  the directory could not be used
   2  the arguments or the environment are wrong
   3  there is no such workspace, user or member`
 
@@ -45,15 +45,15 @@ interface Asked {
 }
 
 /** `member add`, `member list` and `member remove`. */
-export function addMembers(parent: Command, context: ControlCommandContext): void {
+export function addMembers(parent: Command, context: DirectoryCommandContext): void {
   const command = parent.command('member').description('who may do what in a workspace')
   addAdd(command, context)
   addList(command, context)
   addRemove(command, context)
 }
 
-function addAdd(command: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit } = context
+function addAdd(command: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit } = context
   command
     .command('add')
     .description('make a user a member, or change what a member may do')
@@ -71,7 +71,7 @@ function addAdd(command: Command, context: ControlCommandContext): void {
         printError('one of --permission and --all is needed')
         return exit(EXIT.usage)
       }
-      await withControl(async ({ store }) => {
+      await withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, name, context)
         if (workspace === undefined) return
         if ((await store.user(userId)) === undefined) {
@@ -85,8 +85,8 @@ function addAdd(command: Command, context: ControlCommandContext): void {
     })
 }
 
-function addList(command: Command, context: ControlCommandContext): void {
-  const { print, withControl } = context
+function addList(command: Command, context: DirectoryCommandContext): void {
+  const { print, withDirectory } = context
   command
     .command('list')
     .description('list the members of a workspace, by their ids')
@@ -94,7 +94,7 @@ function addList(command: Command, context: ControlCommandContext): void {
     .option('--json', 'print each as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ workspace: name, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, name, context)
         if (workspace === undefined) return
         if (!json) print(rowOf(['USER', 'PERMISSIONS'], WIDTHS))
@@ -106,8 +106,8 @@ function addList(command: Command, context: ControlCommandContext): void {
     )
 }
 
-function addRemove(command: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit } = context
+function addRemove(command: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit } = context
   command
     .command('remove')
     .description('end a membership')
@@ -116,7 +116,7 @@ function addRemove(command: Command, context: ControlCommandContext): void {
     .option('--json', 'print what was removed as JSON')
     .addHelpText('after', REMOVE_HELP)
     .action(({ workspace: name, user: userId, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, name, context)
         if (workspace === undefined) return
         if ((await store.removeMember(workspace.id, userId)) === 'absent') {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Surface } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { findWorkspace } from '../directory/find-workspace.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -12,7 +12,7 @@ import { rowOf } from '../print-row.ts'
 const CODES = `
 Exit codes:
   0  done
-  1  the control store could not be used
+  1  the directory could not be used
   2  the arguments or the environment are wrong
   3  there is no such workspace or surface
  10  the workspace has too many surfaces`
@@ -48,8 +48,8 @@ interface Asked {
 }
 
 /** `surface create`, `surface list` and `surface delete`. */
-export function addSurfaces(parent: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit, now } = context
+export function addSurfaces(parent: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit, now } = context
   const command = parent.command('surface').description('the applications of a workspace')
 
   command
@@ -60,7 +60,7 @@ export function addSurfaces(parent: Command, context: ControlCommandContext): vo
     .option('--json', 'print the surface as JSON')
     .addHelpText('after', CREATE_HELP)
     .action(({ workspace: slugOrId, name, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, slugOrId, context)
         if (workspace === undefined) return
         const createdAt = new Date(now()).toISOString()
@@ -80,7 +80,7 @@ export function addSurfaces(parent: Command, context: ControlCommandContext): vo
     .option('--json', 'print each as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ workspace: slugOrId, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, slugOrId, context)
         if (workspace === undefined) return
         if (!json) print(rowOf(['ID', 'CREATED', 'NAME'], WIDTHS))
@@ -99,7 +99,7 @@ export function addSurfaces(parent: Command, context: ControlCommandContext): vo
     .option('--json', 'print what was removed as JSON')
     .addHelpText('after', DELETE_HELP)
     .action(({ workspace: slugOrId, surface: id, json }: Asked) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, slugOrId, context)
         if (workspace === undefined) return
         if ((await store.deleteSurface(workspace.id, id, now())) === 'absent') {

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { userIdSchema } from '../../schemas/records/directory.ts'
 import { signLocalSession } from '../../shared/ids/local-session-token.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { findWorkspace } from '../directory/find-workspace.ts'
 import { EXIT } from '../exit-codes.ts'
 import { localDirectory, readSigningKey } from '../local-environment.ts'
@@ -14,7 +14,7 @@ API accepts it. Elsewhere tokens come from the identity provider. Prints the tok
 
 Exit codes:
   0  done
-  1  the control store could not be used
+  1  the directory could not be used
   2  the arguments or the environment are wrong
   3  there is no local installation here, or no such workspace
 
@@ -33,8 +33,8 @@ interface Asked {
 }
 
 /** `token`: a session token for local use. */
-export function addToken(parent: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit, env, directory, now } = context
+export function addToken(parent: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit, env, directory, now } = context
   parent
     .command('token')
     .description('make a session token for a local installation')
@@ -52,7 +52,7 @@ export function addToken(parent: Command, context: ControlCommandContext): void 
         printError(`there is no local installation in ${localDirectory(env, directory)}: "npm start" makes one`)
         return exit(EXIT.notFound)
       }
-      await withControl(async ({ store }) => {
+      await withDirectory(async ({ store }) => {
         const workspace = await findWorkspace(store, name, context)
         if (workspace === undefined) return
         if (!(await store.member(workspace.id, userId))) {

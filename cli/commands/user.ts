@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type User, userIdSchema } from '../../schemas/records/directory.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { nameSchema, parsedBy } from '../option-values.ts'
 import { rowOf } from '../print-row.ts'
@@ -12,7 +12,7 @@ where is said by "member add".
 
 Exit codes:
   0   done
-  1   the control store could not be used
+  1   the directory could not be used
   2   the arguments or the environment are wrong
   10  there is a user with this id
 
@@ -36,8 +36,8 @@ interface Asked {
 }
 
 /** `user create` and `user list`. */
-export function addUsers(parent: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit, now } = context
+export function addUsers(parent: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit, now } = context
   const command = parent.command('user').description('the users of this installation')
 
   command
@@ -51,7 +51,7 @@ export function addUsers(parent: Command, context: ControlCommandContext): void 
     .action(async ({ id, email, name, json }: Asked) => {
       const createdAt = new Date(now()).toISOString()
       const user: User = { version: 1, id, email: email ?? null, name: name ?? null, createdAt }
-      await withControl(async ({ store }) => {
+      await withDirectory(async ({ store }) => {
         if ((await store.createUser(user)) === 'exists') {
           printError(`there is a user ${JSON.stringify(id)}`)
           return exit(EXIT.conflict)
@@ -66,7 +66,7 @@ export function addUsers(parent: Command, context: ControlCommandContext): void 
     .option('--json', 'print each as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ json }: { json?: boolean }) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         if (!json) print(rowOf(['ID', 'CREATED', 'EMAIL', 'NAME'], WIDTHS))
         for await (const user of store.users()) {
           const cells = [user.id, user.createdAt, user.email ?? '-', user.name ?? '-']

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Workspace, workspaceSchema } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
-import type { ControlCommandContext } from '../command-context.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { nameSchema, parsedBy } from '../option-values.ts'
 import { rowOf } from '../print-row.ts'
@@ -10,7 +10,7 @@ import { rowOf } from '../print-row.ts'
 const CREATE_HELP = `
 Exit codes:
   0   done: the workspace's id and slug are printed
-  1   the control store could not be used
+  1   the directory could not be used
   2   the arguments or the environment are wrong
   10  another workspace has this slug
 
@@ -27,8 +27,8 @@ const slugSchema = z.string().refine(text => workspaceSchema.shape.slug.safePars
 const WIDTHS = [24, 24, 24]
 
 /** `workspace create` and `workspace list`. */
-export function addWorkspaces(parent: Command, context: ControlCommandContext): void {
-  const { print, printError, withControl, exit, now } = context
+export function addWorkspaces(parent: Command, context: DirectoryCommandContext): void {
+  const { print, printError, withDirectory, exit, now } = context
   const command = parent.command('workspace').description('the workspaces of this installation')
 
   command
@@ -41,7 +41,7 @@ export function addWorkspaces(parent: Command, context: ControlCommandContext): 
     .action(async ({ slug, name, json }: { slug: string; name: string; json?: boolean }) => {
       const createdAt = new Date(now()).toISOString()
       const workspace: Workspace = { version: 1, id: newId('ws'), slug, name, createdAt }
-      await withControl(async ({ store }) => {
+      await withDirectory(async ({ store }) => {
         if ((await store.putWorkspace(workspace)) === 'slug_taken') {
           printError(`another workspace has the slug ${JSON.stringify(slug)}`)
           return exit(EXIT.conflict)
@@ -56,7 +56,7 @@ export function addWorkspaces(parent: Command, context: ControlCommandContext): 
     .option('--json', 'print each as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ json }: { json?: boolean }) =>
-      withControl(async ({ store }) => {
+      withDirectory(async ({ store }) => {
         if (!json) print(rowOf(['ID', 'SLUG', 'CREATED', 'NAME'], WIDTHS))
         for await (const workspace of store.workspaces()) {
           const { id, slug, createdAt, name } = workspace

@@ -5,33 +5,33 @@ import {
   releaseSchema,
   type Workspace,
 } from '../../schemas/records/directory.ts'
-import { controlKeys, parseRecord } from '../../shared/directory/record.ts'
+import { directoryKeys, parseRecord } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import { listNewest } from '../../shared/directory/sorted-index.ts'
-import type { Control } from '../connect.ts'
+import type { DirectoryConnection } from '../connect.ts'
 import { type Line, MAPS_PER_LINE } from './lines.ts'
 import { walkNewest } from './walk-newest.ts'
 import { walkSortedMaps } from './walk-sorted-maps.ts'
 
 /**
- * Everything that the control store holds but the requests of workspace keys, whose keys say as much, and the ids of
+ * Everything that the directory holds but the requests of workspace keys, whose keys say as much, and the ids of
  * deleted surfaces that never had a key, under which nothing was ever stored. Two stores with the same records give the
  * same lines. Holds a page of records at a time, and the ids of a workspace's surfaces. Each record is as it was when it
  * was read: a change meanwhile is in it or not.
  */
-export async function* exportControl(control: Control): AsyncGenerator<Line> {
+export async function* exportDirectory(directory: DirectoryConnection): AsyncGenerator<Line> {
   let records = 0
-  for await (const line of exportRecords(control)) {
+  for await (const line of exportRecords(directory)) {
     records += 1
     yield line
   }
   yield { kind: 'end', record: { version: 1, records } }
 }
 
-async function* exportRecords({ redis, store }: Control): AsyncGenerator<Line> {
-  const secret = await redis.get(controlKeys.receiptSecret)
+async function* exportRecords({ redis, store }: DirectoryConnection): AsyncGenerator<Line> {
+  const secret = await redis.get(directoryKeys.receiptSecret)
   if (secret) {
-    yield { kind: 'receipt-secret', record: parseRecord(controlKeys.receiptSecret, secret, receiptSecretSchema) }
+    yield { kind: 'receipt-secret', record: parseRecord(directoryKeys.receiptSecret, secret, receiptSecretSchema) }
   }
   for await (const record of store.users()) yield { kind: 'user', record }
   for await (const workspace of store.workspaces()) {
@@ -41,7 +41,7 @@ async function* exportRecords({ redis, store }: Control): AsyncGenerator<Line> {
   }
 }
 
-async function* exportAccess(store: Control['store'], { id }: Workspace): AsyncGenerator<Line> {
+async function* exportAccess(store: DirectoryConnection['store'], { id }: Workspace): AsyncGenerator<Line> {
   for await (const record of store.members(id)) yield { kind: 'member', record }
   const surfaceIds = await store.surfaceIds(id)
   for (const surfaceId of surfaceIds) {

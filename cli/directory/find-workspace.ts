@@ -1,11 +1,11 @@
 import type { Workspace } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { CommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
 
 /** The workspace of this slug or id. Without one it says so, sets the exit code and answers undefined. */
 export async function findWorkspace(
-  store: Pick<ControlStore, 'workspaceById' | 'workspaceBySlug'>,
+  store: Pick<Directory, 'workspaceById' | 'workspaceBySlug'>,
   name: string,
   { printError, exit }: Pick<CommandContext, 'printError' | 'exit'>,
 ): Promise<Workspace | undefined> {

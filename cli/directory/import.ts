@@ -1,6 +1,6 @@
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import { decideAndCommit } from '../../shared/directory/transaction.ts'
-import type { Control } from '../connect.ts'
+import type { DirectoryConnection } from '../connect.ts'
 import { parseLine } from './lines.ts'
 import { type Plan, planLine, type RecordLine } from './plan-import.ts'
 import { LineError, readLines } from './read-lines.ts'
@@ -26,12 +26,12 @@ export interface ImportOutcome {
 const LINE_LIMIT_BYTES = 4 * 1024 * 1024
 
 /**
- * Puts the lines of an export into the control store, one after the other, each with its indexes in one step; a record
+ * Puts the lines of an export into the directory, one after the other, each with its indexes in one step; a record
  * that is there already stays. Throws a LineError for a line that is not one, and for a text without its last line: what
  * came before stays, and the whole may be imported again.
  */
-export async function importControl(
-  control: Control,
+export async function importDirectory(
+  directory: DirectoryConnection,
   pieces: AsyncIterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<ImportOutcome> {
@@ -52,9 +52,9 @@ export async function importControl(
       continue
     }
     records += 1
-    const owner = await findOwner(control, line, seen)
+    const owner = await findOwner(directory, line, seen)
     if (owner.missing !== undefined) throw new LineError(`line ${number}: ${owner.missing}`)
-    const result = owner.refusal ?? (await importLine(control, line, options))
+    const result = owner.refusal ?? (await importLine(directory, line, options))
     remember(line, result, seen)
     if (result.outcome === 'conflicts') options.onConflict(`line ${number}: ${result.reason}`)
     outcome[result.outcome] += 1
@@ -74,7 +74,7 @@ interface Seen {
   release: string
 }
 
-function importLine({ redis }: Control, line: RecordLine, options: ImportOptions): Promise<LineOutcome> {
+function importLine({ redis }: DirectoryConnection, line: RecordLine, options: ImportOptions): Promise<LineOutcome> {
   return decideAndCommit<LineOutcome>(redis, async () => {
     const plan = await planLine(redis, line, options.now())
     const result = judge(plan, options.replace)
@@ -93,7 +93,7 @@ function judge({ found, name, refusal }: Plan, replace: boolean): LineOutcome {
 
 /** What a record belongs to must be there, or come before it; what was refused takes along what belongs to it. */
 async function findOwner(
-  { redis, store }: Control,
+  { redis, store }: DirectoryConnection,
   line: RecordLine,
   seen: Seen,
 ): Promise<{ missing?: string; refusal?: Refused }> {

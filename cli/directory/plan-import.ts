@@ -14,7 +14,7 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
-import { controlKeys } from '../../shared/directory/record.ts'
+import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import type { Command, Commit, Guard } from '../../shared/directory/transaction.ts'
 import {
@@ -94,7 +94,7 @@ async function planRecord<S extends z.ZodType>(
 async function planWorkspace(redis: Redis, workspace: z.infer<typeof workspaceSchema>): Promise<Plan> {
   const name = `workspace ${workspace.id}`
   const plan = await planRecord(redis, name, writeWorkspace(workspace, undefined), workspaceSchema)
-  const slugKey = controlKeys.slug(workspace.slug)
+  const slugKey = directoryKeys.slug(workspace.slug)
   const owner = await redis.get(slugKey)
   const isTaken = owner !== null && owner !== workspace.id
   return {
@@ -108,7 +108,7 @@ async function planWorkspace(redis: Redis, workspace: z.infer<typeof workspaceSc
 async function planWorkspaceKey(redis: Redis, key: WorkspaceKey, now: number): Promise<Plan> {
   const name = `key ${key.id}`
   const plan = await planRecord(redis, name, writeWorkspaceKey(key, now), workspaceKeySchema, IDENTITY)
-  const digests = controlKeys.workspaceKeyDigests(key.workspaceId)
+  const digests = directoryKeys.workspaceKeyDigests(key.workspaceId)
   const digest = await redis.hget(digests, key.id)
   const isTaken = digest !== null && digest !== key.digest
   return {
@@ -138,7 +138,7 @@ async function planStoredMaps(redis: Redis, { workspaceId, sha256s }: StoredMaps
 }
 
 function writeReceiptSecret(secret: ReceiptSecret): RecordWrite {
-  const key = controlKeys.receiptSecret
+  const key = directoryKeys.receiptSecret
   return { key, commands: [['SET', key, JSON.stringify(secret)]] }
 }
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
-import { createControlStore } from '../../shared/directory/directory.ts'
+import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
@@ -63,7 +63,7 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
   const { access } = services
   const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
   await Promise.all([
-    run(services.redis).then(() => provisionControlStore(access, secrets, logger)),
+    run(services.redis).then(() => provisionDirectory(access, secrets, logger)),
     run(services.clickhouse).then(() => applyMigrations(config, access, log, logger)),
     run(services.s3),
   ])
@@ -76,10 +76,10 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
   return { credentials, workspaceId: secrets.workspaceId }
 }
 
-async function provisionControlStore(access: ServiceAccess, secrets: LocalSecrets, logger: Logger): Promise<void> {
+async function provisionDirectory(access: ServiceAccess, secrets: LocalSecrets, logger: Logger): Promise<void> {
   const redis = connectConsumer(access.redisUrl, logger)
   try {
-    await provision(createControlStore(redis), secrets)
+    await provision(createDirectory(redis), secrets)
   } finally {
     redis.disconnect()
   }

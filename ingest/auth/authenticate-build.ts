@@ -1,15 +1,15 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { Surface } from './authenticate.ts'
+import type { SurfaceCaller } from './authenticate.ts'
 import { createKeyCache, type KeyCache } from './key-cache.ts'
 
 /** Build tooling with a secret key of a surface. */
 export interface Build {
-  readonly surface: Surface
+  readonly surface: SurfaceCaller
   readonly scopes: readonly string[]
 }
 
@@ -37,7 +37,7 @@ const UNAVAILABLE: BuildAuthentication = {
 
 /** Checks secret keys. The cache goes by their digests: their text is nowhere once a request is decided. */
 export function createSecretKeyAuthenticator(deps: {
-  control: ControlStore
+  directory: Directory
   logger: Logger
   now?: () => number
 }): SecretKeyAuthenticator {

@@ -1,19 +1,19 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { createKeyCache, type KeyCache } from './key-cache.ts'
 
 /** Who sent a request: all that the edge keeps of a public key. */
-export interface Surface {
+export interface SurfaceCaller {
   readonly workspaceId: string
   readonly surfaceId: string
 }
 
 export type Authentication =
-  | { readonly ok: true; readonly surface: Surface }
+  | { readonly ok: true; readonly surface: SurfaceCaller }
   | { readonly ok: false; readonly problem: Problem }
 
 export interface PublicKeyAuthenticator {
@@ -40,7 +40,7 @@ const UNAVAILABLE: Authentication = {
 
 /** Checks public keys. They are no secrets: the cache goes by their text, and a known key costs no hash. */
 export function createPublicKeyAuthenticator(deps: {
-  control: ControlStore
+  directory: Directory
   logger: Logger
   now?: () => number
 }): PublicKeyAuthenticator {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { createPublicKeyAuthenticator } from './authenticate.ts'
@@ -25,7 +25,7 @@ function keyOf(text: string, more: Partial<SurfaceKey> = {}): SurfaceKey {
   }
 }
 
-/** A control store of these keys that counts its lookups, and a clock. */
+/** A directory of these keys that counts its lookups, and a clock. */
 function given(...keys: SurfaceKey[]) {
   const world = {
     keys: new Map(keys.map(key => [key.digest, key])),
@@ -33,14 +33,14 @@ function given(...keys: SurfaceKey[]) {
     time: Date.parse('2026-02-01T00:00:00.000Z'),
     fault: undefined as Error | undefined,
   }
-  const control = {
+  const directory = {
     async surfaceKeyByDigest(digest: string) {
       world.lookups.push(digest)
       if (world.fault) throw world.fault
       return world.keys.get(digest)
     },
-  } as unknown as ControlStore
-  return { world, deps: { control, logger, now: () => world.time } }
+  } as unknown as Directory
+  return { world, deps: { directory, logger, now: () => world.time } }
 }
 
 const code = async (answer: unknown) => ((await answer) as { problem?: { code: string } }).problem?.code

@@ -1,5 +1,5 @@
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ControlStore } from '../../shared/directory/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { setBounded } from './bounded-map.ts'
@@ -23,7 +23,7 @@ export interface KeyCacheOptions<J extends Judgement> {
   /** A cache goes by names: the text of a key that is no secret, else its digest. */
   readonly digestOf: (name: string) => string
   readonly judge: (key: SurfaceKey | undefined, at: number) => J
-  /** The answer while the control store cannot be asked; it is not remembered. */
+  /** The answer while the directory cannot be asked; it is not remembered. */
   readonly unavailable: J
 }
 
@@ -39,15 +39,15 @@ interface CachedKey<J> {
 }
 
 /**
- * Surface keys in front of the control store. An entry lives 10 s at most, and goes at once when its key changes, as far
+ * Surface keys in front of the directory. An entry lives 10 s at most, and goes at once when its key changes, as far
  * as the cache is told (`credential-changes.ts`). Unknown keys have a cache of their own, so that guessing cannot drive
  * out real ones.
  */
 export function createKeyCache<J extends Judgement>(
-  deps: { control: ControlStore; logger: Logger; now?: () => number },
+  deps: { directory: Directory; logger: Logger; now?: () => number },
   { digestOf, judge, unavailable }: KeyCacheOptions<J>,
 ): KeyCache<J> {
-  const { control, logger, now = Date.now } = deps
+  const { directory, logger, now = Date.now } = deps
   const known = new Map<string, CachedKey<J>>()
   const unknown = new Map<string, CachedKey<J>>()
   const lookups = new Map<string, Promise<J>>()
@@ -58,7 +58,7 @@ export function createKeyCache<J extends Judgement>(
     const digest = digestOf(name)
     let record: SurfaceKey | undefined
     try {
-      record = await control.surfaceKeyByDigest(digest)
+      record = await directory.surfaceKeyByDigest(digest)
     } catch (error) {
       logger.warn({ error: describeError(error) }, 'a key could not be looked up')
       return unavailable

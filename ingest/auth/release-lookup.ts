@@ -5,7 +5,7 @@ import { setBounded } from './bounded-map.ts'
 export interface ReleaseLookup {
   /**
    * The surface that a release of this workspace belongs to; undefined for an unknown release. At once when it was seen
-   * before. Rejects when the control store cannot be asked.
+   * before. Rejects when the directory cannot be asked.
    */
   surfaceOf(workspaceId: string, slug: string): string | undefined | Promise<string | undefined>
   /** A release that was just registered here. */
@@ -15,7 +15,7 @@ export interface ReleaseLookup {
 const MAX_RELEASES = 50_000
 
 /**
- * Releases in front of the control store. A registered one never changes, and is kept; an unknown one is asked for each
+ * Releases in front of the directory. A registered one never changes, and is kept; an unknown one is asked for each
  * time (all who ask at once share the answer), since another edge may register it between two requests of a build.
  */
 export function createReleaseLookup(releases: Pick<ReleaseStore, 'release'>): ReleaseLookup {

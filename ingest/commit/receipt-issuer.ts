@@ -12,7 +12,7 @@ import {
 } from '../../shared/ids/receipt.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { Surface } from '../auth/authenticate.ts'
+import type { SurfaceCaller } from '../auth/authenticate.ts'
 import { setBounded } from '../auth/bounded-map.ts'
 import type { ADMITTED_QUEUES } from '../routes.ts'
 
@@ -28,7 +28,7 @@ export interface OpenCommit {
   /** The 16 bytes of the receipt that was issued last. */
   readonly receipt: Buffer
   /** Issues the next receipt of the commit; answers the id that its client gets. Throws a TransientError before the issuer is ready. */
-  issue(surface: Surface): string
+  issue(surface: SurfaceCaller): string
 }
 
 /** What the requests of a queue are called on their receipts. */
@@ -55,7 +55,7 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
   const seals = new Map<string, KnownSeal>()
   let sealedWith: Buffer | undefined
 
-  function sealOf({ workspaceId, surfaceId }: Surface): ReceiptSeal {
+  function sealOf({ workspaceId, surfaceId }: SurfaceCaller): ReceiptSeal {
     const known = seals.get(surfaceId)
     if (known?.workspaceId === workspaceId) return known
     if (sealedWith === undefined) throw new TransientError('receipts cannot be given yet')
@@ -90,7 +90,7 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 
 const RETRY_MS = 1_000
 
-/** Reads the secret whenever the control store is connected, and puts it back where that has lost it. */
+/** Reads the secret whenever the directory is connected, and puts it back where that has lost it. */
 export function followReceiptSecret(redis: Redis, logger: Logger): () => Buffer | undefined {
   let secret: Buffer | undefined
   const follow = () => {

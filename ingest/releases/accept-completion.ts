@@ -4,10 +4,10 @@ import {
   type CompletionRecord,
   completionRecordSchema,
 } from '../../schemas/queues/source-map-jobs.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalCommit } from '../commit/conditional-commit.ts'
-import type { ReleasePlace } from '../routes/build-route.ts'
 
 export interface AcceptedCompletion {
   /** False when the same request was accepted within 24 h: the record is that of then. */
@@ -43,7 +43,7 @@ return {1, record}
  */
 export async function acceptCompletion(
   commits: ConditionalCommit,
-  place: ReleasePlace,
+  place: ReleaseKey,
   { receivedAtMs, body }: { receivedAtMs: number; body: Buffer },
 ): Promise<AcceptedCompletion> {
   const { workspaceId, surfaceId, slug } = place

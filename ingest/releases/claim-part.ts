@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalCommit } from '../commit/conditional-commit.ts'
-import type { ReleasePlace } from '../routes/build-route.ts'
 
 /**
  * - claimed: the part is on its way to the object store
@@ -57,7 +57,7 @@ return 'claimed'
 /** Claims a part and enqueues its bytes, both or neither: with a receipt if so. Copies the body before it returns. */
 export async function claimPart(
   commits: ConditionalCommit,
-  place: ReleasePlace,
+  place: ReleaseKey,
   { path, part, receivedAtMs, body }: SourceMapPart,
 ): Promise<{ outcome: ClaimOutcome; receiptId: string }> {
   const { workspaceId, surfaceId, slug } = place

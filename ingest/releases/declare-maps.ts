@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from '../routes/build-route.ts'
 
 /** Paths that may be declared for one release and wait for its completion. */
 export const MAX_DECLARED_PATHS = 100_000
@@ -20,7 +20,7 @@ return 1
 /** Keeps what a sign call has declared, for 24 h from the last one. False when there would be too many paths. */
 export async function declareMaps(
   redis: Redis,
-  place: ReleasePlace,
+  place: ReleaseKey,
   maps: ReadonlyMap<string, DeclaredMap>,
   maxPaths = MAX_DECLARED_PATHS,
 ): Promise<boolean> {

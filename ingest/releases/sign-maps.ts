@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis'
 import type { SignedFile, SignSourceMaps } from '../../schemas/http/releases/sign-source-maps.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { sourceMapKey, stagingKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { DeclaredMap } from '../../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from '../routes/build-route.ts'
 import { declareMaps } from './declare-maps.ts'
 
 export interface SignMapsDeps {
@@ -29,7 +29,7 @@ const FILES_PER_TURN = 256
  */
 export async function signMaps(
   deps: SignMapsDeps,
-  place: ReleasePlace,
+  place: ReleaseKey,
   files: readonly DeclaredFile[],
 ): Promise<readonly SignedFile[] | undefined> {
   const digests = files.map(sha256Of)

@@ -3,19 +3,14 @@ import type { Problem, ProblemCode } from '../../schemas/http/problems.ts'
 import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
 import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import type { Surface } from '../auth/authenticate.ts'
 import type { Build, BuildAuthentication } from '../auth/authenticate-build.ts'
 import type { IngestDeps } from '../routes.ts'
 
 /** What the routes of secret keys have in common: key, scope and release before the body, and problems of one service. */
 
 const SCOPE = 'release:write'
-
-/** Where something that was sent for a release belongs: a surface's own, also while the release is unknown. */
-export interface ReleasePlace extends Surface {
-  readonly slug: string
-}
 
 /** Authenticates and checks the scope, and leaves the rest to `take`. */
 export function withBuild(
@@ -40,7 +35,7 @@ export function withRelease(
   deps: IngestDeps,
   head: RequestHead,
   unknownRelease: 'accepted' | 'refused',
-  take: (place: ReleasePlace) => BodyHandler,
+  take: (place: ReleaseKey) => BodyHandler,
 ): Decision | Promise<Decision> {
   const slug = head.param('releaseSlug')
   return withBuild(deps, head, ({ surface }) => {

@@ -1,12 +1,13 @@
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
 import { type AcceptedCompletion, acceptCompletion } from '../releases/accept-completion.ts'
 import type { VerdictWait } from '../releases/verdict-waits.ts'
 import { verdictReply, withVerdictWait } from '../releases/with-verdict.ts'
 import type { IngestDeps } from '../routes.ts'
-import { buildProblem, type ReleasePlace, refuseBody, withRelease } from './build-route.ts'
+import { buildProblem, refuseBody, withRelease } from './build-route.ts'
 import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024
@@ -29,7 +30,7 @@ export function completeSourceMapsRoute(deps: IngestDeps): Route {
   }
 }
 
-function takeCompletion(deps: IngestDeps, place: ReleasePlace, type: BodyType): BodyHandler {
+function takeCompletion(deps: IngestDeps, place: ReleaseKey, type: BodyType): BodyHandler {
   return (body, held) => {
     const refused = refuseBody(deps, 'completions', type)
     if (refused) return refused
@@ -39,7 +40,7 @@ function takeCompletion(deps: IngestDeps, place: ReleasePlace, type: BodyType): 
 
 async function complete(
   deps: IngestDeps,
-  place: ReleasePlace,
+  place: ReleaseKey,
   { body, held, wait }: { body: Buffer; held: HeldBody; wait: VerdictWait },
 ): Promise<Reply> {
   const bytes = body.length

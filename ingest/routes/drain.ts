@@ -9,7 +9,7 @@ import {
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
 import { isProtobufMessage } from '../admission/protobuf-framing.ts'
-import type { Authentication, Surface } from '../auth/authenticate.ts'
+import type { Authentication, SurfaceCaller } from '../auth/authenticate.ts'
 import { acceptFrame } from '../commit/accept-frame.ts'
 import type { IngestDeps } from '../routes.ts'
 import { presentedKey } from './surface-route.ts'
@@ -71,7 +71,12 @@ function decide(deps: IngestDeps, announced: Announced, authentication: Authenti
   return body => takeBody(deps, announced, surface, body)
 }
 
-function takeBody(deps: IngestDeps, announced: Announced, surface: Surface, body: Buffer): Reply | Promise<Reply> {
+function takeBody(
+  deps: IngestDeps,
+  announced: Announced,
+  surface: SurfaceCaller,
+  body: Buffer,
+): Reply | Promise<Reply> {
   const { queue } = announced
   const backpressure = deps.admission.refuse(queue)
   if (backpressure) return drainProblem(backpressure)

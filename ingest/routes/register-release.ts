@@ -4,7 +4,7 @@ import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import type { Surface } from '../auth/authenticate.ts'
+import type { SurfaceCaller } from '../auth/authenticate.ts'
 import type { IngestDeps } from '../routes.ts'
 import { buildProblem, invalid, refuseBody, unavailable, withBuild } from './build-route.ts'
 import { jsonReply } from './surface-route.ts'
@@ -36,7 +36,7 @@ export function registerReleaseRoute(deps: IngestDeps): Route {
 
 async function register(
   deps: IngestDeps,
-  surface: Surface,
+  surface: SurfaceCaller,
   { version, commit, metadata }: RegisterRelease,
 ): Promise<Reply> {
   const { workspaceId, surfaceId } = surface

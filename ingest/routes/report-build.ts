@@ -3,9 +3,10 @@ import type { BuildReportJob } from '../../schemas/queues/build-report-job.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { BodyHandler, Route } from '../../shared/http/route.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { acceptFrame } from '../commit/accept-frame.ts'
 import type { IngestDeps } from '../routes.ts'
-import { buildProblem, invalid, type ReleasePlace, refuseBody, slugFault, withRelease } from './build-route.ts'
+import { buildProblem, invalid, refuseBody, slugFault, withRelease } from './build-route.ts'
 import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024
@@ -26,7 +27,7 @@ export function reportBuildRoute(deps: IngestDeps): Route {
   }
 }
 
-function takeReport(deps: IngestDeps, { workspaceId, surfaceId, slug }: ReleasePlace, type: BodyType): BodyHandler {
+function takeReport(deps: IngestDeps, { workspaceId, surfaceId, slug }: ReleaseKey, type: BodyType): BodyHandler {
   return body => {
     const refused = refuseBody(deps, 'build-reports', type)
     if (refused) return refused

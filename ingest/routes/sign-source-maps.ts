@@ -7,19 +7,12 @@ import {
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { MAX_DECLARED_PATHS } from '../releases/declare-maps.ts'
 import { signMaps } from '../releases/sign-maps.ts'
 import type { IngestDeps } from '../routes.ts'
-import {
-  buildProblem,
-  invalid,
-  type ReleasePlace,
-  refusal,
-  refuseBody,
-  unavailable,
-  withRelease,
-} from './build-route.ts'
+import { buildProblem, invalid, refusal, refuseBody, unavailable, withRelease } from './build-route.ts'
 import { jsonReply } from './surface-route.ts'
 
 const BODY_LIMIT_BYTES = 256 * 1024
@@ -64,7 +57,7 @@ function faultOf({ files }: SignSourceMaps): Reply | undefined {
   return undefined
 }
 
-async function sign(deps: IngestDeps, place: ReleasePlace, { files }: SignSourceMaps): Promise<Reply> {
+async function sign(deps: IngestDeps, place: ReleaseKey, { files }: SignSourceMaps): Promise<Reply> {
   let signed: readonly SignedFile[] | undefined
   try {
     signed = await signMaps(deps.builds, place, files)

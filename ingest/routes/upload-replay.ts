@@ -5,7 +5,7 @@ import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { decodeReplayMetadata } from '../admission/replay-metadata.ts'
-import type { Surface } from '../auth/authenticate.ts'
+import type { SurfaceCaller } from '../auth/authenticate.ts'
 import { acceptFrame } from '../commit/accept-frame.ts'
 import type { IngestDeps } from '../routes.ts'
 import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
@@ -42,7 +42,7 @@ export function uploadReplayRoute(deps: IngestDeps): Route {
   }
 }
 
-function takeChunk(deps: IngestDeps, surface: Surface, head: UploadHead): BodyHandler {
+function takeChunk(deps: IngestDeps, surface: SurfaceCaller, head: UploadHead): BodyHandler {
   return body => {
     const backpressure = deps.admission.refuse('replay')
     if (backpressure) return replayProblem(backpressure)

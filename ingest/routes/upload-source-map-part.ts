@@ -1,21 +1,13 @@
 import { sourceMapPartQuerySchema } from '../../schemas/http/releases/upload-source-map.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
 import { type ClaimOutcome, claimPart, type SourceMapPart } from '../releases/claim-part.ts'
 import type { IngestDeps } from '../routes.ts'
-import {
-  buildProblem,
-  invalid,
-  parseBuildQuery,
-  type ReleasePlace,
-  refusal,
-  refuseBody,
-  slugFault,
-  withRelease,
-} from './build-route.ts'
+import { buildProblem, invalid, parseBuildQuery, refusal, refuseBody, slugFault, withRelease } from './build-route.ts'
 import { jsonReply } from './surface-route.ts'
 
 const PART_LIMIT_BYTES = 512 * 1024
@@ -43,7 +35,7 @@ export function uploadSourceMapPartRoute(deps: IngestDeps): Route {
   }
 }
 
-function takePart(deps: IngestDeps, place: ReleasePlace, head: UploadHead): BodyHandler {
+function takePart(deps: IngestDeps, place: ReleaseKey, head: UploadHead): BodyHandler {
   return body => {
     const refused = refuseBody(deps, 'source-maps', head.type, ['application/octet-stream', undefined])
     if (refused) return refused
@@ -56,7 +48,7 @@ function takePart(deps: IngestDeps, place: ReleasePlace, head: UploadHead): Body
   }
 }
 
-async function storePart(deps: IngestDeps, place: ReleasePlace, part: SourceMapPart): Promise<Reply> {
+async function storePart(deps: IngestDeps, place: ReleaseKey, part: SourceMapPart): Promise<Reply> {
   const bytes = part.body.length
   let claim: Awaited<ReturnType<typeof claimPart>>
   try {

@@ -3,21 +3,14 @@ import { sourceMapQuerySchema } from '../../schemas/http/releases/upload-source-
 import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
 import type { VerdictWait } from '../releases/verdict-waits.ts'
 import { verdictReply, withVerdictWait } from '../releases/with-verdict.ts'
 import type { IngestDeps } from '../routes.ts'
-import {
-  buildProblem,
-  invalid,
-  parseBuildQuery,
-  type ReleasePlace,
-  refuseBody,
-  slugFault,
-  withRelease,
-} from './build-route.ts'
+import { buildProblem, invalid, parseBuildQuery, refuseBody, slugFault, withRelease } from './build-route.ts'
 
 interface UploadHead {
   readonly path: string | undefined
@@ -39,7 +32,7 @@ export function uploadSourceMapRoute(deps: IngestDeps): Route {
   }
 }
 
-function takeMap(deps: IngestDeps, place: ReleasePlace, { path, type }: UploadHead): BodyHandler {
+function takeMap(deps: IngestDeps, place: ReleaseKey, { path, type }: UploadHead): BodyHandler {
   return (body, held) => {
     const refused = refuseBody(deps, 'source-maps', type)
     if (refused) return refused
@@ -53,7 +46,7 @@ function takeMap(deps: IngestDeps, place: ReleasePlace, { path, type }: UploadHe
 
 async function storeMap(
   deps: IngestDeps,
-  place: ReleasePlace,
+  place: ReleaseKey,
   { path, body, held, wait }: { path: string; body: Buffer; held: HeldBody; wait: VerdictWait },
 ): Promise<Reply> {
   const { workspaceId, surfaceId, slug } = place

@@ -30,7 +30,7 @@ export const userIdSchema = z
   .min(1)
   .max(200)
 
-/** Records of the control store. Each carries its version, and is validated whenever it is read. */
+/** Records of the directory. Each carries its version, and is validated whenever it is read. */
 export const userSchema = z.object({
   version: z.literal(1),
   id: userIdSchema,

@@ -1,13 +1,13 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
-import { keepTrying } from './retry.ts'
+import { retryUntilStopped } from './retry.ts'
 
-function setUp(isOurs = () => true) {
+function setUp(holdsLock = () => true) {
   const stopping = new AbortController()
   let attempts = 0
   const deps = {
-    isOurs: async () => isOurs(),
+    holdsLock: async () => holdsLock(),
     logger: pino({ level: 'silent' }),
     stopping: stopping.signal,
     onAttempt: () => void attempts++,
@@ -21,13 +21,13 @@ it('repeats what fails for a passing reason', async () => {
     if (attempts() < 3) throw new TransientError('away')
     return 'done'
   }
-  expect(await keepTrying(deps, 'work', work)).toBe('done')
+  expect(await retryUntilStopped(deps, 'work', work)).toBe('done')
   expect(attempts()).toBe(3)
 })
 
 it('does not repeat what will always fail', async () => {
   const { deps, attempts } = setUp()
-  await expect(keepTrying(deps, 'work', () => Promise.reject(new PermanentError('never')))).rejects.toThrow(
+  await expect(retryUntilStopped(deps, 'work', () => Promise.reject(new PermanentError('never')))).rejects.toThrow(
     PermanentError,
   )
   expect(attempts()).toBe(1)
@@ -40,7 +40,7 @@ it('ends when the work is no longer ours', async () => {
     ours = false
     throw new TransientError('away')
   }
-  await expect(keepTrying(deps, 'work', work)).rejects.toThrow('the lock of the job was lost')
+  await expect(retryUntilStopped(deps, 'work', work)).rejects.toThrow('the lock of the job was lost')
 })
 
 it('ends its waiting when we are stopping', async () => {
@@ -49,5 +49,5 @@ it('ends its waiting when we are stopping', async () => {
     stopping.abort()
     throw new TransientError('away')
   }
-  await expect(keepTrying(deps, 'work', work)).rejects.toThrow('stopped while the store was away')
+  await expect(retryUntilStopped(deps, 'work', work)).rejects.toThrow('stopped while the store was away')
 })

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { retryDelayMs } from '../queue/queue.ts'
 import { describeError, PermanentError, TransientError } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
-export interface KeepTryingDeps {
+export interface RetryDeps {
   /** Whether this worker still answers for the work: it may have been stopped for an hour, and its job taken over. */
-  readonly isOurs: () => Promise<boolean>
+  readonly holdsLock: () => Promise<boolean>
   readonly logger: Logger
   /** Ends the waiting for a store that is away; the job is taken up by the next worker. */
   readonly stopping: AbortSignal
@@ -17,9 +16,9 @@ export interface KeepTryingDeps {
  * Repeats what fails for a passing reason, where it stands: the job keeps its place, so the pool pauses while its store
  * is away. Throws PermanentErrors as they come, and a TransientError when the work is no longer ours or we are stopping.
  */
-export async function keepTrying<T>(deps: KeepTryingDeps, what: string, work: () => Promise<T>): Promise<T> {
+export async function retryUntilStopped<T>(deps: RetryDeps, what: string, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    if (!(await deps.isOurs())) throw new TransientError('the lock of the job was lost')
+    if (!(await deps.holdsLock())) throw new TransientError('the lock of the job was lost')
     deps.onAttempt?.()
     try {
       return await work()
@@ -34,4 +33,10 @@ export async function keepTrying<T>(deps: KeepTryingDeps, what: string, work: ()
       })
     }
   }
+}
+
+/** Exponential from 200 ms to 30 s, with up to half of it taken off at random. */
+export function retryDelayMs(attempt: number): number {
+  const fullMs = Math.min(200 * 2 ** Math.min(attempt - 1, 10), 30_000)
+  return Math.round(fullMs * (1 - Math.random() / 2))
 }

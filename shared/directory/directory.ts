@@ -5,15 +5,15 @@ import { createWorkspaceKeyRecords, type WorkspaceKeyRecords } from './workspace
 import { createWorkspaceRecords, type WorkspaceRecords } from './workspaces.ts'
 
 /** Workspaces, users, members, surfaces and keys. Whoever only reads some of it names those functions with `Pick`. */
-export interface ControlStore extends WorkspaceRecords, SurfaceRecords, WorkspaceKeyRecords {}
+export interface Directory extends WorkspaceRecords, SurfaceRecords, WorkspaceKeyRecords {}
 
 /**
- * Keeps them as JSON records in Redis, one key each (`control-record.ts` names them). A record and its indexes are
+ * Keeps them as JSON records in Redis, one key each (`record.ts` names them). A record and its indexes are
  * written in one step, as is a change of several records; what depends on what was read is read again when it has
- * changed. A change of a credential is published in the same step. Throws a ControlRecordError for a record that is not
+ * changed. A change of a credential is published in the same step. Throws a DirectoryRecordError for a record that is not
  * what its schema says, and what Redis throws.
  */
-export function createControlStore(redis: Redis): ControlStore {
+export function createDirectory(redis: Redis): Directory {
   return {
     ...createWorkspaceRecords(redis),
     ...createSurfaceRecords(redis),

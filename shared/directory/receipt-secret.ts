@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type ReceiptSecret, receiptSecretSchema } from '../../schemas/records/directory.ts'
 import { TransientError } from '../runtime/errors.ts'
-import { controlKeys, parseRecord } from './record.ts'
+import { directoryKeys, parseRecord } from './record.ts'
 
-const KEY = controlKeys.receiptSecret
+const KEY = directoryKeys.receiptSecret
 
-/** What the ids of receipts are sealed with; undefined before the first edge has started. Throws a ControlRecordError. */
+/** What the ids of receipts are sealed with; undefined before the first edge has started. Throws a DirectoryRecordError. */
 export async function readReceiptSecret(redis: Redis): Promise<Buffer | undefined> {
   const text = await redis.get(KEY)
   return text === null ? undefined : Buffer.from(parseRecord(KEY, text, receiptSecretSchema).secret, 'hex')

@@ -1,23 +1,23 @@
 import type { z } from 'zod'
 
 /** A record in Redis is not what its schema says: a fault of the store, never of the client. */
-export class ControlRecordError extends Error {
-  override readonly name = 'ControlRecordError'
+export class DirectoryRecordError extends Error {
+  override readonly name = 'DirectoryRecordError'
 }
 
 /** Published whenever a credential changes; its message is the digest of the key concerned. */
 export const CREDENTIAL_CHANGES_CHANNEL = 'penstock:credential-changes'
 
-/** The record that a key of Redis holds. Throws a ControlRecordError. */
+/** The record that a key of Redis holds. Throws a DirectoryRecordError. */
 export function parseRecord<S extends z.ZodType>(key: string, text: string, schema: S): z.infer<S> {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new ControlRecordError(`${key}: not JSON`, { cause: error })
+    throw new DirectoryRecordError(`${key}: not JSON`, { cause: error })
   }
   const result = schema.safeParse(value)
-  if (!result.success) throw new ControlRecordError(`${key}: ${result.error.message}`)
+  if (!result.success) throw new DirectoryRecordError(`${key}: ${result.error.message}`)
   return result.data
 }
 
@@ -36,7 +36,7 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - keyRequest: digest of the key that this request of a user has made (string, for 24 h)
  * - receiptSecret: what the ids of receipts are sealed with, a JSON record too (string)
  */
-export const controlKeys = {
+export const directoryKeys = {
   user: (id: string) => `penstock:user:${id}`,
   users: 'penstock:users',
   receiptSecret: 'penstock:receipt-secret',

@@ -13,7 +13,7 @@ export interface ReleaseStore {
   register(release: Release): Promise<Release>
   release(workspaceId: string, slug: string): Promise<Release | undefined>
   /** The last registered first; `after` is where the page before ended. */
-  releases(workspaceId: string, page: { limit: number; after?: ReleasePlace | undefined }): Promise<ReleasePage>
+  releases(workspaceId: string, page: { limit: number; after?: ReleaseCursor | undefined }): Promise<ReleasePage>
   manifest(workspaceId: string, slug: string): Promise<ManifestPointer | undefined>
   /**
    * Has a manifest hold, unless one of a later completion does. Answers with the pointer before, and whether this one
@@ -31,7 +31,7 @@ export interface ReleaseStore {
   removeStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
 }
 
-export interface ReleasePlace {
+export interface ReleaseCursor {
   readonly createdAtMs: number
   readonly slug: string
 }
@@ -40,7 +40,7 @@ export interface ReleasePage {
   /** Each with its manifest as it held at one moment for all of them. */
   readonly releases: readonly { readonly release: Release; readonly manifest: ManifestPointer | undefined }[]
   /** Undefined on the last page. */
-  readonly end: ReleasePlace | undefined
+  readonly end: ReleaseCursor | undefined
 }
 
 /** KEYS record, index; ARGV record, created at, slug. Answers the record that holds. */
@@ -60,7 +60,7 @@ redis.call('SET', KEYS[1], ARGV[1])
 return {1, before}
 `
 
-/** Keeps releases in the control store's Redis. */
+/** Keeps releases in the directory's Redis. */
 export function createReleaseStore(redis: Redis): ReleaseStore {
   return {
     async register(release) {
@@ -133,8 +133,8 @@ end
 return redis.call('ZREVRANGE', KEYS[1], first, first + ARGV[1] - 1, 'WITHSCORES')
 `
 
-function placesOf(listed: readonly string[]): ReleasePlace[] {
-  const places: ReleasePlace[] = []
+function placesOf(listed: readonly string[]): ReleaseCursor[] {
+  const places: ReleaseCursor[] = []
   for (let i = 0; i + 1 < listed.length; i += 2) {
     places.push({ slug: listed[i] as string, createdAtMs: Number(listed[i + 1]) })
   }
@@ -145,7 +145,7 @@ function placesOf(listed: readonly string[]): ReleasePlace[] {
 async function readAll(
   redis: Redis,
   workspaceId: string,
-  places: readonly ReleasePlace[],
+  places: readonly ReleaseCursor[],
 ): Promise<ReleasePage['releases']> {
   if (places.length === 0) return []
   const keys = places.map(({ slug }) => releaseKeys.release(workspaceId, slug))

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type Surface, type SurfaceKey, surfaceKeySchema, surfaceSchema } from '../../schemas/records/directory.ts'
-import { controlKeys as keys, parseRecord } from './record.ts'
+import { directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest, walkNames } from './sorted-index.ts'
 import { type Command, commitIf, decideAndCommit, type Guard } from './transaction.ts'
 import { writeSurface, writeSurfaceKey } from './writes.ts'

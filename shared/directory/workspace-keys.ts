@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type WorkspaceKey, workspaceKeySchema } from '../../schemas/records/directory.ts'
-import { ControlRecordError, controlKeys as keys, parseRecord } from './record.ts'
+import { DirectoryRecordError, directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
 import { decideAndCommit } from './transaction.ts'
 import { KEY_REQUEST_LIFETIME_MS, writeWorkspaceKey } from './writes.ts'
@@ -54,7 +54,7 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         const made = await redis.get(request)
         if (made !== null) {
           const stored = await byDigest(made)
-          if (!stored) throw new ControlRecordError(`${request}: its key is gone`)
+          if (!stored) throw new DirectoryRecordError(`${request}: its key is gone`)
           // The clock of whoever asks decides; that of Redis only clears away.
           const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
           if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }

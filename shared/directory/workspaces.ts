@@ -8,7 +8,7 @@ import {
   type Workspace,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
-import { controlKeys as keys, parseRecord } from './record.ts'
+import { directoryKeys as keys, parseRecord } from './record.ts'
 import { walkNames } from './sorted-index.ts'
 import { commitIf, decideAndCommit } from './transaction.ts'
 import { writeMember, writeUser, writeWorkspace } from './writes.ts'

@@ -12,7 +12,7 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
-import { CREDENTIAL_CHANGES_CHANNEL, controlKeys as keys } from './record.ts'
+import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys } from './record.ts'
 import type { Command } from './transaction.ts'
 
 /** How long the same request of a user for a workspace key is told by its idempotency key (CONTRACT 4.10). */

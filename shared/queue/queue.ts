@@ -31,7 +31,7 @@ export type QueueKeys = ReturnType<typeof queueKeys>
 
 /**
  * Every job is retried for as long as it takes: a payload ends stored or dead-lettered, never given up.
- * The delays are the worker's (`retryDelayMs`).
+ * The delays are the worker's (`retryDelayMs` of shared/concurrency).
  */
 export const JOB_OPTIONS: JobsOptions = {
   attempts: 1_000_000_000,
@@ -40,12 +40,6 @@ export const JOB_OPTIONS: JobsOptions = {
   removeOnFail: false,
   // BullMQ keeps the stack of every attempt otherwise, and there is no last attempt.
   stackTraceLimit: 1,
-}
-
-/** Exponential from 200 ms to 30 s, with up to half of it taken off at random. */
-export function retryDelayMs(attempt: number): number {
-  const fullMs = Math.min(200 * 2 ** Math.min(attempt - 1, 10), 30_000)
-  return Math.round(fullMs * (1 - Math.random() / 2))
 }
 
 /** Opens the producer's side of a queue on a connection that is ready. */

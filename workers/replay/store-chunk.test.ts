@@ -40,7 +40,7 @@ function setUp(faults: Error[] = []) {
         return object && { size: object.body.length, contentType, metadata, etag: 'e' }
       },
     },
-    async keepTrying(_what, work) {
+    async retryUntilStopped(_what, work) {
       for (;;) {
         try {
           return await work()

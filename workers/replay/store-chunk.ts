@@ -14,7 +14,7 @@ const compress = promisify(gzip)
 export interface StoreChunkDeps {
   readonly objects: Pick<ObjectStore, 'putIfAbsent' | 'head'>
   /** Repeats what fails for a passing reason; throws PermanentErrors. */
-  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
 }
 
 export type StoredChunk =
@@ -47,11 +47,11 @@ export async function storeChunk(
   const metadata = objectMetadata(upload, frame, facts.sha256, payload)
   try {
     const put = () => deps.objects.putIfAbsent(objectKey, body, { contentType: 'application/gzip', metadata })
-    if ((await deps.keepTrying('a replay chunk could not be stored', put)) === 'stored') {
+    if ((await deps.retryUntilStopped('a replay chunk could not be stored', put)) === 'stored') {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, body.length) }
     }
     const head = () => deps.objects.head(objectKey)
-    const present = await deps.keepTrying('a stored replay chunk could not be looked at', head)
+    const present = await deps.retryUntilStopped('a stored replay chunk could not be looked at', head)
     // Deleted since; the job starts over, and stores it.
     if (present === undefined) throw new TransientError('the object that was in the way is gone')
     if (present.metadata.payload === payload) {

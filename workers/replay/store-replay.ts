@@ -1,5 +1,5 @@
-import type { KeepTryingDeps } from '../../shared/concurrency/retry.ts'
-import { keepTrying } from '../../shared/concurrency/retry.ts'
+import type { RetryDeps } from '../../shared/concurrency/retry.ts'
+import { retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
@@ -20,10 +20,7 @@ export interface ReplayJobStats {
   readonly storedBytes: number
 }
 
-export interface StoreReplayDeps
-  extends Pick<StoreChunkDeps, 'objects'>,
-    Omit<KeepTryingDeps, 'isOurs'>,
-    FinishJobDeps {
+export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, Omit<RetryDeps, 'holdsLock'>, FinishJobDeps {
   /** Payload bytes that the pool holds at once. */
   readonly held: Budget
   /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
@@ -56,10 +53,10 @@ async function storeChunks(
   job: HeldJob,
   frames: readonly PayloadFrame[],
 ): Promise<StoredChunk[]> {
-  const trying = { ...deps, isOurs: () => deps.store.holds([job]) }
+  const trying = { ...deps, holdsLock: () => deps.store.holds([job]) }
   const chunkDeps: StoreChunkDeps = {
     objects: deps.objects,
-    keepTrying: (what, work) => keepTrying(trying, what, work),
+    retryUntilStopped: (what, work) => retryUntilStopped(trying, what, work),
   }
   const results: StoredChunk[] = []
   const rest = frames.entries()

@@ -4,12 +4,12 @@ import type { CompleteSourceMaps } from '../../schemas/http/releases/complete-so
 import type { Release } from '../../schemas/records/directory.ts'
 import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { type UploadKeys, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { collectMaps } from './collect-maps.ts'
-import type { ReleasePlace } from './find-map.ts'
 import { createMapContents, type MapContents } from './map-contents.ts'
 import { readCompletion } from './read-completion.ts'
 import { readManifest, settleUploads } from './settle-uploads.ts'
@@ -18,11 +18,11 @@ export interface CompleteReleaseDeps {
   readonly redis: Redis
   readonly objects: ObjectStore
   readonly releases: ReleaseStore
-  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
   readonly now: () => number
 }
 
-export interface AcceptedCompletion extends ReleasePlace {
+export interface AcceptedCompletion extends ReleaseKey {
   /** Its place in the order in which completions were accepted. */
   readonly sequence: number
   readonly body: Buffer
@@ -67,7 +67,7 @@ export async function completeRelease(
     if (made.outcome === 'overtaken') continue
     if (made.outcome === 'faults') return refused('REQUEST_INVALID', made.faults.join('; '))
     if (made.outcome === 'superseded') return { outcome: 'superseded', fileCount: read.completion.files.length }
-    await deps.keepTrying('uploads could not be put in order', () => settleUploads(round, made.manifest))
+    await deps.retryUntilStopped('uploads could not be put in order', () => settleUploads(round, made.manifest))
     const fileCount = made.manifest.files.length
     return { outcome: 'completed', release, fileCount, storedBytes: contents.writtenBytes }
   }
@@ -77,7 +77,7 @@ export async function completeRelease(
 const refused = (code: ProblemCode, message: string) => ({ outcome: 'refused', code, message }) as const
 
 interface Round extends CompleteReleaseDeps {
-  readonly place: ReleasePlace
+  readonly place: ReleaseKey
   readonly keys: UploadKeys
   readonly contents: MapContents
 }
@@ -94,13 +94,13 @@ async function makeManifestHold(
   sequence: number,
   { files, sourceFileCount }: CompleteSourceMaps,
 ): Promise<MadeManifest> {
-  const { releases, objects, contents, keepTrying } = round
+  const { releases, objects, contents, retryUntilStopped } = round
   const { workspaceId, slug } = round.place
   const pointer = await releases.manifest(workspaceId, slug)
   if (pointer && pointer.sequence > sequence) return { outcome: 'superseded' }
   if (pointer?.sequence === sequence) {
     // It came to hold before its worker died.
-    const held = await keepTrying('a manifest could not be read', () => readManifest(objects, pointer.objectKey))
+    const held = await retryUntilStopped('a manifest could not be read', () => readManifest(objects, pointer.objectKey))
     if (held) return { outcome: 'holds', manifest: held }
   }
   const current = lazily(() => currentFiles(objects, pointer?.objectKey))
@@ -125,12 +125,15 @@ async function makeManifestHold(
 }
 
 /** False: a later one holds. */
-async function replaceManifest({ objects, releases, place, keepTrying }: Round, manifest: Manifest): Promise<boolean> {
+async function replaceManifest(
+  { objects, releases, place, retryUntilStopped }: Round,
+  manifest: Manifest,
+): Promise<boolean> {
   const { workspaceId, slug } = place
   const { sequence, files, sourceFileCount, completedAt } = manifest
   const objectKey = manifestKey(workspaceId, slug, sequence)
   const body = Buffer.from(JSON.stringify(manifest))
-  await keepTrying('a manifest could not be stored', () =>
+  await retryUntilStopped('a manifest could not be stored', () =>
     objects.put(objectKey, body, { contentType: 'application/json' }),
   )
   const pointer = {
@@ -143,7 +146,7 @@ async function replaceManifest({ objects, releases, place, keepTrying }: Round, 
   } as const
   const { holds } = await releases.replaceManifest(workspaceId, slug, pointer)
   // Nobody has ever read its name: it did not hold when its maps were looked for.
-  if (!holds) await keepTrying('a manifest could not be deleted', () => objects.deleteMany([objectKey]))
+  if (!holds) await retryUntilStopped('a manifest could not be deleted', () => objects.deleteMany([objectKey]))
   return holds
 }
 

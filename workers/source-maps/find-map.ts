@@ -2,27 +2,22 @@ import type { Redis } from 'ioredis'
 import type { ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { type DeclaredHash, parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import type { UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { type LookedUp, type MapContents, OTHER_DIGEST } from './map-contents.ts'
 import { missingParts, type PartClaims, recordAssembled } from './part-claims.ts'
 import { type PathUploads, readUploads } from './read-uploads.ts'
 
-export interface ReleasePlace {
-  readonly workspaceId: string
-  readonly surfaceId: string
-  readonly slug: string
-}
-
 export interface FindMapDeps {
-  readonly place: ReleasePlace
+  readonly place: ReleaseKey
   readonly redis: Redis
   readonly keys: UploadKeys
   readonly contents: MapContents
   /** What the manifest that holds names, by path; read when it is first asked for. */
   readonly current: () => Promise<ReadonlyMap<string, ManifestFile>>
   /** Repeats what fails for a passing reason. */
-  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
 }
 
 export type FoundMap =
@@ -39,7 +34,7 @@ export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: 
   const declared = parseDeclaredHash(entry.hash)
   let fault: string | undefined
   for (const look of [lookAtStaged, lookAtParts, lookAtSingle, lookAtDeclared, lookAtManifest]) {
-    const looked = await deps.keepTrying('a source map could not be looked at', () =>
+    const looked = await deps.retryUntilStopped('a source map could not be looked at', () =>
       look(deps, { entry, declared, uploads }),
     )
     if (looked.outcome === 'found') {

@@ -2,15 +2,15 @@ import type { Redis } from 'ioredis'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
-import type { ReleasePlace } from './find-map.ts'
 import { pagesOf } from './pages-of.ts'
 import { sealParts, unsealParts } from './part-claims.ts'
 
 export interface SettleDeps {
-  readonly place: ReleasePlace
+  readonly place: ReleaseKey
   readonly redis: Redis
   readonly keys: UploadKeys
   readonly objects: Pick<ObjectStore, 'get' | 'list' | 'deleteMany'>
@@ -54,7 +54,7 @@ async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<voi
 
 /** What was sent of these maps. */
 function* consumedKeys(
-  place: ReleasePlace,
+  place: ReleaseKey,
   files: readonly ManifestFile[],
   partCounts: readonly number[],
   declared: readonly (string | null)[],

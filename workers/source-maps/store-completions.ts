@@ -6,7 +6,7 @@ import {
   type Verdict,
 } from '../../schemas/queues/source-map-jobs.ts'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
-import { type KeepTryingDeps, keepTrying } from '../../shared/concurrency/retry.ts'
+import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
@@ -30,8 +30,8 @@ export interface CompletionStats {
 }
 
 export interface StoreCompletionsDeps
-  extends Omit<CompleteReleaseDeps, 'keepTrying'>,
-    Omit<KeepTryingDeps, 'isOurs'>,
+  extends Omit<CompleteReleaseDeps, 'retryUntilStopped'>,
+    Omit<RetryDeps, 'holdsLock'>,
     FinishJobDeps {
   readonly redis: Redis
   /** Payload bytes that the pool holds at once. */
@@ -89,13 +89,13 @@ async function judge(
       reason: 'forgotten: it was refused before, or waited for a day',
     }
   }
-  const isOurs = () => store.holds([job])
+  const holdsLock = () => store.holds([job])
   const completeDeps: CompleteReleaseDeps = {
     ...deps,
-    keepTrying(what, work) {
+    retryUntilStopped(what, work) {
       // A completion of thousands of maps would outlast the shutdown; the next worker finds those that are stored.
       if (deps.stopping.aborted) throw new TransientError('stopped within a completion')
-      return keepTrying({ ...deps, isOurs }, what, work)
+      return retryUntilStopped({ ...deps, holdsLock }, what, work)
     },
   }
   try {

@@ -11,7 +11,7 @@ export interface StorePartDeps {
   readonly redis: Redis
   readonly objects: Pick<ObjectStore, 'put'>
   /** Repeats what fails for a passing reason; throws PermanentErrors. */
-  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
 }
 
 export type StoredPart = { readonly outcome: 'stored' } | { readonly outcome: 'refused'; readonly reason: string }
@@ -36,7 +36,7 @@ export async function storePart(
   }
   const put = () => objects.put(partKey(place, part), frame.body, { contentType: 'application/octet-stream' })
   try {
-    await deps.keepTrying('a part of a source map could not be stored', put)
+    await deps.retryUntilStopped('a part of a source map could not be stored', put)
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
     await givePartBack(redis, claims, part, claim)

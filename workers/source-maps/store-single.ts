@@ -18,7 +18,7 @@ export interface StoreSingleDeps {
   readonly objects: Pick<ObjectStore, 'head' | 'putStream'>
   readonly releases: Pick<ReleaseStore, 'addStoredMaps'>
   readonly logger: Logger
-  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
 }
 
 export type StoredSingle = {
@@ -48,7 +48,9 @@ export async function storeSingle(
   const map = { sha256: await digest(body), size: body.length }
   const objectKey = sourceMapKey(workspaceId, map.sha256)
   try {
-    const isNew = await deps.keepTrying('a source map could not be stored', () => putUnlessThere(deps, objectKey, body))
+    const isNew = await deps.retryUntilStopped('a source map could not be stored', () =>
+      putUnlessThere(deps, objectKey, body),
+    )
     await releases.addStoredMaps(workspaceId, [map.sha256])
     const { singles } = uploadKeys({ ...frame, slug: job.slug })
     await redis.hset(singles, job.path, digestedText(map))

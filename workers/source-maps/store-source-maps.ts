@@ -1,5 +1,5 @@
 import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-map-jobs.ts'
-import { type KeepTryingDeps, keepTrying } from '../../shared/concurrency/retry.ts'
+import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
@@ -22,8 +22,8 @@ export interface SourceMapStats {
 }
 
 export interface StoreSourceMapsDeps
-  extends Omit<StorePartDeps & StoreSingleDeps, 'keepTrying'>,
-    Omit<KeepTryingDeps, 'isOurs'>,
+  extends Omit<StorePartDeps & StoreSingleDeps, 'retryUntilStopped'>,
+    Omit<RetryDeps, 'holdsLock'>,
     FinishJobDeps {
   /** Payload bytes that the pool holds at once. */
   readonly held: Budget
@@ -78,10 +78,11 @@ async function storeFrame(
   frame: PayloadFrame,
 ): Promise<{ stats: SourceMapStats; reason?: string | undefined }> {
   const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
-  const isOurs = () => deps.store.holds([job])
+  const holdsLock = () => deps.store.holds([job])
   const storing = {
     ...deps,
-    keepTrying: <T>(what: string, work: () => Promise<T>) => keepTrying({ ...deps, isOurs }, what, work),
+    retryUntilStopped: <T>(what: string, work: () => Promise<T>) =>
+      retryUntilStopped({ ...deps, holdsLock }, what, work),
   }
   if (upload.kind === 'single') {
     const { refusal, ...stored } = await storeSingle(storing, frame, upload)

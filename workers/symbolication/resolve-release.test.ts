@@ -47,7 +47,7 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
       for (const row of rows) index.push({ ...row, sequence: String(row.sequence) })
     }),
     insertFrames: step('store frames', rows => void frames.push(...rows)),
-    keepTrying: (_, work) => work(),
+    retryUntilStopped: (_, work) => work(),
     now: () => 0,
   }
   return {

@@ -34,7 +34,7 @@ export async function resolveRelease(
   request: ReleaseRequest & { readonly receivedAtMs: number; readonly token: string },
 ): Promise<number> {
   const { workspaceId } = owner
-  const held = await deps.keepTrying('read a manifest', () => deps.manifests.read(workspaceId, request.slug))
+  const held = await deps.retryUntilStopped('read a manifest', () => deps.manifests.read(workspaceId, request.slug))
   if (held === undefined) return 0
   await fillIndex(deps, owner, held)
   const key = {
@@ -47,12 +47,12 @@ export async function resolveRelease(
   let after: ReleaseStacksKey['after']
   let findings = 0
   while (findings < MAX_FINDINGS) {
-    const page = await deps.keepTrying('read stacks', () => deps.selectReleaseStacks({ ...key, after }))
+    const page = await deps.retryUntilStopped('read stacks', () => deps.selectReleaseStacks({ ...key, after }))
     const stacks = page
       .filter(row => row.stacktrace !== '')
       .map(row => ({ ...row, receivedAtMs: Number(row.receivedAtMs) }))
     const rows = await symbolicateStacks(deps, owner, stacks)
-    await deps.keepTrying('store frames', () => deps.insertFrames(rows, `${request.token}:${digestOf(rows)}`))
+    await deps.retryUntilStopped('store frames', () => deps.insertFrames(rows, `${request.token}:${digestOf(rows)}`))
     findings += page.length
     after = page.at(-1)
     if (page.length < PAGE_FINDINGS) break
@@ -78,6 +78,6 @@ async function fillIndex(deps: ResolveReleaseDeps, owner: StackOwner, { manifest
   for (let i = 0; i < entries.length; i += INDEX_PAGE) {
     const page = entries.slice(i, i + INDEX_PAGE)
     const token = `${owner.workspaceId}:${releaseSlug}:${sequence}:${i}`
-    await deps.keepTrying('store debug ids', () => deps.insertSourceMaps(page, token))
+    await deps.retryUntilStopped('store debug ids', () => deps.insertSourceMaps(page, token))
   }
 }

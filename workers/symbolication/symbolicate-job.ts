@@ -3,7 +3,7 @@ import {
   type SymbolicationRequest,
   symbolicationRequestSchema,
 } from '../../schemas/queues/symbolication.ts'
-import { type KeepTryingDeps, keepTrying } from '../../shared/concurrency/retry.ts'
+import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
@@ -24,8 +24,8 @@ export interface SymbolicationStats {
 }
 
 export interface SymbolicateJobDeps
-  extends Omit<ResolveReleaseDeps, 'keepTrying'>,
-    Omit<KeepTryingDeps, 'isOurs'>,
+  extends Omit<ResolveReleaseDeps, 'retryUntilStopped'>,
+    Omit<RetryDeps, 'holdsLock'>,
     FinishJobDeps {
   /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
   readonly onDone?: (stats: SymbolicationStats) => void
@@ -45,8 +45,11 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
   const { payload } = await deps.store.look(job.jobId)
   if (payload === null) return
   const frames = decodePayload(payload)
-  const trying = { ...deps, isOurs: () => deps.store.holds([job]) }
-  const own = { ...deps, keepTrying: <T>(what: string, work: () => Promise<T>) => keepTrying(trying, what, work) }
+  const trying = { ...deps, holdsLock: () => deps.store.holds([job]) }
+  const own = {
+    ...deps,
+    retryUntilStopped: <T>(what: string, work: () => Promise<T>) => retryUntilStopped(trying, what, work),
+  }
   const { requests, refused } = readRequests(job.jobId, frames)
   const stats = { requests: frames.length, frames: 0, resolvedFrames: 0, findingsResolvedAgain: 0, deadLettered: 0 }
 
@@ -54,7 +57,7 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     try {
       const rows = await symbolicateStacks(own, group.owner, group.stacks)
       const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}`
-      await own.keepTrying('store frames', () => deps.insertFrames(rows, token))
+      await own.retryUntilStopped('store frames', () => deps.insertFrames(rows, token))
       for (const row of rows) {
         stats.frames += row.frameCount
         stats.resolvedFrames += row.resolvedFrameCount

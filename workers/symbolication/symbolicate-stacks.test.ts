@@ -42,7 +42,7 @@ function createDeps(known: Record<number, Partial<OriginalPosition>>) {
         })
       },
     },
-    keepTrying: (_, work) => work(),
+    retryUntilStopped: (_, work) => work(),
     now: () => 5,
   }
   return { deps, asked }

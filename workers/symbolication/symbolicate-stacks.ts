@@ -25,7 +25,7 @@ export interface SymbolicateStacksDeps {
   readonly selectSourceMaps: (owner: StackOwner, debugIds: readonly string[]) => Promise<readonly SourceMapRow[]>
   readonly tracer: Pick<MapTracer, 'trace'>
   /** Repeats what fails for a passing reason, for as long as it takes. */
-  readonly keepTrying: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
   readonly now: () => number
 }
 
@@ -68,7 +68,7 @@ async function readManifests(
   for (const { serviceVersion } of stacks) {
     if (serviceVersion === '' || manifests.has(serviceVersion)) continue
     const slug = releaseSlugOf({ ...owner, name: serviceVersion })
-    const manifest = await deps.keepTrying('read a manifest', () => deps.manifests.read(owner.workspaceId, slug))
+    const manifest = await deps.retryUntilStopped('read a manifest', () => deps.manifests.read(owner.workspaceId, slug))
     manifests.set(serviceVersion, manifest)
   }
   return stacks.map(stack => ({
@@ -96,7 +96,7 @@ async function readDebugIds(
   const ids = [...wanted]
   for (let i = 0; i < ids.length; i += PAGE) {
     const page = ids.slice(i, i + PAGE)
-    const rows = await deps.keepTrying('look up debug ids', () => deps.selectSourceMaps(owner, page))
+    const rows = await deps.retryUntilStopped('look up debug ids', () => deps.selectSourceMaps(owner, page))
     for (const { debugId, sha256, size, sequence, releaseSlug } of rows) {
       const mapKey = sourceMapKey(owner.workspaceId, sha256)
       found.set(debugId, { mapKey, size, sequence: Number(sequence), releaseSlug })
@@ -169,7 +169,7 @@ async function trace(
     if (map === undefined) continue
     const indexes = [...frames.keys()].filter(i => found[i]?.mapKey === mapKey)
     const positions = indexes.map((i): Position => frames[i] as GeneratedFrame)
-    const traced = await deps.keepTrying('trace frames', () => deps.tracer.trace(map, positions))
+    const traced = await deps.retryUntilStopped('trace frames', () => deps.tracer.trace(map, positions))
     for (const [k, i] of indexes.entries()) originals[i] = traced[k]
   }
   return originals

@@ -1,14 +1,14 @@
 import { PERMISSIONS, type SurfaceKey } from '../../../schemas/records/directory.ts'
-import type { ControlStore } from '../../../shared/directory/directory.ts'
+import type { Directory } from '../../../shared/directory/directory.ts'
 import { digestOf } from '../../../shared/ids/credentials.ts'
 import type { LocalSecrets } from './secrets.ts'
 
 /**
- * Puts the first workspace, its user with every permission, a surface and its two keys into the control store. What is
+ * Puts the first workspace, its user with every permission, a surface and its two keys into the directory. What is
  * there stays as it is: a key that was revoked since stays revoked. It is put again as it was found, but for the keys,
  * since an installation may be older than the indexes that are written with each record.
  */
-export async function provision(store: ControlStore, secrets: LocalSecrets): Promise<void> {
+export async function provision(store: Directory, secrets: LocalSecrets): Promise<void> {
   const { workspaceId, surfaceId, userId, workspaceSlug: slug, createdAt } = secrets
   const workspace = await store.workspaceById(workspaceId)
   const stored = await store.putWorkspace(workspace ?? { version: 1, id: workspaceId, slug, name: 'Local', createdAt })

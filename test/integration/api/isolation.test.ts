@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { createReleaseClient, entryOf } from '../../support/clients/release-client.ts'
 import { type Answer, call, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
@@ -24,7 +24,7 @@ const services = inject('services')
 const redisUrl = `${services.redisUrl}/13`
 
 let redis: Redis
-let control: ControlStore
+let directory: Directory
 let database: TestDatabase
 let edge: TestEdge
 let api: TestApi
@@ -42,7 +42,7 @@ const READS = ISOLATION_MATRIX.filter(row => isRead(row) && row.takes.includes('
 beforeAll(async () => {
   redis = new Redis(redisUrl)
   await redis.flushdb()
-  control = createControlStore(redis)
+  directory = createDirectory(redis)
   database = await createTestDatabase(services.clickhouseUrl, `isolation_${process.pid}`)
   workloads = await startWorkloadIssuer()
   const { s3 } = services
@@ -72,7 +72,7 @@ beforeAll(async () => {
   theirs = await makeTenant(tenantDeps)
   await until('both are stored', async () => (await isStored(mine)) && (await isStored(theirs)))
   theirView = await viewOf(theirs)
-  bad = await makeBadCredentials(control, mine, workloads)
+  bad = await makeBadCredentials(directory, mine, workloads)
 })
 
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { selectReceipt } from '../../../clickhouse/queries/receipts/select-recei
 import { type Receipt, receiptAnswerSchema } from '../../../schemas/http/receipts/receipts.ts'
 import { QUEUES } from '../../../schemas/queues/jobs.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
-import { createControlStore, newId } from '../../../shared/directory/directory.ts'
+import { createDirectory, newId } from '../../../shared/directory/directory.ts'
 import { readReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { newCommit, openReceiptId, receiptIds, receiptSeal } from '../../../shared/ids/receipt.ts'
@@ -62,9 +62,9 @@ beforeAll(async () => {
   edge = await startEdge(redisUrl, objectStore)
   api = await startApi({ ...services, redisUrl }, database.name, objectStore)
   await putWorkspace(redisUrl, { id: workspaceId, slug })
-  const control = createControlStore(redis)
-  publicKey = await issueKey(control, { workspaceId, surfaceId })
-  secretKey = await issueKey(control, { kind: 'secret', scopes: ['release:write'], workspaceId, surfaceId })
+  const directory = createDirectory(redis)
+  publicKey = await issueKey(directory, { workspaceId, surfaceId })
+  secretKey = await issueKey(directory, { kind: 'secret', scopes: ['release:write'], workspaceId, surfaceId })
   token = await signToken({ org: slug })
   const registered = await build('POST /v3/releases', '{"version":"1"}')
   release = (registered.body as { releaseSlug: string }).releaseSlug
@@ -282,13 +282,13 @@ describe('a request that cannot be stored', () => {
 
 describe('what is no receipt of the caller is not found, in the same words', () => {
   it.each(['public', 'secret', 'token'])('for a %s credential', async kind => {
-    const control = createControlStore(redis)
+    const directory = createDirectory(redis)
     const other = { id: newId('ws'), slug: `other-${randomBytes(4).toString('hex')}` }
     await putWorkspace(redisUrl, other)
     const key = { kind: 'secret' as const, scopes: ['release:write'] }
     const keysOf = async (place: { workspaceId: string; surfaceId: string }) => ({
-      public: { headers: { 'x-service-public-key': await issueKey(control, place) } },
-      secret: { bearer: await issueKey(control, { ...key, ...place }) },
+      public: { headers: { 'x-service-public-key': await issueKey(directory, place) } },
+      secret: { bearer: await issueKey(directory, { ...key, ...place }) },
     })
     const own = {
       public: { headers: { 'x-service-public-key': publicKey } },
@@ -341,18 +341,18 @@ describe('who may ask', () => {
   })
 
   it('not a key that was revoked a moment ago', async () => {
-    const control = createControlStore(redis)
+    const directory = createDirectory(redis)
     const keyId = newId('key')
-    const headers = { 'x-service-public-key': await issueKey(control, { id: keyId, workspaceId, surfaceId }) }
+    const headers = { 'x-service-public-key': await issueKey(directory, { id: keyId, workspaceId, surfaceId }) }
     expect((await ask(id, { headers })).status).toBe(404)
-    await control.revokeSurfaceKey(workspaceId, surfaceId, keyId, Date.now())
+    await directory.revokeSurfaceKey(workspaceId, surfaceId, keyId, Date.now())
     expect(await ask(id, { headers })).toMatchObject({ status: 401, body: { code: 'AUTH_PK_INVALID' } })
   })
 
   it('a member who may read anything, and no other', async () => {
     const bearer = await signToken({ org: slug, sub: 'reader' })
     const statusWith = async (permissions: (typeof PERMISSIONS)[number][]) => {
-      await createControlStore(redis).putMember({ version: 1, workspaceId, userId: 'reader', permissions })
+      await createDirectory(redis).putMember({ version: 1, workspaceId, userId: 'reader', permissions })
       return (await ask(id, { bearer })).status
     }
     expect(await statusWith(PERMISSIONS.filter(permission => !permission.endsWith(':read')))).toBe(403)
@@ -362,7 +362,7 @@ describe('who may ask', () => {
   })
 })
 
-it('while ClickHouse or the control store is away, the answer is 503', async () => {
+it('while ClickHouse or the directory is away, the answer is 503', async () => {
   const { receiptId } = await browse('POST /v3/session', '{"sessionId":"s"}')
   for (const away of ['clickhouse', 'redis'] as const) {
     const proxy = await startCountingProxy(away === 'redis' ? redisUrl : services.clickhouseUrl)

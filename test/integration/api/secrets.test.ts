@@ -7,7 +7,7 @@ import { surfaceKeyCreatedSchema } from '../../../schemas/http/workspaces/surfac
 import { surfaceCreatedSchema } from '../../../schemas/http/workspaces/surfaces.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
 import { newId } from '../../../shared/directory/directory.ts'
-import { controlKeys } from '../../../shared/directory/record.ts'
+import { directoryKeys } from '../../../shared/directory/record.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { type Call, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
@@ -110,16 +110,16 @@ it('no credential is logged, stored or told again, whatever becomes of the reque
 
   // What is read of a key is no record, or no text, or of a member who is none: faults of ours.
   const broken = { public: generateKey('public'), secret: generateKey('secret'), workspace: generateKey('workspace') }
-  await redis.rpush(controlKeys.credential(digestOf(broken.public)), 'x')
-  await redis.set(controlKeys.credential(digestOf(broken.secret)), '{')
-  await redis.rpush(controlKeys.workspaceCredential(digestOf(broken.workspace)), 'x')
+  await redis.rpush(directoryKeys.credential(digestOf(broken.public)), 'x')
+  await redis.set(directoryKeys.credential(digestOf(broken.secret)), '{')
+  await redis.rpush(directoryKeys.workspaceCredential(digestOf(broken.workspace)), 'x')
   expect([await sendBeat(broken.public), await register(broken.secret)]).toEqual([503, 503])
   const asQuery = `POST /v3/session?public_key=${broken.public}`
   expect(await ask(edge.baseUrl, asQuery, { body: { sessionId: 's' } })).toBe(503)
   expect(await askApi('GET /v3/surfaces', broken.workspace)).toBe(503)
-  await redis.set(controlKeys.surface(workspaceId, surfaceId), '{}')
+  await redis.set(directoryKeys.surface(workspaceId, surfaceId), '{}')
   expect(await askApi(`GET /v3/surfaces/${surfaceId}/keys`, token)).toBe(500)
-  await redis.set(controlKeys.member(workspaceId, 'user_1'), '{}')
+  await redis.set(directoryKeys.member(workspaceId, 'user_1'), '{}')
   expect(await askApi('GET /v3/surfaces', token)).toBe(503)
 
   const shown = { log: lines.join('\n'), store: JSON.stringify(await contentsOf(redis)), answers: answers.join('\n') }

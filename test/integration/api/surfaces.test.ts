@@ -7,8 +7,8 @@ import { surfaceKeyCreatedSchema, surfaceKeysPageSchema } from '../../../schemas
 import { surfaceCreatedSchema, surfacesPageSchema } from '../../../schemas/http/workspaces/surfaces.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
-import { createControlStore, newId } from '../../../shared/directory/directory.ts'
-import { controlKeys } from '../../../shared/directory/record.ts'
+import { createDirectory, newId } from '../../../shared/directory/directory.ts'
+import { directoryKeys } from '../../../shared/directory/record.ts'
 import { SURFACE_KEYS_MAX, SURFACES_MAX } from '../../../shared/directory/surfaces.ts'
 import { WORKSPACE_KEYS_MAX } from '../../../shared/directory/workspace-keys.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
@@ -147,7 +147,7 @@ describe('surfaces and their keys', () => {
     const { id: workspaceId, ask, makeSurface } = await workspace()
     const { id } = await makeSurface()
     const others = Array.from({ length: SURFACE_KEYS_MAX - 1 }, () => digestOf(randomUUID()))
-    await redis.sadd(controlKeys.surfaceKeys(workspaceId, id), ...others)
+    await redis.sadd(directoryKeys.surfaceKeys(workspaceId, id), ...others)
     expect((await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' })).status).toBe(201)
     expect(await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' })).toMatchObject({
       status: 400,
@@ -159,13 +159,13 @@ describe('surfaces and their keys', () => {
   it('a workspace has so many surfaces, deleted ones too, and so many API keys, and no more', async () => {
     const { id: workspaceId, slug, ask } = await workspace()
     const zeros = (count: number) => Array.from({ length: count }, (_, i) => [0, `id${i}`]).flat()
-    await redis.zadd(controlKeys.surfaceIds(workspaceId), ...zeros(SURFACES_MAX - 1))
+    await redis.zadd(directoryKeys.surfaceIds(workspaceId), ...zeros(SURFACES_MAX - 1))
     expect((await ask('POST /v3/surfaces', { name: 'The last' })).status).toBe(201)
     expect(await ask('POST /v3/surfaces', { name: 'One more' })).toMatchObject({
       status: 400,
       body: { code: 'REQUEST_INVALID', message: expect.stringContaining('at most 10000 surfaces') },
     })
-    await redis.zadd(controlKeys.workspaceKeys(workspaceId), ...zeros(WORKSPACE_KEYS_MAX))
+    await redis.zadd(directoryKeys.workspaceKeys(workspaceId), ...zeros(WORKSPACE_KEYS_MAX))
     const key = { idempotencyKey: randomUUID(), name: 'k', scopes: ['org:surfaces:read'], secondsUntilExpiration: null }
     expect(await ask(`POST /v3/workspaces/${slug}/api-keys`, key)).toMatchObject({
       status: 400,
@@ -268,13 +268,13 @@ describe('surfaces and their keys', () => {
     request.write(body.slice(0, 5))
     // By then the head has been decided on.
     for (let i = 0; i < 5; i++) expect((await ask('GET /v3/surfaces')).status).toBe(200)
-    const control = createControlStore(redis)
-    expect(await control.removeMember(workspaceId, 'user_1')).toBe('removed')
+    const directory = createDirectory(redis)
+    expect(await directory.removeMember(workspaceId, 'user_1')).toBe('removed')
     request.end(body.slice(5))
     const [response] = await answered
     response.resume()
     expect(response.statusCode).toBe(404)
-    expect(await control.surfaceKeys(workspaceId, id)).toEqual([])
+    expect(await directory.surfaceKeys(workspaceId, id)).toEqual([])
   })
 
   it('each operation needs its permission, of a user and of a workspace key alike', async () => {

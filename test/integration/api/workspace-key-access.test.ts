@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
-import { type ControlStore, createControlStore, newId } from '../../../shared/directory/directory.ts'
+import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 
 /**
@@ -36,12 +36,12 @@ const life = fc.record({
 const services = inject('services')
 let api: TestApi
 let redis: Redis
-let control: ControlStore
+let directory: Directory
 let nowMs = Date.now()
 
 beforeAll(async () => {
   redis = new Redis(services.redisUrl)
-  control = createControlStore(redis)
+  directory = createDirectory(redis)
   api = await startApi(services, 'default', {}, () => nowMs)
 })
 afterAll(async () => {
@@ -58,7 +58,8 @@ it('opens what its scopes and its creator’s present permissions have in common
   await fc.assert(
     fc.asyncProperty(life, async ({ scopes, seconds, steps }) => {
       const userId = `user_${randomUUID()}`
-      const permit = (permissions: Permission[]) => control.putMember({ version: 1, workspaceId, userId, permissions })
+      const permit = (permissions: Permission[]) =>
+        directory.putMember({ version: 1, workspaceId, userId, permissions })
       await permit([...PERMISSIONS])
       const path = `/v3/workspaces/${slug}/api-keys`
       const token = await signToken({ org: slug, sub: userId, exp: 4_000_000_000 })
@@ -82,10 +83,10 @@ it('opens what its scopes and its creator’s present permissions have in common
           await permit(action.permissions)
           present = action.permissions
         } else if (action?.type === 'remove') {
-          await control.removeMember(workspaceId, userId)
+          await directory.removeMember(workspaceId, userId)
           present = []
         } else if (action?.type === 'revoke') {
-          await control.revokeWorkspaceKey(workspaceId, key.id, nowMs)
+          await directory.revokeWorkspaceKey(workspaceId, key.id, nowMs)
           isRevoked = true
         } else if (action?.type === 'pass') nowMs += action.ms
         else if (action?.type === 'near' && seconds !== null) nowMs = Math.max(nowMs, endsAtMs + action.ms)

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
-import { type ControlStore, createControlStore, newId } from '../../../shared/directory/directory.ts'
+import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 
@@ -17,13 +17,13 @@ describe('workspace API keys', () => {
   const path = `/v3/workspaces/${slug}/api-keys`
   let api: TestApi
   let redis: Redis
-  let control: ControlStore
+  let directory: Directory
   let token: string
   let nowMs = Date.now()
 
   beforeAll(async () => {
     redis = new Redis(services.redisUrl)
-    control = createControlStore(redis)
+    directory = createDirectory(redis)
     await putWorkspace(services.redisUrl, { id: workspaceId, slug })
     api = await startApi(services, 'default', {}, () => nowMs)
     token = await signToken({ org: slug, exp: FAR })
@@ -109,7 +109,7 @@ describe('workspace API keys', () => {
     const other = newId('ws')
     const otherSlug = other.replace('_', '-')
     await putWorkspace(services.redisUrl, { id: other, slug: otherSlug })
-    await control.putMember({ version: 1, workspaceId, userId: 'user_2', permissions: [...PERMISSIONS] })
+    await directory.putMember({ version: 1, workspaceId, userId: 'user_2', permissions: [...PERMISSIONS] })
     const asked = request()
     const bearers: [string, string][] = [
       [path, token],
@@ -138,7 +138,7 @@ describe('workspace API keys', () => {
 
   it('grants only what its creator has, and names the rest', async () => {
     const permissions: Permission[] = ['org:workspace_auth:write', 'org:surfaces:read']
-    await control.putMember({ version: 1, workspaceId, userId: 'user_3', permissions })
+    await directory.putMember({ version: 1, workspaceId, userId: 'user_3', permissions })
     const bearer = await signToken({ org: slug, exp: FAR, sub: 'user_3' })
     const scopes = ['org:surfaces:read', 'org:surfaces:write', 'org:everything', 'org:surfaces:write']
     expect(await create(request({ scopes }), bearer)).toMatchObject({
@@ -150,7 +150,7 @@ describe('workspace API keys', () => {
     })
     expect((await create(request({ scopes: permissions }), bearer)).status).toBe(201)
 
-    await control.putMember({ version: 1, workspaceId, userId: 'user_3', permissions: ['org:surfaces:read'] })
+    await directory.putMember({ version: 1, workspaceId, userId: 'user_3', permissions: ['org:surfaces:read'] })
     expect(await create(request({ scopes: ['org:surfaces:read'] }), bearer)).toMatchObject({
       status: 403,
       body: { code: 'PERMISSION_DENIED', message: 'the permission org:workspace_auth:write is needed' },

@@ -4,12 +4,12 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { walkSortedMaps } from '../../../cli/directory/walk-sorted-maps.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { ensureReceiptSecret, readReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
 import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'
-import { runControlCli } from '../../support/clients/run-cli.ts'
+import { runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { startEdge } from '../../support/services/edge.ts'
@@ -38,7 +38,7 @@ beforeEach(async () => {
 })
 
 const cli = (database: number, words: readonly string[], stdin = '') =>
-  runControlCli(['control', ...words], { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
+  runDirectoryCli(['directory', ...words], { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
 
 async function exported(database: number): Promise<string> {
   const { code, stdout, stderr } = await cli(database, ['export'])
@@ -98,7 +98,7 @@ type Contents = typeof contents extends fc.Arbitrary<infer T> ? T : never
 
 async function fill(redis: Redis, { hasReceipts, users, workspaces }: Contents): Promise<void> {
   if (hasReceipts) await ensureReceiptSecret(redis)
-  const store = createControlStore(redis)
+  const store = createDirectory(redis)
   const releases = createReleaseStore(redis)
   for (const user of users) await store.putUser({ version: 1, ...user })
   for (const content of workspaces) {
@@ -136,7 +136,7 @@ async function fill(redis: Redis, { hasReceipts, users, workspaces }: Contents):
 
 /** Requests older than a day are told by their keys alone, and no longer by Redis: not everything of them is moved. */
 async function forgetOldRequests(redis: Redis): Promise<void> {
-  const store = createControlStore(redis)
+  const store = createDirectory(redis)
   for (const key of await redis.keys('*:key-request:*')) {
     const made = await store.workspaceKeyByDigest((await redis.get(key)) ?? '')
     if (made && Date.parse(made.createdAt) < Date.now() - 24 * 3_600_000) await redis.del(key)
@@ -164,7 +164,7 @@ it('what is exported and imported elsewhere is the same store, to the last index
 })
 
 it('keys work at the edge of another installation, or do not, as they did at the first', async () => {
-  const store = createControlStore(from)
+  const store = createDirectory(from)
   const workspace = aWorkspace()
   const surface = aSurface({ workspaceId: workspace.id })
   await store.putWorkspace(workspace)
@@ -198,7 +198,7 @@ it('keys work at the edge of another installation, or do not, as they did at the
 
 describe('what differs', () => {
   it('stays and is named, unless it is to be replaced', async () => {
-    const store = createControlStore(from)
+    const store = createDirectory(from)
     const workspace = aWorkspace({ slug: 'acme' })
     const workspaceId = workspace.id
     await store.putWorkspace(workspace)
@@ -208,7 +208,7 @@ describe('what differs', () => {
     await store.putSurfaceKey(key)
     const before = await exported(FROM)
     await imported(before)
-    const there = createControlStore(to)
+    const there = createDirectory(to)
     await there.putWorkspace({ ...workspace, slug: 'acme-2' })
     await there.putSurface({ ...surface, name: 'Another name' })
     await there.revokeSurfaceKey(workspaceId, surface.id, key.id, Date.parse(AT))
@@ -247,14 +247,14 @@ describe('what differs', () => {
   })
 
   it('a digest or an id that another key has is never taken from it', async () => {
-    const store = createControlStore(from)
+    const store = createDirectory(from)
     const workspace = aWorkspace()
     await store.putWorkspace(workspace)
     const key = aSurfaceKey({ workspaceId: workspace.id })
     const workspaceKey = aWorkspaceKey({ workspaceId: workspace.id })
     await store.putSurfaceKey(key)
     await store.createWorkspaceKey(workspaceKey)
-    const there = createControlStore(to)
+    const there = createDirectory(to)
     await there.putWorkspace(workspace)
     await there.putSurfaceKey({ ...key, id: 'key_1', workspaceId: 'ws_1' })
     await there.createWorkspaceKey(aWorkspaceKey({ id: workspaceKey.id, workspaceId: workspace.id }))
@@ -278,7 +278,7 @@ describe('what differs', () => {
       const pointer = { version: 1, sequence, objectKey: `${sequence}.json`, ...counters, completedAt: AT } as const
       return createReleaseStore(redis).replaceManifest(workspaceId, slug, pointer)
     }
-    await createControlStore(from).putWorkspace(workspace)
+    await createDirectory(from).putWorkspace(workspace)
     await registerRelease(createReleaseStore(from), { workspaceId, slug })
     await complete(from, 5)
     const text = await exported(FROM)
@@ -293,7 +293,7 @@ describe('what differs', () => {
       expect(await contentsOf(to)).toEqual(later)
     }
     const newer = await exported(TO)
-    const replaced = await runControlCli(['control', 'import', '--replace', '--json'], {
+    const replaced = await runDirectoryCli(['directory', 'import', '--replace', '--json'], {
       env: { CONTROL_REDIS_URL: urlOf(FROM) },
       stdin: newer,
     })
@@ -303,12 +303,12 @@ describe('what differs', () => {
 
   it('a workspace whose slug another has is refused with everything that belongs to it', async () => {
     const workspace = aWorkspace({ slug: 'acme' })
-    const store = createControlStore(from)
+    const store = createDirectory(from)
     await store.putWorkspace(workspace)
     await store.putMember({ version: 1, workspaceId: workspace.id, userId: 'a', permissions: [] })
     await store.putSurfaceKey(aSurfaceKey({ workspaceId: workspace.id }))
     const other = aWorkspace({ slug: 'acme' })
-    await createControlStore(to).putWorkspace(other)
+    await createDirectory(to).putWorkspace(other)
     const before = await contentsOf(to)
 
     for (const words of [[], ['--replace'], ['--dry-run']]) {
@@ -367,9 +367,9 @@ describe('lines that are not those of an export', () => {
   })
 
   it('are not there when there is no such file', async () => {
-    const { code, stdout, stderr } = await cli(TO, ['import', '/nowhere/control.jsonl'])
+    const { code, stdout, stderr } = await cli(TO, ['import', '/nowhere/directory.jsonl'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/^the file cannot be read: .*\/nowhere\/control.jsonl'\n$/)
+    expect(stderr).toMatch(/^the file cannot be read: .*\/nowhere\/directory.jsonl'\n$/)
   })
 
   it('may be blank, or end as on Windows', async () => {

@@ -3,19 +3,19 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/jobs.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
-import { controlKeys } from '../../../shared/directory/record.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
+import { directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { createReleaseClient, entryOf, mapOf } from '../../support/clients/release-client.ts'
-import { runControlCli } from '../../support/clients/run-cli.ts'
+import { runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { call, createDatabase, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { makeTenant, type Tenant } from '../../support/workspaces/tenant.ts'
 
-/** Databases of Redis: of two installations, each with its control store apart from its queues. They are emptied first. */
-const REDIS = { from: { control: 1, queues: 2 }, to: { control: 3, queues: 4 } }
+/** Databases of Redis: of two installations, each with its directory apart from its queues. They are emptied first. */
+const REDIS = { from: { directory: 1, queues: 2 }, to: { directory: 3, queues: 4 } }
 const DATABASE = `control_move_${process.pid}`
 const services = inject('services')
 const urlOf = (database: number) => `${services.redisUrl}/${database}`
@@ -24,34 +24,34 @@ interface Installation {
   readonly edge: TestEdge
   readonly api: TestApi
   readonly pools: TestPools
-  readonly control: Redis
+  readonly directory: Redis
   stop(): Promise<void>
 }
 
 /** Edge, API and workers; object store and ClickHouse are those of all. */
-async function install(databases: { control: number; queues: number }): Promise<Installation> {
-  const control = new Redis(urlOf(databases.control))
-  const [redisUrl, controlRedisUrl] = [urlOf(databases.queues), urlOf(databases.control)]
+async function install(databases: { directory: number; queues: number }): Promise<Installation> {
+  const directory = new Redis(urlOf(databases.directory))
+  const [redisUrl, directoryRedisUrl] = [urlOf(databases.queues), urlOf(databases.directory)]
   const settings = {
-    CONTROL_REDIS_URL: controlRedisUrl,
+    CONTROL_REDIS_URL: directoryRedisUrl,
     S3_ENDPOINT: services.s3.endpoint,
     S3_BUCKET: services.s3.bucket,
     AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
   }
-  const pools = startPools(QUEUES, { ...services, redisUrl, controlRedisUrl }, DATABASE)
+  const pools = startPools(QUEUES, { ...services, redisUrl, directoryRedisUrl }, DATABASE)
   const edge = await startEdge(redisUrl, settings)
   const api = await startApi({ ...services, redisUrl }, DATABASE, settings)
   return {
     edge,
     api,
     pools,
-    control,
+    directory,
     async stop() {
       await edge.stop()
       await api.stop()
       await pools.stop()
-      control.disconnect()
+      directory.disconnect()
     },
   }
 }
@@ -65,7 +65,7 @@ const keyRequest = { idempotencyKey: randomUUID(), name: 'deploy', scopes: [], s
 let keyMade: unknown
 let exported: string
 let before: Contents
-/** Of the control store after the import, and before anything was started on it. */
+/** Of the directory after the import, and before anything was started on it. */
 let after: Contents
 
 beforeAll(async () => {
@@ -74,10 +74,10 @@ beforeAll(async () => {
   clickhouse = await createDatabase(services.clickhouseUrl, DATABASE)
   from = await install(REDIS.from)
   tenant = await fill(from)
-  exported = await run(REDIS.from.control, ['control', 'export'])
-  await run(REDIS.to.control, ['control', 'import'], exported)
-  before = await withRedis(REDIS.from.control, readContents)
-  after = await withRedis(REDIS.to.control, readContents)
+  exported = await run(REDIS.from.directory, ['directory', 'export'])
+  await run(REDIS.to.directory, ['directory', 'import'], exported)
+  before = await withRedis(REDIS.from.directory, readContents)
+  after = await withRedis(REDIS.to.directory, readContents)
   to = await install(REDIS.to)
 })
 afterAll(async () => {
@@ -87,28 +87,28 @@ afterAll(async () => {
 })
 
 /** What the service's own operations and the operator's commands leave behind: a tenant with everything, and its ends. */
-async function fill({ edge, api, control }: Installation): Promise<Tenant> {
-  const deps = { redisUrl: urlOf(REDIS.from.control), apiUrl: api.baseUrl, edgeUrl: edge.baseUrl }
+async function fill({ edge, api, directory }: Installation): Promise<Tenant> {
+  const deps = { redisUrl: urlOf(REDIS.from.directory), apiUrl: api.baseUrl, edgeUrl: edge.baseUrl }
   const made = await makeTenant({ ...deps, signWorkloadToken: async () => '' })
   const { slug } = made.things
   const bearer = made.credentials.sessionToken
   const created = await call(api.baseUrl, `POST /v3/workspaces/${slug}/api-keys`, { bearer, body: keyRequest })
   expect(created.status).toBe(201)
   keyMade = created.body
-  const surface = await createControlStore(control).surfaces(made.workspaceId, { limit: 1 })
+  const surface = await createDirectory(directory).surfaces(made.workspaceId, { limit: 1 })
   for (const words of [
     ['user', 'create', '--id', 'user_1', '--name', 'Anna'],
     ['member', 'add', '--workspace', slug, '--user', 'user_1', '--all'],
     ['surface', 'delete', '--workspace', slug, '--surface', surface[0]?.id ?? ''],
   ]) {
-    await run(REDIS.from.control, words)
+    await run(REDIS.from.directory, words)
   }
   return made
 }
 
 /** What a command prints that goes well. */
 async function run(database: number, words: readonly string[], stdin = ''): Promise<string> {
-  const { code, stdout, stderr } = await runControlCli(words, { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
+  const { code, stdout, stderr } = await runDirectoryCli(words, { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
   expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' })
   return stdout
 }
@@ -134,16 +134,16 @@ async function readContents(redis: Redis) {
 
 type KeyName = string | ((...parts: string[]) => string)
 
-/** Every name of a key that the control store has, by its pattern. */
-const FAMILIES = Object.entries({ ...controlKeys, ...releaseKeys } as Record<string, KeyName>).map(([name, key]) => {
+/** Every name of a key that the directory has, by its pattern. */
+const FAMILIES = Object.entries({ ...directoryKeys, ...releaseKeys } as Record<string, KeyName>).map(([name, key]) => {
   const pattern = typeof key === 'string' ? key : key(...Array<string>(key.length).fill('*'))
   return { name, pattern: new RegExp(`^${pattern.replaceAll('*', '[^:]+')}$`) }
 })
 
-it('the control store holds records of known names alone, of each name some, and all of them are moved', () => {
+it('the directory holds records of known names alone, of each name some, and all of them are moved', () => {
   const { names } = before
   const unknown = names.filter(name => !FAMILIES.some(({ pattern }) => pattern.test(name)))
-  expect(unknown, 'keys that neither controlKeys nor releaseKeys name').toEqual([])
+  expect(unknown, 'keys that neither directoryKeys nor releaseKeys name').toEqual([])
   const unused = FAMILIES.filter(({ pattern }) => !names.some(name => pattern.test(name)))
   expect(unused, 'names of keys that nothing here has written').toEqual([])
 
@@ -182,7 +182,7 @@ it('a build goes on where it was: maps are known, and the next completion comes 
   const { things, credentials, workspaceId } = tenant
   const { releaseSlug } = things
   const client = createReleaseClient(to.edge.baseUrl, credentials.secretKey)
-  const manifest = () => createReleaseStore(to.control).manifest(workspaceId, releaseSlug)
+  const manifest = () => createReleaseStore(to.directory).manifest(workspaceId, releaseSlug)
   const held = await manifest()
   const map = { path: 'next.js.map', bytes: mapOf('next') }
   const [file] = await client.sign(releaseSlug, [map], [things.mapHash])

@@ -10,9 +10,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'v
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
-import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
-import { type CliSettings, runControlCli } from '../../support/clients/run-cli.ts'
+import { type CliSettings, runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { startEdge } from '../../support/services/edge.ts'
 import { aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
@@ -22,14 +22,14 @@ const DATABASE = 6
 const PENSTOCK = fileURLToPath(new URL('../../../cli/penstock.mjs', import.meta.url))
 
 let redis: Redis
-let store: ControlStore
+let store: Directory
 let env: Record<string, string>
 
 beforeAll(() => {
   const { redisUrl } = inject('services')
   redis = new Redis(`${redisUrl}/${DATABASE}`)
-  store = createControlStore(redis)
-  // Nothing but the control store is there: a command that reached for more would fail.
+  store = createDirectory(redis)
+  // Nothing but the directory is there: a command that reached for more would fail.
   env = { CONTROL_REDIS_URL: `${redisUrl}/${DATABASE}`, REDIS_URL: 'redis://127.0.0.1:1', CLICKHOUSE_URL: 'nowhere' }
 })
 afterAll(() => redis?.disconnect())
@@ -37,7 +37,7 @@ beforeEach(async () => {
   await redis.flushdb()
 })
 
-const run = (words: readonly string[], settings: CliSettings = {}) => runControlCli(words, { env, ...settings })
+const run = (words: readonly string[], settings: CliSettings = {}) => runDirectoryCli(words, { env, ...settings })
 
 /** The JSON that a command prints, which must go well. */
 async function done<T>(words: readonly string[], settings: CliSettings = {}): Promise<T> {
@@ -132,7 +132,7 @@ describe('workspaces, users and members', () => {
     expect(await run(['user', 'list', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('need a control store that answers', async () => {
+  it('need a directory that answers', async () => {
     const away = await run(['user', 'list'], { env: { CONTROL_REDIS_URL: 'redis://127.0.0.1:1' } })
     expect(away).toMatchObject({ code: 1, stdout: '' })
     expect(away.stderr).toMatch(
@@ -315,7 +315,7 @@ describe('the command penstock', () => {
       expect(await store.workspaceBySlug('acme')).toMatchObject({ id: JSON.parse(made.stdout).id })
       const failed = await penstock(['token', '--workspace', 'acme', '--user', 'x'])
       expect(failed).toMatchObject({ code: 3, stdout: '' })
-      expect((await penstock(['control', 'import', '--help'])).stdout).toContain('Exit codes:')
+      expect((await penstock(['directory', 'import', '--help'])).stdout).toContain('Exit codes:')
     } finally {
       await rm(directory, { recursive: true, force: true })
     }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { createDatabase, insertSpans, putWorkspace } from '../../support/services/api.ts'
@@ -47,7 +47,7 @@ describe('penstock sessions delete', () => {
       name: 'x',
       createdAt: new Date().toISOString(),
     } as const
-    await createControlStore(redis).putSurface(surface)
+    await createDirectory(redis).putSurface(surface)
   })
   afterAll(async () => {
     redis?.disconnect()
@@ -92,7 +92,7 @@ describe('penstock sessions delete', () => {
       { ...session, workspaceId: OTHER.id },
     ]
     for (const owner of [session, ...others]) await fill(owner)
-    // An object without a row, of a surface that only the control store knows.
+    // An object without a row, of a surface that only the directory knows.
     await objects.put(`replays/${WORKSPACE.id}/srf_3/a%2F1/w/0.jsonl.gz`, Buffer.from('12345'), { contentType: 'x' })
 
     const first = await run(['--workspace', WORKSPACE.slug, '--session', 'a/1', '--json'])

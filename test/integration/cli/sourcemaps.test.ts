@@ -9,7 +9,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { type ManifestFile, manifestSchema } from '../../../schemas/records/manifest.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { sourceMapKey } from '../../../shared/object-store/object-keys.ts'
@@ -258,7 +258,7 @@ describe('penstock sourcemaps upload', () => {
   })
 
   function issue(change: object): Promise<string> {
-    return issueKey(createControlStore(redis), { kind: 'secret', scopes: ['release:write'], workspaceId, ...change })
+    return issueKey(createDirectory(redis), { kind: 'secret', scopes: ['release:write'], workspaceId, ...change })
   }
 
   function storeSettings(): Record<string, string> {

@@ -5,7 +5,7 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -23,7 +23,7 @@ let publicKey: string
 beforeAll(async () => {
   redis = connectConsumer(url, pino({ level: 'silent' }))
   await redis.flushdb()
-  publicKey = await issueKey(createControlStore(redis))
+  publicKey = await issueKey(createDirectory(redis))
   edge = await startEdge(url)
 })
 
@@ -198,28 +198,28 @@ describe('a refused export is told why, and the next request is served', () => {
 
 describe('keys', () => {
   it('stop working within a second of their revocation', async () => {
-    const control = createControlStore(redis)
-    const key = await issueKey(control)
+    const directory = createDirectory(redis)
+    const key = await issueKey(directory)
     const headers = { 'x-service-public-key': key }
     expect((await post({ headers })).status).toBe(200)
-    const record = await control.surfaceKeyByDigest(digestOf(key))
+    const record = await directory.surfaceKeyByDigest(digestOf(key))
     if (!record) throw new Error('the key is not stored')
-    await control.putSurfaceKey({ ...record, revokedAt: new Date().toISOString() })
+    await directory.putSurfaceKey({ ...record, revokedAt: new Date().toISOString() })
     await until('the key is refused', async () => (await post({ headers })).status === 401, { deadlineMs: 1_000 })
   })
 
   it('work as soon as they are made, even when they were tried before', async () => {
-    const control = createControlStore(redis)
+    const directory = createDirectory(redis)
     const key = generateKey('public')
     const headers = { 'x-service-public-key': key }
     expect((await post({ headers })).status).toBe(401)
-    await issueKey(control, { digest: digestOf(key) })
+    await issueKey(directory, { digest: digestOf(key) })
     await until('the key is taken', async () => (await post({ headers })).status === 200, { deadlineMs: 1_000 })
   })
 
   it('expire', async () => {
     const expiresAt = new Date(Date.now() + 400).toISOString()
-    const key = await issueKey(createControlStore(redis), { expiresAt })
+    const key = await issueKey(createDirectory(redis), { expiresAt })
     const headers = { 'x-service-public-key': key }
     expect((await post({ headers })).status).toBe(200)
     await until('the key is refused', async () => (await post({ headers })).status === 401, { deadlineMs: 1_500 })

@@ -10,7 +10,7 @@ import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { createGroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { decodePayload } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   port = await freePort()
   server = await start()
   const redis = new Redis(server.url)
-  publicKey = await issueKey(createControlStore(redis))
+  publicKey = await issueKey(createDirectory(redis))
   redis.disconnect()
   edge = await startEdge(server.url)
 })
@@ -131,9 +131,9 @@ it('a request that waited for a slow commit is refused within a second all the s
       () => false,
     )
   await until('the queue is open', accepted)
-  const control = new Redis(server.url)
-  await control.call('CLIENT', 'PAUSE', '600', 'WRITE')
-  control.disconnect()
+  const directory = new Redis(server.url)
+  await directory.call('CLIENT', 'PAUSE', '600', 'WRITE')
+  directory.disconnect()
   const slow = enqueue('slow').then(() => process.kill(server.pid, 'SIGSTOP'))
   await new Promise(resolve => setImmediate(resolve)) // its commit has begun: the next request waits for another
   const startedAt = performance.now()

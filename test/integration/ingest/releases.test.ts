@@ -10,7 +10,7 @@ import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { MAX_DECLARED_PATHS } from '../../../ingest/releases/declare-maps.ts'
 import type { Verdict } from '../../../schemas/queues/source-map-jobs.ts'
 import type { SurfaceKey } from '../../../schemas/records/directory.ts'
-import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { partKey, sourceMapKey } from '../../../shared/object-store/object-keys.ts'
@@ -37,7 +37,7 @@ const SECRET: Partial<SurfaceKey> = { kind: 'secret', scopes: ['release:write'] 
 const PLACE = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 
 let redis: Redis
-let control: ControlStore
+let directory: Directory
 let edge: TestEdge
 let objects: ObjectStore
 let secretKey: string
@@ -47,8 +47,8 @@ let serial = 0
 beforeAll(async () => {
   redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
   await redis.flushdb()
-  control = createControlStore(redis)
-  secretKey = await issueKey(control, SECRET)
+  directory = createDirectory(redis)
+  secretKey = await issueKey(directory, SECRET)
   objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const logger = pino({ level: 'trace' }, { write: line => void logLines.push(line) })
   edge = await startEdge(redisUrl, { ...SETTINGS, VERDICT_TIMEOUT_MS: '1500', VERDICT_MAX_WAITING: '3' }, logger)
@@ -166,14 +166,14 @@ describe('credentials', () => {
     expect(await ask('Basic abc')).toMatchObject(missing(/malformed/))
     expect(await ask(`Bearer ${secretKey}x`)).toMatchObject(missing(/malformed/))
     expect(await ask(`Bearer ${generateKey('secret')}`)).toMatchObject(missing(/unknown/))
-    expect(await ask(`Bearer ${await issueKey(control)}`)).toMatchObject(missing(/malformed/))
-    expect(await ask(`Bearer ${await issueKey(control, { ...SECRET, scopes: ['release:read'] })}`)).toMatchObject(
+    expect(await ask(`Bearer ${await issueKey(directory)}`)).toMatchObject(missing(/malformed/))
+    expect(await ask(`Bearer ${await issueKey(directory, { ...SECRET, scopes: ['release:read'] })}`)).toMatchObject(
       refusal(403, 'AUTH_AK_SCOPE_MISMATCH', /release:write/, 'frontier-auth'),
     )
   })
 
   it('a public key opens no route of secret keys, and the reverse', async () => {
-    const publicKey = await issueKey(control)
+    const publicKey = await issueKey(directory)
     const headers = { authorization: '', 'x-service-public-key': publicKey }
     expect(await send('POST', '/v3/releases', { headers, body: {} })).toMatchObject(missing(/is required/))
     const drain = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
@@ -185,11 +185,11 @@ describe('credentials', () => {
   })
 
   it('a revoked key stops working within a second, and the message says so', async () => {
-    const key = await issueKey(control, SECRET)
+    const key = await issueKey(directory, SECRET)
     expect((await send('POST', '/v3/releases', { key, body: { version: '1' } })).status).toBe(200)
-    const record = await control.surfaceKeyByDigest(digestOf(key))
+    const record = await directory.surfaceKeyByDigest(digestOf(key))
     if (!record) throw new Error('the key is not stored')
-    await control.putSurfaceKey({ ...record, revokedAt: new Date().toISOString() })
+    await directory.putSurfaceKey({ ...record, revokedAt: new Date().toISOString() })
     const refused = () => send('POST', '/v3/releases', { key, body: { version: '1' } })
     const answer = await until(
       'the key is refused',
@@ -204,7 +204,7 @@ describe('credentials', () => {
 
   it('a key stops working when it expires', async () => {
     const expiresAt = new Date(Date.now() + 400)
-    const key = await issueKey(control, { ...SECRET, expiresAt: expiresAt.toISOString() })
+    const key = await issueKey(directory, { ...SECRET, expiresAt: expiresAt.toISOString() })
     expect((await send('POST', '/v3/releases', { key, body: { version: '1' } })).status).toBe(200)
     await until('it is past its time', () => Date.now() > expiresAt.getTime())
     expect(await send('POST', '/v3/releases', { key, body: { version: '1' } })).toMatchObject(missing(/expired/))
@@ -212,8 +212,8 @@ describe('credentials', () => {
 
   it("another surface's release is out of reach, another workspace's is unknown", async () => {
     const slug = await register()
-    const otherSurface = await issueKey(control, { ...SECRET, surfaceId: 'srf_2' })
-    const otherWorkspace = await issueKey(control, { ...SECRET, workspaceId: 'ws_2' })
+    const otherSurface = await issueKey(directory, { ...SECRET, surfaceId: 'srf_2' })
+    const otherWorkspace = await issueKey(directory, { ...SECRET, workspaceId: 'ws_2' })
     for (const [method, path] of OPERATIONS.slice(1)) {
       const answer = await send(method, path.replace('rel_x', slug), { key: otherSurface, body: {} })
       expect(answer).toMatchObject(refusal(403, 'AUTH_AK_SCOPE_MISMATCH', /another surface/, 'frontier-auth'))
@@ -245,7 +245,7 @@ describe('register', () => {
       commit: 'abc',
       metadata: first.metadata,
     })
-    const key = await issueKey(control, { ...SECRET, surfaceId: 'srf_2' })
+    const key = await issueKey(directory, { ...SECRET, surfaceId: 'srf_2' })
     const other = await send('POST', '/v3/releases', { key, body: first })
     expect(other.body.releaseSlug).not.toBe(slug)
   })
@@ -570,7 +570,7 @@ describe('a whole map', () => {
     expect(frame.body.length).toBe(64 * MIB)
     expect((await answer).status).toBe(200)
     await redis.flushdb()
-    secretKey = await issueKey(control, SECRET)
+    secretKey = await issueKey(directory, SECRET)
   })
 })
 
@@ -697,7 +697,7 @@ it('a Redis that hangs is answered 503 within a second by every operation, and w
   const dir = await mkdtemp(join(tmpdir(), 'penstock-releases-'))
   const server = await startRedis({ dir, port: await freePort(), log: () => {} })
   const own = connectConsumer(server.url, pino({ level: 'silent' }))
-  const key = await issueKey(createControlStore(own), SECRET)
+  const key = await issueKey(createDirectory(own), SECRET)
   const of = await startEdge(server.url, { ...SETTINGS, VERDICT_TIMEOUT_MS: '300' })
   try {
     const slug = await register({ key, of })

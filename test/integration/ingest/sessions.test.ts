@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
@@ -29,7 +29,7 @@ let sessions = 0
 beforeAll(async () => {
   redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
   await redis.flushdb()
-  publicKey = await issueKey(createControlStore(redis))
+  publicKey = await issueKey(createDirectory(redis))
   database = await createTestDatabase(services.clickhouseUrl, `sessions_${process.pid}`)
   edge = await startEdge(redisUrl)
   pools = startPools(['sessions'], { ...services, redisUrl }, database.name)

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
-import { ControlRecordError, CREDENTIAL_CHANGES_CHANNEL, controlKeys } from '../../../shared/directory/record.ts'
+import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
+import { CREDENTIAL_CHANGES_CHANNEL, DirectoryRecordError, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { until } from '../../support/until.ts'
@@ -17,7 +17,7 @@ const NOW = Date.parse('2026-08-01T12:30:00.000Z')
 const NOW_TEXT = new Date(NOW).toISOString()
 
 let redis: Redis
-let store: ControlStore
+let store: Directory
 let published: string[]
 let subscriber: Redis
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   subscriber = new Redis(redisUrl)
   await subscriber.subscribe(CREDENTIAL_CHANGES_CHANNEL)
   subscriber.on('message', (_, digest) => published.push(digest))
-  store = createControlStore(redis)
+  store = createDirectory(redis)
 })
 afterAll(() => {
   redis?.disconnect()
@@ -141,8 +141,8 @@ describe('surfaces', () => {
     const surfaces = [1, 2, 3, 4].map(ms => aSurface({ createdAt: new Date(ms).toISOString() }))
     for (const surface of surfaces) await store.putSurface(surface)
     await redis.del(
-      controlKeys.surface('ws_1', surfaces[3]?.id ?? ''),
-      controlKeys.surface('ws_1', surfaces[2]?.id ?? ''),
+      directoryKeys.surface('ws_1', surfaces[3]?.id ?? ''),
+      directoryKeys.surface('ws_1', surfaces[2]?.id ?? ''),
     )
     expect(await store.surfaces('ws_1', { limit: 2 })).toEqual([surfaces[1], surfaces[0]])
   })
@@ -250,7 +250,7 @@ describe('keys of workspaces', () => {
     expect(await store.createWorkspaceKey(next)).toEqual({ outcome: 'created', key: next })
     expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: next })
     expect(await store.workspaceKey('ws_1', key.id)).toMatchObject({ id: key.id, revokedAt: NOW_TEXT })
-    const request = controlKeys.keyRequest('ws_1', idempotencyKey, 'user_1')
+    const request = directoryKeys.keyRequest('ws_1', idempotencyKey, 'user_1')
     expect(await redis.pttl(request)).toBeGreaterThan(24 * 3_600_000 - 10_000)
   })
 
@@ -300,7 +300,7 @@ describe('releases', () => {
     for (const text of ['{', '{"version":2}']) {
       await redis.set(releaseKeys.release('ws_1', 'rel_a'), text)
       const read = createReleaseStore(redis).release('ws_1', 'rel_a')
-      await expect(read).rejects.toThrow(ControlRecordError)
+      await expect(read).rejects.toThrow(DirectoryRecordError)
       await expect(read).rejects.toThrow('penstock:workspace:ws_1:release:rel_a')
     }
   })
@@ -308,8 +308,8 @@ describe('releases', () => {
 
 it('a record that is not what it should be is a fault that names its key, not an absent one', async () => {
   for (const text of ['{', '{"version":2}', 'null']) {
-    await redis.set(controlKeys.surface('ws_1', 'srf_1'), text)
-    await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow(ControlRecordError)
+    await redis.set(directoryKeys.surface('ws_1', 'srf_1'), text)
+    await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow(DirectoryRecordError)
     await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow('penstock:workspace:ws_1:surface:srf_1')
   }
 })

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { BuildReport } from '../../../schemas/http/releases/report-build.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
@@ -24,7 +24,7 @@ describe('a build report', () => {
   beforeAll(async () => {
     redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
     await redis.flushdb()
-    secretKey = await issueKey(createControlStore(redis), { kind: 'secret', scopes: ['release:write'] })
+    secretKey = await issueKey(createDirectory(redis), { kind: 'secret', scopes: ['release:write'] })
     database = await createTestDatabase(services.clickhouseUrl, `build_reports_${process.pid}`)
     edge = await startEdge(redisUrl)
     pools = startPools(['build-reports'], { ...services, redisUrl }, database.name)

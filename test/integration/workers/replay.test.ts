@@ -8,7 +8,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { replayKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -41,7 +41,7 @@ let sessions = 0
 beforeAll(async () => {
   redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
   await redis.flushdb()
-  publicKey = await issueKey(createControlStore(redis), { surfaceId })
+  publicKey = await issueKey(createDirectory(redis), { surfaceId })
   database = await createTestDatabase(services.clickhouseUrl, `replay_${process.pid}`)
   objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
   edge = await startEdge(redisUrl)

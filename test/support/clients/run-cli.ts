@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { addControlCommands } from '../../../cli/commands/groups.ts'
-import { controlConfigSchema } from '../../../cli/config.ts'
-import { withControl } from '../../../cli/connect.ts'
+import { addDirectoryCommands } from '../../../cli/commands/groups.ts'
+import { directoryConfigSchema } from '../../../cli/config.ts'
+import { withDirectory } from '../../../cli/connect.ts'
 import { runProgram } from '../../../cli/run-program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
@@ -20,8 +20,8 @@ export interface CliSettings {
   readonly now?: () => number
 }
 
-/** Runs a command on the control store in this process, on the Redis of the environment. */
-export async function runControlCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
+/** Runs a command on the directory in this process, on the Redis of the environment. */
+export async function runDirectoryCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
   const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
   let [stdout, stderr, code] = ['', '', 0]
   const program = new Command('penstock').exitOverride().configureOutput({
@@ -50,9 +50,9 @@ export async function runControlCli(words: readonly string[], settings: CliSetti
     directory,
     now,
   }
-  addControlCommands(program, {
+  addDirectoryCommands(program, {
     ...context,
-    withControl: run => withControl(parseConfig(controlConfigSchema, env), pino({ level: 'silent' }), run),
+    withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), pino({ level: 'silent' }), run),
   })
   await runProgram(program, words, context)
   return { code, stdout, stderr }

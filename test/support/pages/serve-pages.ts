@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-const PAGES = new URL('../recorded-page/', import.meta.url)
+const PAGES = new URL('recorded-page/', import.meta.url)
 const RRWEB = new URL('../../../node_modules/rrweb/dist/', import.meta.url)
 const FILES: ReadonlyMap<string, URL> = new Map([
   ...[

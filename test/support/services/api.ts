@@ -9,7 +9,7 @@ import { createApiRoutes } from '../../../api/routes.ts'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createHttpServer, type Route } from '../../../shared/http/server.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
@@ -99,7 +99,7 @@ export async function putWorkspace(
   workspace: { id: string; slug: string; userId?: string; permissions?: readonly Permission[] },
 ): Promise<void> {
   const redis = new Redis(redisUrl)
-  const store = createControlStore(redis)
+  const store = createDirectory(redis)
   const createdAt = new Date().toISOString()
   await store.putWorkspace({ version: 1, id: workspace.id, slug: workspace.slug, name: workspace.slug, createdAt })
   const permissions = [...(workspace.permissions ?? PERMISSIONS)]

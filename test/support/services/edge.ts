@@ -3,7 +3,7 @@ import { ingestConfigSchema } from '../../../ingest/config.ts'
 import { connectEdge } from '../../../ingest/connect.ts'
 import { createIngestRoutes } from '../../../ingest/routes.ts'
 import type { SurfaceKey } from '../../../schemas/records/directory.ts'
-import { type ControlStore, newId } from '../../../shared/directory/directory.ts'
+import { type Directory, newId } from '../../../shared/directory/directory.ts'
 import { createHttpServer, type Route } from '../../../shared/http/server.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
@@ -47,10 +47,10 @@ export async function startEdge(
 }
 
 /** Stores a key of a surface and returns its text. */
-export async function issueKey(control: ControlStore, key: Partial<SurfaceKey> = {}): Promise<string> {
+export async function issueKey(directory: Directory, key: Partial<SurfaceKey> = {}): Promise<string> {
   const kind = key.kind ?? 'public'
   const secret = generateKey(kind)
-  await control.putSurfaceKey({
+  await directory.putSurfaceKey({
     version: 1,
     id: newId('key'),
     kind,

@@ -8,7 +8,7 @@ import { EXAMPLE } from '../../../schemas/http/example-values.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
 import { QUEUES } from '../../../schemas/queues/jobs.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
-import { type ControlStore, createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { openApiRoute } from '../../../shared/http/openapi-route.ts'
 import { createHttpServer, type Route } from '../../../shared/http/server.ts'
 import { call, putWorkspace, signToken, startApi } from './api.ts'
@@ -38,7 +38,7 @@ export interface ExampleWorkspace {
 export async function startExampleWorkspace(services: ServiceAddresses, redisUrl: string): Promise<ExampleWorkspace> {
   const redis = new Redis(redisUrl)
   await redis.flushdb()
-  const control = createControlStore(redis)
+  const directory = createDirectory(redis)
   await putWorkspace(redisUrl, { id: workspaceId, slug: workspaceSlug, userId })
   await putWorkspace(redisUrl, { id: workspaceId, slug: workspaceSlug, userId: 'user_none', permissions: [] })
   const database = await createTestDatabase(services.clickhouseUrl, `openapi_${process.pid}`)
@@ -57,9 +57,9 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 64 * 1024 * 1024 })
   const baseUrl = `http://127.0.0.1:${await server.listen('127.0.0.1', 0)}`
 
-  await restore(control)
+  await restore(directory)
   const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
-  const publicKey = await issueKey(control, OWNER)
+  const publicKey = await issueKey(directory, OWNER)
   return {
     baseUrl,
     routes,
@@ -67,7 +67,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
       sessionToken,
       publicKeyHeader: publicKey,
       publicKeyQuery: publicKey,
-      secretKey: await issueKey(control, { ...OWNER, kind: 'secret', scopes: ['release:write'] }),
+      secretKey: await issueKey(directory, { ...OWNER, kind: 'secret', scopes: ['release:write'] }),
       workspaceKey: await makeWorkspaceKey(baseUrl, sessionToken),
       workloadIdentity: await workloads.sign({ org: workspaceSlug }),
     },
@@ -75,7 +75,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
       withoutOrg: await signToken({ sub: userId, org: undefined }),
       withoutPermissions: await signToken({ sub: 'user_none', org: workspaceSlug }),
     },
-    restore: () => restore(control),
+    restore: () => restore(directory),
     async stop() {
       await pools.stop()
       await server.close(1_000)
@@ -89,11 +89,11 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
 }
 
 /** The surface, a key of it and a workspace key, under the ids of the examples. */
-async function restore(control: ControlStore): Promise<void> {
+async function restore(directory: Directory): Promise<void> {
   const createdAt = new Date().toISOString()
-  await control.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Shop', createdAt })
-  await issueKey(control, { ...OWNER, id: EXAMPLE.surfaceKeyId })
-  await control.createWorkspaceKey({
+  await directory.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Shop', createdAt })
+  await issueKey(directory, { ...OWNER, id: EXAMPLE.surfaceKeyId })
+  await directory.createWorkspaceKey({
     version: 1,
     id: EXAMPLE.apiKeyId,
     workspaceId,

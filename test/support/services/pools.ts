@@ -21,11 +21,11 @@ export interface TestPools {
 
 /**
  * Pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. The control
- * store is in the same one unless `controlRedisUrl` names another.
+ * store is in the same one unless `directoryRedisUrl` names another.
  */
 export function startPools(
   queues: readonly QueueName[],
-  { redisUrl, controlRedisUrl = redisUrl, clickhouseUrl, s3 }: ServiceAddresses & { controlRedisUrl?: string },
+  { redisUrl, directoryRedisUrl = redisUrl, clickhouseUrl, s3 }: ServiceAddresses & { directoryRedisUrl?: string },
   database: string,
 ): TestPools {
   const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
@@ -35,14 +35,14 @@ export function startPools(
     JOB_STALLED_CHECK_MS: '500',
   })
   const redis = connectConsumer(redisUrl, logger)
-  const controlRedis = connectConsumer(controlRedisUrl, logger)
+  const directoryRedis = connectConsumer(directoryRedisUrl, logger)
   const clickhouse = createClickHouse({ url: clickhouseUrl, user: 'default', password: '', database })
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   const jobs = createJobAdder(redis)
   const metrics = createMetrics('test')
   const stopping = new AbortController()
-  const releases = createReleaseStore(controlRedis)
+  const releases = createReleaseStore(directoryRedis)
   const stores = { redis, payloads, clickhouse, objects, releases }
   const deps = { ...stores, config, addJobs: jobs.add, logger, stopping: stopping.signal }
   const workerMetrics = createWorkerMetrics(metrics)
@@ -57,7 +57,7 @@ export function startPools(
       objects.close()
       await clickhouse.close()
       redis.disconnect()
-      controlRedis.disconnect()
+      directoryRedis.disconnect()
     },
   }
 }

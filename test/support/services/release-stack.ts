@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore, type ReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
@@ -39,7 +39,7 @@ export async function startReleaseStack(services: ServiceAddresses, redisUrl: st
   // Of this run alone: the object store is shared by all tests.
   const [workspaceId, surfaceId] = [`ws_${randomBytes(6).toString('hex')}`, 'srf_1']
   const key = { kind: 'secret' as const, scopes: ['release:write'], workspaceId, surfaceId }
-  const client = createReleaseClient(edge.baseUrl, await issueKey(createControlStore(redis), key))
+  const client = createReleaseClient(edge.baseUrl, await issueKey(createDirectory(redis), key))
   const pools = startPools(['source-maps', 'completions'], { ...services, redisUrl }, 'default')
   return {
     workspaceId,

@@ -8,7 +8,7 @@ import type { ChildExit, ChildProcess } from '../../../deploy/local/processes/ch
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
-import { createControlStore } from '../../../shared/directory/directory.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { type Services, startServices } from './services.ts'
 
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
@@ -35,7 +35,7 @@ export async function startStack(settings: Record<string, string> = {}): Promise
   const services = await startServices()
   const secrets = await loadSecrets(services.dir)
   const redis = new Redis(services.redisUrl)
-  await provision(createControlStore(redis), secrets)
+  await provision(createDirectory(redis), secrets)
   redis.disconnect()
   const clickhouse = createClickHouse({ url: services.clickhouseUrl, user: 'default', password: '' })
   await migrate(clickhouse, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     name: 'ceph',
-    include: ['test/integration/object-store*.test.ts'],
+    include: ['test/integration/shared/object-store*.test.ts'],
     globalSetup: ['test/support/setup/ceph-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -1,4 +1,4 @@
-import type { ControlStore } from '../../../shared/directory/directory.ts'
+import type { Directory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey, type KeyKind } from '../../../shared/ids/credentials.ts'
 import { signToken } from '../services/api.ts'
 import type { WorkloadIssuer } from '../services/workload-issuer.ts'
@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<KeyKind, CredentialKind>> = {
 
 /** Credentials that open nothing, of every kind, for a tenant's own workspace and surface: only their state is wrong. */
 export async function makeBadCredentials(
-  control: ControlStore,
+  directory: Directory,
   tenant: Tenant,
   workloads: WorkloadIssuer,
 ): Promise<BadCredential[]> {
@@ -32,7 +32,7 @@ export async function makeBadCredentials(
     ['expired', { expiresAt: past }],
   ] as const) {
     for (const kind of Object.keys(KINDS) as KeyKind[]) {
-      ended.push({ kind: KINDS[kind], what, value: await storeKey(control, tenant, kind, state) })
+      ended.push({ kind: KINDS[kind], what, value: await storeKey(directory, tenant, kind, state) })
     }
   }
   const broken = Object.entries(KINDS).flatMap(([kind, name]) => [
@@ -54,7 +54,7 @@ export async function makeBadCredentials(
 }
 
 async function storeKey(
-  control: ControlStore,
+  directory: Directory,
   { workspaceId, things: { surfaceId } }: Tenant,
   kind: KeyKind,
   state: { revokedAt?: string; expiresAt?: string },
@@ -62,10 +62,10 @@ async function storeKey(
   const value = generateKey(kind)
   const record = { workspaceId, digest: digestOf(value), ...state }
   if (kind === 'workspace') {
-    await control.createWorkspaceKey(aWorkspaceKey({ ...record, createdBy: `user_${workspaceId}` }))
+    await directory.createWorkspaceKey(aWorkspaceKey({ ...record, createdBy: `user_${workspaceId}` }))
   } else {
     const scopes = kind === 'secret' ? ['release:write'] : []
-    await control.putSurfaceKey(aSurfaceKey({ ...record, surfaceId, kind, scopes }))
+    await directory.putSurfaceKey(aSurfaceKey({ ...record, surfaceId, kind, scopes }))
   }
   return value
 }
