@@ -23,6 +23,6 @@ function pathFault(path: string): string | undefined {
   if (path.includes('\0')) return 'must not hold NUL'
   if (path.includes('\\')) return 'must be separated by /'
   if (path.startsWith('/')) return 'must be relative'
-  if (path.split('/').includes('../..')) return 'must not hold a part ..'
+  if (path.split('/').includes('..')) return 'must not hold a part ..'
   return undefined
 }

@@ -11,7 +11,7 @@ export function checkedObjectKey(key: string): string {
 }
 
 /**
- * The rule that a key breaks, which not every S3 server and HTTP client takes for the same. A part `.` or `../..` is
+ * The rule that a key breaks, which not every S3 server and HTTP client takes for the same. A part `.` or `..` is
  * resolved like a path by some, and might reach another tenant's object. A control character can be stored, but not named
  * in the XML that deletes it. Space around a key is cut there by some, and another object deleted.
  */
@@ -21,6 +21,6 @@ export function objectKeyFault(key: string): string | undefined {
   if (!key.isWellFormed()) return 'be well-formed Unicode'
   if (/[\p{Cc}\p{Zl}\p{Zp}\uFFFE\uFFFF]/u.test(key)) return 'have no control characters or line breaks'
   if (key !== key.trim()) return 'not begin or end with white space'
-  if (key.split('/').some(part => part === '.' || part === '../..')) return 'have no part that is . or ..'
+  if (key.split('/').some(part => part === '.' || part === '..')) return 'have no part that is . or ..'
   return undefined
 }

@@ -6,7 +6,7 @@ import { replayKey } from './object-keys.ts'
 const chunk = { workspaceId: 'ws_1', surfaceId: 'srf_1', sessionId: 's', windowId: 'w', segmentId: '0' }
 
 it('names workspace, surface, session, window and segment, each encoded', () => {
-  expect(replayKey({ ...chunk, sessionId: 'a/b ü', windowId: '../..', segmentId: '7' })).toBe(
+  expect(replayKey({ ...chunk, sessionId: 'a/b ü', windowId: '..', segmentId: '7' })).toBe(
     'replays/ws_1/srf_1/a%2Fb%20%C3%BC/%2E%2E/7.jsonl.gz',
   )
 })
@@ -21,7 +21,7 @@ it('replaces a part over 120 encoded bytes by its hash', () => {
 it('is another key for another chunk, and always one that every store takes', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }).map(value => value.toWellFormed()),
-    fc.constantFrom('', '.', '../..', '/', '%2F', 'a/b', 'a', 'b'),
+    fc.constantFrom('', '.', '..', '/', '%2F', 'a/b', 'a', 'b'),
     fc.string({ minLength: 100, maxLength: 200 }),
   )
   const ids = fc.record({ sessionId: text, windowId: text, segmentId: text })

@@ -201,11 +201,11 @@ describe('a chunk', () => {
 
   it('of any names is found under its key', async () => {
     const sessionId = 'söme/../session %2F 😀'
-    for (const windowId of ['', '../..', 'w'.repeat(900), '\u0000\n', '😀']) {
-      const answer = await upload(sessionId, lines(2, windowId.slice(0, 3)), metadata({ windowId, segmentId: '../..' }))
-      expect(answer.body).toEqual({ objectKey: keyOf(sessionId, windowId, '../..') })
+    for (const windowId of ['', '..', 'w'.repeat(900), '\u0000\n', '😀']) {
+      const answer = await upload(sessionId, lines(2, windowId.slice(0, 3)), metadata({ windowId, segmentId: '..' }))
+      expect(answer.body).toEqual({ objectKey: keyOf(sessionId, windowId, '..') })
       await allDone()
-      expect((await inflated(keyOf(sessionId, windowId, '../..'))).length).toBeGreaterThan(50)
+      expect((await inflated(keyOf(sessionId, windowId, '..'))).length).toBeGreaterThan(50)
     }
     expect(await rowsOf(sessionId)).toHaveLength(5)
   })
