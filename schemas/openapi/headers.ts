@@ -32,7 +32,7 @@ const HEADERS = {
     example: '"3q2-7wAB"',
     isRequired: true,
   },
-  'Cache-DirectoryConnection': {
+  'Cache-Control': {
     description: 'What may keep the answer: nothing, or whoever asks each time whether it still holds.',
     schema: z.enum(['no-store', 'no-cache']),
     example: 'no-store',
@@ -43,17 +43,17 @@ const HEADERS = {
     schema: receiptIdSchema,
     example: EXAMPLE.receiptId,
   },
-  'Access-DirectoryConnection-Allow-Origin': {
+  'Access-Control-Allow-Origin': {
     description: 'The `Origin` of the request; there is none without.',
     schema: z.string(),
     example: 'https://shop.example',
   },
-  'Access-DirectoryConnection-Allow-Credentials': {
+  'Access-Control-Allow-Credentials': {
     description: 'With an `Origin`: beacons send cookies, and none are read.',
     schema: z.literal('true'),
     example: 'true',
   },
-  'Access-DirectoryConnection-Expose-Headers': {
+  'Access-Control-Expose-Headers': {
     description: 'With an `Origin`: the headers that the page may read.',
     schema: z.string(),
     example: `Retry-After, ${RECEIPT_HEADER}`,
@@ -63,9 +63,9 @@ const HEADERS = {
 type CommonHeader = keyof typeof HEADERS
 
 const CORS_HEADERS: readonly CommonHeader[] = [
-  'Access-DirectoryConnection-Allow-Origin',
-  'Access-DirectoryConnection-Allow-Credentials',
-  'Access-DirectoryConnection-Expose-Headers',
+  'Access-Control-Allow-Origin',
+  'Access-Control-Allow-Credentials',
+  'Access-Control-Expose-Headers',
   'Vary',
 ]
 
@@ -79,7 +79,7 @@ export function headersOf(operation: Operation, status: number): { headers?: Rec
   const { cors, isConditional, credentials, receiptStatuses = [] } = operation
   const isPrivate = credentials.includes('sessionToken')
   const names: CommonHeader[] = [
-    ...(status < 400 && (isPrivate || isConditional) ? (['Cache-DirectoryConnection'] as const) : []),
+    ...(status < 400 && (isPrivate || isConditional) ? (['Cache-Control'] as const) : []),
     ...(status < 400 && isConditional ? (['ETag'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
