@@ -1,8 +1,8 @@
 import { createClickHouse } from '../clickhouse/client.ts'
+import { Budget } from '../shared/concurrency/budget.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
-import { createSemaphore } from '../shared/memory/semaphore.ts'
 import { createObjectStore } from '../shared/object-store/object-store.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -65,10 +65,10 @@ export function connectApi(
       clickhouse,
       directory,
       keyPepper: config.KEY_PEPPER,
-      largeTraces: createSemaphore(LARGE_TRACES_AT_ONCE),
+      largeTraces: new Budget(LARGE_TRACES_AT_ONCE),
       logger,
       now,
-      manifestPages: createSemaphore(MANIFEST_PAGES_AT_ONCE),
+      manifestPages: new Budget(MANIFEST_PAGES_AT_ONCE),
       objects,
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       receiptSecret: () => readReceiptSecret(redis),

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { Budget } from '../shared/concurrency/budget.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { Route } from '../shared/http/server.ts'
-import type { Semaphore } from '../shared/memory/semaphore.ts'
 import type { ObjectStore } from '../shared/object-store/object-store.ts'
 import { listFindingTracesRoute } from './findings/list-finding-traces.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
@@ -26,9 +26,9 @@ import { revokeWorkspaceKeyRoute } from './workspaces/revoke-workspace-key.ts'
 
 export interface ApiDeps extends DirectoryDeps {
   readonly clickhouse: ClickHouseClient
-  readonly largeTraces: Semaphore
+  readonly largeTraces: Pick<Budget, 'run'>
   /** Places for pages of manifests, which may be megabytes each. */
-  readonly manifestPages: Semaphore
+  readonly manifestPages: Pick<Budget, 'run'>
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
   readonly queryTimeoutMs: number
   /** What the ids of receipts are sealed with. Asked each time, as keys are: it may have come from another installation. */

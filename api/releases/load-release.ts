@@ -77,7 +77,7 @@ async function readHoldingManifest(
     }
     try {
       const read = () => readManifestPage(deps.objects, pointer, page, signal)
-      const files = await deps.manifestPages.run(signal, read)
+      const files = await deps.manifestPages.run(1, read, signal)
       if (files) return { ok: true, value: { pointer, page: files } }
     } catch (error) {
       // The place is a client's word for it.

@@ -4,7 +4,7 @@ import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/sele
 import { type SkeletonRow, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
 import type { SpanRow } from '../../clickhouse/queries/traces/span-row.ts'
 import type { Trace } from '../../schemas/http/traces/read-trace.ts'
-import type { Semaphore } from '../../shared/memory/semaphore.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { millisecondsBetween } from '../http/format-time.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
@@ -14,7 +14,7 @@ import { TraceSkeleton } from './trace-skeleton.ts'
 export interface LoadTraceDeps {
   readonly clickhouse: ClickHouseClient
   /** Bounds how many large traces are in memory at once. */
-  readonly largeTraces: Semaphore
+  readonly largeTraces: Pick<Budget, 'run'>
 }
 
 /** A trace of up to so many stored rows is read whole by one query. Most have a few hundred. */
@@ -37,7 +37,7 @@ export async function loadTrace(
   signal: AbortSignal,
 ): Promise<Trace | undefined> {
   const rows = await selectSmallTrace(deps.clickhouse, key, signal)
-  if (rows === undefined) return deps.largeTraces.run(signal, () => loadLargeTrace(deps, key, limit, signal))
+  if (rows === undefined) return deps.largeTraces.run(1, () => loadLargeTrace(deps, key, limit, signal), signal)
   const shown = new Map<string, SpanRow>()
   const skeleton = new TraceSkeleton()
   for (const row of rows) if (skeleton.add(skeletonOf(row)).isShown) shown.set(row.spanId, row)

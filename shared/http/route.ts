@@ -66,3 +66,10 @@ export function problemReply(problem: Problem): Reply {
     body: JSON.stringify({ code: problem.code, message: problem.message, service: problem.service ?? service }),
   }
 }
+
+const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json']]
+
+/** Returns the reply with a JSON body. `headers` must name its content type, if given. */
+export function jsonReply(value: unknown, status = 200, headers = JSON_HEADERS): Reply {
+  return { status, headers, body: JSON.stringify(value) }
+}

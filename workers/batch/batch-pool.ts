@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Budget } from '../../shared/memory/budget.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'

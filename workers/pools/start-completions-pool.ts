@@ -1,4 +1,4 @@
-import { Budget } from '../../shared/memory/budget.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { createPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { storeCompletions } from '../source-maps/store-completions.ts'

@@ -1,6 +1,6 @@
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import type { RetryDeps } from '../../shared/concurrency/retry.ts'
 import { retryUntilStopped } from '../../shared/concurrency/retry.ts'
-import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
 import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'

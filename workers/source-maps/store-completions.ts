@@ -6,8 +6,8 @@ import {
   type Verdict,
 } from '../../schemas/queues/source-map-jobs.ts'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
-import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'

@@ -1,6 +1,6 @@
 import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-map-jobs.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
-import type { Budget } from '../../shared/memory/budget.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
 import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'

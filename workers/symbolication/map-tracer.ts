@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { Budget } from '../../shared/memory/budget.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { LruCache } from './lru-cache.ts'
