@@ -1,5 +1,7 @@
+import { readSession } from '../../schemas/http/sessions/operations.ts'
 import type { SessionAnswer } from '../../schemas/http/sessions/read-session.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { guardedRead, SESSIONS_GUARD, sessionNotFound } from '../http/guarded-read.ts'
 import type { Outcome } from '../http/reply.ts'
@@ -8,10 +10,7 @@ import { loadSession } from './load-session.ts'
 
 /** What is known of one session: who it is of, on which devices, its traces, findings and replay. */
 export function readSessionRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/sessions/:sessionId',
-    bodyLimitBytes: 0,
+  return operationRoute(readSession, {
     accept(head) {
       const sessionId = head.param('sessionId')
       const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<SessionAnswer>> => {
@@ -21,5 +20,5 @@ export function readSessionRoute(deps: ApiDeps): Route {
       }
       return guardedRead(deps, head.header('authorization'), SESSIONS_GUARD, read)
     },
-  }
+  })
 }

@@ -1,12 +1,13 @@
 import { heartbeatSchema } from '../../schemas/http/sessions/heartbeat.ts'
+import { heartbeat } from '../../schemas/http/sessions/operations.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { IngestDeps } from '../routes.ts'
 import { sessionRoute } from './session-route.ts'
 
 /** POST /v3/session (spec 4.2): a device of a session is alive. */
 export function heartbeatRoute(deps: IngestDeps): Route {
-  return sessionRoute(deps, '/v3/session', heartbeatSchema, heartbeat => ({
+  return sessionRoute(deps, heartbeat, heartbeatSchema, event => ({
     ok: true,
-    event: { kind: 'heartbeat', ...heartbeat },
+    event: { kind: 'heartbeat', ...event },
   }))
 }

@@ -1,4 +1,5 @@
 import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
+import { identifySession } from '../../schemas/http/sessions/operations.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
 import type { IngestDeps } from '../routes.ts'
@@ -9,7 +10,7 @@ const TRAITS_MAX_DEPTH = 100
 
 /** POST /v3/session/identify (spec 4.1): who the user of a session is. */
 export function identifySessionRoute(deps: IngestDeps): Route {
-  return sessionRoute(deps, '/v3/session/identify', identifySessionSchema(deps.identityProviders), identifyEvent)
+  return sessionRoute(deps, identifySession, identifySessionSchema(deps.identityProviders), identifyEvent)
 }
 
 function identifyEvent(request: IdentifySession, json: string): MadeEvent {

@@ -1,13 +1,14 @@
 import type { z } from 'zod'
+import type { RoutedOperation } from '../../schemas/http/operation.ts'
 import type { SessionEvent } from '../../schemas/queues/session-event.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
 import { acceptFrame } from '../commit/accept-frame.ts'
 import type { IngestDeps } from '../routes.ts'
 import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
 
-const BODY_LIMIT_BYTES = 256 * 1024
 const SUCCESS = jsonReply({ ok: true })
 
 /** An event of a session, or the rule that the request breaks although its schema takes it. */
@@ -21,16 +22,11 @@ export type MadeEvent =
  */
 export function sessionRoute<S extends z.ZodType>(
   deps: IngestDeps,
-  path: string,
+  operation: RoutedOperation,
   schema: S,
   makeEvent: (value: z.infer<S>, json: string) => MadeEvent,
 ): Route {
-  return {
-    method: 'POST',
-    path,
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    cors: true,
-    overLimit: { code: 'REQUEST_INVALID', status: 413, message: 'the body is over the limit of 256 KiB' },
+  return operationRoute(operation, {
     renderProblem: runtimeProblem,
     accept(head) {
       const type = bodyTypeOf(head)
@@ -54,7 +50,7 @@ export function sessionRoute<S extends z.ZodType>(
         return acceptFrame(deps, 'sessions', frame, SUCCESS, runtimeProblem)
       })
     },
-  }
+  })
 }
 
 function invalid(message: string): Reply {

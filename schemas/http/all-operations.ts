@@ -1,5 +1,5 @@
-import type { Operation } from '../openapi/operation.ts'
 import { listFindings, listFindingTraces, readFinding, readTrace } from './findings/operations.ts'
+import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
 import {
   completeSourceMaps,
@@ -13,7 +13,7 @@ import { listReleases, readRelease } from './releases/operations.ts'
 import { readOpenApi } from './service/operations.ts'
 import {
   heartbeat,
-  identifySession,
+  identifySessionWith,
   readReplay,
   readReplayEvents,
   readSession,
@@ -36,7 +36,7 @@ import {
 export function allOperations(settings: { identityProviders: readonly string[] }): readonly Operation[] {
   return [
     drain,
-    identifySession(settings.identityProviders),
+    identifySessionWith(settings.identityProviders),
     heartbeat,
     uploadReplay,
     readReceipt,

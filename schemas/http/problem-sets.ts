@@ -1,59 +1,45 @@
-import type { DocumentedProblem } from '../openapi/operation.ts'
-import type { ProblemCode, ProblemService } from './problems.ts'
+import type { DocumentedProblem } from './operation.ts'
+import type { ProblemService } from './problems.ts'
 
 /** Problems that operations have in common, in the name of the part of the service that each belongs to. */
 
 export const INTERNAL: DocumentedProblem = { code: 'INTERNAL', when: 'the request failed for a reason of ours' }
 
-/** The limit that a body is over, and the services that tell what is wrong with it. */
-interface BodyRules {
-  readonly limit: string
-  readonly overLimit?: ProblemCode
-}
-
-/** Of a request's body, whatever is in it. */
-function bodyProblems(service: ProblemService, { limit, overLimit = 'REQUEST_INVALID' }: BodyRules) {
-  const problems: DocumentedProblem[] = [
+/** Problems of a body, whatever it contains. Its limit belongs to its operation: see `problemsOf`. */
+function bodyProblems(service: ProblemService): DocumentedProblem[] {
+  return [
     { code: 'REQUEST_INVALID', service, when: 'a field is missing or breaks its rule; the message names both' },
     { code: 'REQUEST_INVALID', service, status: 408, when: 'the body stopped coming' },
-    {
-      code: overLimit,
-      status: 413,
-      when: `the body is over the limit of ${limit}`,
-      ...(overLimit === 'REQUEST_INVALID' ? { service } : {}),
-    },
     { code: 'REQUEST_INVALID', service, status: 415, when: 'the content type or encoding is not one that is taken' },
   ]
-  return problems
 }
 
 /** Of operations that take telemetry with a public key. */
-export function publicKeyProblems(rules: BodyRules): DocumentedProblem[] {
-  return [
-    ...bodyProblems('frontier-runtime', rules),
-    { code: 'AUTH_MISSING', when: 'the public key is absent' },
-    { code: 'AUTH_PK_INVALID', when: 'the public key is malformed, unknown, revoked or expired' },
-    { code: 'INGEST_BACKPRESSURE', when: 'the queue is over its depth or its bytes' },
-    INTERNAL,
-    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'a dependency failed before the request was on disk; send it again' },
-  ]
-}
+export const publicKeyProblems: readonly DocumentedProblem[] = [
+  ...bodyProblems('frontier-runtime'),
+  { code: 'AUTH_MISSING', when: 'the public key is absent' },
+  { code: 'AUTH_PK_INVALID', when: 'the public key is malformed, unknown, revoked or expired' },
+  { code: 'INGEST_BACKPRESSURE', when: 'the queue is over its depth or its bytes' },
+  INTERNAL,
+  { code: 'INGEST_INFRA_UNAVAILABLE', when: 'a dependency failed before the request was on disk; send it again' },
+]
 
 /** Of operations that a build calls with a secret key. */
-export function secretKeyProblems(rules: BodyRules): DocumentedProblem[] {
-  const service = 'frontier-buildtime'
-  return [
-    ...bodyProblems(service, rules),
-    { code: 'AUTH_MISSING', when: 'the secret key is absent, malformed, unknown, revoked or expired' },
-    {
-      code: 'AUTH_AK_SCOPE_MISMATCH',
-      when: 'the secret key lacks the scope release:write, or is of another surface than the release',
-    },
-    { code: 'INGEST_BACKPRESSURE', service, when: 'more is waiting to be worked on than may' },
-    INTERNAL,
-    { code: 'INGEST_INFRA_UNAVAILABLE', service, when: 'a dependency failed; send the same request again' },
-  ]
-}
+export const secretKeyProblems: readonly DocumentedProblem[] = [
+  ...bodyProblems('frontier-buildtime'),
+  { code: 'AUTH_MISSING', when: 'the secret key is absent, malformed, unknown, revoked or expired' },
+  {
+    code: 'AUTH_AK_SCOPE_MISMATCH',
+    when: 'the secret key lacks the scope release:write, or is of another surface than the release',
+  },
+  { code: 'INGEST_BACKPRESSURE', service: 'frontier-buildtime', when: 'more is waiting to be worked on than may' },
+  INTERNAL,
+  {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    service: 'frontier-buildtime',
+    when: 'a dependency failed; send the same request again',
+  },
+]
 
 /** Of what a signed-in user or a key of a workspace asks for. */
 function callerProblems(notFound: DocumentedProblem, unavailable: DocumentedProblem): DocumentedProblem[] {
@@ -119,9 +105,9 @@ export const workspaceProblems = callerProblems(
 /** Of what lists them. */
 export const workspaceListProblems = [queryFault('operation'), ...workspaceProblems]
 
-/** Of what makes them, from a body of at most 256 KiB. */
+/** Of what makes them. */
 export const workspaceCreationProblems: readonly DocumentedProblem[] = [
-  ...bodyProblems('operation', { limit: '256 KiB' }).map(problem =>
+  ...bodyProblems('operation').map(problem =>
     // Who asks is not known to be anybody's yet: the server ends it by itself.
     problem.status === 408 ? { ...problem, service: 'gateway' as const } : problem,
   ),

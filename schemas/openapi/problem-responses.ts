@@ -1,18 +1,11 @@
+import { type DocumentedProblem, type Operation, problemsOf } from '../http/operation.ts'
 import { PROBLEMS, type ProblemService, problemSchema } from '../http/problems.ts'
 import { headersOf } from './headers.ts'
-import type { DocumentedProblem, Operation } from './operation.ts'
 import type { Components, SchemaObject } from './schema-of.ts'
-
-const METHOD_NOT_ALLOWED: DocumentedProblem = {
-  code: 'METHOD_NOT_ALLOWED',
-  when: 'the path does not take this method',
-}
 
 /** One response a status, whose schema names the codes and services that come with it. */
 export function problemResponses(operation: Operation, components: Components): Record<number, SchemaObject> {
-  const hasParameters = operation.path.includes(':')
-  const own = operation.problems.filter(({ isOfPath }) => hasParameters || !isOfPath)
-  const problems = [...own, METHOD_NOT_ALLOWED]
+  const problems = problemsOf(operation)
   const statuses = [...new Set(problems.map(statusOf))].sort((a, b) => a - b)
   return Object.fromEntries(
     statuses.map(status => {

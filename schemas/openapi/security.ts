@@ -1,3 +1,5 @@
+import type { Credential } from '../http/credentials.ts'
+
 /** The credentials of CONTRACT section 2 as OpenAPI has them. */
 export const SECURITY_SCHEMES = {
   publicKeyHeader: {
@@ -35,14 +37,4 @@ export const SECURITY_SCHEMES = {
     bearerFormat: 'JWT',
     description: 'Token of a workload, by an issuer of its own. Has the read permissions of its `org`.',
   },
-} as const
-export type Credential = keyof typeof SECURITY_SCHEMES
-
-/** What authenticates telemetry. */
-export const PUBLIC_KEY: readonly Credential[] = ['publicKeyHeader', 'publicKeyQuery']
-/** What may read. */
-export const READER: readonly Credential[] = ['sessionToken', 'workloadIdentity']
-/** What manages surfaces. */
-export const MANAGER: readonly Credential[] = ['sessionToken', 'workspaceKey']
-/** What reads them. */
-export const MANAGING_READER: readonly Credential[] = [...READER, 'workspaceKey']
+} as const satisfies Record<Credential, unknown>

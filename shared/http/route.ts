@@ -48,9 +48,9 @@ export interface Route {
   /** Answers preflights, and lets any origin read every answer, problems too. */
   readonly cors?: boolean
   /** The answer to a body over the limit; REQUEST_INVALID with status 413 unless given. */
-  readonly overLimit?: Problem
+  readonly overLimit?: Problem | undefined
   /** How this route words its problems; `problemReply` unless given. */
-  readonly renderProblem?: (problem: Problem) => Reply
+  readonly renderProblem?: ((problem: Problem) => Reply) | undefined
   /** Decides on the head alone, before a byte of the body counts. Reads what it needs from the head before its first await. */
   accept(head: RequestHead): Decision | Promise<Decision>
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
-import { READER } from '../../openapi/security.ts'
+import { READER } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
+import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { findingsProblems } from '../problem-sets.ts'
 import { readTraceQuerySchema, traceIdSchema, traceSchema } from '../traces/read-trace.ts'
@@ -30,10 +30,11 @@ const activityQuery = z.object({
   to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
 })
 
-export const listFindings: Operation = {
+export const listFindings: PermittedOperation = {
   operationId: 'listFindings',
   method: 'GET',
   path: '/v3/findings',
+  service: 'api-findings',
   tag: 'findings',
   summary: 'The findings of the workspace, the one that arrived last first',
   description: 'All pages are of what was stored when the first was read.',
@@ -48,10 +49,11 @@ export const listFindings: Operation = {
   problems: findingsProblems,
 }
 
-export const readFinding: Operation = {
+export const readFinding: PermittedOperation = {
   operationId: 'readFinding',
   method: 'GET',
   path: '/v3/findings/:findingId',
+  service: 'api-findings',
   tag: 'findings',
   summary: 'One finding: its stack, and when and where it occurred',
   credentials: READER,
@@ -65,10 +67,11 @@ export const readFinding: Operation = {
   problems: findingsProblems,
 }
 
-export const listFindingTraces: Operation = {
+export const listFindingTraces: PermittedOperation = {
   operationId: 'listFindingTraces',
   method: 'GET',
   path: '/v3/findings/:findingId/traces',
+  service: 'api-findings',
   tag: 'findings',
   summary: 'The traces in which a finding occurred, the newest first',
   credentials: READER,
@@ -82,10 +85,11 @@ export const listFindingTraces: Operation = {
   problems: findingsProblems,
 }
 
-export const readTrace: Operation = {
+export const readTrace: PermittedOperation = {
   operationId: 'readFindingTrace',
   method: 'GET',
   path: '/v3/findings/:findingId/traces/:traceId',
+  service: 'api-findings',
   tag: 'findings',
   summary: 'Every retained span of one trace of a finding',
   credentials: READER,

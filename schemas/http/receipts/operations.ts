@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
-import { PUBLIC_KEY, READER } from '../../openapi/security.ts'
+import { PUBLIC_KEY, READER } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
+import type { Operation } from '../operation.ts'
 import { receiptsProblems } from '../problem-sets.ts'
 import { receiptAnswerSchema, receiptIdSchema } from './receipts.ts'
 
@@ -10,6 +10,7 @@ export const readReceipt: Operation = {
   operationId: 'readReceipt',
   method: 'GET',
   path: '/v3/receipts/:receiptId',
+  service: 'gateway',
   tag: 'telemetry',
   summary: 'What became of an accepted request',
   description:

@@ -1,18 +1,19 @@
 import { z } from 'zod'
-import type { DocumentedProblem, Operation } from '../../openapi/operation.ts'
 import { releaseSlugSchema } from '../../records/release-slug.ts'
+import { formatBytes, KIB, MIB } from '../byte-size.ts'
+import { SECRET_KEY } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from '../example-values.ts'
+import { type DocumentedProblem, type Operation, SMALL_BODY_BYTES } from '../operation.ts'
 import { secretKeyProblems } from '../problem-sets.ts'
 import { completedSourceMapsSchema, completeSourceMapsSchema } from './complete-source-maps.ts'
 import { registeredReleaseSchema, registerReleaseSchema } from './register-release.ts'
 import { buildReportSchema, telemetryResponseSchema } from './report-build.ts'
-import { signedSourceMapsSchema, signSourceMapsSchema } from './sign-source-maps.ts'
+import { SOURCE_MAP_MAX_BYTES, signedSourceMapsSchema, signSourceMapsSchema } from './sign-source-maps.ts'
 import { sourceMapPartQuerySchema, sourceMapQuerySchema, uploadedSourceMapSchema } from './upload-source-map.ts'
 
 /** What a build calls with the secret key of its surface. */
 
-const SECRET_KEY = ['secretKey'] as const
 const slugPath = z.object({
   releaseSlug: releaseSlugSchema.meta({
     description: 'The release, as its registration named it.',
@@ -33,11 +34,13 @@ export const registerRelease: Operation = {
   operationId: 'registerRelease',
   method: 'POST',
   path: '/v3/releases',
+  service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Register a release',
   description: 'The same surface and version give the same slug.',
   credentials: SECRET_KEY,
   body: {
+    limitBytes: SMALL_BODY_BYTES,
     contents: {
       'application/json': { schema: registerReleaseSchema, example: { version: EXAMPLE.version, commit: '3f9a2c1' } },
     },
@@ -49,13 +52,14 @@ export const registerRelease: Operation = {
       'application/json': { schema: registeredReleaseSchema, example: { releaseSlug: EXAMPLE.releaseSlug } },
     },
   },
-  problems: secretKeyProblems({ limit: '256 KiB' }),
+  problems: secretKeyProblems,
 }
 
 export const signSourceMaps: Operation = {
   operationId: 'signSourceMaps',
   method: 'POST',
   path: '/v3/releases/:releaseSlug/source-maps/sign',
+  service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Declare source maps and get addresses to upload them to',
   description:
@@ -63,6 +67,8 @@ export const signSourceMaps: Operation = {
   credentials: SECRET_KEY,
   parameters: { path: slugPath },
   body: {
+    limitBytes: SMALL_BODY_BYTES,
+    overLimitAdvice: 'declare fewer files at a time',
     contents: {
       'application/json': {
         schema: signSourceMapsSchema,
@@ -81,9 +87,12 @@ export const signSourceMaps: Operation = {
     contents: { 'application/json': { schema: signedSourceMapsSchema, example: ANSWERS.signSourceMaps } },
   },
   problems: [
-    ...secretKeyProblems({ limit: '256 KiB' }),
+    ...secretKeyProblems,
     releaseNotFound,
-    { code: 'RELEASE_SIGN_FILE_TOO_LARGE', when: 'a file is declared with more than 64 MiB' },
+    {
+      code: 'RELEASE_SIGN_FILE_TOO_LARGE',
+      when: `a file is declared with more than ${formatBytes(SOURCE_MAP_MAX_BYTES)}`,
+    },
   ],
 }
 
@@ -91,12 +100,18 @@ export const uploadSourceMapPart: Operation = {
   operationId: 'uploadSourceMapPart',
   method: 'PUT',
   path: '/v3/releases/:releaseSlug/source-maps',
+  service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Upload a part of a source map',
   description: 'For builds that cannot reach the object store. Parts may come in any order, and again.',
   credentials: SECRET_KEY,
   parameters: { path: slugPath, query: sourceMapPartQuerySchema.extend({ part, path }) },
-  body: { contents: { 'application/octet-stream': { example: EXAMPLE_MAP_TEXT } } },
+  body: {
+    limitBytes: 512 * KIB,
+    overLimitCode: 'RELEASE_SIGN_FILE_TOO_LARGE',
+    overLimitAdvice: 'send smaller parts',
+    contents: { 'application/octet-stream': { example: EXAMPLE_MAP_TEXT } },
+  },
   receiptStatuses: [200],
   success: {
     status: 200,
@@ -104,7 +119,7 @@ export const uploadSourceMapPart: Operation = {
     contents: { 'application/json': { schema: uploadedSourceMapSchema, example: ANSWERS.uploadSourceMapPart } },
   },
   problems: [
-    ...secretKeyProblems({ limit: '512 KiB', overLimit: 'RELEASE_SIGN_FILE_TOO_LARGE' }),
+    ...secretKeyProblems,
     {
       code: 'RELEASE_UPLOAD_CONFLICT',
       when: 'the part was sent before with other bytes, or a manifest names the map that was made of the parts',
@@ -116,11 +131,14 @@ export const uploadSourceMap: Operation = {
   operationId: 'uploadSourceMap',
   method: 'PUT',
   path: '/v3/releases/:releaseSlug/source-maps/upload',
+  service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Upload a source map in one request',
   credentials: SECRET_KEY,
   parameters: { path: slugPath, query: z.object({ path }) },
   body: {
+    limitBytes: SOURCE_MAP_MAX_BYTES,
+    overLimitCode: 'RELEASE_SIGN_FILE_TOO_LARGE',
     contents: {
       'application/json': {
         schema: z
@@ -136,19 +154,21 @@ export const uploadSourceMap: Operation = {
     description: 'Stored.',
     contents: { 'application/json': { schema: uploadedSourceMapSchema, example: ANSWERS.uploadSourceMap } },
   },
-  problems: secretKeyProblems({ limit: '64 MiB', overLimit: 'RELEASE_SIGN_FILE_TOO_LARGE' }),
+  problems: secretKeyProblems,
 }
 
 export const completeSourceMaps: Operation = {
   operationId: 'completeSourceMaps',
   method: 'POST',
   path: '/v3/releases/:releaseSlug/source-maps/complete',
+  service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Make the uploaded source maps those of the release',
   description: 'Verifies every map, then replaces the manifest whole. Safe to repeat.',
   credentials: SECRET_KEY,
   parameters: { path: slugPath },
   body: {
+    limitBytes: 16 * MIB,
     contents: {
       'application/json': {
         schema: completeSourceMapsSchema,
@@ -165,18 +185,20 @@ export const completeSourceMaps: Operation = {
     description: 'The manifest holds.',
     contents: { 'application/json': { schema: completedSourceMapsSchema, example: { ok: true, fileCount: 1 } } },
   },
-  problems: [...secretKeyProblems({ limit: '16 MiB' }), releaseNotFound],
+  problems: [...secretKeyProblems, releaseNotFound],
 }
 
 export const reportBuild: Operation = {
   operationId: 'reportBuild',
   method: 'POST',
   path: '/v3/releases/:releaseSlug/telemetry',
+  service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Report how an upload went',
   credentials: SECRET_KEY,
   parameters: { path: slugPath },
   body: {
+    limitBytes: SMALL_BODY_BYTES,
     contents: {
       'application/json': {
         schema: buildReportSchema,
@@ -190,5 +212,5 @@ export const reportBuild: Operation = {
     description: 'On disk.',
     contents: { 'application/json': { schema: telemetryResponseSchema, example: { ok: true } } },
   },
-  problems: secretKeyProblems({ limit: '256 KiB' }),
+  problems: secretKeyProblems,
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
-import { READER } from '../../openapi/security.ts'
 import { releaseSlugSchema } from '../../records/release-slug.ts'
+import { READER } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
+import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { releasesProblems } from '../problem-sets.ts'
 import { manifestQuerySchema, releaseAnswerSchema, releasesPageSchema } from './releases.ts'
@@ -14,10 +14,11 @@ const slugPath = z.object({
   releaseSlug: releaseSlugSchema.meta({ description: 'The release.', example: EXAMPLE.releaseSlug }),
 })
 
-export const listReleases: Operation = {
+export const listReleases: PermittedOperation = {
   operationId: 'listReleases',
   method: 'GET',
   path: '/v3/releases',
+  service: 'api-analytics',
   tag: 'releases',
   summary: 'The releases of the workspace, the last registered first',
   credentials: READER,
@@ -31,10 +32,11 @@ export const listReleases: Operation = {
   problems: releasesProblems,
 }
 
-export const readRelease: Operation = {
+export const readRelease: PermittedOperation = {
   operationId: 'readRelease',
   method: 'GET',
   path: '/v3/releases/:releaseSlug',
+  service: 'api-analytics',
   tag: 'releases',
   summary: 'One release: its counters, builds and manifest, and how much of its stacks could be resolved',
   description: 'Counters and manifest are of the same completion. The manifest comes page by page.',

@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
+import type { Operation } from '../operation.ts'
 import { INTERNAL } from '../problem-sets.ts'
 
 export const readOpenApi: Operation = {
   operationId: 'readOpenApi',
   method: 'GET',
   path: '/openapi.json',
+  service: 'gateway',
   tag: 'service',
   summary: 'This document',
   credentials: [],

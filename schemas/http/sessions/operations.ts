@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
-import { PUBLIC_KEY, READER } from '../../openapi/security.ts'
+import { formatBytes, MIB } from '../byte-size.ts'
+import { PUBLIC_KEY, READER } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE, EXAMPLE_EVENTS, EXAMPLE_REPLAY_METADATA } from '../example-values.ts'
+import { type Operation, type PermittedOperation, type RoutedOperation, SMALL_BODY_BYTES } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
 import { replayEventsQuerySchema, replayPageSchema } from '../replay/read-replay.ts'
@@ -29,8 +30,18 @@ function jsonContents(schema: z.ZodType, example: unknown) {
   return { 'application/json': { schema, example }, 'text/plain': { schema, example } }
 }
 
-/** 4.1, with the identity providers that this installation takes. */
-export function identifySession(identityProviders: readonly string[]): Operation {
+/** The part of identifySession that does not depend on the installation (docs/contract.md#identify). */
+export const identifySession = {
+  method: 'POST',
+  path: '/v3/session/identify',
+  service: 'frontier-runtime',
+  credentials: PUBLIC_KEY,
+  cors: true,
+  body: { limitBytes: SMALL_BODY_BYTES },
+} as const satisfies RoutedOperation
+
+/** Returns identifySession as an installation with these identity providers documents it. */
+export function identifySessionWith(identityProviders: readonly string[]): Operation {
   const example = {
     sessionId: EXAMPLE.sessionId,
     identifier: 'user-7',
@@ -39,18 +50,15 @@ export function identifySession(identityProviders: readonly string[]): Operation
     traits: { plan: 'team' },
   }
   return {
+    ...identifySession,
     operationId: 'identifySession',
-    method: 'POST',
-    path: '/v3/session/identify',
     tag: 'sessions',
     summary: 'Attach an end user to a session',
     description: `Providers whose identities are taken: ${identityProviders.join(', ')}, and custom with any name.`,
-    credentials: PUBLIC_KEY,
-    cors: true,
-    body: { contents: jsonContents(identifySessionSchema(identityProviders), example) },
+    body: { ...identifySession.body, contents: jsonContents(identifySessionSchema(identityProviders), example) },
     receiptStatuses: [200],
     success: acknowledged,
-    problems: publicKeyProblems({ limit: '256 KiB' }),
+    problems: publicKeyProblems,
   }
 }
 
@@ -58,11 +66,13 @@ export const heartbeat: Operation = {
   operationId: 'recordHeartbeat',
   method: 'POST',
   path: '/v3/session',
+  service: 'frontier-runtime',
   tag: 'sessions',
   summary: 'Record that a device of a session is still there',
   credentials: PUBLIC_KEY,
   cors: true,
   body: {
+    limitBytes: SMALL_BODY_BYTES,
     contents: jsonContents(heartbeatSchema, {
       sessionId: EXAMPLE.sessionId,
       deviceId: EXAMPLE.deviceId,
@@ -70,8 +80,11 @@ export const heartbeat: Operation = {
   },
   receiptStatuses: [200],
   success: acknowledged,
-  problems: publicKeyProblems({ limit: '256 KiB' }),
+  problems: publicKeyProblems,
 }
+
+/** Limit of a chunk as sent. */
+const CHUNK_LIMIT_BYTES = 10 * MIB
 
 const replayMetadata = z
   .string()
@@ -87,9 +100,10 @@ export const uploadReplay: Operation = {
   operationId: 'uploadReplayChunk',
   method: 'POST',
   path: '/v3/replay/upload/:sessionId',
+  service: 'frontier-runtime',
   tag: 'sessions',
   summary: 'Upload a chunk of a session’s recording',
-  description: 'JSON lines of recorded events, gzipped or not; at most 10 MiB as sent and 100 MiB decompressed.',
+  description: `JSON lines of recorded events, gzipped or not; at most ${formatBytes(CHUNK_LIMIT_BYTES)} as sent and 100 MiB decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
   parameters: {
@@ -98,6 +112,8 @@ export const uploadReplay: Operation = {
     query: z.object({ metadata: replayMetadata }),
   },
   body: {
+    limitBytes: CHUNK_LIMIT_BYTES,
+    overLimitCode: 'REPLAY_UPLOAD_REJECTED',
     contents: {
       'application/octet-stream': { example: EXAMPLE_EVENTS },
     },
@@ -116,7 +132,7 @@ export const uploadReplay: Operation = {
     },
   },
   problems: [
-    ...publicKeyProblems({ limit: '10 MiB', overLimit: 'REPLAY_UPLOAD_REJECTED' }),
+    ...publicKeyProblems,
     {
       code: 'REPLAY_UPLOAD_REJECTED',
       when: 'the body is empty or not gzip as it says, or the session id breaks its rule',
@@ -124,10 +140,11 @@ export const uploadReplay: Operation = {
   ],
 }
 
-export const readSession: Operation = {
+export const readSession: PermittedOperation = {
   operationId: 'readSession',
   method: 'GET',
   path: '/v3/sessions/:sessionId',
+  service: 'api-analytics',
   tag: 'sessions',
   summary: 'Identity, devices, traces, findings and replay of a session',
   credentials: READER,
@@ -141,10 +158,11 @@ export const readSession: Operation = {
   problems: sessionsProblems,
 }
 
-export const readReplay: Operation = {
+export const readReplay: PermittedOperation = {
   operationId: 'readReplay',
   method: 'GET',
   path: '/v3/sessions/:sessionId/replay',
+  service: 'api-analytics',
   tag: 'sessions',
   summary: 'The chunks of a session’s recording, and what is missing of it',
   credentials: READER,
@@ -158,10 +176,11 @@ export const readReplay: Operation = {
   problems: sessionsProblems,
 }
 
-export const readReplayEvents: Operation = {
+export const readReplayEvents: PermittedOperation = {
   operationId: 'readReplayEvents',
   method: 'GET',
   path: '/v3/sessions/:sessionId/replay/events',
+  service: 'api-analytics',
   tag: 'sessions',
   summary: 'The events of a session’s recording in the order of their times',
   credentials: READER,

@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
-import { PUBLIC_KEY } from '../../openapi/security.ts'
 import { SIGNAL_QUEUES, type Signal } from '../../queues/jobs.ts'
+import { formatBytes, MIB } from '../byte-size.ts'
+import { PUBLIC_KEY } from '../credentials.ts'
 import { EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64 } from '../example-values.ts'
+import type { Operation } from '../operation.ts'
 import { publicKeyProblems } from '../problem-sets.ts'
 import type { ProblemCode } from '../problems.ts'
+
+/** Limit of an export as sent. */
+const EXPORT_LIMIT_BYTES = 20 * MIB
 
 const signal = z
   .enum(Object.keys(SIGNAL_QUEUES) as [Signal, ...Signal[]])
@@ -38,13 +42,16 @@ export const drain: Operation = {
   operationId: 'exportTelemetry',
   method: 'POST',
   path: '/drain/v1/:signal',
+  service: 'frontier-runtime',
   tag: 'telemetry',
   summary: 'Take in an OTLP export',
-  description: 'Acknowledged once it is on disk. At most 20 MiB as sent and 64 MiB decompressed.',
+  description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_LIMIT_BYTES)} as sent and 64 MiB decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
   parameters: { path: z.object({ signal }), header: z.object({ 'content-encoding': contentEncoding }) },
   body: {
+    limitBytes: EXPORT_LIMIT_BYTES,
+    overLimitAdvice: 'export smaller batches',
     contents: {
       'application/x-protobuf': { example: EXAMPLE_EXPORT_BASE64 },
       'application/json': { schema: otlpMessage, example: EXAMPLE_EXPORT },
@@ -60,8 +67,5 @@ export const drain: Operation = {
     schema: drainProblem,
     of: ({ code, message }) => (RETRIED.includes(code) ? { code, message } : { message }),
   },
-  problems: [
-    ...publicKeyProblems({ limit: '20 MiB' }),
-    { code: 'NOT_FOUND', when: 'signal is none of traces, logs and metrics' },
-  ],
+  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal is none of traces, logs and metrics' }],
 }

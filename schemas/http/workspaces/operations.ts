@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Operation } from '../../openapi/operation.ts'
-import { MANAGER, MANAGING_READER } from '../../openapi/security.ts'
+import { MANAGER, MANAGING_READER, USER } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
+import { type PermittedOperation, SMALL_BODY_BYTES } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from '../problem-sets.ts'
 import {
@@ -20,7 +20,6 @@ import {
   workspaceKeysPageSchema,
 } from './workspace-keys.ts'
 
-const USER = ['sessionToken'] as const
 const surfacePath = z.object({
   surfaceId: surfaceIdSchema.meta({ description: 'The surface.', example: EXAMPLE.surfaceId }),
 })
@@ -42,10 +41,11 @@ const done = {
   contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
 } as const
 
-export const listSurfaces: Operation = {
+export const listSurfaces: PermittedOperation = {
   operationId: 'listSurfaces',
   method: 'GET',
   path: '/v3/surfaces',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'The surfaces of the workspace, the newest first',
   permission: 'org:surfaces:read',
@@ -59,15 +59,19 @@ export const listSurfaces: Operation = {
   problems: workspaceListProblems,
 }
 
-export const createSurface: Operation = {
+export const createSurface: PermittedOperation = {
   operationId: 'createSurface',
   method: 'POST',
   path: '/v3/surfaces',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'Make a surface',
   permission: 'org:surfaces:write',
   credentials: MANAGER,
-  body: { contents: { 'application/json': { schema: createSurfaceSchema, example: { name: 'Shop' } } } },
+  body: {
+    limitBytes: SMALL_BODY_BYTES,
+    contents: { 'application/json': { schema: createSurfaceSchema, example: { name: 'Shop' } } },
+  },
   success: {
     status: 201,
     description: 'Made.',
@@ -76,10 +80,11 @@ export const createSurface: Operation = {
   problems: workspaceCreationProblems,
 }
 
-export const deleteSurface: Operation = {
+export const deleteSurface: PermittedOperation = {
   operationId: 'deleteSurface',
   method: 'DELETE',
   path: '/v3/surfaces/:surfaceId',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'Delete a surface and revoke its keys',
   description: 'What it has sent is kept as long as everything else.',
@@ -90,10 +95,11 @@ export const deleteSurface: Operation = {
   problems: workspaceProblems,
 }
 
-export const listSurfaceKeys: Operation = {
+export const listSurfaceKeys: PermittedOperation = {
   operationId: 'listSurfaceKeys',
   method: 'GET',
   path: '/v3/surfaces/:surfaceId/keys',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'The keys of a surface, the newest first, without their secrets',
   permission: 'org:surfaces:read',
@@ -107,10 +113,11 @@ export const listSurfaceKeys: Operation = {
   problems: workspaceListProblems,
 }
 
-export const createSurfaceKey: Operation = {
+export const createSurfaceKey: PermittedOperation = {
   operationId: 'createSurfaceKey',
   method: 'POST',
   path: '/v3/surfaces/:surfaceId/keys',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'Make a public or secret key of a surface',
   description: 'The answer is the only one with the secret. A secret key needs `scopes`; a public one has none.',
@@ -118,6 +125,7 @@ export const createSurfaceKey: Operation = {
   credentials: MANAGER,
   parameters: { path: surfacePath },
   body: {
+    limitBytes: SMALL_BODY_BYTES,
     contents: {
       'application/json': {
         schema: createSurfaceKeySchema,
@@ -133,10 +141,11 @@ export const createSurfaceKey: Operation = {
   problems: workspaceCreationProblems,
 }
 
-export const revokeSurfaceKey: Operation = {
+export const revokeSurfaceKey: PermittedOperation = {
   operationId: 'revokeSurfaceKey',
   method: 'DELETE',
   path: '/v3/surfaces/:surfaceId/keys/:keyId',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'Revoke a key of a surface',
   description: 'The key stops working within a second.',
@@ -147,10 +156,11 @@ export const revokeSurfaceKey: Operation = {
   problems: workspaceProblems,
 }
 
-export const listWorkspaceKeys: Operation = {
+export const listWorkspaceKeys: PermittedOperation = {
   operationId: 'listWorkspaceKeys',
   method: 'GET',
   path: '/v3/workspaces/:workspaceSlug/api-keys',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'The workspace API keys, the newest first, without their secrets',
   permission: 'org:workspace_auth:write',
@@ -164,10 +174,11 @@ export const listWorkspaceKeys: Operation = {
   problems: workspaceListProblems,
 }
 
-export const createWorkspaceKey: Operation = {
+export const createWorkspaceKey: PermittedOperation = {
   operationId: 'createWorkspaceKey',
   method: 'POST',
   path: '/v3/workspaces/:workspaceSlug/api-keys',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'Make a workspace API key',
   description:
@@ -176,6 +187,7 @@ export const createWorkspaceKey: Operation = {
   credentials: USER,
   parameters: { path: workspacePath },
   body: {
+    limitBytes: SMALL_BODY_BYTES,
     contents: {
       'application/json': {
         schema: createWorkspaceKeySchema,
@@ -202,10 +214,11 @@ export const createWorkspaceKey: Operation = {
   ],
 }
 
-export const revokeWorkspaceKey: Operation = {
+export const revokeWorkspaceKey: PermittedOperation = {
   operationId: 'revokeWorkspaceKey',
   method: 'DELETE',
   path: '/v3/workspaces/:workspaceSlug/api-keys/:apiKeyId',
+  service: 'operation',
   tag: 'workspaces',
   summary: 'Revoke a workspace API key',
   permission: 'org:workspace_auth:write',

@@ -1,0 +1,21 @@
+/** Kinds of credentials (docs/contract.md#credentials). `schemas/openapi/security.ts` describes how each one is sent. */
+export type Credential =
+  | 'publicKeyHeader'
+  | 'publicKeyQuery'
+  | 'secretKey'
+  | 'workspaceKey'
+  | 'sessionToken'
+  | 'workloadIdentity'
+
+/** Credentials of operations that accept telemetry. */
+export const PUBLIC_KEY: readonly Credential[] = ['publicKeyHeader', 'publicKeyQuery']
+/** Credentials of operations that a build calls. */
+export const SECRET_KEY: readonly Credential[] = ['secretKey']
+/** Credentials of operations that read telemetry. */
+export const READER: readonly Credential[] = ['sessionToken', 'workloadIdentity']
+/** Credentials of operations that change surfaces and their keys. */
+export const MANAGER: readonly Credential[] = ['sessionToken', 'workspaceKey']
+/** Credentials of operations that list surfaces and their keys. */
+export const MANAGING_READER: readonly Credential[] = [...READER, 'workspaceKey']
+/** Credentials of operations that manage workspace keys: a signed-in user only. */
+export const USER: readonly Credential[] = ['sessionToken']

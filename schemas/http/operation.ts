@@ -1,0 +1,133 @@
+import type { z } from 'zod'
+import type { Permission } from '../records/directory.ts'
+import { formatBytes, KIB } from './byte-size.ts'
+import type { Credential } from './credentials.ts'
+import { PROBLEMS, type ProblemCode, type ProblemService } from './problems.ts'
+
+/** The part of an operation that its route is made from: see `operationRoute` in `shared/http`. */
+export interface RoutedOperation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Path pattern, such as `/v3/findings/:findingId`. */
+  readonly path: string
+  /** Part of the service that the operation's own problems name. */
+  readonly service: ProblemService
+  /** Accepted credentials, any one of which is enough. Empty for operations that need none. */
+  readonly credentials: readonly Credential[]
+  /** Permission that the caller needs in the workspace. */
+  readonly permission?: Permission
+  /** Whether pages of any origin may read every response. */
+  readonly cors?: boolean
+  /** Absent for operations without a body. */
+  readonly body?: BodyLimit
+}
+
+/** Limit of a body that is one small JSON object. */
+export const SMALL_BODY_BYTES = 256 * KIB
+
+/** How large a body may be, as sent, and how a larger one is refused. */
+export interface BodyLimit {
+  readonly limitBytes: number
+  /** Problem code of the refusal; REQUEST_INVALID unless given. Its status is 413. */
+  readonly overLimitCode?: ProblemCode
+  /** Advice that the message of the refusal ends with. */
+  readonly overLimitAdvice?: string
+}
+
+/** One operation of the service. Its route, the document, its examples and their tests all derive from it. */
+export interface Operation extends RoutedOperation {
+  readonly operationId: string
+  readonly tag: Tag
+  readonly summary: string
+  readonly description?: string
+  /** Schemas of the parameters by name, as a client sends them (the input side of transforms). */
+  readonly parameters?: {
+    readonly path?: z.ZodObject
+    readonly query?: z.ZodObject
+    readonly header?: z.ZodObject
+  }
+  readonly body?: RequestBody
+  readonly success: {
+    readonly status: 200 | 201
+    readonly description: string
+    readonly contents: Readonly<Record<string, Content>>
+  }
+  /** Statuses of responses to an enqueued request. They carry a receipt, whatever the outcome. */
+  readonly receiptStatuses?: readonly number[]
+  /** Whether the operation accepts `If-None-Match` and returns 304 when the client has the current response. */
+  readonly isConditional?: boolean
+  /** The operation's problems, except those that `problemsOf` adds. */
+  readonly problems: readonly DocumentedProblem[]
+  /** Schema of the problem body where it is not the common `{ code, message, service }`, and how it is made from that. */
+  readonly problemForm?: {
+    readonly schema: z.ZodType
+    readonly of: (common: { code: ProblemCode; message: string }) => unknown
+  }
+}
+
+/** An operation whose caller needs a permission in the workspace. */
+export interface PermittedOperation extends Operation {
+  readonly permission: Permission
+}
+
+/** The body of a request. */
+export interface RequestBody extends BodyLimit {
+  readonly contents: Readonly<Record<string, Content>>
+  readonly description?: string
+}
+
+export const TAGS = {
+  telemetry: 'OTLP exports of traces, logs and metrics.',
+  sessions: 'Who a session is, its devices, and what was recorded of it.',
+  releases: 'Source maps and build reports of releases.',
+  findings: 'Exceptions, grouped, and the traces in which they occurred.',
+  workspaces: 'Surfaces, keys and workspace API keys.',
+  service: 'The service itself.',
+} as const
+export type Tag = keyof typeof TAGS
+
+/** A body of one media type. Without a schema it is bytes. */
+export interface Content {
+  readonly schema?: z.ZodType
+  /** What is sent or answered: text as it is, protobuf as base64. */
+  readonly example: unknown
+}
+
+/** A problem that an operation answers with; the status and the service of its code, unless given. */
+export interface DocumentedProblem {
+  readonly code: ProblemCode
+  /** When it comes. */
+  readonly when: string
+  readonly status?: number
+  readonly service?: ProblemService
+  /** Only of operations whose path has parameters. */
+  readonly isOfPath?: boolean
+}
+
+const METHOD_NOT_ALLOWED: DocumentedProblem = {
+  code: 'METHOD_NOT_ALLOWED',
+  when: 'the path does not take this method',
+}
+
+/** Returns every problem of the operation: its own, and those that follow from its path, its body and its method. */
+export function problemsOf(operation: Operation): DocumentedProblem[] {
+  const hasParameters = operation.path.includes(':')
+  const own = operation.problems.filter(({ isOfPath }) => hasParameters || !isOfPath)
+  const overLimit = overLimitOf(operation)
+  return [...(overLimit ? [{ ...overLimit, when: overLimit.message }] : []), ...own, METHOD_NOT_ALLOWED]
+}
+
+/** The refusal of a body over the limit, without the operation's advice. */
+export interface OverLimit {
+  readonly code: ProblemCode
+  readonly status: 413
+  readonly service: ProblemService
+  readonly message: string
+}
+
+/** Returns how the operation refuses a body over its limit, or undefined if it has no body. */
+export function overLimitOf({ body, service }: RoutedOperation): OverLimit | undefined {
+  if (body === undefined) return undefined
+  const code = body.overLimitCode ?? 'REQUEST_INVALID'
+  const message = `the body is over the limit of ${formatBytes(body.limitBytes)}`
+  return { code, status: 413, service: code === 'REQUEST_INVALID' ? service : PROBLEMS[code].service, message }
+}
