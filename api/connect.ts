@@ -1,9 +1,9 @@
-import { createClickHouse } from '../clickhouse/client.ts'
+import { connectClickHouse } from '../clickhouse/connect.ts'
 import { Budget } from '../shared/concurrency/budget.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
-import { createObjectStore } from '../shared/object-store/object-store.ts'
+import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -31,24 +31,13 @@ export function connectApi(
 ): ConnectedApi {
   const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, DIRECTORY_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
-  const clickhouse = createClickHouse({
-    url: config.CLICKHOUSE_URL,
-    user: config.CLICKHOUSE_USER,
-    password: config.CLICKHOUSE_PASSWORD,
-    database: config.CLICKHOUSE_DATABASE,
+  const clickhouse = connectClickHouse(config, {
     requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
     maxConnections: 32,
   })
   lifecycle.onStop('clickhouse', () => clickhouse.close())
 
-  const objects = createObjectStore({
-    endpoint: config.S3_ENDPOINT,
-    region: config.S3_REGION,
-    bucket: config.S3_BUCKET,
-    accessKeyId: config.AWS_ACCESS_KEY_ID,
-    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
-    requestTimeoutMs: config.API_QUERY_TIMEOUT_MS,
-  })
+  const objects = connectObjectStore(config, config.API_QUERY_TIMEOUT_MS)
   lifecycle.onStop('object store', () => objects.close())
 
   const directory = createDirectory(redis)

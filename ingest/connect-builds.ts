@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
-import { createObjectStore, type ObjectStore } from '../shared/object-store/object-store.ts'
+import { connectObjectStore } from '../shared/object-store/connect.ts'
+import type { ObjectStore } from '../shared/object-store/object-store.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import { createSecretKeyAuthenticator, type SecretKeyAuthenticator } from './auth/authenticate-build.ts'
@@ -70,15 +71,11 @@ export function connectBuilds(
   lifecycle.onStop('waits for verdicts', () => verdicts.stop())
   metrics.watchVerdicts(verdicts)
 
-  const objects = createObjectStore({
-    endpoint: config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT,
-    region: config.S3_REGION,
-    bucket: config.S3_BUCKET,
-    accessKeyId: config.AWS_ACCESS_KEY_ID,
-    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
-    // It only signs; what may take time are credentials that come from elsewhere.
-    requestTimeoutMs: config.COMMIT_TIMEOUT_MS,
-  })
+  const objects = connectObjectStore(
+    { ...config, S3_ENDPOINT: config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT },
+    // This client only signs addresses. Only fetching credentials from elsewhere may take time.
+    config.COMMIT_TIMEOUT_MS,
+  )
   lifecycle.onStop('object store', () => objects.close())
 
   return {

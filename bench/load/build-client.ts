@@ -3,8 +3,9 @@ import { Agent } from 'node:http'
 import { completedSourceMapsSchema, type ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
 import { registeredReleaseSchema } from '../../schemas/http/releases/register-release.ts'
 import { signedSourceMapsSchema } from '../../schemas/http/releases/sign-source-maps.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
-import { forEachAtOnce, type SentRequest, sendRequest } from './send-request.ts'
+import { type SentRequest, sendRequest } from './send-request.ts'
 
 export const UPLOADS_AT_ONCE = 32
 const PART_BYTES = 512 * 1024
@@ -48,7 +49,7 @@ export function createBuildClient(context: ScenarioContext, baseUrl: string, sec
 
   async function putAll(urls: readonly string[], files: readonly BuildFile[]): Promise<number> {
     let refused = 0
-    await forEachAtOnce(files, UPLOADS_AT_ONCE, async ({ body }, i) => {
+    await forEachConcurrently(files, { concurrency: UPLOADS_AT_ONCE }, async ({ body }, i) => {
       refused += (await sendRequest({ agent, method: 'PUT', url: urls[i] as string, body })).refused
     })
     return refused
@@ -82,7 +83,7 @@ export function createBuildClient(context: ScenarioContext, baseUrl: string, sec
         })),
       )
       let refused = 0
-      await forEachAtOnce(parts, UPLOADS_AT_ONCE, async ({ query, body }) => {
+      await forEachConcurrently(parts, { concurrency: UPLOADS_AT_ONCE }, async ({ query, body }) => {
         refused += (await call('PUT', `/${slug}/source-maps?${query}`, body, 'application/octet-stream')).refused
       })
       return refused

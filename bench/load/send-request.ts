@@ -50,19 +50,3 @@ function send({ agent, method, url, headers, body }: SentRequest) {
     outgoing.end(body)
   })
 }
-
-/** Does something with each, so many at once. */
-export async function forEachAtOnce<T>(
-  items: readonly T[],
-  atOnce: number,
-  work: (item: T, index: number) => Promise<void>,
-): Promise<void> {
-  let next = 0
-  async function worker(): Promise<void> {
-    while (next < items.length) {
-      const index = next++
-      await work(items[index] as T, index)
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker))
-}

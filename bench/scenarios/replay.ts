@@ -1,6 +1,7 @@
 import { Agent, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
 import { type ReplayPayload, replayPayload } from '../payloads/replay-payload.ts'
 import { type BenchEdge, startEdge, startWorkers } from '../product/start-product.ts'
@@ -130,18 +131,15 @@ async function measureDirect({ s3, bodies }: Contenders, round: number, chunks: 
   return { bytes, refused, seconds, acceptedSeconds: seconds, use }
 }
 
-/** Does the numbered pieces of work, so many at once; the sum of what they return. */
+/** Runs `count` numbered uploads, `IN_FLIGHT` at a time, and returns the sum of their results. */
 async function inParallel(count: number, work: (i: number) => Promise<Uploaded>): Promise<Uploaded> {
-  let next = 0
   let [bytes, refused] = [0, 0]
-  async function worker(): Promise<void> {
-    while (next < count) {
-      const done = await work(next++)
-      bytes += done.bytes
-      refused += done.refused
-    }
-  }
-  await Promise.all(Array.from({ length: IN_FLIGHT }, worker))
+  const numbers = Array.from({ length: count }, (_, i) => i)
+  await forEachConcurrently(numbers, { concurrency: IN_FLIGHT, stopOnFailure: true }, async i => {
+    const done = await work(i)
+    bytes += done.bytes
+    refused += done.refused
+  })
   return { bytes, refused }
 }
 

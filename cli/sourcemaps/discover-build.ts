@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { manifestEntrySchema } from '../../schemas/http/releases/complete-source-maps.ts'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { BuildStop, listed } from './build-stop.ts'
 import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'
-import { forEachAtOnce } from './for-each-at-once.ts'
 import { chunkUrlOf, type PairedMap, pairMaps } from './pair-maps.ts'
 import { type Bundle, readBundle } from './read-bundle.ts'
 import { scanSourceMap } from './scan-source-map.ts'
@@ -36,7 +36,7 @@ const READ_AT_ONCE = 8
 export async function discoverBuild(options: DiscoverOptions): Promise<DiscoveredBuild> {
   const files = await findBuildFiles(options.directory, options.signal)
   const bundles: Bundle[] = []
-  await forEachAtOnce(READ_AT_ONCE, files.bundles, async (file, i) => {
+  await forEachConcurrently(files.bundles, { concurrency: READ_AT_ONCE, stopOnFailure: true }, async (file, i) => {
     options.signal.throwIfAborted()
     bundles[i] = await readBundle(file)
   })

@@ -1,5 +1,5 @@
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { BuildStop, listed } from './build-stop.ts'
-import { forEachAtOnce } from './for-each-at-once.ts'
 import type { PairedMap } from './pair-maps.ts'
 import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-map.ts'
 
@@ -19,7 +19,7 @@ export async function prepareMaps(
 ): Promise<PreparedMaps> {
   const maps: PreparedMap[] = []
   const refused: string[] = []
-  await forEachAtOnce(AT_ONCE, paired, async map => {
+  await forEachConcurrently(paired, { concurrency: AT_ONCE, stopOnFailure: true }, async map => {
     options.signal.throwIfAborted()
     const result = await prepareMap(map, options)
     if ('refused' in result) refused.push(`${map.path} cannot be used: ${result.refused}`)

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { SignedFile } from '../../schemas/http/releases/sign-source-maps.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { BuildApi } from './build-api.ts'
-import { forEachAtOnce } from './for-each-at-once.ts'
 import type { HttpClient } from './http-client.ts'
 import type { PreparedMap } from './prepare-map.ts'
 import { putToStore, type StoreState } from './put-to-store.ts'
@@ -55,7 +55,7 @@ export async function uploadMaps(
       if (outcome === undefined) await putParts(deps.api, slug, map)
       deps.onUploaded(map, outcome ?? 'parts')
     }
-    await forEachAtOnce(concurrency, batch, upload, deps.onFailure)
+    await forEachConcurrently(batch, { concurrency, stopOnFailure: true, onFailure: deps.onFailure }, upload)
   }
 }
 

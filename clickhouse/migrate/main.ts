@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { clickhouseSettings, count, parseConfig, processSettings } from '../../shared/runtime/config.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
-import { createClickHouse } from '../client.ts'
+import { connectClickHouse } from '../connect.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
 
 /** `npm run migrate`: brings ClickHouse to the schema of this checkout, and exits with 1 when it cannot. */
@@ -10,12 +10,7 @@ const configSchema = z.object({ ...processSettings, ...clickhouseSettings, RETEN
 
 const config = parseConfig(configSchema, process.env)
 const logger = createLogger('migrate', config.LOG_LEVEL)
-const client = createClickHouse({
-  url: config.CLICKHOUSE_URL,
-  user: config.CLICKHOUSE_USER,
-  password: config.CLICKHOUSE_PASSWORD,
-  requestTimeoutMs: MIGRATION_TIMEOUT_MS,
-})
+const client = connectClickHouse(config, { withoutDatabase: true, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
 
 try {
   await migrate(client, { database: config.CLICKHOUSE_DATABASE, retentionDays: config.RETENTION_DAYS, logger })

@@ -5,6 +5,7 @@ import {
   type Release,
   releaseSchema,
 } from '../../schemas/records/directory.ts'
+import { pagesOf } from '../concurrency/pages.ts'
 import { parseRecord } from './record.ts'
 
 /** Releases of a workspace, and which manifest of each holds. */
@@ -112,10 +113,12 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       return new Set(sha256s.filter((_, i) => flags[i] === 1))
     },
     async addStoredMaps(workspaceId, sha256s) {
-      for (const page of pages(sha256s)) await redis.sadd(releaseKeys.maps(workspaceId), ...page)
+      for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
+        await redis.sadd(releaseKeys.maps(workspaceId), ...page.map(digestBytes))
     },
     async removeStoredMaps(workspaceId, sha256s) {
-      for (const page of pages(sha256s)) await redis.srem(releaseKeys.maps(workspaceId), ...page)
+      for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
+        await redis.srem(releaseKeys.maps(workspaceId), ...page.map(digestBytes))
     },
   }
 }
@@ -172,10 +175,8 @@ export const releaseKeys = {
   maps: (workspaceId: string) => `penstock:workspace:${workspaceId}:stored-maps`,
 }
 
-/** Hashes are kept as their 32 bytes: half of what hex would take. */
-function* pages(sha256s: readonly string[]): Generator<Buffer[]> {
-  const PAGE = 1_000
-  for (let i = 0; i < sha256s.length; i += PAGE) {
-    yield sha256s.slice(i, i + PAGE).map(sha256 => Buffer.from(sha256, 'hex'))
-  }
-}
+/** Members that one command adds to or removes from the set of stored maps. */
+const STORED_MAPS_PAGE = 1_000
+
+/** Digests are stored as their 32 bytes, half of the size of their hex text. */
+const digestBytes = (sha256: string) => Buffer.from(sha256, 'hex')

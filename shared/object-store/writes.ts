@@ -5,6 +5,7 @@ import {
   PutObjectCommand,
   type PutObjectCommandInput,
 } from '@aws-sdk/client-s3'
+import { pagesOf } from '../concurrency/pages.ts'
 import { TransientError } from '../runtime/errors.ts'
 import { sendBody } from './body.ts'
 import { checkedObjectKey } from './checked-key.ts'
@@ -60,7 +61,7 @@ export function createObjectWrites(
         }
       }),
     async deleteMany(keys) {
-      for (const batch of batches(keys, DELETE_BATCH)) {
+      for (const batch of pagesOf(keys, DELETE_BATCH)) {
         await call('delete', abortSignal => deleteBatch(bucket, batch, abortSignal))
       }
     },
@@ -109,15 +110,4 @@ async function deleteBatch(bucket: S3Bucket, keys: readonly string[], abortSigna
   throw new TransientError(
     `S3 delete: ${failed.length} of ${keys.length} objects are left, first ${first.Key}: ${reason}`,
   )
-}
-
-function* batches<T>(items: Iterable<T>, size: number): Generator<T[]> {
-  let batch: T[] = []
-  for (const item of items) {
-    batch.push(item)
-    if (batch.length < size) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
 }

@@ -49,6 +49,9 @@ export const clickhouseSettings = {
     .default('penstock'),
 }
 
+/** Values of {@link clickhouseSettings}. */
+export type ClickHouseSettings = Readonly<z.infer<z.ZodObject<typeof clickhouseSettings>>>
+
 export const objectStoreSettings = {
   S3_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   S3_REGION: z.string().default('us-east-1'),
@@ -56,3 +59,6 @@ export const objectStoreSettings = {
   AWS_ACCESS_KEY_ID: z.string().optional(),
   AWS_SECRET_ACCESS_KEY: z.string().optional(),
 }
+
+/** Values of {@link objectStoreSettings}. */
+export type ObjectStoreSettings = Readonly<z.infer<z.ZodObject<typeof objectStoreSettings>>>

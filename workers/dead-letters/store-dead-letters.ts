@@ -1,4 +1,5 @@
 import { deadLetterSchema } from '../../schemas/queues/jobs.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
@@ -22,16 +23,10 @@ export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Pr
   const { payload } = await deps.store.look(jobId)
   if (payload === null) return
   const frames = decodePayload(payload)
-  const rest = frames.values()
-  const putRest = async () => {
-    for (const frame of rest) {
-      await put(deps.objects, frame)
-      deps.onStored?.()
-    }
-  }
-  const ends = await Promise.allSettled(Array.from({ length: CONCURRENT_PUTS }, putRest))
-  const failed = ends.find(end => end.status === 'rejected')
-  if (failed) throw failed.reason
+  await forEachConcurrently(frames, { concurrency: CONCURRENT_PUTS }, async frame => {
+    await put(deps.objects, frame)
+    deps.onStored?.()
+  })
   await deps.store.finishJob(jobId, { frames: frames.length, bytes: payload.length })
 }
 

@@ -1,5 +1,6 @@
 import type { ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { type FindMapDeps, findMap } from './find-map.ts'
 import { missingParts } from './part-claims.ts'
@@ -30,18 +31,12 @@ export async function collectMaps(deps: FindMapDeps, entries: readonly ManifestE
 
   const files: ManifestFile[] = new Array(entries.length)
   const faults = new Map<number, string>()
-  const rest = entries.entries()
-  const findRest = async () => {
-    for (const [i, entry] of rest) {
-      const found = await findMap(deps, entry, uploads[i] as PathUploads)
-      if (found.ok) files[i] = found.file
-      else faults.set(i, `${JSON.stringify(entry.path.slice(0, 200))} ${found.fault}`)
-      if (faults.size >= MAX_FAULTS) return
-    }
-  }
-  const ends = await Promise.allSettled(Array.from({ length: CONCURRENT_MAPS }, findRest))
-  const failed = ends.find(end => end.status === 'rejected')
-  if (failed) throw failed.reason
+  const isDone = () => faults.size >= MAX_FAULTS
+  await forEachConcurrently(entries, { concurrency: CONCURRENT_MAPS, isDone }, async (entry, i) => {
+    const found = await findMap(deps, entry, uploads[i] as PathUploads)
+    if (found.ok) files[i] = found.file
+    else faults.set(i, `${JSON.stringify(entry.path.slice(0, 200))} ${found.fault}`)
+  })
   if (faults.size === 0) return { ok: true, files }
   const inOrder = [...faults].sort(([a], [b]) => a - b)
   return { ok: false, faults: inOrder.slice(0, MAX_FAULTS).map(([, fault]) => fault) }

@@ -6,8 +6,8 @@ import {
   type ManifestEntry,
   manifestEntrySchema,
 } from '../../schemas/http/releases/complete-source-maps.ts'
+import { pagesOf } from '../../shared/concurrency/pages.ts'
 import { JsonScanner } from './json-scanner.ts'
-import { pagesOf } from './pages-of.ts'
 
 /** Files that one manifest may name. */
 export const MAX_FILES = 100_000

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
+import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { pagesOf } from './pages-of.ts'
 import { type Digested, type PartClaims, parseDigested, parsePartClaims } from './part-claims.ts'
 
 /** What was sent for one path of a release. */

@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
+import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
-import { pagesOf } from './pages-of.ts'
 import { sealParts, unsealParts } from './part-claims.ts'
 
 export interface SettleDeps {

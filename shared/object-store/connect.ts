@@ -1,0 +1,14 @@
+import type { ObjectStoreSettings } from '../runtime/config.ts'
+import { createObjectStore, type ObjectStore } from './object-store.ts'
+
+/** Creates the client of the configured bucket. A request without an answer fails after `requestTimeoutMs`. */
+export function connectObjectStore(settings: ObjectStoreSettings, requestTimeoutMs = 30_000): ObjectStore {
+  return createObjectStore({
+    endpoint: settings.S3_ENDPOINT,
+    region: settings.S3_REGION,
+    bucket: settings.S3_BUCKET,
+    accessKeyId: settings.AWS_ACCESS_KEY_ID,
+    secretAccessKey: settings.AWS_SECRET_ACCESS_KEY,
+    requestTimeoutMs,
+  })
+}
