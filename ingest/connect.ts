@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/releases/sign-source-maps.ts'
+import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
@@ -14,7 +15,7 @@ import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issue
 import type { IngestConfig } from './config.ts'
 import { connectBuilds } from './connect-builds.ts'
 import { createIngestMetrics } from './metrics.ts'
-import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestDeps, type IngestQueue } from './routes.ts'
+import type { IngestDeps } from './routes.ts'
 
 export interface Edge {
   readonly deps: IngestDeps

@@ -1,4 +1,4 @@
-import type { QueueName } from '../schemas/queues/jobs.ts'
+import type { QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Admission } from './admission/admit.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'

@@ -1,4 +1,4 @@
-import { SIGNAL_QUEUES, type SignalQueue } from '../schemas/queues/jobs.ts'
+import type { IngestQueue } from '../schemas/queues/names.ts'
 import type { Route } from '../shared/http/server.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Admission } from './admission/admit.ts'
@@ -31,19 +31,6 @@ export interface IngestDeps {
   readonly logger: Logger
   readonly now: () => number
 }
-
-/** Queues that requests go to by group commits; the others are the workers' own, but for `completions`. */
-export const INGEST_QUEUES = [
-  ...Object.values(SIGNAL_QUEUES),
-  'sessions',
-  'replay',
-  'source-maps',
-  'build-reports',
-] as const
-export type IngestQueue = SignalQueue | 'sessions' | 'replay' | 'source-maps' | 'build-reports'
-
-/** Those that have backpressure. */
-export const ADMITTED_QUEUES = [...INGEST_QUEUES, 'completions'] as const
 
 /** The routes of the edge, for any process that mounts them. */
 export function createIngestRoutes(deps: IngestDeps): readonly Route[] {

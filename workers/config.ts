@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type QueueName, queueNameSchema } from '../schemas/queues/jobs.ts'
+import { type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
 import {
   clickhouseSettings,
   count,

@@ -1,5 +1,5 @@
 import { createClickHouse } from '../clickhouse/client.ts'
-import { QUEUES } from '../schemas/queues/jobs.ts'
+import { QUEUES } from '../schemas/queues/names.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createObjectStore } from '../shared/object-store/object-store.ts'
 import { connectConsumer } from '../shared/queue/redis.ts'

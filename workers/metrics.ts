@@ -1,4 +1,4 @@
-import type { QueueName } from '../schemas/queues/jobs.ts'
+import type { QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Batch } from './batch/open-batch.ts'
 import type { Pool } from './queue/pool.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import type { Percentiles } from '../report/histogram.ts'
 
 /** What the generator is to send, and for how long. Sent to it as a message, so it is plain data. */

@@ -4,7 +4,7 @@ import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/ope
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { Metric } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import { createChanges, findRenewable, renew } from './renewal.ts'
 import { buildBodies } from './requests.ts'
 

@@ -1,5 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 
 /** Where in a payload the fields stand that make its records others than those of the payload's last turn. */
 export interface RenewableFields {

@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'

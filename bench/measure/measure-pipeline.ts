@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import type { LoadResult } from '../load/plan.ts'
 import type { BenchClickHouse } from '../product/start-stores.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'

@@ -1,5 +1,5 @@
 import { freePort } from '../../deploy/local/ports.ts'
-import { SIGNAL_QUEUES, type Signal } from '../../schemas/queues/jobs.ts'
+import { SIGNAL_QUEUES, type Signal } from '../../schemas/queues/names.ts'
 import { sendRequests } from '../load/send-requests.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import { writtenBlocks } from '../measure/clickhouse-work.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import type { PipelineLoad, PipelineMeasured } from '../measure/measure-pipeline.ts'
 import type { Row } from '../support/scenario.ts'
 import { summarize } from './statistics.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../schemas/queues/jobs.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import { startGenerator } from '../load/start-generator.ts'
 import { measurePipeline, type PipelineContender, type PipelineMeasured } from '../measure/measure-pipeline.ts'
 import {

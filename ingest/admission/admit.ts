@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
-import type { QueueName } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'

@@ -1,8 +1,9 @@
 import type { Problem } from '../../schemas/http/problems.ts'
+import type { IngestQueue } from '../../schemas/queues/names.ts'
 import type { Reply } from '../../shared/http/route.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import type { IngestDeps, IngestQueue } from '../routes.ts'
+import type { IngestDeps } from '../routes.ts'
 
 /** Answers with `reply` and a receipt once Redis has the frame on disk. The body is copied before this returns its promise. */
 export async function acceptFrame(

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import {
   appendFrame,
@@ -12,7 +13,7 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { createJobWriter } from './job-writer.ts'
-import { RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
+import type { ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'
 
 export interface ConditionalCommit {

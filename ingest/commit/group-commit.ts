@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import {
   appendFrame,
   beginPayload,
@@ -10,9 +11,8 @@ import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { IngestQueue } from '../routes.ts'
 import { createJobWriter } from './job-writer.ts'
-import { type OpenCommit, RECEIPT_KIND_OF_QUEUE, type ReceiptIssuer } from './receipt-issuer.ts'
+import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
 import { setInPlace } from './redis-transaction.ts'
 
 export interface GroupCommit {

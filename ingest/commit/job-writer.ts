@@ -1,6 +1,7 @@
 import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { CommitJob, QueueName } from '../../schemas/queues/jobs.ts'
+import type { CommitJob } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { JOB_OPTIONS, openQueue } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'

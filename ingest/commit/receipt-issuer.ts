@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 import type { ReceiptKind } from '../../schemas/http/receipts/receipts.ts'
-import { SIGNAL_QUEUES } from '../../schemas/queues/jobs.ts'
 import { ensureReceiptSecret } from '../../shared/directory/receipt-secret.ts'
 import {
   COMMIT_BYTES,
@@ -14,7 +13,6 @@ import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { SurfaceCaller } from '../auth/authenticate.ts'
 import { setBounded } from '../auth/bounded-map.ts'
-import type { ADMITTED_QUEUES } from '../routes.ts'
 
 /** Gives receipts to requests as they are accepted. */
 export interface ReceiptIssuer {
@@ -29,18 +27,6 @@ export interface OpenCommit {
   readonly receipt: Buffer
   /** Issues the next receipt of the commit; answers the id that its client gets. Throws a TransientError before the issuer is ready. */
   issue(surface: SurfaceCaller): string
-}
-
-/** What the requests of a queue are called on their receipts. */
-export const RECEIPT_KIND_OF_QUEUE: Readonly<Record<(typeof ADMITTED_QUEUES)[number], ReceiptKind>> = {
-  [SIGNAL_QUEUES.traces]: 'traces',
-  [SIGNAL_QUEUES.logs]: 'logs',
-  [SIGNAL_QUEUES.metrics]: 'metrics',
-  sessions: 'sessions',
-  replay: 'replay',
-  'source-maps': 'source-maps',
-  completions: 'completions',
-  'build-reports': 'build-reports',
 }
 
 /** A seal is made once for each surface, as long as so many others have not come after it: 5 µs. */

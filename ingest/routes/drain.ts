@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import { PROBLEMS } from '../../schemas/http/problems.ts'
-import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/jobs.ts'
+import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import type { Decision, Reply, Route } from '../../shared/http/server.ts'
 import {
   CONTENT_ENCODINGS,

@@ -1,5 +1,5 @@
 import { buildReportSchema } from '../../schemas/http/releases/report-build.ts'
-import type { BuildReportJob } from '../../schemas/queues/build-report-job.ts'
+import type { BuildReportJob } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { BodyHandler, Route } from '../../shared/http/route.ts'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { CommitJob, QueueName } from '../../schemas/queues/jobs.ts'
+import type { CommitJob } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 
 export const BULL_PREFIX = 'penstock:bull'
 

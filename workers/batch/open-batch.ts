@@ -1,5 +1,6 @@
 import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
-import type { DeadLetter, QueueName } from '../../schemas/queues/jobs.ts'
+import type { DeadLetter } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { QueueName } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type ClickHouseClient, insertNative } from '../../clickhouse/client.ts'
-import { type QueueName, SIGNAL_QUEUES, type Signal } from '../../schemas/queues/jobs.ts'
+import { type QueueName, SIGNAL_QUEUES, type Signal } from '../../schemas/queues/names.ts'
 import { Budget } from '../../shared/concurrency/budget.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'

@@ -1,4 +1,4 @@
-import type { QueueName } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import type { HeldJob, Move, NewPayload, PayloadStore } from './payload-store.ts'
 
 export interface FinishJobDeps {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { BULL_PREFIX, queueKeys } from '../../shared/queue/queue.ts'
 import type { PayloadReader } from './payload-reader.ts'
 import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'bullmq'
-import { type CommitJob, commitJobSchema, type QueueName } from '../../schemas/queues/jobs.ts'
+import { type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { BULL_PREFIX, JOB_OPTIONS } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'

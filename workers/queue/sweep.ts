@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { CommitJob, QueueName } from '../../schemas/queues/jobs.ts'
+import type { CommitJob } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { JOB_OPTIONS, openQueue, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
 import { describeError } from '../../shared/runtime/errors.ts'

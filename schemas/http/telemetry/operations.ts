@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SIGNAL_QUEUES, type Signal } from '../../queues/jobs.ts'
+import { SIGNAL_QUEUES, type Signal } from '../../queues/names.ts'
 import { formatBytes, MIB } from '../byte-size.ts'
 import { PUBLIC_KEY } from '../credentials.ts'
 import { EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64 } from '../example-values.ts'

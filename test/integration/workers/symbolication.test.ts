@@ -12,7 +12,7 @@ import { selectReleaseFrameShare } from '../../../clickhouse/queries/releases/se
 import { FindingFramesTable } from '../../../clickhouse/tables/finding-frames-table.ts'
 import { type FindingFrame, findingAnswerSchema } from '../../../schemas/http/findings/findings.ts'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
-import type { QueueName } from '../../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { SymbolicationRequest } from '../../../schemas/queues/symbolication.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'

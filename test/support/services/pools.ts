@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { createClickHouse } from '../../../clickhouse/client.ts'
-import type { QueueName } from '../../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../../schemas/queues/jobs.ts'
+import type { Signal } from '../../../schemas/queues/names.ts'
 import type { RowBatch } from '../../batch/row-batch.ts'
 import type { JsonTranscoder } from './transcode-json.ts'
 
