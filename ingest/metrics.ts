@@ -1,6 +1,6 @@
 import type { QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
-import type { Admission } from './admission/admit.ts'
+import type { Admission } from './admission/admission.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { VerdictWaits } from './releases/verdict-waits.ts'

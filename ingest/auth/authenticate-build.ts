@@ -4,7 +4,7 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { SurfaceCaller } from './authenticate.ts'
+import type { SurfaceCaller } from './authenticate-surface.ts'
 import { createKeyCache, type KeyCache } from './key-cache.ts'
 
 /** Build tooling with a secret key of a surface. */

@@ -3,8 +3,8 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { createPublicKeyAuthenticator } from './authenticate.ts'
 import { createSecretKeyAuthenticator } from './authenticate-build.ts'
+import { createPublicKeyAuthenticator } from './authenticate-surface.ts'
 
 const logger = { warn: () => {} } as unknown as Logger
 

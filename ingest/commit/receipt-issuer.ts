@@ -11,7 +11,7 @@ import {
 } from '../../shared/ids/receipt.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { SurfaceCaller } from '../auth/authenticate.ts'
+import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import { setBounded } from '../auth/bounded-map.ts'
 
 /** Gives receipts to requests as they are accepted. */

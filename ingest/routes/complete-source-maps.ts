@@ -2,13 +2,13 @@ import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
+import { NOT_STORED, withReceipt } from '../commit/frame-sink.ts'
 import { type AcceptedCompletion, acceptCompletion } from '../releases/accept-completion.ts'
 import type { VerdictWait } from '../releases/verdict-waits.ts'
-import { verdictReply, withVerdictWait } from '../releases/with-verdict.ts'
 import type { IngestDeps } from '../routes.ts'
 import { buildProblem, refuseBody, withRelease } from './build-route.ts'
 import { jsonReply } from './surface-route.ts'
+import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024
 

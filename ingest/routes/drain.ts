@@ -9,8 +9,8 @@ import {
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
 import { isProtobufMessage } from '../admission/protobuf-framing.ts'
-import type { Authentication, SurfaceCaller } from '../auth/authenticate.ts'
-import { acceptFrame } from '../commit/accept-frame.ts'
+import type { Authentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
+import { acceptFrame } from '../commit/frame-sink.ts'
 import type { IngestDeps } from '../routes.ts'
 import { presentedKey } from './surface-route.ts'
 

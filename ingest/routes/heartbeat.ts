@@ -2,7 +2,7 @@ import { heartbeatSchema } from '../../schemas/http/sessions/heartbeat.ts'
 import { heartbeat } from '../../schemas/http/sessions/operations.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { IngestDeps } from '../routes.ts'
-import { sessionRoute } from './session-route.ts'
+import { sessionRoute } from './sessions.ts'
 
 /** POST /v3/session (spec 4.2): a device of a session is alive. */
 export function heartbeatRoute(deps: IngestDeps): Route {

@@ -3,7 +3,7 @@ import { identifySession } from '../../schemas/http/sessions/operations.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
 import type { IngestDeps } from '../routes.ts'
-import { type MadeEvent, sessionRoute } from './session-route.ts'
+import { type MadeEvent, sessionRoute } from './sessions.ts'
 
 /** Many readers of JSON recurse, and no attributes of a person are nested like this. */
 const TRAITS_MAX_DEPTH = 100

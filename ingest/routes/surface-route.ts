@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import { type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
-import type { Authentication, SurfaceCaller } from '../auth/authenticate.ts'
+import type { Authentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { IngestDeps } from '../routes.ts'
 
 /** What the routes of public keys have in common: the key before the body, and problems of one service. */

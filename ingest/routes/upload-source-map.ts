@@ -6,11 +6,11 @@ import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/rout
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { NOT_STORED, withReceipt } from '../commit/accept-frame.ts'
+import { NOT_STORED, withReceipt } from '../commit/frame-sink.ts'
 import type { VerdictWait } from '../releases/verdict-waits.ts'
-import { verdictReply, withVerdictWait } from '../releases/with-verdict.ts'
 import type { IngestDeps } from '../routes.ts'
 import { buildProblem, invalid, parseBuildQuery, refuseBody, slugFault, withRelease } from './build-route.ts'
+import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 interface UploadHead {
   readonly path: string | undefined

@@ -1,9 +1,9 @@
 import type { Verdict } from '../../schemas/queues/source-map-jobs.ts'
 import type { Reply } from '../../shared/http/route.ts'
-import { buildProblem, unavailable } from '../routes/build-route.ts'
-import { jsonReply } from '../routes/surface-route.ts'
+import type { VerdictWait } from '../releases/verdict-waits.ts'
 import type { IngestDeps } from '../routes.ts'
-import type { VerdictWait } from './verdict-waits.ts'
+import { buildProblem, unavailable } from './build-route.ts'
+import { jsonReply } from './surface-route.ts'
 
 /** Of a request that was accepted and not judged in time. */
 const RETRY_AFTER_SECONDS = 5

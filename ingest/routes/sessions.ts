@@ -5,7 +5,7 @@ import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
-import { acceptFrame } from '../commit/accept-frame.ts'
+import { acceptFrame } from '../commit/frame-sink.ts'
 import type { IngestDeps } from '../routes.ts'
 import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
 
