@@ -1,4 +1,4 @@
-import type { ReleaseBuildResult } from '../schemas/http/releases/report-build.ts'
+import type { ReleaseBuildResult } from '../schemas/http/releases/schemas.ts'
 
 /** How a command ends; its help says so. */
 export const EXIT = {

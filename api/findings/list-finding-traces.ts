@@ -1,6 +1,6 @@
 import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/findings/select-finding-traces.ts'
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
-import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/http/findings/findings.ts'
+import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'

@@ -4,13 +4,13 @@ import { type FindingKey, selectFinding } from '../../clickhouse/queries/finding
 import { selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindingFrames } from '../../clickhouse/queries/findings/select-finding-frames.ts'
 import { type OccurrenceRow, selectLastOccurrences } from '../../clickhouse/queries/findings/select-last-occurrences.ts'
+import type { FindingFrame, findingAnswerSchema } from '../../schemas/http/findings/schemas.ts'
 import {
   type FindingActivityQuery,
   LAST_OCCURRENCES,
   OCCURRENCE_MESSAGE_MAX,
   type Occurrence,
-} from '../../schemas/http/findings/finding-activity.ts'
-import type { FindingFrame, findingAnswerSchema } from '../../schemas/http/findings/findings.ts'
+} from '../../schemas/http/findings/schemas.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { chooseBuckets } from './occurrence-buckets.ts'
 import { presentFinding } from './present-finding.ts'

@@ -1,5 +1,5 @@
 import type { Buckets } from '../../clickhouse/queries/findings/select-finding-counts.ts'
-import { OCCURRENCE_BUCKETS_MAX } from '../../schemas/http/findings/finding-activity.ts'
+import { OCCURRENCE_BUCKETS_MAX } from '../../schemas/http/findings/schemas.ts'
 
 /** Each divides a day; occurrences are counted by five minutes. */
 const BUCKET_SECONDS = [300, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400] as const

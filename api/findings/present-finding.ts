@@ -1,5 +1,5 @@
 import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.ts'
-import type { Finding } from '../../schemas/http/findings/findings.ts'
+import type { Finding } from '../../schemas/http/findings/schemas.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
 
 export function presentFinding(row: FindingRow): Finding {

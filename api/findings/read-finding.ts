@@ -1,5 +1,4 @@
-import { findingActivityQuerySchema } from '../../schemas/http/findings/finding-activity.ts'
-import { findingIdSchema } from '../../schemas/http/findings/findings.ts'
+import { findingActivityQuerySchema, findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../http/guarded-read.ts'
 import { parseQuery } from '../http/parse-query.ts'

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type ReceiptRow, selectReceipt } from '../../clickhouse/queries/receipts/select-receipt.ts'
-import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts/receipts.ts'
+import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts/schemas.ts'
 import { openReceiptId } from '../../shared/ids/receipt.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 

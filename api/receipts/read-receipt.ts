@@ -1,5 +1,5 @@
 import type { Problem } from '../../schemas/http/problems.ts'
-import type { ReceiptAnswer } from '../../schemas/http/receipts/receipts.ts'
+import type { ReceiptAnswer } from '../../schemas/http/receipts/schemas.ts'
 import { PERMISSIONS } from '../../schemas/records/directory.ts'
 import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'

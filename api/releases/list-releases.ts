@@ -1,5 +1,5 @@
 import { pageQuerySchema } from '../../schemas/http/page.ts'
-import type { ReleasesPage } from '../../schemas/http/releases/releases.ts'
+import type { ReleasesPage } from '../../schemas/http/releases/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { askDirectory } from '../http/ask-directory.ts'
 import { guardedRead, RELEASES_GUARD } from '../http/guarded-read.ts'

@@ -1,6 +1,6 @@
 import { selectBuildReports } from '../../clickhouse/queries/releases/select-build-reports.ts'
 import { selectReleaseFrameShare } from '../../clickhouse/queries/releases/select-release-frame-share.ts'
-import { BUILD_REPORTS_MAX, type ReleaseAnswer } from '../../schemas/http/releases/releases.ts'
+import { BUILD_REPORTS_MAX, type ReleaseAnswer } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { askDirectory } from '../http/ask-directory.ts'

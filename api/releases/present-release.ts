@@ -1,6 +1,6 @@
 import type { BuildReportRow } from '../../clickhouse/queries/releases/select-build-reports.ts'
 import type { ReleaseFrameShare } from '../../clickhouse/queries/releases/select-release-frame-share.ts'
-import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../../schemas/http/releases/releases.ts'
+import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer, Release } from '../../schemas/records/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 

@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream'
-import type { ListedFile } from '../../schemas/http/releases/releases.ts'
+import type { ListedFile } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { manifestFileSchema } from '../../schemas/records/manifest.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'

@@ -1,5 +1,4 @@
-import { manifestQuerySchema, type ReleaseAnswer } from '../../schemas/http/releases/releases.ts'
-import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
+import { manifestQuerySchema, type ReleaseAnswer, releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { guardedRead, RELEASES_GUARD, releaseNotFound } from '../http/guarded-read.ts'
 import { parseQuery } from '../http/parse-query.ts'

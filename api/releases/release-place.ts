@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
+import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import type { ReleaseCursor } from '../../shared/directory/release-store.ts'
 import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
 import type { Outcome } from '../http/reply.ts'

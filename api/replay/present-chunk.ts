@@ -1,6 +1,6 @@
 import type { ReplayChunkRow } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import type { ReplayGapRow } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
-import type { ReplayGap, StoredChunk } from '../../schemas/http/replay/read-replay.ts'
+import type { ReplayGap, StoredChunk } from '../../schemas/http/replay/schemas.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 export function presentChunk(row: ReplayChunkRow): StoredChunk {

@@ -8,7 +8,7 @@ import {
 import { type SessionReplayRow, selectSessionReplay } from '../../clickhouse/queries/sessions/select-session-replay.ts'
 import { type SessionTraceRow, selectSessionTraces } from '../../clickhouse/queries/sessions/select-session-traces.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
-import { SESSION_LIST_MAX, type SessionAnswer } from '../../schemas/http/sessions/read-session.ts'
+import { SESSION_LIST_MAX, type SessionAnswer } from '../../schemas/http/sessions/schemas.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import {
   presentDevice,

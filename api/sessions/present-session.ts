@@ -9,7 +9,7 @@ import type {
   SessionIdentity,
   SessionReplay,
   SessionTrace,
-} from '../../schemas/http/sessions/read-session.ts'
+} from '../../schemas/http/sessions/schemas.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 
 export function presentIdentity(row: IdentityRow): SessionIdentity {

@@ -1,6 +1,6 @@
 import { readSession } from '../../schemas/http/sessions/operations.ts'
-import type { SessionAnswer } from '../../schemas/http/sessions/read-session.ts'
-import { sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
+import type { SessionAnswer } from '../../schemas/http/sessions/schemas.ts'
+import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { guardedRead, SESSIONS_GUARD, sessionNotFound } from '../http/guarded-read.ts'

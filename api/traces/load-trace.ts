@@ -3,7 +3,7 @@ import { selectSpansById } from '../../clickhouse/queries/traces/select-spans-by
 import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/select-trace.ts'
 import { type SkeletonRow, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
 import type { SpanRow } from '../../clickhouse/queries/traces/span-row.ts'
-import type { Trace } from '../../schemas/http/traces/read-trace.ts'
+import type { Trace } from '../../schemas/http/traces/schemas.ts'
 import type { Budget } from '../../shared/concurrency/budget.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { millisecondsBetween } from '../http/format-time.ts'

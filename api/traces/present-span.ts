@@ -1,5 +1,5 @@
 import type { SpanRow } from '../../clickhouse/queries/traces/span-row.ts'
-import type { TraceSpan } from '../../schemas/http/traces/read-trace.ts'
+import type { TraceSpan } from '../../schemas/http/traces/schemas.ts'
 import { millisecondsBetweenTexts, rfc3339FromNanoText } from '../http/format-time.ts'
 
 /** OTLP's SpanKind and StatusCode by their numbers; a number that OTLP does not know is shown as the first. */

@@ -1,6 +1,6 @@
 import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
-import { findingIdSchema } from '../../schemas/http/findings/findings.ts'
-import { readTraceQuerySchema, type Trace, traceIdSchema } from '../../schemas/http/traces/read-trace.ts'
+import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
+import { readTraceQuerySchema, type Trace, traceIdSchema } from '../../schemas/http/traces/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../http/guarded-read.ts'
 import { parseQuery } from '../http/parse-query.ts'

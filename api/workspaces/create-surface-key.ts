@@ -2,8 +2,8 @@ import {
   type CreateSurfaceKey,
   createSurfaceKeySchema,
   type SurfaceKeyCreated,
-} from '../../schemas/http/workspaces/surface-keys.ts'
-import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+  surfaceIdSchema,
+} from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'

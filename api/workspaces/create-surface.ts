@@ -1,4 +1,4 @@
-import { createSurfaceSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import { createSurfaceSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { Surface } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'

@@ -3,7 +3,7 @@ import {
   type CreateWorkspaceKey,
   createWorkspaceKeySchema,
   type WorkspaceKeyCreated,
-} from '../../schemas/http/workspaces/workspace-keys.ts'
+} from '../../schemas/http/workspaces/schemas.ts'
 import { type Permission, permissionSchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { WORKSPACE_KEYS_MAX } from '../../shared/directory/workspace-keys.ts'

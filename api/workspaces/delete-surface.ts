@@ -1,4 +1,4 @@
-import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import { surfaceIdSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { askDirectory } from '../http/ask-directory.ts'
 import { type DirectoryDeps, guardedDirectory, surfaceGuard, surfaceNotFound } from '../http/guarded-directory.ts'

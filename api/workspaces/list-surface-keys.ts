@@ -1,5 +1,5 @@
-import type { SurfaceKeysPage } from '../../schemas/http/workspaces/surface-keys.ts'
-import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import type { SurfaceKeysPage } from '../../schemas/http/workspaces/schemas.ts'
+import { surfaceIdSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { ListPlace } from '../../shared/directory/sorted-index.ts'
 import type { Route } from '../../shared/http/route.ts'

@@ -1,4 +1,4 @@
-import type { SurfacesPage } from '../../schemas/http/workspaces/surfaces.ts'
+import type { SurfacesPage } from '../../schemas/http/workspaces/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { askDirectory } from '../http/ask-directory.ts'
 import { askedPage, pageOf, parsePage, withOneMore } from '../http/directory-page.ts'

@@ -1,4 +1,4 @@
-import type { WorkspaceKeysPage } from '../../schemas/http/workspaces/workspace-keys.ts'
+import type { WorkspaceKeysPage } from '../../schemas/http/workspaces/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { askDirectory } from '../http/ask-directory.ts'
 import { askedPage, pageOf, parsePage, withOneMore } from '../http/directory-page.ts'

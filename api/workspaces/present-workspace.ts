@@ -1,6 +1,4 @@
-import type { ListedSurfaceKey } from '../../schemas/http/workspaces/surface-keys.ts'
-import type { ListedSurface } from '../../schemas/http/workspaces/surfaces.ts'
-import type { ListedWorkspaceKey } from '../../schemas/http/workspaces/workspace-keys.ts'
+import type { ListedSurface, ListedSurfaceKey, ListedWorkspaceKey } from '../../schemas/http/workspaces/schemas.ts'
 import type { Surface, SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.ts'
 
 /** What is shown of directory records. Of a key never more than three characters behind what its kind begins with. */

@@ -1,5 +1,4 @@
-import { surfaceKeyIdSchema } from '../../schemas/http/workspaces/surface-keys.ts'
-import { surfaceIdSchema } from '../../schemas/http/workspaces/surfaces.ts'
+import { surfaceIdSchema, surfaceKeyIdSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { askDirectory } from '../http/ask-directory.ts'
 import {

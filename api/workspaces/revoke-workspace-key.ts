@@ -1,4 +1,4 @@
-import { apiKeyIdSchema } from '../../schemas/http/workspaces/workspace-keys.ts'
+import { apiKeyIdSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { askDirectory } from '../http/ask-directory.ts'
 import {

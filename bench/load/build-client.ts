@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
-import { completedSourceMapsSchema, type ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
-import { registeredReleaseSchema } from '../../schemas/http/releases/register-release.ts'
-import { signedSourceMapsSchema } from '../../schemas/http/releases/sign-source-maps.ts'
+import { registeredReleaseSchema } from '../../schemas/http/releases/schemas.ts'
+import {
+  completedSourceMapsSchema,
+  type ManifestEntry,
+  signedSourceMapsSchema,
+} from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { type SentRequest, sendRequest } from './send-request.ts'

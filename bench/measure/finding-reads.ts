@@ -1,4 +1,4 @@
-import type { FindingsPage } from '../../schemas/http/findings/findings.ts'
+import type { FindingsPage } from '../../schemas/http/findings/schemas.ts'
 import { FINDINGS_WORKSPACE, FREQUENT_FINDING, fillFindings } from '../stored/fill-findings.ts'
 import type { Row } from '../support/scenario.ts'
 import { settleMerges } from './clickhouse-work.ts'

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectTrace } from '../../clickhouse/queries/traces/select-trace.ts'
-import type { Trace } from '../../schemas/http/traces/read-trace.ts'
+import type { Trace } from '../../schemas/http/traces/schemas.ts'
 import type { TraceReader, TraceTarget } from '../product/start-trace-reader.ts'
 import { allNumbers, countTraces, LARGE_TRACE_SPANS, SMALL_TRACE_SPANS, tracesQuery } from '../stored/stored-traces.ts'
 import { countRowsRead, percentile, timeEach } from './measure-gets.ts'

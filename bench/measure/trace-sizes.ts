@@ -1,4 +1,4 @@
-import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/http/traces/read-trace.ts'
+import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/http/traces/schemas.ts'
 import type { TraceTarget } from '../product/start-trace-reader.ts'
 import { addTraces } from '../stored/fill-spans.ts'
 import { countTraces, sizedTracesQuery } from '../stored/stored-traces.ts'

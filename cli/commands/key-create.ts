@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { SECRET_KEY_SCOPES } from '../../schemas/http/workspaces/surface-keys.ts'
+import { SECRET_KEY_SCOPES } from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
+import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { CommandContext } from '../command-context.ts'
 import { type DeletedSession, deleteSession } from '../directory/delete-session.ts'
 import { findWorkspace } from '../directory/find-workspace.ts'

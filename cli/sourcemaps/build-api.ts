@@ -1,12 +1,13 @@
 import type { z } from 'zod'
-import { type CompleteSourceMaps, completedSourceMapsSchema } from '../../schemas/http/releases/complete-source-maps.ts'
-import { type RegisterRelease, registeredReleaseSchema } from '../../schemas/http/releases/register-release.ts'
-import type { BuildReport } from '../../schemas/http/releases/report-build.ts'
+import type { BuildReport } from '../../schemas/http/releases/schemas.ts'
+import { type RegisterRelease, registeredReleaseSchema } from '../../schemas/http/releases/schemas.ts'
 import {
+  type CompleteSourceMaps,
+  completedSourceMapsSchema,
   type SignedFile,
   type SignSourceMaps,
   signedSourceMapsSchema,
-} from '../../schemas/http/releases/sign-source-maps.ts'
+} from '../../schemas/http/source-maps/schemas.ts'
 import { BuildStop } from './build-stop.ts'
 import { type HttpAnswer, type HttpClient, problemCode, type RequestBody } from './http-client.ts'
 

@@ -1,4 +1,4 @@
-import type { ReleaseBuildResult } from '../../schemas/http/releases/report-build.ts'
+import type { ReleaseBuildResult } from '../../schemas/http/releases/schemas.ts'
 
 /** Ends the upload of a build with the result that is reported, printed and turned into the exit code. */
 export class BuildStop extends Error {

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { manifestEntrySchema } from '../../schemas/http/releases/complete-source-maps.ts'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
+import { manifestEntrySchema, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { BuildStop, listed } from './build-stop.ts'
 import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'

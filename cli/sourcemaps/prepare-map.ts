@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
 import { debugIdLine } from './bundle-comments.ts'
 import { deriveDebugId } from './derive-debug-id.ts'
 import type { PairedMap } from './pair-maps.ts'

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { SignedFile } from '../../schemas/http/releases/sign-source-maps.ts'
+import type { SignedFile } from '../../schemas/http/source-maps/schemas.ts'
 import { BuildStop } from './build-stop.ts'
 import { type HttpAnswer, type HttpClient, problemCode, RequestFailed } from './http-client.ts'
 import type { PreparedMap } from './prepare-map.ts'

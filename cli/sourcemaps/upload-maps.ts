@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { SignedFile } from '../../schemas/http/releases/sign-source-maps.ts'
+import type { SignedFile } from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { BuildApi } from './build-api.ts'
 import type { HttpClient } from './http-client.ts'

@@ -1,4 +1,4 @@
-import type { BuildReport } from '../../schemas/http/releases/report-build.ts'
+import type { BuildReport } from '../../schemas/http/releases/schemas.ts'
 import { append64 } from '../native/append-numbers.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'

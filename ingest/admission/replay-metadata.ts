@@ -1,4 +1,4 @@
-import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/replay/upload-replay.ts'
+import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/replay/schemas.ts'
 
 /** Why an upload is not kept: its metadata is not there, or not usable (CONTRACT 4.3). */
 export type MetadataFault = 'absent' | 'not_base64' | 'not_json_object' | 'invalid_fields'

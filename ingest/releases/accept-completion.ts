@@ -1,9 +1,5 @@
 import { hash } from 'node:crypto'
-import {
-  type CompletionJob,
-  type CompletionRecord,
-  completionRecordSchema,
-} from '../../schemas/queues/source-map-jobs.ts'
+import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'

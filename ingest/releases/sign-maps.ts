@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { SignedFile, SignSourceMaps } from '../../schemas/http/releases/sign-source-maps.ts'
+import type { SignedFile, SignSourceMaps } from '../../schemas/http/source-maps/schemas.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type Verdict, verdictSchema } from '../../schemas/queues/source-map-jobs.ts'
+import { type Verdict, verdictSchema } from '../../schemas/queues/source-maps.ts'
 import { VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Problem, ProblemCode } from '../../schemas/http/problems.ts'
-import { releaseSlugSchema } from '../../schemas/records/release-slug.ts'
+import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
 import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'

@@ -1,5 +1,5 @@
-import { heartbeatSchema } from '../../schemas/http/sessions/heartbeat.ts'
 import { heartbeat } from '../../schemas/http/sessions/operations.ts'
+import { heartbeatSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { IngestDeps } from '../routes.ts'
 import { sessionRoute } from './sessions.ts'

@@ -1,4 +1,4 @@
-import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/register-release.ts'
+import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'

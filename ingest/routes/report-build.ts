@@ -1,4 +1,4 @@
-import { buildReportSchema } from '../../schemas/http/releases/report-build.ts'
+import { buildReportSchema } from '../../schemas/http/releases/schemas.ts'
 import type { BuildReportJob } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'

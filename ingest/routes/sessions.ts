@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
-import type { SessionEvent } from '../../schemas/queues/session-event.ts'
+import type { SessionEvent } from '../../schemas/queues/jobs.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'

@@ -3,7 +3,7 @@ import {
   type SignSourceMaps,
   SOURCE_MAP_MAX_BYTES,
   signSourceMapsSchema,
-} from '../../schemas/http/releases/sign-source-maps.ts'
+} from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'

@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
-import type { ReplayUpload } from '../../schemas/http/replay/upload-replay.ts'
-import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/session-id.ts'
+import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
+import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'

@@ -1,4 +1,4 @@
-import { sourceMapPartQuerySchema } from '../../schemas/http/releases/upload-source-map.ts'
+import { sourceMapPartQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'

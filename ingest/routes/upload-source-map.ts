@@ -1,6 +1,5 @@
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/releases/sign-source-maps.ts'
-import { sourceMapQuerySchema } from '../../schemas/http/releases/upload-source-map.ts'
-import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
+import { SOURCE_MAP_MAX_BYTES, sourceMapQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
+import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../schemas/queues/source-map-jobs.ts'
+import type { Verdict } from '../../schemas/queues/source-maps.ts'
 import type { Reply } from '../../shared/http/route.ts'
 import type { VerdictWait } from '../releases/verdict-waits.ts'
 import type { IngestDeps } from '../routes.ts'

@@ -1,15 +1,5 @@
 import { z } from 'zod'
-
-/** A query parameter in decimal digits; the message names the range. */
-export function wholeNumber(min: number, max: number) {
-  const rule = `must be a whole number from ${min} to ${max}`
-  return z
-    .string({ error: issue => (issue.input === undefined ? 'is required' : rule) })
-    .regex(/^\d{1,10}$/, rule)
-    .transform(Number)
-    .refine(value => value >= min && value <= max, rule)
-    .meta({ type: 'integer', minimum: min, maximum: max })
-}
+import { wholeNumber } from './fields.ts'
 
 /** How many entries a page may have. */
 export function pageLimit(max: number, byDefault: number) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EXAMPLE } from '../http/example-values.ts'
 import type { Operation } from '../http/operation.ts'
-import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts/receipts.ts'
+import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts/schemas.ts'
 import type { Components, SchemaObject } from './schema-of.ts'
 
 interface DocumentedHeader {

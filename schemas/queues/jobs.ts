@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RECEIPT_KINDS } from '../http/receipts/schemas.ts'
 import { queueNameSchema } from './names.ts'
 
 /** BullMQ job data of a commit: the number of framed requests in its payload, and the size of the payload. */
@@ -26,3 +27,77 @@ export type DeadLetter = z.infer<typeof deadLetterSchema>
 export const buildReportJobSchema = z.object({ slug: z.string() })
 /** Frame attributes of the queue `build-reports`. */
 export type BuildReportJob = z.infer<typeof buildReportJobSchema>
+
+/** The body of a frame of the queue `receipts`: what became of a request whose worker writes no rows of its own. */
+export const settlementSchema = z.object({
+  kind: z.enum(RECEIPT_KINDS),
+  /** That the request was in. */
+  jobId: z.string(),
+  /** As it was sent. */
+  bytes: z.number().int().min(0),
+  /** Of a request that is not stored; `objectKey` is that of its dead letter, empty where there is none. */
+  refusal: z.object({ reason: z.string(), objectKey: z.string() }).optional(),
+})
+export type Settlement = z.infer<typeof settlementSchema>
+
+/**
+ * The body of a frame of the queue `sessions`: what the edge has found valid, under one name for absent and null (left
+ * out). A row derives from it and from the frame.
+ */
+const device = {
+  deviceId: z.string().optional(),
+  visitorId: z.string().optional(),
+  fpHash: z.string().optional(),
+}
+
+export const sessionEventSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('identify'),
+    sessionId: z.string(),
+    identifier: z.string(),
+    source: z.object({ type: z.string(), name: z.string() }),
+    ...device,
+    avatar: z.string().optional(),
+    email: z.string().optional(),
+    name: z.string().optional(),
+    country: z.string().optional(),
+    /** A JSON object as text: its keys are the client's, and no object of ours is made of them. */
+    traits: z.string().optional(),
+  }),
+  z.object({ kind: z.literal('heartbeat'), sessionId: z.string(), ...device }),
+])
+export type SessionEvent = z.infer<typeof sessionEventSchema>
+
+/** The body of a frame of the queue `replay-chunks`: a stored chunk as its upload and its bytes tell of it, for its row. */
+export const replayChunkSchema = z.object({
+  sessionId: z.string(),
+  windowId: z.string(),
+  segmentId: z.string(),
+  firstTs: z.number(),
+  lastTs: z.number(),
+  activityCount: z.number(),
+  eventCount: z.number(),
+  hasFullSnapshot: z.boolean(),
+  /** Of its events; what the upload says where none of them tells its time. */
+  firstEventMs: z.number(),
+  lastEventMs: z.number(),
+  storedBytes: z.number(),
+  decompressedBytes: z.number(),
+  /** Of the decompressed bytes, in hex. */
+  sha256: z.string().length(64),
+  objectKey: z.string(),
+})
+export type ReplayChunk = z.infer<typeof replayChunkSchema>
+
+/** Frame attributes of the queue `replay`: the metadata of an upload, and the session it is of. */
+export const replayUploadSchema = z.object({
+  sessionId: z.string(),
+  windowId: z.string(),
+  segmentId: z.string(),
+  firstTs: z.number(),
+  lastTs: z.number(),
+  eventCount: z.number().optional(),
+  hasFullSnapshot: z.boolean().optional(),
+  activityCount: z.number().optional(),
+})
+export type ReplayUpload = z.infer<typeof replayUploadSchema>

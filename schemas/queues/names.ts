@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ReceiptKind } from '../http/receipts/receipts.ts'
+import type { ReceiptKind } from '../http/receipts/schemas.ts'
 
 /** The queues, one per kind of work. A job of any of them refers to a payload in Redis and carries no bytes itself. */
 export const QUEUES = [

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findingIdSchema } from '../http/findings/findings.ts'
+import { findingIdSchema } from '../http/findings/schemas.ts'
 
 /**
  * Bodies of the queue `symbolication`. `stack`: the frames of one finding as one release threw them. `release`: its maps

@@ -1,4 +1,4 @@
-import { RECEIPT_HEADER } from '../../schemas/http/receipts/receipts.ts'
+import { RECEIPT_HEADER } from '../../schemas/http/receipts/schemas.ts'
 import type { Header, RequestHead } from './route.ts'
 import type { HttpResponse } from './uws.ts'
 

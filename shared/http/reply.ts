@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { RECEIPT_HEADER } from '../../schemas/http/receipts/receipts.ts'
+import { RECEIPT_HEADER } from '../../schemas/http/receipts/schemas.ts'
 import { writeCorsHeaders } from './cors.ts'
 import type { Reply } from './route.ts'
 import type { HttpResponse } from './uws.ts'

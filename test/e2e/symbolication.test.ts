@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FindingFrame, findingAnswerSchema, findingsPageSchema } from '../../schemas/http/findings/findings.ts'
+import { type FindingFrame, findingAnswerSchema, findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
 import { BUNDLERS, type BuiltApp, type Bundler, buildApp, ORIGINAL_FRAMES } from '../support/pages/built-app.ts'
 import {

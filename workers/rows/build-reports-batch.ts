@@ -1,5 +1,5 @@
 import { BuildReportsTable } from '../../clickhouse/tables/build-reports-table.ts'
-import { buildReportSchema } from '../../schemas/http/releases/report-build.ts'
+import { buildReportSchema } from '../../schemas/http/releases/schemas.ts'
 import { buildReportJobSchema } from '../../schemas/queues/jobs.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'

@@ -1,5 +1,5 @@
 import { IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
-import { settlementSchema } from '../../schemas/queues/settlement.ts'
+import { settlementSchema } from '../../schemas/queues/jobs.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'

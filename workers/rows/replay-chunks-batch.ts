@@ -1,5 +1,5 @@
 import { ReplayChunksTable } from '../../clickhouse/tables/replay-chunks-table.ts'
-import { replayChunkSchema } from '../../schemas/queues/replay-chunk.ts'
+import { replayChunkSchema } from '../../schemas/queues/jobs.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 

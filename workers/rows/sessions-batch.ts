@@ -1,6 +1,6 @@
 import { SessionHeartbeatsTable } from '../../clickhouse/tables/session-heartbeats-table.ts'
 import { SessionIdentitiesTable } from '../../clickhouse/tables/session-identities-table.ts'
-import { sessionEventSchema } from '../../schemas/queues/session-event.ts'
+import { sessionEventSchema } from '../../schemas/queues/jobs.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 

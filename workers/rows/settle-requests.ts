@@ -1,5 +1,5 @@
+import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import type { Settlement } from '../../schemas/queues/settlement.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import type { RefusedFrame } from '../batch/open-batch.ts'

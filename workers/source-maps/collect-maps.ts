@@ -1,4 +1,4 @@
-import type { ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
+import type { ManifestEntry } from '../../schemas/http/source-maps/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'

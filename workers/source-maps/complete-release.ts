@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { ProblemCode } from '../../schemas/http/problems.ts'
-import type { CompleteSourceMaps } from '../../schemas/http/releases/complete-source-maps.ts'
+import type { CompleteSourceMaps } from '../../schemas/http/source-maps/schemas.ts'
 import type { Release } from '../../schemas/records/directory.ts'
 import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ManifestEntry } from '../../schemas/http/releases/complete-source-maps.ts'
+import type { ManifestEntry } from '../../schemas/http/source-maps/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { type DeclaredHash, parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'

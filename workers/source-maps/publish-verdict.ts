@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { CompletionRecord, Verdict } from '../../schemas/queues/source-map-jobs.ts'
+import type { CompletionRecord, Verdict } from '../../schemas/queues/source-maps.ts'
 import { UPLOAD_LIFETIME_S, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 
 /**

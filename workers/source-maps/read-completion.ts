@@ -5,7 +5,7 @@ import {
   completeSourceMapsSchema,
   type ManifestEntry,
   manifestEntrySchema,
-} from '../../schemas/http/releases/complete-source-maps.ts'
+} from '../../schemas/http/source-maps/schemas.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import { JsonScanner } from './json-scanner.ts'
 

@@ -4,7 +4,7 @@ import {
   completionJobSchema,
   completionRecordSchema,
   type Verdict,
-} from '../../schemas/queues/source-map-jobs.ts'
+} from '../../schemas/queues/source-maps.ts'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
 import type { Budget } from '../../shared/concurrency/budget.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
+import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import type { SourceMapJob } from '../../schemas/queues/source-map-jobs.ts'
+import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'

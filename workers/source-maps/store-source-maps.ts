@@ -1,4 +1,4 @@
-import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-map-jobs.ts'
+import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-maps.ts'
 import type { Budget } from '../../shared/concurrency/budget.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'

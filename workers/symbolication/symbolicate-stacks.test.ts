@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { FindingFrame } from '../../schemas/http/findings/findings.ts'
-import { findingFrameSchema } from '../../schemas/http/findings/findings.ts'
+import type { FindingFrame } from '../../schemas/http/findings/schemas.ts'
+import { findingFrameSchema } from '../../schemas/http/findings/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { createChunkMatcher } from './match-chunk.ts'

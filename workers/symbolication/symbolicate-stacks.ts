@@ -1,6 +1,6 @@
 import type { SourceMapRow } from '../../clickhouse/queries/releases/select-source-maps.ts'
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
-import type { FindingFrame } from '../../schemas/http/findings/findings.ts'
+import type { FindingFrame } from '../../schemas/http/findings/schemas.ts'
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'

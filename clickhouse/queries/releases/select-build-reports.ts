@@ -1,4 +1,4 @@
-import type { ReleaseBuildResult } from '../../../schemas/http/releases/report-build.ts'
+import type { ReleaseBuildResult } from '../../../schemas/http/releases/schemas.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 

@@ -5,10 +5,15 @@ import { EXAMPLE } from '../example-values.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { findingsProblems } from '../problem-sets.ts'
-import { readTraceQuerySchema, traceIdSchema, traceSchema } from '../traces/read-trace.ts'
-import { findingActivityQuerySchema } from './finding-activity.ts'
-import { findingAnswerSchema, findingIdSchema, findingsPageSchema, findingTracesPageSchema } from './findings.ts'
-import { listFindingsQuerySchema } from './list-findings.ts'
+import { readTraceQuerySchema, traceIdSchema, traceSchema } from '../traces/schemas.ts'
+import {
+  findingActivityQuerySchema,
+  findingAnswerSchema,
+  findingIdSchema,
+  findingsPageSchema,
+  findingTracesPageSchema,
+  listFindingsQuerySchema,
+} from './schemas.ts'
 
 const findingId = findingIdSchema.meta({ description: 'The finding.', example: EXAMPLE.findingId })
 const traceId = traceIdSchema.meta({

@@ -4,7 +4,7 @@ import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
 import type { Operation } from '../operation.ts'
 import { receiptsProblems } from '../problem-sets.ts'
-import { receiptAnswerSchema, receiptIdSchema } from './receipts.ts'
+import { receiptAnswerSchema, receiptIdSchema } from './schemas.ts'
 
 export const readReceipt: Operation = {
   operationId: 'readReceipt',

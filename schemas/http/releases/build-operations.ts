@@ -1,16 +1,27 @@
 import { z } from 'zod'
-import { releaseSlugSchema } from '../../records/release-slug.ts'
 import { formatBytes, KIB, MIB } from '../byte-size.ts'
 import { SECRET_KEY } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from '../example-values.ts'
 import { type DocumentedProblem, type Operation, SMALL_BODY_BYTES } from '../operation.ts'
 import { secretKeyProblems } from '../problem-sets.ts'
-import { completedSourceMapsSchema, completeSourceMapsSchema } from './complete-source-maps.ts'
-import { registeredReleaseSchema, registerReleaseSchema } from './register-release.ts'
-import { buildReportSchema, telemetryResponseSchema } from './report-build.ts'
-import { SOURCE_MAP_MAX_BYTES, signedSourceMapsSchema, signSourceMapsSchema } from './sign-source-maps.ts'
-import { sourceMapPartQuerySchema, sourceMapQuerySchema, uploadedSourceMapSchema } from './upload-source-map.ts'
+import {
+  completedSourceMapsSchema,
+  completeSourceMapsSchema,
+  SOURCE_MAP_MAX_BYTES,
+  signedSourceMapsSchema,
+  signSourceMapsSchema,
+  sourceMapPartQuerySchema,
+  sourceMapQuerySchema,
+  uploadedSourceMapSchema,
+} from '../source-maps/schemas.ts'
+import {
+  buildReportSchema,
+  registeredReleaseSchema,
+  registerReleaseSchema,
+  releaseSlugSchema,
+  telemetryResponseSchema,
+} from './schemas.ts'
 
 /** What a build calls with the secret key of its surface. */
 

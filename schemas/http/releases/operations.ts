@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { releaseSlugSchema } from '../../records/release-slug.ts'
 import { READER } from '../credentials.ts'
 import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { releasesProblems } from '../problem-sets.ts'
-import { manifestQuerySchema, releaseAnswerSchema, releasesPageSchema } from './releases.ts'
+import { manifestQuerySchema, releaseAnswerSchema, releaseSlugSchema, releasesPageSchema } from './schemas.ts'
 
 /** What is read of releases; what a build writes is in `builds.ts`. */
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { sessionIdSchema, text, textOf, uuidSchema } from './session-id.ts'
+import { text, textOf, uuidSchema } from '../fields.ts'
+import { sessionIdSchema } from './schemas.ts'
 
 /** RFC 5321's mailbox with a dotted domain, in the letters of any script (RFC 6531). */
 const EMAIL =

@@ -6,12 +6,9 @@ import { EXAMPLE, EXAMPLE_EVENTS, EXAMPLE_REPLAY_METADATA } from '../example-val
 import { type Operation, type PermittedOperation, type RoutedOperation, SMALL_BODY_BYTES } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
-import { replayEventsQuerySchema, replayPageSchema } from '../replay/read-replay.ts'
-import { replayUploadAnswerSchema } from '../replay/upload-replay.ts'
-import { heartbeatSchema } from './heartbeat.ts'
+import { replayEventsQuerySchema, replayPageSchema, replayUploadAnswerSchema } from '../replay/schemas.ts'
 import { identifySessionSchema } from './identify-session.ts'
-import { sessionAnswerSchema } from './read-session.ts'
-import { sessionIdSchema, sessionResponseSchema } from './session-id.ts'
+import { heartbeatSchema, sessionAnswerSchema, sessionIdSchema, sessionResponseSchema } from './schemas.ts'
 
 const sessionPath = z.object({
   sessionId: sessionIdSchema.meta({

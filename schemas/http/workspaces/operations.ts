@@ -6,19 +6,20 @@ import { type PermittedOperation, SMALL_BODY_BYTES } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from '../problem-sets.ts'
 import {
+  apiKeyIdSchema,
   createSurfaceKeySchema,
+  createSurfaceSchema,
+  createWorkspaceKeySchema,
+  okSchema,
+  surfaceCreatedSchema,
+  surfaceIdSchema,
   surfaceKeyCreatedSchema,
   surfaceKeyIdSchema,
   surfaceKeysPageSchema,
-} from './surface-keys.ts'
-import { createSurfaceSchema, surfaceCreatedSchema, surfaceIdSchema, surfacesPageSchema } from './surfaces.ts'
-import {
-  apiKeyIdSchema,
-  createWorkspaceKeySchema,
-  okSchema,
+  surfacesPageSchema,
   workspaceKeyCreatedSchema,
   workspaceKeysPageSchema,
-} from './workspace-keys.ts'
+} from './schemas.ts'
 
 const surfacePath = z.object({
   surfaceId: surfaceIdSchema.meta({ description: 'The surface.', example: EXAMPLE.surfaceId }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { findingAnswerSchema } from '../../../schemas/http/findings/findings.ts'
+import { findingAnswerSchema } from '../../../schemas/http/findings/schemas.ts'
 import {
   createDatabase,
   insertExceptions,

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import {
   AUDIENCE,
   call,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { type Trace, traceSchema } from '../../../schemas/http/traces/read-trace.ts'
+import { type Trace, traceSchema } from '../../../schemas/http/traces/schemas.ts'
 import {
   createDatabase,
   insertExceptions,

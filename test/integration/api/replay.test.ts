@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { replayPageSchema } from '../../../schemas/http/replay/read-replay.ts'
+import { replayPageSchema } from '../../../schemas/http/replay/schemas.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { at, insertRows, ownerColumns, storeChunk, type TestChunk } from '../../support/workspaces/session-rows.ts'

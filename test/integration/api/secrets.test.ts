@@ -3,9 +3,11 @@ import { Redis } from 'ioredis'
 import { SignJWT } from 'jose'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { surfaceKeyCreatedSchema } from '../../../schemas/http/workspaces/surface-keys.ts'
-import { surfaceCreatedSchema } from '../../../schemas/http/workspaces/surfaces.ts'
-import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import {
+  surfaceCreatedSchema,
+  surfaceKeyCreatedSchema,
+  workspaceKeyCreatedSchema,
+} from '../../../schemas/http/workspaces/schemas.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { sessionAnswerSchema } from '../../../schemas/http/sessions/read-session.ts'
+import { sessionAnswerSchema } from '../../../schemas/http/sessions/schemas.ts'
 import {
   createDatabase,
   insertExceptions,

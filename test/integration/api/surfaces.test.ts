@@ -3,9 +3,13 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { surfaceKeyCreatedSchema, surfaceKeysPageSchema } from '../../../schemas/http/workspaces/surface-keys.ts'
-import { surfaceCreatedSchema, surfacesPageSchema } from '../../../schemas/http/workspaces/surfaces.ts'
-import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import {
+  surfaceCreatedSchema,
+  surfaceKeyCreatedSchema,
+  surfaceKeysPageSchema,
+  surfacesPageSchema,
+  workspaceKeyCreatedSchema,
+} from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
 import { createDirectory, newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'

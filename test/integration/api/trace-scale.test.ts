@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
-import { type Trace, traceSchema } from '../../../schemas/http/traces/read-trace.ts'
+import { type Trace, traceSchema } from '../../../schemas/http/traces/schemas.ts'
 import {
   AUDIENCE,
   createDatabase,

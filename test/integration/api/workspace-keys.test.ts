@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'v
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { MAX_DECLARED_PATHS } from '../../../ingest/releases/declare-maps.ts'
-import type { Verdict } from '../../../schemas/queues/source-map-jobs.ts'
+import type { Verdict } from '../../../schemas/queues/source-maps.ts'
 import type { SurfaceKey } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import type { BuildReport } from '../../../schemas/http/releases/report-build.ts'
+import type { BuildReport } from '../../../schemas/http/releases/schemas.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'

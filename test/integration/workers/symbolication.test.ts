@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { type ClickHouseClient, insertNative } from '../../../clickhouse/client.ts'
 import { selectReleaseFrameShare } from '../../../clickhouse/queries/releases/select-release-frame-share.ts'
 import { FindingFramesTable } from '../../../clickhouse/tables/finding-frames-table.ts'
-import { type FindingFrame, findingAnswerSchema } from '../../../schemas/http/findings/findings.ts'
+import { type FindingFrame, findingAnswerSchema } from '../../../schemas/http/findings/schemas.ts'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { SymbolicationRequest } from '../../../schemas/queues/symbolication.ts'

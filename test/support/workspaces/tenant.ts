@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { exampleExport } from '../../../deploy/local/workspace/example.ts'
-import { RECEIPT_HEADER } from '../../../schemas/http/receipts/receipts.ts'
-import { surfaceKeyCreatedSchema } from '../../../schemas/http/workspaces/surface-keys.ts'
-import { surfaceCreatedSchema } from '../../../schemas/http/workspaces/surfaces.ts'
-import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/workspace-keys.ts'
+import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import {
+  surfaceCreatedSchema,
+  surfaceKeyCreatedSchema,
+  workspaceKeyCreatedSchema,
+} from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'

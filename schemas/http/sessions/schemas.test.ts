@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { heartbeatSchema } from './heartbeat.ts'
+import { heartbeatSchema } from './schemas.ts'
 
 const UUID = '0190a6e4-7c1f-7d2a-9f00-0242ac120002'
 

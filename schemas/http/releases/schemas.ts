@@ -1,8 +1,72 @@
 import { z } from 'zod'
-import { releaseSlugSchema } from '../../records/release-slug.ts'
-import { jsonObjectSchema } from '../json-object.ts'
+
+import { jsonObjectSchema } from '../fields.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
-import { releaseBuildResultSchema } from './report-build.ts'
+
+/** `rel_…` (spec 2.6). Those that we give have 26 base32 characters behind it; any other is an unknown one. */
+export const releaseSlugSchema = z
+  .string()
+  .regex(/^rel_.*$/, 'must begin with rel_')
+  .max(128)
+
+/** POST /v3/releases (CONTRACT section 5). Unknown fields are refused: a misspelled `commit` would be lost in silence. */
+export const registerReleaseSchema = z
+  .strictObject({
+    version: z
+      .string()
+      .min(1)
+      .max(200)
+      .meta({ description: 'What the telemetry of this release carries as `service.version`.' }),
+    commit: z.string().max(200).optional(),
+    metadata: jsonObjectSchema
+      .optional()
+      .meta({ description: 'Whatever the build has to say of itself, nested at most 100 deep.' }),
+  })
+  .meta({ id: 'RegisterReleaseRequest' })
+export type RegisterRelease = z.infer<typeof registerReleaseSchema>
+
+export const registeredReleaseSchema = z
+  .strictObject({ releaseSlug: releaseSlugSchema })
+  .meta({ id: 'RegisteredRelease' })
+
+/** How a build's upload ended (spec 2.8). */
+export const RELEASE_BUILD_RESULTS = [
+  'ok',
+  'api_key_wrong_prefix',
+  'api_key_unreadable',
+  'api_key_rejected',
+  'api_key_scope_mismatch',
+  'pipeline_failed',
+  'no_source_maps',
+  'client_maps_unmapped',
+] as const
+export const releaseBuildResultSchema = z
+  .enum(RELEASE_BUILD_RESULTS)
+  .meta({ id: 'ReleaseBuildResult', description: 'How an upload of source maps ended.' })
+export type ReleaseBuildResult = z.infer<typeof releaseBuildResultSchema>
+
+const amount = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+
+/** POST /v3/releases/{releaseSlug}/telemetry (spec 4.8, CONTRACT 4.8): times are in ms as our own build command sends them. */
+export const buildReportSchema = z
+  .object({
+    discover: amount.meta({ description: 'ms to find the maps.' }),
+    createRelease: amount.meta({ description: 'ms to register the release.' }),
+    upload: amount.meta({ description: 'ms to send the maps.' }),
+    cleanup: amount.meta({ description: 'ms to tidy up behind it.' }),
+    total: amount.meta({ description: 'ms altogether.' }),
+    fileCount: amount,
+    totalBytes: amount,
+    preflight: amount.meta({ description: 'ms to check what there is before anything is sent.' }),
+    result: releaseBuildResultSchema,
+  })
+  .partial()
+  .refine(report => Object.keys(report).length > 0, 'must have at least one field')
+  .meta({ id: 'BuildReport', minProperties: 1, description: 'At least one field; a build says what it knows.' })
+/** TelemetryResponse (spec 2.8). */
+export const telemetryResponseSchema = z.strictObject({ ok: z.literal(true) }).meta({ id: 'TelemetryResponse' })
+
+export type BuildReport = z.infer<typeof buildReportSchema>
 
 /** Files of a manifest on one page; there may be a hundred thousand. */
 export const MANIFEST_PAGE_MAX = 10_000

@@ -1,5 +1,28 @@
 import { z } from 'zod'
-import { findingIdSchema } from '../findings/findings.ts'
+import { text, textOf, uuidSchema } from '../fields.ts'
+import { findingIdSchema } from '../findings/schemas.ts'
+
+export const SESSION_ID_MAX_CHARACTERS = 200
+
+/** A session's id as its SDK made it, wherever a body carries one. */
+export const sessionIdSchema = textOf(1, SESSION_ID_MAX_CHARACTERS)
+
+/** SessionResponse (spec 2.3). */
+export const sessionResponseSchema = z.strictObject({ ok: z.boolean() }).meta({ id: 'SessionResponse' })
+
+/** 4.2: POST /v3/session (spec 2.4). Unknown fields are ignored; null stands for nothing here. */
+export const heartbeatSchema = z
+  .object(
+    {
+      sessionId: sessionIdSchema.meta({ description: 'The id of the session, as its SDK made it.' }),
+      deviceId: uuidSchema.optional(),
+      fpHash: text.optional().meta({ description: 'A fingerprint of the browser.' }),
+      visitorId: uuidSchema.optional(),
+    },
+    'must be a JSON object',
+  )
+  .meta({ id: 'HeartbeatRequest' })
+export type Heartbeat = z.infer<typeof heartbeatSchema>
 
 /** Entries of one list of a session; more are counted, not shown. */
 export const SESSION_LIST_MAX = 100

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+
+/** Any JSON object, by its keys. A request with one must be of bounded depth (`parseJsonBody`). */
+export const jsonObjectSchema = z.record(z.string(), z.json())
+
+/** Enough to find a misspelling by; the names are the client's, of any number and length. */
+const NAMED_MAX = 3
+const NAME_MAX_CHARACTERS = 64
+
+/**
+ * A body that takes these fields and no others, for operations where a misspelled field that is lost in silence would do
+ * harm. Its message names fields that are too many.
+ */
+export function exactObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, {
+    error: issue => {
+      if (issue.code !== 'unrecognized_keys') return 'must be a JSON object'
+      const names = issue.keys.slice(0, NAMED_MAX).map(key => JSON.stringify(key.slice(0, NAME_MAX_CHARACTERS)))
+      return `must not have the field ${names.join(', ')}`
+    },
+  })
+}
+
+/** A text whose message tells whether it is missing or of another type. */
+export const text = z.string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
+
+/** Characters are counted as JSON Schema counts them: code points, not UTF-16 units. */
+export function textOf(minCharacters: number, maxCharacters: number) {
+  const range = minCharacters === 0 ? `at most ${maxCharacters}` : `${minCharacters} to ${maxCharacters}`
+  return text
+    .refine(value => {
+      if (value.length < minCharacters || value.length > maxCharacters * 2) return false
+      return value.length <= maxCharacters || [...value].length <= maxCharacters
+    }, `must have ${range} characters`)
+    .meta({ ...(minCharacters > 0 ? { minLength: minCharacters } : {}), maxLength: maxCharacters })
+}
+
+/** RFC 9562's text form with any version, the nil and max UUID too; one spelling for upper and lower case. */
+export const uuidSchema = text
+  .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
+  .transform(value => value.toLowerCase())
+  .meta({ format: 'uuid' })
+
+/** A query parameter in decimal digits; the message names the range. */
+export function wholeNumber(min: number, max: number) {
+  const rule = `must be a whole number from ${min} to ${max}`
+  return z
+    .string({ error: issue => (issue.input === undefined ? 'is required' : rule) })
+    .regex(/^\d{1,10}$/, rule)
+    .transform(Number)
+    .refine(value => value >= min && value <= max, rule)
+    .meta({ type: 'integer', minimum: min, maximum: max })
+}
