@@ -1,25 +1,13 @@
-import { listFindings, listFindingTraces, readFinding, readTrace } from './findings/operations.ts'
+import { listFindings, listFindingTraces, readFinding } from './findings/operations.ts'
 import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
-import {
-  completeSourceMaps,
-  registerRelease,
-  reportBuild,
-  signSourceMaps,
-  uploadSourceMap,
-  uploadSourceMapPart,
-} from './releases/build-operations.ts'
-import { listReleases, readRelease } from './releases/operations.ts'
+import { listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
+import { readReplay, readReplayEvents, uploadReplay } from './replay/operations.ts'
 import { readOpenApi } from './service/operations.ts'
-import {
-  heartbeat,
-  identifySessionWith,
-  readReplay,
-  readReplayEvents,
-  readSession,
-  uploadReplay,
-} from './sessions/operations.ts'
+import { heartbeat, identifySessionWith, readSession } from './sessions/operations.ts'
+import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain } from './telemetry/operations.ts'
+import { readTrace } from './traces/operations.ts'
 import {
   createSurface,
   createSurfaceKey,

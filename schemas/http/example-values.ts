@@ -32,72 +32,24 @@ export const EXAMPLE = {
   recordedAtMs: 1_790_000_000_000,
 } as const
 
-export const EXAMPLE_MAP = { version: 3, sources: ['cart.ts'], names: [], mappings: 'AAAA' } as const
-export const EXAMPLE_MAP_TEXT = JSON.stringify(EXAMPLE_MAP)
+/** Times of the story, as the service returns them. */
+export const EXAMPLE_TIMES = {
+  firstEventAt: '2026-09-21T14:13:20.000Z',
+  lastEventAt: '2026-09-21T14:13:20.020Z',
+  startedAt: '2026-09-21T14:13:20.000000000Z',
+  endedAt: '2026-09-21T14:13:20.042000000Z',
+  thrownAt: '2026-09-21T14:13:20.041000000Z',
+  receivedAt: '2026-09-21T14:13:21.306Z',
+  createdAt: '2026-09-21T09:00:00.000Z',
+  completedAt: '2026-09-21T09:00:04.812Z',
+} as const
 
-const EXCEPTION = {
+/** The exception of the story. */
+export const EXAMPLE_EXCEPTION = {
   type: 'EmptyCartError',
   message: 'the cart is empty',
   stacktrace: 'EmptyCartError: the cart is empty\n    at checkout (https://shop.example/assets/app.js:1:1)',
 } as const
 
-const text = (key: string, stringValue: string) => ({ key, value: { stringValue } })
-
-/** An OTLP export of one failed span that carries an exception, in JSON. */
-export const EXAMPLE_EXPORT = {
-  resourceSpans: [
-    {
-      resource: {
-        attributes: [text('service.name', EXAMPLE.serviceName), text('service.version', EXAMPLE.version)],
-      },
-      scopeSpans: [
-        {
-          spans: [
-            {
-              traceId: EXAMPLE.traceId,
-              spanId: EXAMPLE.spanId,
-              name: 'GET /cart',
-              kind: 2,
-              startTimeUnixNano: `${EXAMPLE.recordedAtMs}000000`,
-              endTimeUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
-              attributes: [text('session.id', EXAMPLE.sessionId), text('http.route', '/cart')],
-              events: [
-                {
-                  name: 'exception',
-                  timeUnixNano: `${EXAMPLE.recordedAtMs + 41}000000`,
-                  attributes: [
-                    text('exception.type', EXCEPTION.type),
-                    text('exception.message', EXCEPTION.message),
-                    text('exception.stacktrace', EXCEPTION.stacktrace),
-                  ],
-                },
-              ],
-              status: { code: 2, message: EXCEPTION.message },
-            },
-          ],
-        },
-      ],
-    },
-  ],
-} as const
-
-/** The same in protobuf, as base64. */
-export const EXAMPLE_EXPORT_BASE64 =
-  'CpsDCjQKFgoMc2VydmljZS5uYW1lEgYKBHNob3AKGgoPc2VydmljZS52ZXJzaW9uEgcKBTEuNC4wEuICEt8CChBbjv/3mAOBA9JptjOBP8YMEgju4Zt+w8GxdCoJR0VUIC9jYXJ0MAI5AADzI4Rb1xhBgN5zJoRb1xhKGQoKc2Vzc2lvbi5pZBILCglzZXNzaW9uLTFKFQoKaHR0cC5yb3V0ZRIHCgUvY2FydFrYAQlAnGQmhFvXGBIJZXhjZXB0aW9uGiIKDmV4Y2VwdGlvbi50eXBlEhAKDkVtcHR5Q2FydEVycm9yGigKEWV4Y2VwdGlvbi5tZXNzYWdlEhMKEXRoZSBjYXJ0IGlzIGVtcHR5GnQKFGV4Y2VwdGlvbi5zdGFja3RyYWNlElwKWkVtcHR5Q2FydEVycm9yOiB0aGUgY2FydCBpcyBlbXB0eQogICAgYXQgY2hlY2tvdXQgKGh0dHBzOi8vc2hvcC5leGFtcGxlL2Fzc2V0cy9hcHAuanM6MToxKXoVEhF0aGUgY2FydCBpcyBlbXB0eRgC'
-
-/** Recorded events as JSON lines: a page, and all that was on it. */
-export const EXAMPLE_EVENTS = [
-  { type: 4, data: { href: 'https://shop.example/cart', width: 1280, height: 720 }, timestamp: EXAMPLE.recordedAtMs },
-  { type: 2, data: { node: { type: 0, childNodes: [], id: 1 } }, timestamp: EXAMPLE.recordedAtMs + 20 },
-]
-  .map(event => `${JSON.stringify(event)}\n`)
-  .join('')
-
-export const EXAMPLE_REPLAY_METADATA = {
-  windowId: EXAMPLE.windowId,
-  segmentId: 0,
-  firstTs: EXAMPLE.recordedAtMs,
-  lastTs: EXAMPLE.recordedAtMs + 20,
-  eventCount: 2,
-  hasFullSnapshot: true,
-} as const
+/** Counters of the recorded events of the story. */
+export const EXAMPLE_REPLAY_COUNTERS = { eventCount: 2, storedBytes: 150, decompressedBytes: 194 } as const

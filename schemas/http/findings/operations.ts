@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { READER } from '../credentials.ts'
-import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { findingsProblems } from '../problem-sets.ts'
-import { readTraceQuerySchema, traceIdSchema, traceSchema } from '../traces/schemas.ts'
+import { ANSWERS } from './examples.ts'
 import {
   findingActivityQuerySchema,
   findingAnswerSchema,
@@ -15,13 +14,11 @@ import {
   listFindingsQuerySchema,
 } from './schemas.ts'
 
-const findingId = findingIdSchema.meta({ description: 'The finding.', example: EXAMPLE.findingId })
-const traceId = traceIdSchema.meta({
-  description: 'The W3C trace id.',
-  example: EXAMPLE.traceId,
-})
+/** Path parameter of operations on one finding. */
+export const findingId = findingIdSchema.meta({ description: 'The finding.', example: EXAMPLE.findingId })
 
 const { surface, service, from, to, q, ...page } = listFindingsQuerySchema.shape
+
 const listQuery = z.object({
   ...page,
   surface: surface.meta({ example: EXAMPLE.surfaceId }),
@@ -30,6 +27,7 @@ const listQuery = z.object({
   to: to.meta({ example: EXAMPLE.to }),
   q: q.meta({ example: 'cart' }),
 })
+
 const activityQuery = z.object({
   from: findingActivityQuerySchema.shape.from.meta({ example: EXAMPLE.from }),
   to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
@@ -86,24 +84,6 @@ export const listFindingTraces: PermittedOperation = {
     status: 200,
     description: 'A page of traces.',
     contents: { 'application/json': { schema: findingTracesPageSchema, example: ANSWERS.listFindingTraces } },
-  },
-  problems: findingsProblems,
-}
-
-export const readTrace: PermittedOperation = {
-  operationId: 'readFindingTrace',
-  method: 'GET',
-  path: '/v3/findings/:findingId/traces/:traceId',
-  service: 'api-findings',
-  tag: 'findings',
-  summary: 'Every retained span of one trace of a finding',
-  credentials: READER,
-  permission: 'org:findings:read',
-  parameters: { path: z.object({ findingId, traceId }), query: readTraceQuerySchema },
-  success: {
-    status: 200,
-    description: 'The trace, its spans by their start.',
-    contents: { 'application/json': { schema: traceSchema, example: ANSWERS.readFindingTrace } },
   },
   problems: findingsProblems,
 }

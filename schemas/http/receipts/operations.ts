@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { PUBLIC_KEY, READER } from '../credentials.ts'
-import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
 import type { Operation } from '../operation.ts'
 import { receiptsProblems } from '../problem-sets.ts'
+import { ANSWERS } from './examples.ts'
 import { receiptAnswerSchema, receiptIdSchema } from './schemas.ts'
 
 export const readReceipt: Operation = {

@@ -1,11 +1,80 @@
 import { z } from 'zod'
-import { READER } from '../credentials.ts'
-import { ANSWERS } from '../example-answers.ts'
+import { READER, SECRET_KEY } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
-import type { PermittedOperation } from '../operation.ts'
+import { type Operation, type PermittedOperation, SMALL_BODY_BYTES } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
-import { releasesProblems } from '../problem-sets.ts'
-import { manifestQuerySchema, releaseAnswerSchema, releaseSlugSchema, releasesPageSchema } from './schemas.ts'
+import { releasesProblems, secretKeyProblems } from '../problem-sets.ts'
+import { ANSWERS } from './examples.ts'
+import {
+  buildReportSchema,
+  manifestQuerySchema,
+  registeredReleaseSchema,
+  registerReleaseSchema,
+  releaseAnswerSchema,
+  releaseSlugSchema,
+  releasesPageSchema,
+  telemetryResponseSchema,
+} from './schemas.ts'
+
+/** Path of operations that a build calls for one release. */
+export const builtReleasePath = z.object({
+  releaseSlug: releaseSlugSchema.meta({
+    description: 'The release, as its registration named it.',
+    example: EXAMPLE.releaseSlug,
+  }),
+})
+
+export const registerRelease: Operation = {
+  operationId: 'registerRelease',
+  method: 'POST',
+  path: '/v3/releases',
+  service: 'frontier-buildtime',
+  tag: 'releases',
+  summary: 'Register a release',
+  description: 'The same surface and version give the same slug.',
+  credentials: SECRET_KEY,
+  body: {
+    limitBytes: SMALL_BODY_BYTES,
+    contents: {
+      'application/json': { schema: registerReleaseSchema, example: { version: EXAMPLE.version, commit: '3f9a2c1' } },
+    },
+  },
+  success: {
+    status: 200,
+    description: 'Registered, now or before.',
+    contents: {
+      'application/json': { schema: registeredReleaseSchema, example: { releaseSlug: EXAMPLE.releaseSlug } },
+    },
+  },
+  problems: secretKeyProblems,
+}
+
+export const reportBuild: Operation = {
+  operationId: 'reportBuild',
+  method: 'POST',
+  path: '/v3/releases/:releaseSlug/telemetry',
+  service: 'frontier-buildtime',
+  tag: 'releases',
+  summary: 'Report how an upload went',
+  credentials: SECRET_KEY,
+  parameters: { path: builtReleasePath },
+  body: {
+    limitBytes: SMALL_BODY_BYTES,
+    contents: {
+      'application/json': {
+        schema: buildReportSchema,
+        example: { discover: 12, upload: 840, total: 900, fileCount: 3, totalBytes: 12288, result: 'ok' },
+      },
+    },
+  },
+  receiptStatuses: [200],
+  success: {
+    status: 200,
+    description: 'On disk.',
+    contents: { 'application/json': { schema: telemetryResponseSchema, example: { ok: true } } },
+  },
+  problems: secretKeyProblems,
+}
 
 /** What is read of releases; what a build writes is in `builds.ts`. */
 

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { SIGNAL_QUEUES, type Signal } from '../../queues/names.ts'
 import { formatBytes, MIB } from '../byte-size.ts'
 import { PUBLIC_KEY } from '../credentials.ts'
-import { EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64 } from '../example-values.ts'
 import type { Operation } from '../operation.ts'
 import { publicKeyProblems } from '../problem-sets.ts'
 import type { ProblemCode } from '../problems.ts'
+import { EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64 } from './examples.ts'
 
 /** Limit of an export as sent. */
 const EXPORT_LIMIT_BYTES = 20 * MIB

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { MANAGER, MANAGING_READER, USER } from '../credentials.ts'
-import { ANSWERS } from '../example-answers.ts'
 import { EXAMPLE } from '../example-values.ts'
 import { type PermittedOperation, SMALL_BODY_BYTES } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from '../problem-sets.ts'
+import { ANSWERS } from './examples.ts'
 import {
   apiKeyIdSchema,
   createSurfaceKeySchema,

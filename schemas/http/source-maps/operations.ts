@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { formatBytes, KIB, MIB } from '../byte-size.ts'
 import { SECRET_KEY } from '../credentials.ts'
-import { ANSWERS } from '../example-answers.ts'
-import { EXAMPLE, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from '../example-values.ts'
+import { EXAMPLE } from '../example-values.ts'
 import { type DocumentedProblem, type Operation, SMALL_BODY_BYTES } from '../operation.ts'
 import { secretKeyProblems } from '../problem-sets.ts'
+import { builtReleasePath } from '../releases/operations.ts'
+import { ANSWERS, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from './examples.ts'
 import {
   completedSourceMapsSchema,
   completeSourceMapsSchema,
@@ -14,56 +15,20 @@ import {
   sourceMapPartQuerySchema,
   sourceMapQuerySchema,
   uploadedSourceMapSchema,
-} from '../source-maps/schemas.ts'
-import {
-  buildReportSchema,
-  registeredReleaseSchema,
-  registerReleaseSchema,
-  releaseSlugSchema,
-  telemetryResponseSchema,
 } from './schemas.ts'
 
-/** What a build calls with the secret key of its surface. */
-
-const slugPath = z.object({
-  releaseSlug: releaseSlugSchema.meta({
-    description: 'The release, as its registration named it.',
-    example: EXAMPLE.releaseSlug,
-  }),
-})
 const part = sourceMapPartQuerySchema.shape.part.meta({ example: 0 })
+
 const path = sourceMapQuerySchema.shape.path.meta({ example: EXAMPLE.mapPath })
+
 const sentHash = `sha256:${EXAMPLE.mapSha256}`
+
 /** What a worker says of a request, or that it has not said yet, comes with the receipt of the request. */
 const WITH_A_VERDICT = [200, 400, 404, 413, 503]
+
 const releaseNotFound: DocumentedProblem = {
   code: 'RELEASE_NOT_FOUND',
   when: 'the workspace has no release of this slug',
-}
-
-export const registerRelease: Operation = {
-  operationId: 'registerRelease',
-  method: 'POST',
-  path: '/v3/releases',
-  service: 'frontier-buildtime',
-  tag: 'releases',
-  summary: 'Register a release',
-  description: 'The same surface and version give the same slug.',
-  credentials: SECRET_KEY,
-  body: {
-    limitBytes: SMALL_BODY_BYTES,
-    contents: {
-      'application/json': { schema: registerReleaseSchema, example: { version: EXAMPLE.version, commit: '3f9a2c1' } },
-    },
-  },
-  success: {
-    status: 200,
-    description: 'Registered, now or before.',
-    contents: {
-      'application/json': { schema: registeredReleaseSchema, example: { releaseSlug: EXAMPLE.releaseSlug } },
-    },
-  },
-  problems: secretKeyProblems,
 }
 
 export const signSourceMaps: Operation = {
@@ -76,7 +41,7 @@ export const signSourceMaps: Operation = {
   description:
     'Each address takes a PUT of exactly the declared size, for an hour. A map whose bytes are stored in this workspace already need not be sent.',
   credentials: SECRET_KEY,
-  parameters: { path: slugPath },
+  parameters: { path: builtReleasePath },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     overLimitAdvice: 'declare fewer files at a time',
@@ -116,7 +81,7 @@ export const uploadSourceMapPart: Operation = {
   summary: 'Upload a part of a source map',
   description: 'For builds that cannot reach the object store. Parts may come in any order, and again.',
   credentials: SECRET_KEY,
-  parameters: { path: slugPath, query: sourceMapPartQuerySchema.extend({ part, path }) },
+  parameters: { path: builtReleasePath, query: sourceMapPartQuerySchema.extend({ part, path }) },
   body: {
     limitBytes: 512 * KIB,
     overLimitCode: 'RELEASE_SIGN_FILE_TOO_LARGE',
@@ -146,7 +111,7 @@ export const uploadSourceMap: Operation = {
   tag: 'releases',
   summary: 'Upload a source map in one request',
   credentials: SECRET_KEY,
-  parameters: { path: slugPath, query: z.object({ path }) },
+  parameters: { path: builtReleasePath, query: z.object({ path }) },
   body: {
     limitBytes: SOURCE_MAP_MAX_BYTES,
     overLimitCode: 'RELEASE_SIGN_FILE_TOO_LARGE',
@@ -177,7 +142,7 @@ export const completeSourceMaps: Operation = {
   summary: 'Make the uploaded source maps those of the release',
   description: 'Verifies every map, then replaces the manifest whole. Safe to repeat.',
   credentials: SECRET_KEY,
-  parameters: { path: slugPath },
+  parameters: { path: builtReleasePath },
   body: {
     limitBytes: 16 * MIB,
     contents: {
@@ -197,31 +162,4 @@ export const completeSourceMaps: Operation = {
     contents: { 'application/json': { schema: completedSourceMapsSchema, example: { ok: true, fileCount: 1 } } },
   },
   problems: [...secretKeyProblems, releaseNotFound],
-}
-
-export const reportBuild: Operation = {
-  operationId: 'reportBuild',
-  method: 'POST',
-  path: '/v3/releases/:releaseSlug/telemetry',
-  service: 'frontier-buildtime',
-  tag: 'releases',
-  summary: 'Report how an upload went',
-  credentials: SECRET_KEY,
-  parameters: { path: slugPath },
-  body: {
-    limitBytes: SMALL_BODY_BYTES,
-    contents: {
-      'application/json': {
-        schema: buildReportSchema,
-        example: { discover: 12, upload: 840, total: 900, fileCount: 3, totalBytes: 12288, result: 'ok' },
-      },
-    },
-  },
-  receiptStatuses: [200],
-  success: {
-    status: 200,
-    description: 'On disk.',
-    contents: { 'application/json': { schema: telemetryResponseSchema, example: { ok: true } } },
-  },
-  problems: secretKeyProblems,
 }
