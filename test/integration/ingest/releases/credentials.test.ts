@@ -1,0 +1,92 @@
+import { afterAll, describe, expect, inject, it } from 'vitest'
+import { digestOf, generateKey } from '../../../../shared/ids/credentials.ts'
+import { BUILD_OPERATIONS, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
+import { issueKey } from '../../../support/services/edge.ts'
+import { until } from '../../../support/until.ts'
+
+const services = inject('services')
+const redisUrl = `${services.redisUrl}/12`
+
+const build = await startBuildEdge(services, redisUrl)
+afterAll(() => build.stop())
+const { directory, edge, logLines, send, register, sign, putPart } = build
+
+describe('credentials', () => {
+  const missing = (message: RegExp) => refusal(401, 'AUTH_MISSING', message, 'frontier-auth')
+
+  it.each(BUILD_OPERATIONS)('%s %s asks for a secret key before all else', async (method, path) => {
+    const body = 'x'.repeat(300)
+    const ask = (authorization: string) => send(method, path, { body, type: 'text/csv', headers: { authorization } })
+    expect(await ask('')).toMatchObject(missing(/is required/))
+    expect(await ask('Basic abc')).toMatchObject(missing(/malformed/))
+    expect(await ask(`Bearer ${build.secretKey}x`)).toMatchObject(missing(/malformed/))
+    expect(await ask(`Bearer ${generateKey('secret')}`)).toMatchObject(missing(/unknown/))
+    expect(await ask(`Bearer ${await issueKey(directory)}`)).toMatchObject(missing(/malformed/))
+    expect(await ask(`Bearer ${await issueKey(directory, { ...SECRET, scopes: ['release:read'] })}`)).toMatchObject(
+      refusal(403, 'AUTH_AK_SCOPE_MISMATCH', /release:write/, 'frontier-auth'),
+    )
+  })
+
+  it('a public key opens no route of secret keys, and the reverse', async () => {
+    const publicKey = await issueKey(directory)
+    const headers = { authorization: '', 'x-service-public-key': publicKey }
+    expect(await send('POST', '/v3/releases', { headers, body: {} })).toMatchObject(missing(/is required/))
+    const drain = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-public-key': build.secretKey },
+      body: '{}',
+    })
+    expect(drain.status).toBe(401)
+  })
+
+  it('a revoked key stops working within a second, and the message says so', async () => {
+    const key = await issueKey(directory, SECRET)
+    expect((await send('POST', '/v3/releases', { key, body: { version: '1' } })).status).toBe(200)
+    const record = await directory.surfaceKeyByDigest(digestOf(key))
+    if (!record) throw new Error('the key is not stored')
+    await directory.putSurfaceKey({ ...record, revokedAt: new Date().toISOString() })
+    const refused = () => send('POST', '/v3/releases', { key, body: { version: '1' } })
+    const answer = await until(
+      'the key is refused',
+      async () => {
+        const current = await refused()
+        return current.status === 401 ? current : undefined
+      },
+      { deadlineMs: 1_000 },
+    )
+    expect(answer).toMatchObject(missing(/revoked/))
+  })
+
+  it('a key stops working when it expires', async () => {
+    const expiresAt = new Date(Date.now() + 400)
+    const key = await issueKey(directory, { ...SECRET, expiresAt: expiresAt.toISOString() })
+    expect((await send('POST', '/v3/releases', { key, body: { version: '1' } })).status).toBe(200)
+    await until('it is past its time', () => Date.now() > expiresAt.getTime())
+    expect(await send('POST', '/v3/releases', { key, body: { version: '1' } })).toMatchObject(missing(/expired/))
+  })
+
+  it("another surface's release is out of reach, another workspace's is unknown", async () => {
+    const slug = await register()
+    const otherSurface = await issueKey(directory, { ...SECRET, surfaceId: 'srf_2' })
+    const otherWorkspace = await issueKey(directory, { ...SECRET, workspaceId: 'ws_2' })
+    for (const [method, path] of BUILD_OPERATIONS.slice(1)) {
+      const answer = await send(method, path.replace('rel_x', slug), { key: otherSurface, body: {} })
+      expect(answer).toMatchObject(refusal(403, 'AUTH_AK_SCOPE_MISMATCH', /another surface/, 'frontier-auth'))
+    }
+    expect(await sign(slug, [], { key: otherWorkspace })).toMatchObject(refusal(404, 'RELEASE_NOT_FOUND'))
+    const bytes = Buffer.from('theirs')
+    expect((await putPart(slug, 'a.map', 0, bytes, { key: otherWorkspace })).status).toBe(200)
+    expect((await putPart(slug, 'a.map', 0, Buffer.from('ours'))).status).toBe(200)
+  })
+
+  it('no answer lets a page of another origin read it', async () => {
+    const answer = await send('POST', '/v3/releases', { body: {}, headers: { origin: 'https://shop.example' } })
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  })
+})
+
+it('logs no credential', () => {
+  const text = logLines.join('')
+  expect(text).not.toMatch(/sk_[0-9A-Za-z]{6}/)
+  expect(text).not.toMatch(/X-Amz-|Bearer/)
+})

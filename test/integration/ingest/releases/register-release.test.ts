@@ -1,0 +1,55 @@
+import { afterAll, describe, expect, inject, it } from 'vitest'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { OWNER, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
+import { issueKey } from '../../../support/services/edge.ts'
+
+const services = inject('services')
+const redisUrl = `${services.redisUrl}/12`
+const KIB = 1024
+
+const build = await startBuildEdge(services, redisUrl)
+afterAll(() => build.stop())
+const { redis, directory, logLines, send } = build
+
+describe('register', () => {
+  it('gives the same slug to the same version, and keeps what came first', async () => {
+    const first = { version: '2.0.0', commit: 'abc', metadata: { branch: 'main', n: [1, null] } }
+    const answer = await send('POST', '/v3/releases', { body: first })
+    expect(answer).toMatchObject({ status: 200, body: { releaseSlug: expect.stringMatching(/^rel_[a-z2-7]{26}$/) } })
+    const again = await send('POST', '/v3/releases', { body: { version: '2.0.0', commit: 'other' } })
+    expect(again.body).toEqual(answer.body)
+    const slug = answer.body.releaseSlug as string
+    expect(await createReleaseStore(redis).release('ws_1', slug)).toMatchObject({
+      slug,
+      ...OWNER,
+      name: '2.0.0',
+      commit: 'abc',
+      metadata: first.metadata,
+    })
+    const key = await issueKey(directory, { ...SECRET, surfaceId: 'srf_2' })
+    const other = await send('POST', '/v3/releases', { key, body: first })
+    expect(other.body.releaseSlug).not.toBe(slug)
+  })
+
+  const deep = `{"version":"1","metadata":${'{"a":'.repeat(30_000)}1${'}'.repeat(30_001)}`
+  it.each<[string, unknown, string | undefined, number, RegExp]>([
+    ['no version', {}, undefined, 400, /^version /],
+    ['an empty version', { version: '' }, undefined, 400, /^version /],
+    ['an unknown field', { version: '1', comit: 'x' }, undefined, 400, /comit/],
+    ['metadata that is no object', { version: '1', metadata: [] }, undefined, 400, /^metadata /],
+    ['nesting without end', deep, undefined, 400, /nested/],
+    ['no JSON', '{', undefined, 400, /not valid JSON/],
+    ['a form', 'version=1', 'application/x-www-form-urlencoded', 415, /content-type/],
+    ['text', '{"version":"1"}', 'text/plain', 415, /content-type/],
+    ['256 KiB and a byte', 'x'.repeat(256 * KIB + 1), undefined, 413, /256 KiB/],
+  ])('refuses %s', async (_name, body, type, status, message) => {
+    const answer = await send('POST', '/v3/releases', { body, ...(type && { type }) })
+    expect(answer).toMatchObject(refusal(status, 'REQUEST_INVALID', message))
+  })
+})
+
+it('logs no credential', () => {
+  const text = logLines.join('')
+  expect(text).not.toMatch(/sk_[0-9A-Za-z]{6}/)
+  expect(text).not.toMatch(/X-Amz-|Bearer/)
+})

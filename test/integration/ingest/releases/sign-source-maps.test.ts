@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, describe, expect, inject, it } from 'vitest'
+import { MAX_DECLARED_PATHS } from '../../../../ingest/releases/declare-maps.ts'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
+import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
+import { OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
+import { startEdge } from '../../../support/services/edge.ts'
+
+const services = inject('services')
+const redisUrl = `${services.redisUrl}/12`
+const MIB = 1024 * 1024
+const DAY_S = 86_400
+
+const build = await startBuildEdge(services, redisUrl)
+afterAll(() => build.stop())
+const { redis, objects, settings, logLines, send, register, sign } = build
+
+describe('sign', () => {
+  const put = (url: unknown, body: Uint8Array, headers: Record<string, string> = {}) =>
+    fetch(url as string, { method: 'PUT', body, headers }).then(response => response.status)
+
+  it('gives an address that takes exactly the declared size, and declares the map for a day', async () => {
+    const slug = await register()
+    const body = randomBytes(1_000)
+    const declared = { path: 'assets/ü app.js.map', size: body.length, hash: sha256(body) }
+    const answer = await sign(slug, [declared, { path: 'b.map', size: 2, hash: 'sha512-x' }])
+    expect(answer.status).toBe(200)
+    const files = answer.body.files as Record<string, string>[]
+    expect(files.map(file => file.path)).toEqual([declared.path, 'b.map'])
+    const [file] = files
+    expect(Object.keys(file ?? {}).sort()).toEqual(['expiresAt', 'objectKey', 'path', 'uploadUrl'])
+    expect(Date.parse(file?.expiresAt ?? '') - Date.now()).toBeGreaterThan(3_590_000)
+    expect(Date.parse(file?.expiresAt ?? '') - Date.now()).toBeLessThanOrEqual(3_600_000)
+    expect(await put(file?.uploadUrl, randomBytes(1_001))).toBe(403)
+    expect(await put(file?.uploadUrl, randomBytes(999))).toBe(403)
+    expect(await objects.head(file?.objectKey ?? '')).toBeUndefined()
+    expect(await put(file?.uploadUrl, body)).toBe(200)
+    expect(await put(file?.uploadUrl, body, { 'content-type': 'application/json' })).toBe(200)
+    expect((await objects.get(file?.objectKey ?? '', MIB))?.body).toEqual(body)
+    const { signed } = uploadKeys({ ...OWNER, slug })
+    expect(JSON.parse((await redis.hget(signed, declared.path)) ?? '')).toEqual({
+      size: declared.size,
+      hash: declared.hash,
+      stagingKey: file?.objectKey,
+    })
+    expect(await redis.ttl(signed)).toBeGreaterThan(DAY_S - 60)
+  })
+
+  it('asks for no bytes that were verified in this workspace, and for those of another', async () => {
+    const slug = await register()
+    const [here, elsewhere] = [sha256('here'), sha256('elsewhere')]
+    await createReleaseStore(redis).addStoredMaps('ws_1', [here])
+    await createReleaseStore(redis).addStoredMaps('ws_2', [elsewhere])
+    const answer = await sign(slug, [
+      { path: 'a.map', size: 4, hash: `sha256:${here.toUpperCase()}` },
+      { path: 'b.map', size: 9, hash: elsewhere },
+    ])
+    expect(answer.body.files).toEqual([
+      { path: 'a.map', objectKey: sourceMapKey('ws_1', here), alreadyUploaded: true },
+      expect.objectContaining({ path: 'b.map', uploadUrl: expect.any(String) }),
+    ])
+    const declared = await redis.hget(uploadKeys({ ...OWNER, slug }).signed, 'a.map')
+    expect(JSON.parse(declared ?? '')).toMatchObject({ size: 4, sha256: here })
+  })
+
+  it('signs as many files as fit into a request', async () => {
+    const slug = await register()
+    const files = Array.from({ length: 1_500 }, (_, i) => ({
+      path: `assets/${i}.js.map`,
+      size: i + 1,
+      hash: sha256(`${i}`),
+    }))
+    const answer = await sign(slug, files)
+    expect(answer.status).toBe(200)
+    const urls = (answer.body.files as { uploadUrl: string }[]).map(file => file.uploadUrl)
+    expect(new Set(urls).size).toBe(1_500)
+    expect(await put(urls[1_499], randomBytes(1_500))).toBe(200)
+  })
+
+  it('names addresses by the public endpoint where there is one', async () => {
+    const slug = await register()
+    const of = await startEdge(redisUrl, { ...settings, S3_PUBLIC_ENDPOINT: 'https://maps.example:8443/store' })
+    try {
+      const answer = await sign(slug, [{ path: 'a.map', size: 1, hash: 'x' }], { of })
+      const [file] = answer.body.files as { uploadUrl: string }[]
+      expect(file?.uploadUrl).toMatch(/^https:\/\/maps\.example:8443\/store\/penstock\/uploads\/ws_1\//)
+    } finally {
+      await of.stop()
+    }
+  })
+
+  const file = { path: 'a.map', size: 1, hash: 'x' }
+  it.each<[string, unknown, number, string, RegExp]>([
+    ['no files', { files: [] }, 400, 'REQUEST_INVALID', /^files /],
+    ['a path that climbs', { files: [{ ...file, path: 'a/../../b' }] }, 400, 'REQUEST_INVALID', /^files.0.path .*\.\./],
+    ['a size of nothing', { files: [{ ...file, size: 0 }] }, 400, 'REQUEST_INVALID', /^files.0.size /],
+    ['no hash', { files: [{ path: 'a', size: 1 }] }, 400, 'REQUEST_INVALID', /^files.0.hash /],
+    ['a path twice', { files: [file, { ...file, hash: 'y' }] }, 400, 'REQUEST_INVALID', /^files.1.path .*twice: a.map/],
+    [
+      'a map over 64 MiB, naming it',
+      { files: [file, { ...file, path: 'big.map', size: 64 * MIB + 1 }] },
+      413,
+      'RELEASE_SIGN_FILE_TOO_LARGE',
+      /files.1.size .*big.map/,
+    ],
+  ])('refuses %s', async (_name, body, status, code, message) => {
+    const slug = await register()
+    const answer = await send('POST', `/v3/releases/${slug}/source-maps/sign`, { body })
+    expect(answer).toMatchObject(refusal(status, code, message))
+    expect(await redis.exists(uploadKeys({ ...OWNER, slug }).signed)).toBe(0)
+  })
+
+  it('keeps no more paths than a release may wait for, and takes those that are there again', async () => {
+    const slug = await register()
+    const { signed } = uploadKeys({ ...OWNER, slug })
+    await redis.hset(signed, Object.fromEntries(Array.from({ length: MAX_DECLARED_PATHS }, (_, i) => [`p${i}`, '{}'])))
+    expect(await sign(slug, [file])).toMatchObject(refusal(400, 'REQUEST_INVALID', /100000/))
+    expect(await redis.hlen(signed)).toBe(MAX_DECLARED_PATHS)
+    expect((await sign(slug, [{ ...file, path: 'p7' }])).status).toBe(200)
+    await redis.del(signed)
+  })
+})
+
+it('logs no credential', () => {
+  const text = logLines.join('')
+  expect(text).not.toMatch(/sk_[0-9A-Za-z]{6}/)
+  expect(text).not.toMatch(/X-Amz-|Bearer/)
+})
