@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, inject, it } from 'vitest'
-import type { Verdict } from '../../../../schemas/queues/source-map-jobs.ts'
+import type { Verdict } from '../../../../schemas/queues/source-maps.ts'
 import { uploadKeys, verdictKey } from '../../../../shared/queue/upload-keys.ts'
 import { type BuildRequest, OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { until } from '../../../support/until.ts'
