@@ -32,7 +32,7 @@ describe('the configuration of the API', () => {
     ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
     ['no key', 'secret'],
   ])('refuses %s', (_, key) => {
-    expect(() => parse({ AUTH_PUBLIC_KEY: key })).toThrow(/AUTH_PUBLIC_KEY: is not the SPKI PEM/)
+    expect(() => parse({ AUTH_PUBLIC_KEY: key })).toThrow(/AUTH_PUBLIC_KEY: must be the SPKI PEM/)
   })
 
   it('wants either a key or a JWKS', () => {
@@ -67,7 +67,7 @@ describe('the configuration of the API', () => {
     }
     const key = { AUTH_PUBLIC_KEY: ED25519 }
     expect(tokenIssuers(parse({ ...key, ...workload })).map(({ kind }) => kind)).toEqual(['session', 'workload'])
-    expect(() => parse({ ...key, WORKLOAD_ISSUER: 'w' })).toThrow(/belong together/)
+    expect(() => parse({ ...key, WORKLOAD_ISSUER: 'w' })).toThrow(/set all of/)
     expect(() => parse({ ...key, ...workload, WORKLOAD_ISSUER: AUTH.AUTH_ISSUER })).toThrow(/must differ/)
   })
 })

@@ -13,7 +13,7 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import { createRemoteKeys } from './auth/remote-keys.ts'
 import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './auth/verify-token.ts'
 
-/** Of a JWKS. With a user or password in it nothing could be fetched, and the fault that is logged would show them. */
+/** URL of a JWKS. `fetch` refuses a URL with a user name or password, and its error, which is logged, would show them. */
 const jwksUrl = z
   .url({ protocol: /^https?$/ })
   .refine(text => !hasCredentials(text), 'must not have a user name or password')
@@ -23,6 +23,7 @@ function hasCredentials(text: string): boolean {
   return url !== null && `${url.username}${url.password}` !== ''
 }
 
+/** Schema of the environment variables of the API. */
 export const apiConfigSchema = z
   .object({
     ...processSettings,
@@ -31,32 +32,32 @@ export const apiConfigSchema = z
     ...objectStoreSettings,
     API_PORT: port(4300),
     API_ADMIN_PORT: port(4301),
-    /** How long one read may take altogether, in ms, before it is answered 503. */
+    /** How long one read may take in total, in ms. Then it returns 503. */
     API_QUERY_TIMEOUT_MS: count(10_000),
-    /** How long rows are kept: what the migrations were told. */
+    /** How many days rows are kept. It must be the value with which the migrations ran. */
     RETENTION_DAYS: count(30),
-    /** How many replays may be read at once; more are answered 503. */
+    /** How many replays may be read at once. Further ones return 503. */
     REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),
-    /** Request bodies that the process holds at once. */
+    /** Limit of the request bodies in memory, in bytes. */
     HELD_BODY_BYTES: count(64 * 1024 * 1024),
-    /** As the edge has it: only for /openapi.json, which is the same from both. */
+    /** The same as at the edge. Only /openapi.json uses it here, because both serve the same document. */
     IDENTITY_PROVIDERS: identityProvidersSchema,
-    /** What the secrets of workspace keys are derived with, beside the salt of each: a secret of this service. */
+    /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
     KEY_PEPPER: z.string().refine(pepper => Buffer.byteLength(pepper) >= 32, 'must have at least 32 bytes'),
-    /** Session tokens: exactly one of the two. The key is an SPKI PEM; `\n` may stand for line breaks. */
+    /** Keys of session tokens: exactly one of the two is set. The key is an SPKI PEM, in which `\n` may replace line breaks. */
     AUTH_JWKS_URL: jwksUrl.optional(),
     AUTH_PUBLIC_KEY: z
       .string()
       .transform(pem => pem.replaceAll('\\n', '\n'))
       .refine(
         pem => keyAlgorithm(pem) !== undefined,
-        'is not the SPKI PEM of an Ed25519, P-256 or RSA (2048+) public key',
+        'must be the SPKI PEM of an Ed25519, P-256 or RSA (2048+) public key',
       )
       .optional(),
     AUTH_ISSUER: z.string(),
     AUTH_AUDIENCE: z.string(),
-    /** Workload identity: all three, or none and no workload is let in. */
+    /** Workload identity: all three are set, or none. Without them no workload is accepted. */
     WORKLOAD_JWKS_URL: jwksUrl.optional(),
     WORKLOAD_ISSUER: z.string().optional(),
     WORKLOAD_AUDIENCE: z.string().optional(),
@@ -68,15 +69,16 @@ export const apiConfigSchema = z
     }
     const workload = [config.WORKLOAD_JWKS_URL, config.WORKLOAD_ISSUER, config.WORKLOAD_AUDIENCE]
     if (workload.includes(undefined) && workload.some(value => value !== undefined)) {
-      fault('WORKLOAD_ISSUER', 'WORKLOAD_ISSUER, WORKLOAD_JWKS_URL and WORKLOAD_AUDIENCE belong together')
+      fault('WORKLOAD_ISSUER', 'set all of WORKLOAD_ISSUER, WORKLOAD_JWKS_URL and WORKLOAD_AUDIENCE, or none')
     }
-    // The issuer is what tells a workload's token from a user's.
+    // The issuer distinguishes the tokens of workloads from those of users.
     if (config.WORKLOAD_ISSUER === config.AUTH_ISSUER) fault('WORKLOAD_ISSUER', 'must differ from AUTH_ISSUER')
   })
 
+/** The validated configuration of the API. */
 export type ApiConfig = Readonly<z.infer<typeof apiConfigSchema>>
 
-/** Whose tokens are accepted. Keys of a JWKS are fetched with the first token. */
+/** Returns the issuers whose tokens are accepted. The keys of a JWKS are fetched with the first token. */
 export function tokenIssuers(config: ApiConfig, logger: Logger, now: () => number): [TokenIssuer, ...TokenIssuer[]] {
   const remoteKeys = (url: string) => createRemoteKeys({ url, logger, now })
   const session = { kind: 'session', issuer: config.AUTH_ISSUER, audience: config.AUTH_AUDIENCE } as const
@@ -100,11 +102,11 @@ function sessionKeys(
   if (config.AUTH_JWKS_URL) return { keys: remoteKeys(config.AUTH_JWKS_URL), algorithms: TOKEN_ALGORITHMS }
   const pem = config.AUTH_PUBLIC_KEY ?? ''
   const algorithm = keyAlgorithm(pem)
-  if (algorithm === undefined) throw new Error('the schema lets no other key through')
+  if (algorithm === undefined) throw new Error('the schema must have refused this key')
   return { keys: createPublicKey(pem), algorithms: [algorithm] }
 }
 
-/** The one algorithm that a public key is for; undefined for keys that no accepted algorithm uses. */
+/** Returns the one algorithm that a public key fits, or undefined if no accepted algorithm uses such a key. */
 function keyAlgorithm(pem: string): TokenAlgorithm | undefined {
   let key: KeyObject
   try {

@@ -10,19 +10,20 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import { createAuthenticate } from './auth/authenticate.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
-import type { ApiDeps } from './routes.ts'
+import type { ApiDeps } from './deps.ts'
 
+/** The dependencies of the routes, connected. */
 export interface ConnectedApi {
   readonly deps: ApiDeps
   readonly isReady: () => Promise<true | string>
 }
 
 const DIRECTORY_TIMEOUT_MS = 1_000
-/** With 130 MB for the skeleton and the tree of the largest trace each. */
+/** How many large traces are in memory at once. The skeleton and the tree of the largest trace take 130 MB. */
 const LARGE_TRACES_AT_ONCE = 2
 const MANIFEST_PAGES_AT_ONCE = 4
 
-/** Connects what the routes of the API need; `lifecycle` takes it down again, after the server that mounts them. */
+/** Connects what the routes of the API need. `lifecycle` closes it again, after the server that mounts the routes. */
 export function connectApi(
   config: ApiConfig,
   logger: Logger,
@@ -43,7 +44,7 @@ export function connectApi(
   const directory = createDirectory(redis)
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
-    directory: directory,
+    directory,
     logger,
     now,
   })
@@ -65,13 +66,13 @@ export function connectApi(
       replayStreams: config.REPLAY_STREAMS,
       retentionDays: config.RETENTION_DAYS,
     },
-    // Once it has begun to serve it goes on: with ClickHouse away, an answer that says so is better than none.
+    // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that says so is better than no response.
     async isReady() {
       if (wasReady) return true
       if (redis.status !== 'ready') return 'redis is not connected'
       const ping = await clickhouse.ping({ select: false, abort_signal: AbortSignal.timeout(800) })
       wasReady = ping.success
-      return wasReady || 'clickhouse does not answer'
+      return wasReady || 'clickhouse does not respond'
     },
   }
 }

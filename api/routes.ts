@@ -1,12 +1,8 @@
-import type { ClickHouseClient } from '../clickhouse/client.ts'
-import type { Budget } from '../shared/concurrency/budget.ts'
-import type { ReleaseStore } from '../shared/directory/release-store.ts'
-import type { Route } from '../shared/http/server.ts'
-import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import type { Route } from '../shared/http/route.ts'
+import type { ApiDeps } from './deps.ts'
 import { listFindingTracesRoute } from './findings/list-finding-traces.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
 import { readFindingRoute } from './findings/read-finding.ts'
-import type { DirectoryDeps } from './http/guarded-directory.ts'
 import { readReceiptRoute } from './receipts/read-receipt.ts'
 import { listReleasesRoute } from './releases/list-releases.ts'
 import { readReleaseRoute } from './releases/read-release.ts'
@@ -24,22 +20,7 @@ import { listWorkspaceKeysRoute } from './workspaces/list-workspace-keys.ts'
 import { revokeSurfaceKeyRoute } from './workspaces/revoke-surface-key.ts'
 import { revokeWorkspaceKeyRoute } from './workspaces/revoke-workspace-key.ts'
 
-export interface ApiDeps extends DirectoryDeps {
-  readonly clickhouse: ClickHouseClient
-  readonly largeTraces: Pick<Budget, 'run'>
-  /** Places for pages of manifests, which may be megabytes each. */
-  readonly manifestPages: Pick<Budget, 'run'>
-  readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
-  readonly queryTimeoutMs: number
-  /** What the ids of receipts are sealed with. Asked each time, as keys are: it may have come from another installation. */
-  readonly receiptSecret: () => Promise<Buffer | undefined>
-  readonly retentionDays: number
-  readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest'>
-  /** How many replays may be read at once. */
-  readonly replayStreams: number
-}
-
-/** The routes of the API, for any process that mounts them. */
+/** Returns every route of the API, for any process that mounts them. */
 export function createApiRoutes(deps: ApiDeps): readonly Route[] {
   return [
     readTraceRoute(deps),

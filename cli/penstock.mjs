@@ -1,3 +1,6 @@
 #!/usr/bin/env node
-// The command `penstock`. Node runs the TypeScript sources as they are.
+// The command `penstock`: the sources are TypeScript, which tsx runs.
+import { register } from 'tsx/esm/api'
+
+register()
 await import('./main.ts')

@@ -2,16 +2,18 @@ import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import type { Permission, WorkspaceKey } from '../../schemas/records/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
-import { createAuthenticate, type Guard } from './authenticate.ts'
+import { createAuthenticate } from './authenticate.ts'
+import type { Guard } from './caller.ts'
 import type { TokenVerdict } from './verify-token.ts'
 
 const guard: Guard = {
-  permission: 'org:findings:read',
+  permissions: ['org:findings:read'],
+  acceptsWorkspaceKeys: false,
   notFound: { code: 'FINDING_NOT_FOUND', message: 'no such finding' },
   unavailable: { code: 'FINDING_CONTEXT_QUERY_FAILED', message: 'later' },
 }
 
-const surfacesGuard: Guard = { ...guard, permission: 'org:surfaces:read', takesWorkspaceKeys: true }
+const surfacesGuard: Guard = { ...guard, permissions: ['org:surfaces:read'], acceptsWorkspaceKeys: true }
 
 const at = new Date(0).toISOString()
 const workspace = { version: 1, id: 'ws_1', slug: 'acme', name: 'Acme', createdAt: at } as const
@@ -43,8 +45,8 @@ function setup(
     logger: pino({ level: 'silent' }),
     now: () => 1_000,
   })
-  const askWith = (key: string, asked = surfacesGuard) => authenticate(`Bearer ${key}`, asked)
-  return { ask: (slug?: string) => authenticate('Bearer x', guard, slug), askWith, faults, lookups }
+  const checkKey = (key: string, keyGuard = surfacesGuard) => authenticate(`Bearer ${key}`, keyGuard)
+  return { check: (slug?: string) => authenticate('Bearer x', guard, slug), checkKey, faults, lookups }
 }
 
 const keyRecord: WorkspaceKey = {
@@ -66,58 +68,60 @@ const keyRecord: WorkspaceKey = {
 
 const claims = (change: object) => ({ claims: { kind: 'session', subject: 'user_1', org: 'acme', ...change } }) as never
 
-it('lets a member with the permission read its workspace', async () => {
-  const { ask } = setup(['org:findings:read'])
+it('accepts a member with the permission in its workspace', async () => {
+  const { check } = setup(['org:findings:read'])
   const caller = { workspaceId: 'ws_1', userId: 'user_1', permissions: new Set(['org:findings:read']) }
-  expect(await ask()).toEqual({ ok: true, caller })
-  expect(await ask('acme')).toEqual({ ok: true, caller })
+  expect(await check()).toEqual({ ok: true, caller })
+  expect(await check('acme')).toEqual({ ok: true, caller })
 })
 
-it('shows a member of another workspace than the path names that it does not exist', async () => {
-  expect(await setup(['org:findings:read']).ask('other')).toEqual({ ok: false, problem: guard.notFound })
-  expect(await setup(['org:findings:read'], claims({ org: 'other' })).ask('acme')).toEqual({
+it('returns not found when the path names another workspace than the token', async () => {
+  expect(await setup(['org:findings:read']).check('other')).toEqual({ ok: false, problem: guard.notFound })
+  expect(await setup(['org:findings:read'], claims({ org: 'other' })).check('acme')).toEqual({
     ok: false,
     problem: guard.notFound,
   })
 })
 
-it('tells a member without the permission which one is needed', async () => {
-  const message = 'the permission org:findings:read is needed'
-  expect(await setup(['org:sessions:read']).ask()).toMatchObject({ problem: { code: 'PERMISSION_DENIED', message } })
+it('names the missing permission to a member', async () => {
+  const message = 'the permission org:findings:read is required'
+  expect(await setup(['org:sessions:read']).check()).toMatchObject({ problem: { code: 'PERMISSION_DENIED', message } })
 })
 
-it('shows a stranger, and who names an unknown workspace, that the thing does not exist', async () => {
-  expect(await setup(undefined).ask()).toEqual({ ok: false, problem: guard.notFound })
+it('returns not found to a user who is not a member, and for an unknown workspace', async () => {
+  expect(await setup(undefined).check()).toEqual({ ok: false, problem: guard.notFound })
   for (const org of ['other', 'Not A Slug', '*', '../acme']) {
-    expect(await setup(['org:findings:read'], claims({ org })).ask()).toEqual({ ok: false, problem: guard.notFound })
+    expect(await setup(['org:findings:read'], claims({ org })).check()).toEqual({ ok: false, problem: guard.notFound })
   }
 })
 
-it('wants an organization', async () => {
-  expect(await setup([], claims({ org: undefined })).ask()).toMatchObject({ problem: { code: 'AUTH_ORG_REQUIRED' } })
+it('requires the claim org', async () => {
+  expect(await setup([], claims({ org: undefined })).check()).toMatchObject({ problem: { code: 'AUTH_ORG_REQUIRED' } })
 })
 
-it('says what is wrong with a token', async () => {
-  const { ask } = setup([], { ok: false, reason: 'the token has expired' })
-  expect(await ask()).toEqual({ ok: false, problem: { code: 'AUTH_MISSING', message: 'the token has expired' } })
+it('returns what is wrong with a token', async () => {
+  const { check } = setup([], { ok: false, reason: 'the token has expired' })
+  expect(await check()).toEqual({ ok: false, problem: { code: 'AUTH_MISSING', message: 'the token has expired' } })
 })
 
-it('gives a workload the read permissions of its organization, member or not', async () => {
-  const { ask, askWith } = setup(undefined, claims({ kind: 'workload' }))
-  expect(await ask()).toMatchObject({ ok: true, caller: { workspaceId: 'ws_1' } })
+it('grants a workload the read permissions of its workspace without a membership', async () => {
+  const { check, checkKey } = setup(undefined, claims({ kind: 'workload' }))
+  expect(await check()).toMatchObject({ ok: true, caller: { workspaceId: 'ws_1' } })
   for (const permission of ['org:surfaces:write', 'org:surfaces:delete', 'org:workspace_auth:write'] as const) {
-    expect(await askWith('x', { ...guard, permission })).toMatchObject({ problem: { code: 'PERMISSION_DENIED' } })
+    expect(await checkKey('x', { ...guard, permissions: [permission] })).toMatchObject({
+      problem: { code: 'PERMISSION_DENIED' },
+    })
   }
 })
 
-it('gives a workspace key its scopes as far as its creator has these permissions now', async () => {
+it('grants a workspace key those of its scopes that its creator has as permissions now', async () => {
   const text = generateKey('workspace')
-  const { askWith } = setup(['org:surfaces:read', 'org:surfaces:delete'], {}, { text, record: {} })
-  expect(await askWith(text)).toEqual({
+  const { checkKey } = setup(['org:surfaces:read', 'org:surfaces:delete'], {}, { text, record: {} })
+  expect(await checkKey(text)).toEqual({
     ok: true,
     caller: { workspaceId: 'ws_1', userId: 'user_1', permissions: new Set(['org:surfaces:read']) },
   })
-  const denied = (permission: Permission) => askWith(text, { ...surfacesGuard, permission })
+  const denied = (permission: Permission) => checkKey(text, { ...surfacesGuard, permissions: [permission] })
   expect(await denied('org:surfaces:write')).toMatchObject({
     problem: { code: 'PERMISSION_DENIED', message: expect.stringContaining('creator') },
   })
@@ -125,34 +129,34 @@ it('gives a workspace key its scopes as far as its creator has these permissions
     problem: { code: 'PERMISSION_DENIED', message: expect.stringContaining('not among the scopes') },
   })
   const orphan = setup(undefined, {}, { text, record: {} })
-  expect(await orphan.askWith(text)).toMatchObject({ problem: { code: 'PERMISSION_DENIED' } })
+  expect(await orphan.checkKey(text)).toMatchObject({ problem: { code: 'PERMISSION_DENIED' } })
 })
 
-it('says of a workspace key whether it is malformed, unknown, revoked, expired or not accepted', async () => {
+it('returns whether a workspace key is malformed, unknown, revoked, expired or not accepted', async () => {
   const text = generateKey('workspace')
   const all: Permission[] = ['org:surfaces:read']
-  const told = (message: string) => ({ ok: false, problem: { code: 'AUTH_MISSING', message } })
+  const refused = (message: string) => ({ ok: false, problem: { code: 'AUTH_MISSING', message } })
   const unknown = setup(all)
-  expect(await unknown.askWith(`${text.slice(0, -1)}~`)).toEqual(told('the workspace key is malformed'))
-  expect(await unknown.askWith(`wk_${'a'.repeat(10_000)}`)).toEqual(told('the workspace key is malformed'))
+  expect(await unknown.checkKey(`${text.slice(0, -1)}~`)).toEqual(refused('the workspace key is malformed'))
+  expect(await unknown.checkKey(`wk_${'a'.repeat(10_000)}`)).toEqual(refused('the workspace key is malformed'))
   expect(unknown.lookups).toEqual([])
-  expect(await unknown.askWith(text)).toEqual(told('the workspace key is unknown'))
+  expect(await unknown.checkKey(text)).toEqual(refused('the workspace key is unknown'))
   const revoked = setup(all, {}, { text, record: { revokedAt: at } })
-  expect(await revoked.askWith(text)).toEqual(told('the workspace key is revoked'))
+  expect(await revoked.checkKey(text)).toEqual(refused('the workspace key is revoked'))
   const expired = setup(all, {}, { text, record: { expiresAt: new Date(1_000).toISOString() } })
-  expect(await expired.askWith(text)).toEqual(told('the workspace key is expired'))
+  expect(await expired.checkKey(text)).toEqual(refused('the workspace key is expired'))
   const young = setup(all, {}, { text, record: { expiresAt: new Date(1_001).toISOString() } })
-  expect(await young.askWith(text)).toMatchObject({ ok: true })
-  expect(await young.askWith(text, guard)).toEqual(told('a workspace key is not accepted here'))
+  expect(await young.checkKey(text)).toMatchObject({ ok: true })
+  expect(await young.checkKey(text, guard)).toEqual(refused('this operation does not accept workspace keys'))
 })
 
-it('is unavailable, not unauthorized, while keys or members cannot be looked up', async () => {
-  const { ask, faults } = setup(['org:findings:read'])
-  faults.verify = new Error('the JWKS is away')
-  expect(await ask()).toEqual({ ok: false, problem: guard.unavailable })
+it('returns unavailable, not unauthorized, while keys or members cannot be looked up', async () => {
+  const { check, faults } = setup(['org:findings:read'])
+  faults.verify = new Error('the JWKS is unavailable')
+  expect(await check()).toEqual({ ok: false, problem: guard.unavailable })
   delete faults.verify
-  faults.members = new Error('redis is away')
-  expect(await ask()).toEqual({ ok: false, problem: guard.unavailable })
+  faults.members = new Error('redis is unavailable')
+  expect(await check()).toEqual({ ok: false, problem: guard.unavailable })
   delete faults.members
-  expect(await ask()).toMatchObject({ ok: true })
+  expect(await check()).toMatchObject({ ok: true })
 })

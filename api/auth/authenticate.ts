@@ -1,39 +1,14 @@
-import type { Problem } from '../../schemas/http/problems.ts'
 import type { Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
+import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { keyState } from '../../shared/ids/key-state.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { type BearerAccess, createTokenAccess } from './token-access.ts'
+import type { Access, Authenticate, BearerAccess, Guard } from './caller.ts'
+import { accessByToken } from './token-access.ts'
 import type { VerifyToken } from './verify-token.ts'
-import { createWorkspaceKeyAccess, presentedWorkspaceKey } from './workspace-key-access.ts'
 
-/** How one operation is guarded. Every operation takes session tokens and, as far as it only reads, workload identities. */
-export interface Guard {
-  /** What the caller needs; of several, one is enough. */
-  readonly permission: Permission | readonly Permission[]
-  /** Workspace keys are taken too. */
-  readonly takesWorkspaceKeys?: boolean
-  /** What a stranger to the workspace is told: that the thing does not exist. */
-  readonly notFound: Problem
-  /** What is told when tokens, keys or members cannot be looked up. */
-  readonly unavailable: Problem
-}
-
-/** Who calls, within the one workspace that the call is about. */
-export interface Caller {
-  readonly workspaceId: string
-  /** The signed-in user; the creator of a workspace key; what a workload is called. */
-  readonly userId: string
-  /** What the caller may do there now. */
-  readonly permissions: ReadonlySet<Permission>
-}
-
-export type Access = { readonly ok: true; readonly caller: Caller } | { readonly ok: false; readonly problem: Problem }
-
-/** Tells for an `Authorization` header who calls, or the problem to answer with. `workspaceSlug`: the one that the path names. */
-export type Authenticate = (authorization: string | undefined, guard: Guard, workspaceSlug?: string) => Promise<Access>
-
-export interface AuthenticateDeps {
+interface Deps {
   readonly verifyToken: VerifyToken
   readonly directory: Pick<Directory, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
   readonly logger: Logger
@@ -41,38 +16,66 @@ export interface AuthenticateDeps {
 }
 
 /**
- * The rule of CONTRACT section 2 for every operation of the API. Keys, workspaces and members are read from the control
- * store each time, two or three GETs of Redis: what was revoked or taken away is gone with the next request.
+ * Creates the check of credentials for every operation of the API (docs/contract.md#credentials). Keys, workspaces and
+ * members are read from the directory for each request, with two or three GETs of Redis. So a revoked key or a removed
+ * permission takes effect with the next request.
  */
-export function createAuthenticate({ verifyToken, directory, logger, now }: AuthenticateDeps): Authenticate {
-  const accessByToken = createTokenAccess({ verifyToken, directory })
-  const accessByKey = createWorkspaceKeyAccess({ directory, now })
-
-  function accessBy(
-    authorization: string | undefined,
-    guard: Guard,
-    workspaceSlug: string | undefined,
-  ): Promise<BearerAccess> | BearerAccess {
-    const key = presentedWorkspaceKey(authorization)
-    if (key === undefined) return accessByToken(authorization, workspaceSlug)
-    if (guard.takesWorkspaceKeys) return accessByKey(key)
-    return { is: 'refused', problem: { code: 'AUTH_MISSING', message: 'a workspace key is not accepted here' } }
-  }
-
+export function createAuthenticate(deps: Deps): Authenticate {
   return async (authorization, guard, workspaceSlug) => {
     try {
-      const access = await accessBy(authorization, guard, workspaceSlug)
-      if (access.is === 'stranger') return { ok: false, problem: guard.notFound }
-      if (access.is === 'refused') return { ok: false, problem: access.problem }
-      const { caller, lackOf } = access
-      const accepted = [guard.permission].flat()
-      if (accepted.some(permission => caller.permissions.has(permission))) return { ok: true, caller }
-      const [first] = accepted as [Permission]
-      const message = `the permission ${accepted.join(' or ')} is needed${lackOf(first)}`
-      return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
+      return checkPermission(await lookUp(deps, authorization, guard, workspaceSlug), guard)
     } catch (error) {
-      logger.warn({ error: describeError(error) }, 'a credential could not be checked')
+      deps.logger.warn({ error: describeError(error) }, 'a credential could not be checked')
       return { ok: false, problem: guard.unavailable }
     }
   }
+}
+
+async function lookUp(
+  deps: Deps,
+  authorization: string | undefined,
+  guard: Guard,
+  workspaceSlug: string | undefined,
+): Promise<BearerAccess> {
+  const key = presentedWorkspaceKey(authorization)
+  if (key === undefined) return accessByToken(deps, authorization, workspaceSlug)
+  if (guard.acceptsWorkspaceKeys) return accessByKey(deps, key)
+  return { is: 'refused', problem: { code: 'AUTH_MISSING', message: 'this operation does not accept workspace keys' } }
+}
+
+function checkPermission(access: BearerAccess, { permissions, notFound }: Guard): Access {
+  if (access.is === 'stranger') return { ok: false, problem: notFound }
+  if (access.is === 'refused') return { ok: false, problem: access.problem }
+  const { caller, reasonForLack } = access
+  if (permissions.some(permission => caller.permissions.has(permission))) return { ok: true, caller }
+  const message = `the permission ${permissions.join(' or ')} is required${reasonForLack(permissions[0])}`
+  return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
+}
+
+/** Returns the workspace key of an `Authorization` header, well-formed or not, or undefined if the header has another value. */
+function presentedWorkspaceKey(authorization: string | undefined): string | undefined {
+  return /^Bearer +(wk_\S*) *$/i.exec(authorization?.slice(0, 256) ?? '')?.[1]
+}
+
+/** Looks up a workspace key. It grants those of its scopes that its creator has as permissions now (docs/contract.md#credentials). */
+async function accessByKey({ directory, now }: Deps, key: string): Promise<BearerAccess> {
+  if (!isWellFormedKey('workspace', key)) return refuseKey('malformed')
+  const record = await directory.workspaceKeyByDigest(digestOf(key))
+  if (record === undefined) return refuseKey('unknown')
+  const state = keyState(record, now())
+  if (state !== 'active') return refuseKey(state)
+
+  const { workspaceId, createdBy, scopes } = record
+  const creator = await directory.member(workspaceId, createdBy)
+  const ofCreator = new Set(creator?.permissions)
+  const permissions = new Set(scopes.filter(scope => ofCreator.has(scope)))
+  const reasonForLack = (permission: Permission) =>
+    scopes.includes(permission)
+      ? ', and the creator of the workspace key does not have it'
+      : ', and it is not among the scopes of the workspace key'
+  return { is: 'known', caller: { workspaceId, userId: createdBy, permissions }, reasonForLack }
+}
+
+function refuseKey(state: 'malformed' | 'unknown' | 'revoked' | 'expired'): BearerAccess {
+  return { is: 'refused', problem: { code: 'AUTH_MISSING', message: `the workspace key is ${state}` } }
 }

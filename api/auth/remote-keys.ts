@@ -2,21 +2,22 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
+/** Settings of `createRemoteKeys`. */
 export interface RemoteKeysOptions {
   readonly url: string
   readonly logger: Logger
   readonly now: () => number
-  /** After this the set is fetched again, so a key that its issuer withdrew stops. */
+  /** Age after which the set is fetched again, so that a key that its issuer withdrew is no longer accepted. */
   readonly maxAgeMs?: number
-  /** For so long the keys go on when the set cannot be fetched. */
+  /** How long stale keys remain usable while the JWKS endpoint is unavailable. */
   readonly keptMs?: number
   readonly timeoutMs?: number
 }
 
-/** Tokens with unknown key ids may cost the issuer this many fetches at once, and one more every ten seconds. */
+/** Tokens with unknown key ids may cause this many fetches in a burst, and one more every ten seconds. */
 const FETCH_BURST = 5
 const FETCH_EVERY_MS = 10_000
-/** A set has a few keys; this is a hundred of the largest. */
+/** A set contains a few keys; this is room for a hundred of the largest. */
 const SET_LIMIT_BYTES = 256 * 1024
 
 interface KeySet {
@@ -25,84 +26,107 @@ interface KeySet {
 }
 
 /**
- * The keys that an issuer publishes at an address (RFC 7517). Fetched with the first token, again when they are old, and
- * when a token names a key that is not among them: a new key counts at once, without a restart. Throws what
- * `createLocalJWKSet` throws for keys that the set lacks, and a TransientError when that cannot be told: jose's own remote
- * set refuses such tokens for 30 s after a fetch, and all of them as soon as an old set cannot be fetched again.
+ * Creates a lookup in the JWKS that an issuer publishes (RFC 7517). The set is fetched with the first token, when it is old,
+ * and when a token names a key that is not in the set. So a new key is accepted at once, without a restart.
+ *
+ * The lookup throws what `createLocalJWKSet` throws for keys that the set does not contain, and a TransientError when the
+ * set cannot be fetched. The remote set of jose is not used, because it refuses tokens with new keys for 30 s after a fetch,
+ * and all tokens as soon as an old set cannot be fetched again.
  */
 export function createRemoteKeys(options: RemoteKeysOptions): JWTVerifyGetKey {
-  const { url, logger, now, maxAgeMs = 600_000, keptMs = 3_600_000, timeoutMs = 2_000 } = options
-  const { origin, pathname } = new URL(url)
-  const address = origin + pathname
-  let kept: KeySet | undefined
-  let fetching: Promise<KeySet> | undefined
-  let isReachable = true
-  let fetchesLeft = FETCH_BURST
-  let countedAtMs = now()
+  const keys = new RemoteKeys(options)
+  return (...token) => keys.find(...token)
+}
 
-  function mayFetch(): boolean {
-    const regained = Math.floor((now() - countedAtMs) / FETCH_EVERY_MS)
-    if (regained > 0) {
-      fetchesLeft = Math.min(fetchesLeft + regained, FETCH_BURST)
-      countedAtMs += regained * FETCH_EVERY_MS
-    }
-    if (fetchesLeft === 0) return false
-    fetchesLeft--
-    return true
+class RemoteKeys {
+  readonly #options: RemoteKeysOptions
+  readonly #maxAgeMs: number
+  readonly #keptMs: number
+  #keys: KeySet | undefined
+  #fetching: Promise<KeySet> | undefined
+  #isReachable = true
+  #fetchesLeft = FETCH_BURST
+  #refilledAtMs: number
+
+  constructor(options: RemoteKeysOptions) {
+    this.#options = options
+    this.#maxAgeMs = options.maxAgeMs ?? 600_000
+    this.#keptMs = options.keptMs ?? 3_600_000
+    this.#refilledAtMs = options.now()
   }
 
-  /** One at a time, whoever asks. Undefined when none may be made now, or the issuer does not answer. */
-  async function refresh(): Promise<KeySet | undefined> {
-    if (fetching === undefined && !mayFetch()) return undefined
-    const startedAtMs = now()
-    fetching ??= fetchKeys(url, timeoutMs)
-      .then(find => ({ find, fetchedAtMs: startedAtMs }))
-      .finally(() => {
-        fetching = undefined
-      })
+  async find(...token: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+    const keys = await this.#usableKeys()
     try {
-      kept = await fetching
-      isReachable = true
-      return kept
+      return await keys.find(...token)
     } catch (error) {
-      if (isReachable) {
-        logger.warn({ address, error: describeFetch(error) }, 'the keys of a token issuer cannot be fetched')
-      }
-      isReachable = false
-      return undefined
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      const newer = await this.#refresh()
+      if (newer) return newer.find(...token)
+      if (this.#isReachable) throw error
+      throw new TransientError('the JWKS that may contain the key of the token cannot be fetched', { cause: error })
     }
   }
 
-  /** Old keys go on for a while when there are no newer ones to be had. */
-  async function usableKeys(): Promise<KeySet> {
-    const ageMs = kept ? now() - kept.fetchedAtMs : Number.POSITIVE_INFINITY
-    const keys = ageMs < maxAgeMs ? kept : ((await refresh()) ?? kept)
-    if (keys === undefined || now() - keys.fetchedAtMs >= keptMs) {
+  /** Returns keys that are not too old. Stale keys remain usable for a while if newer ones cannot be fetched. */
+  async #usableKeys(): Promise<KeySet> {
+    const { now } = this.#options
+    const ageMs = this.#keys ? now() - this.#keys.fetchedAtMs : Number.POSITIVE_INFINITY
+    const keys = ageMs < this.#maxAgeMs ? this.#keys : ((await this.#refresh()) ?? this.#keys)
+    if (keys === undefined || now() - keys.fetchedAtMs >= this.#keptMs) {
       throw new TransientError('the keys of the token issuer cannot be fetched')
     }
     return keys
   }
 
-  return async (header, token) => {
-    const keys = await usableKeys()
+  /** Fetches the set; concurrent calls share one fetch. Returns undefined if the limit is reached or the fetch fails. */
+  async #refresh(): Promise<KeySet | undefined> {
+    if (this.#fetching === undefined && !this.#mayFetch()) return undefined
+    this.#fetching ??= this.#fetch().finally(() => {
+      this.#fetching = undefined
+    })
     try {
-      return await keys.find(header, token)
+      this.#keys = await this.#fetching
+      this.#isReachable = true
+      return this.#keys
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      const newer = await refresh()
-      if (newer) return newer.find(header, token)
-      if (isReachable) throw error
-      throw new TransientError('it cannot be told whether the issuer publishes this key', { cause: error })
+      if (this.#isReachable) this.#warn(error)
+      this.#isReachable = false
+      return undefined
     }
+  }
+
+  async #fetch(): Promise<KeySet> {
+    const { url, timeoutMs = 2_000, now } = this.#options
+    const fetchedAtMs = now()
+    return { find: await fetchKeys(url, timeoutMs), fetchedAtMs }
+  }
+
+  /** Takes one fetch from the token bucket, if one is left. */
+  #mayFetch(): boolean {
+    const refills = Math.floor((this.#options.now() - this.#refilledAtMs) / FETCH_EVERY_MS)
+    if (refills > 0) {
+      this.#fetchesLeft = Math.min(this.#fetchesLeft + refills, FETCH_BURST)
+      this.#refilledAtMs += refills * FETCH_EVERY_MS
+    }
+    if (this.#fetchesLeft === 0) return false
+    this.#fetchesLeft--
+    return true
+  }
+
+  #warn(error: unknown): void {
+    const { origin, pathname } = new URL(this.#options.url)
+    const address = origin + pathname
+    this.#options.logger.warn({ address, error: describeFetch(error) }, 'the keys of a token issuer cannot be fetched')
   }
 }
 
-/** What `fetch` throws only says that it failed. */
+/** Describes why `fetch` failed. Its own TypeError says only "fetch failed"; the cause names the reason. */
 function describeFetch(error: unknown): string {
   return describeError(error instanceof TypeError && error.cause !== undefined ? error.cause : error)
 }
 
-/** Never follows a redirect: the address is the operator's, and where it leads is not. */
+/** Never follows a redirect, because only the configured address is trusted. */
 async function fetchKeys(url: string, timeoutMs: number): Promise<JWTVerifyGetKey> {
   const response = await fetch(url, {
     redirect: 'error',
@@ -111,15 +135,15 @@ async function fetchKeys(url: string, timeoutMs: number): Promise<JWTVerifyGetKe
   })
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new Error(`the answer has status ${response.status}`)
+    throw new Error(`the JWKS endpoint returned status ${response.status}`)
   }
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength
-    if (bytes > SET_LIMIT_BYTES) throw new Error(`the set is over ${SET_LIMIT_BYTES} bytes`)
+    if (bytes > SET_LIMIT_BYTES) throw new Error(`the JWKS is over ${SET_LIMIT_BYTES} bytes`)
     chunks.push(chunk)
   }
-  // It checks the form by itself, and takes public keys only.
+  // createLocalJWKSet checks the form of the set, and accepts public keys only.
   return createLocalJWKSet(JSON.parse(Buffer.concat(chunks).toString()) as JSONWebKeySet)
 }

@@ -3,26 +3,28 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { RequestHead } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { PUBLIC_KEY_INVALID, SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 
-/** A key of a surface, as a request presents it. */
+/** A key of a surface as the request sent it, well-formed or not. */
 export interface PresentedSurfaceKey {
   readonly kind: SurfaceKey['kind']
   readonly text: string
 }
 
+/** The result of a check: the active key, or the problem to return. */
 export type SurfaceKeyAccess =
   | { readonly ok: true; readonly key: SurfaceKey }
   | { readonly ok: false; readonly problem: Problem }
 
-export interface SurfaceKeyAccessDeps {
+interface Deps {
   readonly directory: Pick<Directory, 'surfaceKeyByDigest'>
   readonly now: () => number
 }
 
 /**
- * The secret or public key of a request, well-formed or not; undefined when it has none. What is in `Authorization` goes
- * before a public key, whatever it is: a page that sends its key with everything may also send a token.
+ * Returns the secret or public key of a request, or undefined if it has none. Any value of `Authorization` takes precedence
+ * over a public key, because a page that sends its public key with every request may also send a token.
  */
 export function presentedSurfaceKey(head: RequestHead): PresentedSurfaceKey | undefined {
   const authorization = head.header('authorization')
@@ -34,9 +36,9 @@ export function presentedSurfaceKey(head: RequestHead): PresentedSurfaceKey | un
   return text ? { kind: 'public', text } : undefined
 }
 
-/** The key as the directory has it at this moment, if it may be used. Throws what the directory throws. */
+/** Checks a key against its current record in the directory (docs/contract.md#credentials). Throws what the directory throws. */
 export async function surfaceKeyAccess(
-  { directory, now }: SurfaceKeyAccessDeps,
+  { directory, now }: Deps,
   { kind, text }: PresentedSurfaceKey,
 ): Promise<SurfaceKeyAccess> {
   if (!isWellFormedKey(kind, text)) return refuse(kind, 'malformed')
@@ -46,11 +48,6 @@ export async function surfaceKeyAccess(
   return state === 'active' ? { ok: true, key } : refuse(kind, state)
 }
 
-/** Of a secret key it is said what is wrong with it, as the edge does (CONTRACT section 2). */
-function refuse(kind: SurfaceKey['kind'], state: string): SurfaceKeyAccess {
-  const problem: Problem =
-    kind === 'secret'
-      ? { code: 'AUTH_MISSING', message: `the secret key is ${state}` }
-      : { code: 'AUTH_PK_INVALID', message: 'the public key is malformed, unknown, revoked or expired' }
-  return { ok: false, problem }
+function refuse(kind: SurfaceKey['kind'], reason: keyof typeof SECRET_KEY_INVALID): SurfaceKeyAccess {
+  return { ok: false, problem: kind === 'secret' ? SECRET_KEY_INVALID[reason] : PUBLIC_KEY_INVALID }
 }

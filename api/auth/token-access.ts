@@ -1,21 +1,9 @@
-import type { Problem } from '../../schemas/http/problems.ts'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
-import type { Caller } from './authenticate.ts'
+import type { BearerAccess } from './caller.ts'
 import type { TokenClaims, VerifyToken } from './verify-token.ts'
 
-/** What a bearer turned out to be: one who may do something, one who is refused, or one who may not know what there is. */
-export type BearerAccess =
-  | {
-      readonly is: 'known'
-      readonly caller: Caller
-      /** Why a permission is not among the caller's, to be said behind its name. */
-      readonly lackOf: (permission: Permission) => string
-    }
-  | { readonly is: 'refused'; readonly problem: Problem }
-  | { readonly is: 'stranger' }
-
-export interface TokenAccessDeps {
+interface Deps {
   readonly verifyToken: VerifyToken
   readonly directory: Pick<Directory, 'workspaceBySlug' | 'member'>
 }
@@ -27,28 +15,38 @@ const READ_PERMISSIONS: ReadonlySet<Permission> = new Set(
 const STRANGER = { is: 'stranger' } as const
 
 /**
- * What a session token or a workload's token opens: its own workspace, which must be the one that the path names, where
- * it names one. A user has the permissions of the membership there, a workload may read.
+ * Looks up the bearer of a session token or a workload's token. The token opens only the workspace of its claim `org`. If
+ * the path names a workspace, both must be the same.
  */
-export function createTokenAccess({ verifyToken, directory }: TokenAccessDeps) {
-  /** Undefined for a stranger. */
-  async function permissionsIn(workspaceId: string, claims: TokenClaims): Promise<ReadonlySet<Permission> | undefined> {
-    if (claims.kind === 'workload') return READ_PERMISSIONS
-    const member = await directory.member(workspaceId, claims.subject)
-    return member && new Set(member.permissions)
+export async function accessByToken(
+  { verifyToken, directory }: Deps,
+  authorization: string | undefined,
+  workspaceSlug: string | undefined,
+): Promise<BearerAccess> {
+  const verdict = await verifyToken(authorization)
+  if (!verdict.ok) return { is: 'refused', problem: { code: 'AUTH_MISSING', message: verdict.reason } }
+  const { org, subject } = verdict.claims
+  if (org === undefined) {
+    return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }
   }
+  if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return STRANGER
+  const workspace = await directory.workspaceBySlug(org)
+  if (workspace === undefined) return STRANGER
+  const permissions = await permissionsIn(directory, workspace.id, verdict.claims)
+  if (permissions === undefined) return STRANGER
+  return { is: 'known', caller: { workspaceId: workspace.id, userId: subject, permissions }, reasonForLack: () => '' }
+}
 
-  return async (authorization: string | undefined, workspaceSlug: string | undefined): Promise<BearerAccess> => {
-    const verdict = await verifyToken(authorization)
-    if (!verdict.ok) return { is: 'refused', problem: { code: 'AUTH_MISSING', message: verdict.reason } }
-    const { org, subject } = verdict.claims
-    if (org === undefined) {
-      return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }
-    }
-    if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return STRANGER
-    const workspace = await directory.workspaceBySlug(org)
-    const permissions = workspace && (await permissionsIn(workspace.id, verdict.claims))
-    if (!workspace || !permissions) return STRANGER
-    return { is: 'known', caller: { workspaceId: workspace.id, userId: subject, permissions }, lackOf: () => '' }
-  }
+/**
+ * Returns the permissions of the membership for a user, and all read permissions for a workload. Returns undefined if the
+ * user is not a member of the workspace.
+ */
+async function permissionsIn(
+  directory: Deps['directory'],
+  workspaceId: string,
+  claims: TokenClaims,
+): Promise<ReadonlySet<Permission> | undefined> {
+  if (claims.kind === 'workload') return READ_PERMISSIONS
+  const member = await directory.member(workspaceId, claims.subject)
+  return member && new Set(member.permissions)
 }

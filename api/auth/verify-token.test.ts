@@ -70,9 +70,9 @@ describe('a token verifier', () => {
   })
 
   it.each([
-    ['absent', undefined, 'the Authorization header is absent'],
-    ['another scheme', 'Basic dXNlcjpwYXNz', 'the Authorization header is not of the form "Bearer <token>"'],
-    ['a scheme alone', 'Bearer ', 'the Authorization header is not of the form "Bearer <token>"'],
+    ['absent', undefined, 'the Authorization header is missing'],
+    ['another scheme', 'Basic dXNlcjpwYXNz', 'the Authorization header must have the form "Bearer <token>"'],
+    ['a scheme alone', 'Bearer ', 'the Authorization header must have the form "Bearer <token>"'],
     ['garbage', 'Bearer garbage', 'the token is malformed'],
     ['three parts of garbage', 'Bearer a.b.c', 'the token is malformed'],
     ['far too long', `Bearer ${'a'.repeat(100_000)}`, 'the token is malformed'],
@@ -84,7 +84,7 @@ describe('a token verifier', () => {
     ['has expired', { exp: NOW_SECONDS - 6 }, 'the token has expired'],
     ['never expires', { exp: undefined }, 'the token has no claim "exp"'],
     ['is not valid yet', { nbf: NOW_SECONDS + 60 }, 'the token is not valid yet'],
-    ['is of another issuer', { iss: 'https://evil.example' }, 'the token is of another issuer'],
+    ['is of another issuer', { iss: 'https://evil.example' }, 'the token is from another issuer'],
     ['names no issuer', { iss: undefined }, 'the token has no claim "iss"'],
     ['is for another audience', { aud: 'elsewhere' }, 'the token is for another audience'],
     ['names no user', { sub: undefined }, 'the token has no claim "sub"'],
@@ -105,7 +105,7 @@ describe('a token verifier', () => {
   })
 
   it('refuses a signature of another key, and a token changed after it was signed', async () => {
-    const reason = 'the signature of the token does not verify'
+    const reason = 'the signature of the token is invalid'
     expect(await verify(await bearer(CLAIMS, stranger.privateKey))).toEqual({ ok: false, reason })
     const [header, , signature] = (await bearer(CLAIMS)).split('.')
     const forged = `${header}.${part({ ...CLAIMS, org: 'other' })}.${signature}`
@@ -113,7 +113,7 @@ describe('a token verifier', () => {
   })
 
   it('refuses the algorithm none, and HS256 with the public key as its secret', async () => {
-    const reason = 'the token is signed with an algorithm that is not accepted here'
+    const reason = 'the token is signed with an algorithm that is not accepted'
     expect(await verify(`Bearer ${part({ alg: 'none' })}.${part(CLAIMS)}.`)).toEqual({ ok: false, reason })
     const signed = `${part({ alg: 'HS256' })}.${part(CLAIMS)}`
     const pem = session.publicKey.export({ type: 'spki', format: 'pem' })

@@ -3,45 +3,49 @@ import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerif
 import { userIdSchema } from '../../schemas/records/directory.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 
-/** The only algorithms a token may be signed with; which of them a fixed key allows follows from its type. */
+/** The only algorithms that a token may be signed with. A fixed key allows the one that fits its type. */
 export const TOKEN_ALGORITHMS = ['EdDSA', 'ES256', 'RS256'] as const
+/** One of the accepted algorithms. */
 export type TokenAlgorithm = (typeof TOKEN_ALGORITHMS)[number]
 
+/** A token of a signed-in user, or of a workload. */
 export type TokenKind = 'session' | 'workload'
 
-/** Who may sign tokens of one kind. */
+/** An issuer whose tokens of one kind are accepted. */
 export interface TokenIssuer {
   readonly kind: TokenKind
   readonly issuer: string
   readonly audience: string
-  /** One public key, or a function that finds the key that a header names (a JWKS). */
+  /** One public key, or a function that finds the key that the token's header names (a JWKS). */
   readonly keys: KeyObject | JWTVerifyGetKey
   readonly algorithms: readonly TokenAlgorithm[]
 }
 
+/** The claims of a verified token that the API uses. */
 export interface TokenClaims {
   readonly kind: TokenKind
   /** The user id; empty for a workload without one. */
   readonly subject: string
-  /** The workspace slug, when the token has one. */
+  /** The slug of the workspace, if the token has one. */
   readonly org: string | undefined
 }
 
+/** The claims of a valid token, or the reason why it is refused. */
 export type TokenVerdict = { ok: true; claims: TokenClaims } | { ok: false; reason: string }
 
-/** Throws a TransientError when the keys of the issuer cannot be had; a token that is at fault is a value. */
+/** Verifies the token of an `Authorization` header. Throws a TransientError if the keys of its issuer cannot be fetched. */
 export type VerifyToken = (authorization: string | undefined) => Promise<TokenVerdict>
 
 const CLOCK_TOLERANCE_SECONDS = 5
-/** Longer than any token of ours; nothing parses more than that. */
+/** Longer than any token that an issuer of this service creates. Longer ones are refused before they are parsed. */
 const TOKEN_LENGTH_MAX = 8_192
 
-/** Checks `Authorization: Bearer <JWT>` against the issuer that the token claims, or the first one. */
+/** Creates the check of `Authorization: Bearer <JWT>` against the issuer that the token claims, or else the first issuer. */
 export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssuer[]], now: () => number): VerifyToken {
   return async authorization => {
-    if (authorization === undefined) return refuse('the Authorization header is absent')
+    if (authorization === undefined) return refuse('the Authorization header is missing')
     const token = /^Bearer +([^\s]+)$/i.exec(authorization.slice(0, TOKEN_LENGTH_MAX + 16))?.[1]
-    if (token === undefined) return refuse('the Authorization header is not of the form "Bearer <token>"')
+    if (token === undefined) return refuse('the Authorization header must have the form "Bearer <token>"')
     if (token.length > TOKEN_LENGTH_MAX) return refuse('the token is malformed')
 
     const claimed = claimedIssuer(token)
@@ -55,16 +59,15 @@ export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssu
         currentDate: new Date(now()),
         requiredClaims: issuer.kind === 'session' ? ['exp', 'sub'] : ['exp'],
       })
-      // Text, and no half characters: in Redis, which has UTF-8, those would be another user's id.
+      // The id must be valid Unicode: Redis keys are UTF-8, where all lone surrogates would be the same user.
       const subject = userIdSchema.optional().safeParse(payload.sub)
       if (!subject.success) return refuse('the claim "sub" of the token is malformed')
       const org = typeof payload.org === 'string' && payload.org !== '' ? payload.org : undefined
       return { ok: true, claims: { kind: issuer.kind, subject: subject.data ?? '', org } }
     } catch (error) {
       const reason = reasonOf(error)
-      if (reason === undefined)
-        throw new TransientError('the keys of the token issuer could not be had', { cause: error })
-      return refuse(reason)
+      if (reason !== undefined) return refuse(reason)
+      throw new TransientError('the keys of the token issuer cannot be fetched', { cause: error })
     }
   }
 }
@@ -74,7 +77,7 @@ async function verifySignature(token: string, issuer: TokenIssuer, options: JWTV
     return (await jwtVerify(token, issuer.keys, options)).payload
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-    // A JWKS whose keys have no ids: each that fits is tried.
+    // The keys of this JWKS have no ids, so each one that fits is tried.
     for await (const key of error) {
       try {
         return (await jwtVerify(token, key, options)).payload
@@ -86,7 +89,7 @@ async function verifySignature(token: string, issuer: TokenIssuer, options: JWTV
   }
 }
 
-/** Only says whose keys to try: nothing of an unverified token is believed. */
+/** Returns the issuer that an unverified token claims. It only selects the keys to try, and is verified with them. */
 function claimedIssuer(token: string): string | undefined {
   try {
     return decodeJwt(token).iss
@@ -95,19 +98,18 @@ function claimedIssuer(token: string): string | undefined {
   }
 }
 
-/** What is wrong with the token, in words for its owner; undefined when it is not the token that is at fault. */
+/** Returns what is wrong with the token, or undefined if the error has another cause than the token. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof errors.JWTExpired) return 'the token has expired'
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.reason === 'missing') return `the token has no claim "${error.claim}"`
-    if (error.claim === 'iss') return 'the token is of another issuer'
+    if (error.claim === 'iss') return 'the token is from another issuer'
     if (error.claim === 'aud') return 'the token is for another audience'
     if (error.claim === 'nbf') return 'the token is not valid yet'
     return `the claim "${error.claim}" of the token is malformed`
   }
-  if (error instanceof errors.JOSEAlgNotAllowed)
-    return 'the token is signed with an algorithm that is not accepted here'
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature of the token does not verify'
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'the token is signed with an algorithm that is not accepted'
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature of the token is invalid'
   if (error instanceof errors.JWKSNoMatchingKey)
     return 'the token is signed with a key that its issuer does not publish'
   const malformed = [errors.JWSInvalid, errors.JWTInvalid, errors.JOSENotSupported]

@@ -2,61 +2,64 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ArrivalPlace } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import type { FindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
-import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
+import { decodeCursor, encodeCursor } from '../http/cursor.ts'
+import { invalid, type Outcome } from '../http/outcome.ts'
 
-/** A place in a list that is ordered by arrival, as text that means nothing to clients. */
+/** The values that identify a list, such as its workspace and filters. A cursor is valid only in the list that returned it. */
+export type ListIdentity = readonly unknown[]
+
+/** A cursor of a list that is ordered by arrival. */
 export interface ArrivalCursor {
-  readonly place: ArrivalPlace
-  /** What the list is of, for lists that are read as of their first page. */
+  /** The last entry of the page. */
+  readonly last: ArrivalPlace
+  /** The snapshot that all pages show, for lists that show the state of their first page. */
   readonly snapshot?: FindingsSnapshot | undefined
 }
 
-/** `finding_arrivals` (migration 0012) forgets after two days what pages after the first are read of. */
+/** Pages after the first read `finding_arrivals` (migration 0012), which keeps its rows for two days. */
 const SNAPSHOT_MAX_AGE_MS = 86_400_000
 
+const SERVICE = 'api-findings'
 const unixMs = z.string().regex(/^\d{1,15}$/)
-const cursorSchema = z.tuple([
-  z.string(),
-  unixMs,
-  unixMs,
-  z.string().regex(/^(fnd_[a-z2-7]{26}|[0-9a-f]{32})$/),
-  z.tuple([z.number().int().min(0).max(Number.MAX_SAFE_INTEGER), z.number().int().min(0)]).nullable(),
-])
+const cursorSchema = z
+  .tuple([
+    z.string(),
+    unixMs,
+    unixMs,
+    z.string().regex(/^(fnd_[a-z2-7]{26}|[0-9a-f]{32})$/),
+    z.tuple([z.number().int().min(0).max(Number.MAX_SAFE_INTEGER), z.number().int().min(0)]).nullable(),
+  ])
+  .transform(([list, storedMs, receivedMs, id, snapshot]) => ({
+    list,
+    last: { id, storedMs, receivedMs },
+    snapshot: snapshot === null ? undefined : { asOfMs: snapshot[0], block: snapshot[1] },
+  }))
 
-/** `list` says which list the cursor is of (workspace, filters): in another it is none. */
-export function encodeArrivalCursor(list: readonly unknown[], { place, snapshot }: ArrivalCursor): string {
-  const { storedMs, receivedMs, id } = place
-  const asOf = snapshot ? [snapshot.asOfMs, snapshot.block] : null
-  return Buffer.from(JSON.stringify([nameOf(list), storedMs, receivedMs, id, asOf])).toString('base64url')
+/** Encodes a cursor of the list. */
+export function encodeArrivalCursor(list: ListIdentity, { last, snapshot }: ArrivalCursor): string {
+  const { storedMs, receivedMs, id } = last
+  return encodeCursor([digestOf(list), storedMs, receivedMs, id, snapshot ? [snapshot.asOfMs, snapshot.block] : null])
 }
 
+/** Decodes a cursor, and refuses one that another list has returned or whose snapshot is too old. */
 export function decodeArrivalCursor(
-  list: readonly unknown[],
+  list: ListIdentity,
   text: string | undefined,
   nowMs: number,
 ): Outcome<ArrivalCursor | undefined> {
-  if (text === undefined) return { ok: true, value: undefined }
-  const parsed = cursorSchema.safeParse(parseJson(Buffer.from(text, 'base64url').toString()))
-  if (!parsed.success) return invalid(CURSOR_FAULT, 'api-findings')
-  const [name, storedMs, receivedMs, id, asOf] = parsed.data
-  if (name !== nameOf(list)) return invalid('cursor is of a list with other filters', 'api-findings')
-  const snapshot = asOf === null ? undefined : { asOfMs: asOf[0], block: asOf[1] }
+  const cursor = decodeCursor(cursorSchema, text, SERVICE)
+  if (!cursor.ok || cursor.value === undefined) return cursor
+  const { snapshot } = cursor.value
+  if (cursor.value.list !== digestOf(list)) {
+    return invalid('cursor is for a list with other filters: start again without it', SERVICE)
+  }
   if (snapshot && nowMs - snapshot.asOfMs > SNAPSHOT_MAX_AGE_MS) {
-    return invalid('cursor is older than a day: read the list from its beginning', 'api-findings')
+    return invalid('cursor is older than a day: start again without it', SERVICE)
   }
-  return { ok: true, value: { place: { id, storedMs, receivedMs }, snapshot } }
+  return cursor
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** 72 bits: enough to tell filters apart, and nothing is let in by a match. */
-function nameOf(list: readonly unknown[]): string {
+/** Returns 72 bits of a digest. They only tell filters apart; a match grants no access. */
+function digestOf(list: ListIdentity): string {
   return createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, 12)
 }

@@ -1,46 +1,45 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/findings/select-finding-traces.ts'
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
+import { listFindingTraces } from '../../schemas/http/findings/operations.ts'
 import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { cutPage } from '../http/cursor.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
-import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../http/guarded-read.ts'
-import { parseQuery } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { FINDINGS, notFound } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
 
-/** The traces in which a finding occurred, the newest first: by when it first arrived in them. */
-export function listFindingTracesRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/findings/:findingId/traces',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const findingId = head.param('findingId')
-      const asked = { limit: head.query('limit'), cursor: head.query('cursor') }
-      const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<FindingTracesPage>> => {
-        const query = parseQuery(pageQuerySchema, asked)
-        if (!query.ok) return query
-        const list = ['finding traces', workspaceId, findingId]
-        const cursor = decodeArrivalCursor(list, query.value.cursor, deps.now())
-        if (!cursor.ok) return cursor
-        if (!findingIdSchema.safeParse(findingId).success) return findingNotFound
-        const { limit } = query.value
-        const page = { workspaceId, findingId, limit: limit + 1, after: cursor.value?.place }
-        const rows = await selectFindingTraces(deps.clickhouse, page, signal)
-        // A finding may have no traces, or none after the last one.
-        if (rows.length === 0) {
-          const [finding] = await selectFindings(deps.clickhouse, { workspaceId, findingIds: [findingId] }, signal)
-          if (finding === undefined) return findingNotFound
-        }
-        const last = rows.length > limit ? rows[limit - 1] : undefined
-        const traces = rows.slice(0, limit).map(presentTrace)
-        return { ok: true, value: { traces, nextCursor: last ? encodeArrivalCursor(list, { place: last }) : null } }
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly now: () => number
+}
+
+/** Returns the route that lists the traces in which a finding occurred, newest first by its first arrival in each trace. */
+export function listFindingTracesRoute(deps: Deps): Route {
+  const { clickhouse } = deps
+  return guardedRoute(deps, listFindingTraces, {
+    resource: FINDINGS,
+    query: pageQuerySchema,
+    async run({ workspaceId, param, query: { limit, cursor }, deadline }): Promise<Outcome<FindingTracesPage>> {
+      const findingId = param('findingId')
+      const list = ['finding traces', workspaceId, findingId]
+      const after = decodeArrivalCursor(list, cursor, deps.now())
+      if (!after.ok) return after
+      if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
+      const page = { workspaceId, findingId, limit: limit + 1, after: after.value?.last }
+      const rows = await selectFindingTraces(clickhouse, page, deadline)
+      // A finding may have no traces, or none after the cursor.
+      if (rows.length === 0) {
+        const [finding] = await selectFindings(clickhouse, { workspaceId, findingIds: [findingId] }, deadline)
+        if (finding === undefined) return notFound(FINDINGS)
       }
-      return guardedRead(deps, head.header('authorization'), FINDINGS_GUARD, read)
+      const { shown, nextCursor } = cutPage(rows, limit, last => encodeArrivalCursor(list, { last }))
+      return { ok: true, value: { traces: shown.map(presentTrace), nextCursor } }
     },
-  }
+  })
 }
 
 function presentTrace(row: FindingTraceRow): FindingTrace {

@@ -1,38 +1,38 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type FindingKey, selectFinding } from '../../clickhouse/queries/findings/select-finding.ts'
-import { selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
+import { type Buckets, selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindingFrames } from '../../clickhouse/queries/findings/select-finding-frames.ts'
 import { type OccurrenceRow, selectLastOccurrences } from '../../clickhouse/queries/findings/select-last-occurrences.ts'
 import type { FindingFrame, findingAnswerSchema } from '../../schemas/http/findings/schemas.ts'
 import {
   type FindingActivityQuery,
   LAST_OCCURRENCES,
+  OCCURRENCE_BUCKETS_MAX,
   OCCURRENCE_MESSAGE_MAX,
   type Occurrence,
 } from '../../schemas/http/findings/schemas.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
-import { chooseBuckets } from './occurrence-buckets.ts'
 import { presentFinding } from './present-finding.ts'
 
 type FindingAnswer = z.infer<typeof findingAnswerSchema>
 
 /**
- * A finding with the frames of its stack, and when and where it occurred; undefined for an unknown one. Throws a
- * TransientError when the signal fires.
+ * Loads a finding with its stack frames, and with when and where it occurred. Returns undefined for an unknown finding.
+ * Throws a TransientError when the signal fires.
  */
 export async function loadFinding(
   client: ClickHouseClient,
   key: FindingKey,
   { from, to }: FindingActivityQuery,
   nowMs: number,
-  signal: AbortSignal,
+  abortSignal: AbortSignal,
 ): Promise<FindingAnswer['finding'] | undefined> {
   const last = { limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
   const [row, frames, lastRows] = await Promise.all([
-    selectFinding(client, key, signal),
-    selectFindingFrames(client, key, signal),
-    selectLastOccurrences(client, key, last, signal),
+    selectFinding(client, key, abortSignal),
+    selectFindingFrames(client, key, abortSignal),
+    selectLastOccurrences(client, key, last, abortSignal),
   ])
   if (row === undefined) return undefined
   const buckets = chooseBuckets({
@@ -41,7 +41,7 @@ export async function loadFinding(
     firstMs: Date.parse(row.firstDay),
     nowMs,
   })
-  const counts = await selectFindingCounts(client, key, buckets, signal)
+  const counts = await selectFindingCounts(client, key, buckets, abortSignal)
   return {
     ...presentFinding(row),
     frames: frames === undefined ? [] : (JSON.parse(frames) as FindingFrame[]),
@@ -62,17 +62,55 @@ export async function loadFinding(
   }
 }
 
-const NO_ID = /^0+$/
+const ABSENT_ID = /^0+$/
 
 function presentOccurrence(row: OccurrenceRow): Occurrence {
   const { traceId, spanId, sessionId, serviceVersion } = row
   return {
     occurredAt: rfc3339FromUnixNano(BigInt(row.occurredUnixNano)),
     receivedAt: rfc3339FromUnixMs(Number(row.receivedMs)),
-    ...(NO_ID.test(traceId) ? {} : { traceId }),
-    ...(NO_ID.test(spanId) ? {} : { spanId }),
+    ...(ABSENT_ID.test(traceId) ? {} : { traceId }),
+    ...(ABSENT_ID.test(spanId) ? {} : { spanId }),
     ...(sessionId === '' ? {} : { sessionId }),
     ...(serviceVersion === '' ? {} : { serviceVersion }),
     message: row.message,
   }
+}
+
+const HOUR_SECONDS = 3_600
+const DAY_SECONDS = 86_400
+/** Lengths of buckets. Each divides a day, and is a multiple of the five minutes by which occurrences are counted. */
+const BUCKET_SECONDS = [300, 900, 1_800, HOUR_SECONDS, 7_200, 10_800, 21_600, 43_200, DAY_SECONDS] as const
+
+/** The time for which a request wants counts. */
+export interface RequestedTime {
+  readonly fromMs: number | undefined
+  readonly toMs: number | undefined
+  /** The time of the first retained occurrence of the finding. */
+  readonly firstMs: number
+  readonly nowMs: number
+}
+
+/**
+ * Chooses the smallest buckets that cover the requested time with at most `OCCURRENCE_BUCKETS_MAX` of them. If no time is
+ * requested, the buckets cover all that is retained, and are at least an hour long. If even days are too many, the beginning
+ * of the time is left out.
+ */
+export function chooseBuckets({ fromMs, toMs, firstMs, nowMs }: RequestedTime): Buckets {
+  const end = inRange((toMs ?? Math.max(nowMs, fromMs ?? nowMs)) / 1_000)
+  const start = Math.min(inRange((fromMs ?? firstMs) / 1_000), end)
+  const least = fromMs === undefined && toMs === undefined ? HOUR_SECONDS : 0
+  for (const bucketSeconds of BUCKET_SECONDS) {
+    if (bucketSeconds < least) continue
+    const from = Math.floor(start / bucketSeconds) * bucketSeconds
+    const to = Math.ceil(end / bucketSeconds) * bucketSeconds
+    if ((to - from) / bucketSeconds <= OCCURRENCE_BUCKETS_MAX) return { from, to, bucketSeconds }
+  }
+  const to = Math.ceil(end / DAY_SECONDS) * DAY_SECONDS
+  return { from: to - OCCURRENCE_BUCKETS_MAX * DAY_SECONDS, to, bucketSeconds: DAY_SECONDS }
+}
+
+/** Limits Unix seconds to the range of ClickHouse's DateTime, with a few days left for rounding. */
+function inRange(seconds: number): number {
+  return Math.min(Math.max(seconds, 0), 2 ** 32 - 10 * DAY_SECONDS)
 }

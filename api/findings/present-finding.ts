@@ -2,6 +2,7 @@ import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.t
 import type { Finding } from '../../schemas/http/findings/schemas.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
 
+/** Returns a stored finding as responses show it. */
 export function presentFinding(row: FindingRow): Finding {
   return {
     id: row.id,

@@ -1,27 +1,26 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { readFinding } from '../../schemas/http/findings/operations.ts'
 import { findingActivityQuerySchema, findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../http/guarded-read.ts'
-import { parseQuery } from '../http/parse-query.ts'
-import type { ApiDeps } from '../routes.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { FINDINGS, notFound } from '../http/resource.ts'
 import { loadFinding } from './load-finding.ts'
 
-/** One finding, with the frames of its stack, and when and where it occurred. */
-export function readFindingRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/findings/:findingId',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const findingId = head.param('findingId')
-      const asked = { from: head.query('from'), to: head.query('to') }
-      return guardedRead(deps, head.header('authorization'), FINDINGS_GUARD, async (workspaceId, signal) => {
-        const query = parseQuery(findingActivityQuerySchema, asked)
-        if (!query.ok) return query
-        if (!findingIdSchema.safeParse(findingId).success) return findingNotFound
-        const key = { workspaceId, findingId }
-        const finding = await loadFinding(deps.clickhouse, key, query.value, deps.now(), signal)
-        return finding === undefined ? findingNotFound : { ok: true, value: { finding } }
-      })
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly now: () => number
+}
+
+/** Returns the route that reads one finding: its stack, and when and where it occurred (docs/contract.md#findings). */
+export function readFindingRoute(deps: Deps): Route {
+  return guardedRoute(deps, readFinding, {
+    resource: FINDINGS,
+    query: findingActivityQuerySchema,
+    async run({ workspaceId, param, query, deadline }) {
+      const findingId = param('findingId')
+      if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
+      const finding = await loadFinding(deps.clickhouse, { workspaceId, findingId }, query, deps.now(), deadline)
+      return finding === undefined ? notFound(FINDINGS) : { ok: true, value: { finding } }
     },
-  }
+  })
 }

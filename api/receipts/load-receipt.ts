@@ -4,24 +4,24 @@ import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts/schemas
 import { openReceiptId } from '../../shared/ids/receipt.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
-export interface LoadReceiptDeps {
+interface Deps {
   readonly clickhouse: ClickHouseClient
-  /** Of the installation; undefined before anything was accepted. */
+  /** The key that seals the ids of receipts; undefined before the installation has accepted its first request. */
   readonly secret: Buffer | undefined
   readonly retentionDays: number
   readonly now: () => number
 }
 
-/** Who asks for it. */
+/** The reader of a receipt. */
 export interface ReceiptReader {
   readonly workspaceId: string
-  /** Of a key: it sees its own surface's receipts alone. */
+  /** Set for surface keys, which may read only the receipts of their own surface. */
   readonly surfaceId?: string
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000
 
-/** What ClickHouse or S3 said, or a fault of ours: details for the log, not for whoever holds a public key. */
+/** Reasons whose details are from ClickHouse, S3 or an internal error. The details are logged, and not shown to clients. */
 const INTERNAL_REASONS: ReadonlySet<string> = new Set([
   'decoder_fault',
   'refused_by_clickhouse',
@@ -29,21 +29,21 @@ const INTERNAL_REASONS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What became of a request; undefined when its reader may not know of such a receipt, or nothing of it is retained.
- * Throws what `selectRows` throws.
+ * Loads the receipt of a request. Returns undefined if the reader may not see it or if it is no longer retained. Throws what
+ * `selectRows` throws.
  */
 export async function loadReceipt(
-  { clickhouse, secret, retentionDays, now }: LoadReceiptDeps,
+  { clickhouse, secret, retentionDays, now }: Deps,
   reader: ReceiptReader,
   id: string,
-  signal: AbortSignal,
+  abortSignal: AbortSignal,
 ): Promise<Receipt | undefined> {
   const { workspaceId } = reader
   const opened = secret && openReceiptId(secret, workspaceId, id)
   if (opened === undefined || (reader.surfaceId ?? opened.surfaceId) !== opened.surfaceId) return undefined
   const { kind, surfaceId, arrivedAtMs } = opened
-  const row = await selectReceipt(clickhouse, { workspaceId, ...opened }, signal)
-  // Rows go with their day: without one nothing can be told of a request that came so long ago.
+  const row = await selectReceipt(clickhouse, { workspaceId, ...opened }, abortSignal)
+  // Rows expire with their day, so a missing row of such an old request may mean anything.
   const dayMs = Math.floor(arrivedAtMs / DAY_MS) * DAY_MS
   if (row === undefined && now() >= dayMs + retentionDays * DAY_MS) return undefined
   return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcome(row) }

@@ -1,77 +1,88 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
+import { readReceipt } from '../../schemas/http/receipts/operations.ts'
 import type { ReceiptAnswer } from '../../schemas/http/receipts/schemas.ts'
-import { PERMISSIONS } from '../../schemas/records/directory.ts'
-import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
-import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import type { Guard } from '../auth/authenticate.ts'
+import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { problemReply, type Route } from '../../shared/http/route.ts'
+import type { Guard } from '../auth/caller.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from '../auth/surface-key-access.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import { jsonReply, type Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
+import { type GuardedRouteDeps, replyOf } from '../http/guarded-route.ts'
+import { type Outcome, okReply } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound, type Resource } from '../http/resource.ts'
 import { loadReceipt, type ReceiptReader } from './load-receipt.ts'
 
-const NOT_FOUND: Problem = { code: 'NOT_FOUND', message: 'there is no such receipt, or it is no longer retained' }
-const UNAVAILABLE: Problem = {
-  code: 'INGEST_INFRA_UNAVAILABLE',
-  message: 'receipts cannot be read at the moment',
-  retryAfterSeconds: 5,
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'surfaceKeyByDigest'>
+  readonly now: () => number
+  /** Returns the key that seals the ids of receipts. It is read each time, because a move of the installation may change it. */
+  readonly receiptSecret: () => Promise<Buffer | undefined>
+  readonly retentionDays: number
+}
+
+const RECEIPT: Resource = {
+  notFound: { code: 'NOT_FOUND', message: 'there is no such receipt, or it is no longer retained' },
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'receipts are unavailable: retry after the delay',
+    retryAfterSeconds: 5,
+  },
 }
 const ABSENT: Problem = { code: 'AUTH_MISSING', message: 'a public key, a secret key or a token is required' }
 
-/** For tokens: whoever may read anything that payloads become may know that they became it. */
-const RECEIPTS_GUARD: Guard = {
-  permission: PERMISSIONS.filter(permission => permission.endsWith(':read')),
-  notFound: NOT_FOUND,
-  unavailable: UNAVAILABLE,
+/** Accepts a token with any permission to read stored data, because receipts only show that data was stored. */
+const GUARD: Guard = {
+  permissions: PERMISSIONS.filter(permission => permission.endsWith(':read')) as [Permission, ...Permission[]],
+  acceptsWorkspaceKeys: false,
+  ...RECEIPT,
 }
 
 /**
- * GET /v3/receipts/{receiptId} (CONTRACT section 5): what became of a request that was accepted, for the surface that sent
- * it and for its workspace. Whatever is no receipt of theirs looks the same.
+ * Returns the route that reads the result of an accepted request (docs/contract.md#receipts). A key reads the receipts of its
+ * surface, a token those of its workspace. All other receipts look as if they did not exist. CORS is allowed, because a page
+ * may read with the public key with which it has sent.
  */
-export function readReceiptRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/receipts/:receiptId',
-    bodyLimitBytes: 0,
-    // A page may ask with the public key that it has sent with.
-    cors: true,
-    accept(head) {
+export function readReceiptRoute(deps: Deps): Route {
+  return operationRoute(readReceipt, {
+    async accept(head) {
+      const deadline = AbortSignal.timeout(deps.queryTimeoutMs)
       const id = head.param('receiptId')
       const authorization = head.header('authorization')
       const key = presentedSurfaceKey(head)
       if (key === undefined && authorization === undefined) return problemReply(ABSENT)
-      return readReceipt(deps, { authorization, key }, id)
+      const run = () => readAs(deps, { authorization, key }, id, deadline)
+      return replyOf(run, { reply: okReply, unavailable: RECEIPT.unavailable, logger: deps.logger })
     },
-  }
+  })
 }
 
-interface Credential {
+interface PresentedCredential {
   readonly authorization: string | undefined
   readonly key: PresentedSurfaceKey | undefined
 }
 
-async function readReceipt(deps: ApiDeps, credential: Credential, id: string): Promise<Reply> {
-  const signal = AbortSignal.timeout(deps.queryTimeoutMs)
-  try {
-    const reader = await readerOf(deps, credential)
-    if (!reader.ok) return problemReply(reader.problem)
-    const secret = await askDirectory(deps.receiptSecret())
-    const receipt = await loadReceipt({ ...deps, secret }, reader.value, id, signal)
-    return receipt ? jsonReply({ receipt } satisfies ReceiptAnswer) : problemReply(NOT_FOUND)
-  } catch (error) {
-    if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
-    deps.logger.warn({ error: describeError(error) }, 'a receipt could not be read')
-    return problemReply(UNAVAILABLE)
-  }
+async function readAs(
+  deps: Deps,
+  credential: PresentedCredential,
+  id: string,
+  deadline: AbortSignal,
+): Promise<Outcome<ReceiptAnswer>> {
+  const reader = await readerOf(deps, credential)
+  if (!reader.ok) return reader
+  const secret = await queryDirectory(deps.receiptSecret())
+  const receipt = await loadReceipt({ ...deps, secret }, reader.value, id, deadline)
+  return receipt ? { ok: true, value: { receipt } } : notFound(RECEIPT)
 }
 
-async function readerOf(deps: ApiDeps, { authorization, key }: Credential): Promise<Outcome<ReceiptReader>> {
+async function readerOf(deps: Deps, { authorization, key }: PresentedCredential): Promise<Outcome<ReceiptReader>> {
   if (key === undefined) {
-    const access = await deps.authenticate(authorization, RECEIPTS_GUARD)
+    const access = await deps.authenticate(authorization, GUARD)
     return access.ok ? { ok: true, value: { workspaceId: access.caller.workspaceId } } : access
   }
-  const access = await askDirectory(surfaceKeyAccess(deps, key))
+  const access = await queryDirectory(surfaceKeyAccess(deps, key))
   if (!access.ok) return access
   const { workspaceId, surfaceId } = access.key
   return { ok: true, value: { workspaceId, surfaceId } }

@@ -1,33 +1,38 @@
+import { z } from 'zod'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
+import { listReleases } from '../../schemas/http/releases/operations.ts'
 import type { ReleasesPage } from '../../schemas/http/releases/schemas.ts'
+import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import { guardedRead, RELEASES_GUARD } from '../http/guarded-read.ts'
-import { parseQuery } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
+import { decodeCursor, encodeCursor } from '../http/cursor.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
 import { presentRelease } from './present-release.ts'
-import { decodeReleasePlace, encodeReleasePlace } from './release-place.ts'
+import { RELEASES } from './resource.ts'
 
-/** The releases of a workspace, the last registered first. */
-export function listReleasesRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/releases',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const asked = { limit: head.query('limit'), cursor: head.query('cursor') }
-      const read = async (workspaceId: string): Promise<Outcome<ReleasesPage>> => {
-        const query = parseQuery(pageQuerySchema, asked, 'api-analytics')
-        if (!query.ok) return query
-        const after = decodeReleasePlace(query.value.cursor)
-        if (!after.ok) return after
-        const page = { limit: query.value.limit, after: after.value }
-        const { releases, end } = await askDirectory(deps.releases.releases(workspaceId, page))
-        const listed = releases.map(({ release, manifest }) => presentRelease(release, manifest))
-        return { ok: true, value: { releases: listed, nextCursor: end ? encodeReleasePlace(end) : null } }
-      }
-      return guardedRead(deps, head.header('authorization'), RELEASES_GUARD, read)
+interface Deps extends GuardedRouteDeps {
+  readonly releases: Pick<ReleaseStore, 'releases'>
+}
+
+const cursorSchema = z
+  .tuple([z.number().int().min(0), releaseSlugSchema])
+  .transform(([createdAtMs, slug]) => ({ createdAtMs, slug }))
+
+/** Returns the route that lists the releases of a workspace, newest first by registration (docs/contract.md#releases). */
+export function listReleasesRoute(deps: Deps): Route {
+  return guardedRoute(deps, listReleases, {
+    resource: RELEASES,
+    query: pageQuerySchema,
+    async run({ workspaceId, query: { limit, cursor } }): Promise<Outcome<ReleasesPage>> {
+      const after = decodeCursor(cursorSchema, cursor, 'api-analytics')
+      if (!after.ok) return after
+      const page = { limit, after: after.value }
+      const { releases, end } = await queryDirectory(deps.releases.releases(workspaceId, page))
+      const listed = releases.map(({ release, manifest }) => presentRelease(release, manifest))
+      const nextCursor = end ? encodeCursor([end.createdAtMs, end.slug]) : null
+      return { ok: true, value: { releases: listed, nextCursor } }
     },
-  }
+  })
 }

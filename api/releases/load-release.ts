@@ -1,93 +1,103 @@
+import { z } from 'zod'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectBuildReports } from '../../clickhouse/queries/releases/select-build-reports.ts'
 import { selectReleaseFrameShare } from '../../clickhouse/queries/releases/select-release-frame-share.ts'
 import { BUILD_REPORTS_MAX, type ReleaseAnswer } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import { releaseNotFound } from '../http/guarded-read.ts'
-import { CURSOR_FAULT, invalid } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
+import { encodeCursor, invalidCursor } from '../http/cursor.ts'
+import { invalid, type Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
 import { presentBuildReport, presentFrameShare, presentRelease } from './present-release.ts'
-import { type ManifestFiles, readManifestPage } from './read-manifest-page.ts'
-import { encodeManifestPlace, type ManifestPlace } from './release-place.ts'
+import { type ManifestFiles, type ManifestPage, readManifestPage } from './read-manifest-page.ts'
+import { RELEASES } from './resource.ts'
 
-export interface ReleaseKey {
-  readonly workspaceId: string
-  readonly slug: string
+interface Deps {
+  readonly clickhouse: ClickHouseClient
+  readonly objects: Pick<ObjectStore, 'getStream'>
+  readonly releases: Pick<ReleaseStore, 'release' | 'manifest'>
+  readonly manifestPages: Pick<Budget, 'run'>
 }
 
-/** Which files of the manifest are asked for. */
-export interface ManifestPageKey {
-  readonly limit: number
-  readonly after: ManifestPlace | undefined
-}
+type ReleaseSlugKey = Pick<ReleaseKey, 'workspaceId' | 'slug'>
 
-/** One release with a page of its manifest. Throws a Transient- or PermanentError when a store cannot be read. */
+const SERVICE = 'api-analytics'
+const whole = z.number().int().min(0)
+
+/** Schema of the cursor of a manifest page. */
+export const manifestCursorSchema = z.tuple([whole, whole]).transform(([sequence, offset]) => ({ sequence, offset }))
+
+/** Loads one release with a page of its manifest. Throws a TransientError or a PermanentError if a store fails. */
 export async function loadRelease(
-  deps: ApiDeps,
-  key: ReleaseKey,
-  page: ManifestPageKey,
-  signal: AbortSignal,
+  deps: Deps,
+  key: ReleaseSlugKey,
+  page: ManifestPage,
+  abortSignal: AbortSignal,
 ): Promise<Outcome<ReleaseAnswer>> {
   const { workspaceId, slug } = key
-  const release = await askDirectory(deps.releases.release(workspaceId, slug))
-  if (release === undefined) return releaseNotFound
+  const release = await queryDirectory(deps.releases.release(workspaceId, slug))
+  if (release === undefined) return notFound(RELEASES)
   const reportsKey = { workspaceId, surfaceId: release.surfaceId, releaseSlug: slug }
-  const [holding, share, reports] = await Promise.all([
-    readHoldingManifest(deps, key, page, signal),
-    selectReleaseFrameShare(deps.clickhouse, { workspaceId, releaseSlug: slug }, signal),
-    selectBuildReports(deps.clickhouse, reportsKey, BUILD_REPORTS_MAX, signal),
+  const [current, share, reports] = await Promise.all([
+    readCurrentManifest(deps, key, page, abortSignal),
+    selectReleaseFrameShare(deps.clickhouse, { workspaceId, releaseSlug: slug }, abortSignal),
+    selectBuildReports(deps.clickhouse, reportsKey, BUILD_REPORTS_MAX, abortSignal),
   ])
-  if (!holding.ok) return holding
+  if (!current.ok) return current
   const value = {
-    ...presentRelease(release, holding.value?.pointer),
+    ...presentRelease(release, current.value?.pointer),
     metadata: release.metadata,
     symbolication: presentFrameShare(share),
     buildReports: reports.map(presentBuildReport),
-    manifest: holding.value ? presentManifest(holding.value) : null,
+    manifest: current.value ? presentManifest(current.value) : null,
   }
   return { ok: true, value: { release: value } }
 }
 
-interface HoldingManifest {
+interface CurrentManifest {
   readonly pointer: ManifestPointer
   readonly page: ManifestFiles
 }
 
 /**
- * The pointer and what it points to, of the same completion; undefined without one. A manifest that was replaced between
- * the two is deleted, and its successor is read instead.
+ * Reads the pointer to the current manifest and a page of that manifest. Returns the value undefined if the release has no
+ * manifest. If the manifest is replaced, and so deleted, between the two reads, its successor is read.
  */
-async function readHoldingManifest(
-  deps: ApiDeps,
-  { workspaceId, slug }: ReleaseKey,
-  page: ManifestPageKey,
-  signal: AbortSignal,
-): Promise<Outcome<HoldingManifest | undefined>> {
-  let goneSequence: number | undefined
+async function readCurrentManifest(
+  deps: Deps,
+  { workspaceId, slug }: ReleaseSlugKey,
+  page: ManifestPage,
+  abortSignal: AbortSignal,
+): Promise<Outcome<CurrentManifest | undefined>> {
+  let missingSequence: number | undefined
   for (;;) {
-    const pointer = await askDirectory(deps.releases.manifest(workspaceId, slug))
+    const pointer = await queryDirectory(deps.releases.manifest(workspaceId, slug))
     if (page.after && page.after.sequence !== pointer?.sequence) {
-      return invalid('cursor is of a manifest that does not hold any more: begin again', 'api-analytics')
+      return invalid('cursor is for a manifest that was replaced: start again without it', SERVICE)
     }
     if (pointer === undefined) return { ok: true, value: undefined }
-    if (pointer.sequence === goneSequence) {
-      throw new TransientError(`the manifest ${pointer.objectKey} is not in the store`)
+    if (pointer.sequence === missingSequence) {
+      throw new TransientError(`the manifest ${pointer.objectKey} is missing from the store`)
     }
     try {
-      const read = () => readManifestPage(deps.objects, pointer, page, signal)
-      const files = await deps.manifestPages.run(1, read, signal)
+      const read = () => readManifestPage(deps.objects, pointer, page, abortSignal)
+      const files = await deps.manifestPages.run(1, read, abortSignal)
       if (files) return { ok: true, value: { pointer, page: files } }
     } catch (error) {
-      // The place is a client's word for it.
-      if (page.after && error instanceof PermanentError) return invalid(CURSOR_FAULT, 'api-analytics')
+      // The offset comes from the client, so it is the likely cause.
+      if (page.after && error instanceof PermanentError) return invalidCursor(SERVICE)
       throw error
     }
-    goneSequence = pointer.sequence
+    missingSequence = pointer.sequence
   }
 }
 
-function presentManifest({ pointer, page: { files, next } }: HoldingManifest) {
-  return { completedAt: pointer.completedAt, files, nextCursor: next ? encodeManifestPlace(next) : null }
+function presentManifest({ pointer, page: { files, next } }: CurrentManifest) {
+  const nextCursor = next ? encodeCursor([next.sequence, next.offset]) : null
+  return { completedAt: pointer.completedAt, files, nextCursor }
 }

@@ -4,6 +4,7 @@ import type { ListedRelease, StoredBuildReport, SymbolicationShare } from '../..
 import type { ManifestPointer, Release } from '../../schemas/records/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
+/** Returns a release as lists show it, with the counters of its manifest. */
 export function presentRelease(release: Release, manifest: ManifestPointer | undefined): ListedRelease {
   return {
     slug: release.slug,
@@ -17,10 +18,12 @@ export function presentRelease(release: Release, manifest: ManifestPointer | und
   }
 }
 
+/** Returns the share of stack frames that were resolved, or null if there are no stack frames. */
 export function presentFrameShare({ resolvedFrames, totalFrames }: ReleaseFrameShare): SymbolicationShare {
   return { resolvedFrames, totalFrames, share: totalFrames === 0 ? null : resolvedFrames / totalFrames }
 }
 
+/** Returns a build report with the amounts that its sender has given. */
 export function presentBuildReport({ receivedAtMs, result, ...amounts }: BuildReportRow): StoredBuildReport {
   const sent = Object.entries(amounts).flatMap(([name, amount]) => (amount === null ? [] : [[name, Number(amount)]]))
   return {

@@ -5,44 +5,61 @@ import { manifestFileSchema } from '../../schemas/records/manifest.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { ElementCutter } from './element-cutter.ts'
-import type { ManifestPlace } from './release-place.ts'
 
-/** A page of files with long paths ends before its limit. */
+/** Size at which a page ends before its limit of files, because their paths are long. */
 const PAGE_LIMIT_BYTES = 8 * 1024 * 1024
-/** The texts of an entry have 3.5 KB at most (CONTRACT 4.5 and 4.7), six times that where JSON escapes each character. */
+/**
+ * Limit of one entry. Its texts have at most 3.5 KB (docs/contract.md#source-map-part, docs/contract.md#source-map-complete),
+ * and six times as much if JSON escapes every character.
+ */
 const FILE_LIMIT_BYTES = 32 * 1024
 
+/** A position in a manifest, from which the next page continues. */
+export interface ManifestCursor {
+  /** Sequence number of the completion that stored the manifest. */
+  readonly sequence: number
+  /** Byte behind the last file of the page. */
+  readonly offset: number
+}
+
+/** The part of a manifest to read. */
+export interface ManifestPage {
+  readonly limit: number
+  readonly after: ManifestCursor | undefined
+}
+
+/** One page of a manifest. */
 export interface ManifestFiles {
   readonly files: ListedFile[]
-  /** Where the next page begins; undefined on the last. */
-  readonly next: ManifestPlace | undefined
+  /** Where the next page begins, or undefined on the last page. */
+  readonly next: ManifestCursor | undefined
 }
 
 /**
- * Reads a page of a manifest as far as the page goes; undefined when its object is gone. Throws what the store throws, a
- * PermanentError for a place that is none or an object that is no manifest, and a TransientError when the signal fires.
+ * Reads one page of a manifest, and no more of its object. Returns undefined if the object was deleted. Throws what the store
+ * throws, a PermanentError for an invalid cursor or manifest, and a TransientError when the signal fires.
  */
 export function readManifestPage(
   objects: Pick<ObjectStore, 'getStream'>,
   pointer: ManifestPointer,
-  page: { readonly limit: number; readonly after: ManifestPlace | undefined },
-  signal: AbortSignal,
+  page: ManifestPage,
+  abortSignal: AbortSignal,
 ): Promise<ManifestFiles | undefined> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new TransientError('the object store did not send the manifest in time'))
-    if (signal.aborted) return giveUp()
-    signal.addEventListener('abort', giveUp, { once: true })
-    read(objects, pointer, page, signal)
+    if (abortSignal.aborted) return giveUp()
+    abortSignal.addEventListener('abort', giveUp, { once: true })
+    read(objects, pointer, page, abortSignal)
       .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', giveUp))
+      .finally(() => abortSignal.removeEventListener('abort', giveUp))
   })
 }
 
 async function read(
   objects: Pick<ObjectStore, 'getStream'>,
   pointer: ManifestPointer,
-  { limit, after }: { readonly limit: number; readonly after: ManifestPlace | undefined },
-  signal: AbortSignal,
+  { limit, after }: ManifestPage,
+  abortSignal: AbortSignal,
 ): Promise<ManifestFiles | undefined> {
   const object = await objects.getStream(pointer.objectKey, after && { start: after.offset })
   if (object === undefined) return undefined
@@ -53,12 +70,12 @@ async function read(
     elementLimitBytes: FILE_LIMIT_BYTES,
     offset: after?.offset,
   })
-  // Leaving the loop ends the download too.
-  for await (const piece of addAbortSignal(signal, object.body) as AsyncIterable<Buffer>) {
+  // Leaving the loop also ends the download.
+  for await (const piece of addAbortSignal(abortSignal, object.body) as AsyncIterable<Buffer>) {
     for (const element of cutter.push(piece)) files.push(parseFile(element))
     if (cutter.isDone) break
   }
-  if (!cutter.isDone) throw new PermanentError(`the manifest ${pointer.objectKey} ends before its end`)
+  if (!cutter.isDone) throw new PermanentError(`the manifest ${pointer.objectKey} is cut short`)
   if (after === undefined && cutter.isLast && files.length !== pointer.sourceMapCount) {
     const counted = `${files.length} files instead of ${pointer.sourceMapCount}`
     throw new PermanentError(`the manifest ${pointer.objectKey} has ${counted}`)
@@ -72,6 +89,6 @@ function parseFile(element: Buffer): ListedFile {
     const { path, hash, debugId, chunkUrl, size, verified } = manifestFileSchema.parse(JSON.parse(element.toString()))
     return { path, hash, debugId, chunkUrl, size, verified }
   } catch (cause) {
-    throw new PermanentError('what stands in the manifest is no file of it', { cause })
+    throw new PermanentError('the manifest contains an invalid entry', { cause })
   }
 }

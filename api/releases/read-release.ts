@@ -1,31 +1,39 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { readRelease } from '../../schemas/http/releases/operations.ts'
 import { manifestQuerySchema, type ReleaseAnswer, releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { guardedRead, RELEASES_GUARD, releaseNotFound } from '../http/guarded-read.ts'
-import { parseQuery } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
-import { loadRelease } from './load-release.ts'
-import { decodeManifestPlace } from './release-place.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import { decodeCursor } from '../http/cursor.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { notFound } from '../http/resource.ts'
+import { loadRelease, manifestCursorSchema } from './load-release.ts'
+import { RELEASES } from './resource.ts'
 
-/** One release: its counters, how much of its stacks could be resolved, its builds, and its manifest page by page. */
-export function readReleaseRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/releases/:releaseSlug',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const slug = head.param('releaseSlug')
-      const asked = { limit: head.query('limit'), cursor: head.query('cursor') }
-      const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<ReleaseAnswer>> => {
-        const query = parseQuery(manifestQuerySchema, asked, 'api-analytics')
-        if (!query.ok) return query
-        const after = decodeManifestPlace(query.value.cursor)
-        if (!after.ok) return after
-        if (!releaseSlugSchema.safeParse(slug).success) return releaseNotFound
-        const page = { limit: query.value.limit, after: after.value }
-        return loadRelease(deps, { workspaceId, slug }, page, signal)
-      }
-      return guardedRead(deps, head.header('authorization'), RELEASES_GUARD, read)
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly objects: Pick<ObjectStore, 'getStream'>
+  readonly releases: Pick<ReleaseStore, 'release' | 'manifest'>
+  /** Slots for pages of manifests, which may have megabytes each. */
+  readonly manifestPages: Pick<Budget, 'run'>
+}
+
+/**
+ * Returns the route that reads one release: its counters, the share of its stack frames that could be resolved, its build
+ * reports, and a page of its manifest (docs/contract.md#releases).
+ */
+export function readReleaseRoute(deps: Deps): Route {
+  return guardedRoute(deps, readRelease, {
+    resource: RELEASES,
+    query: manifestQuerySchema,
+    async run({ workspaceId, param, query: { limit, cursor }, deadline }): Promise<Outcome<ReleaseAnswer>> {
+      const after = decodeCursor(manifestCursorSchema, cursor, 'api-analytics')
+      if (!after.ok) return after
+      const slug = param('releaseSlug')
+      if (!releaseSlugSchema.safeParse(slug).success) return notFound(RELEASES)
+      return loadRelease(deps, { workspaceId, slug }, { limit, after: after.value }, deadline)
     },
-  }
+  })
 }

@@ -15,7 +15,7 @@ interface Chunk {
   readonly body: () => Iterable<Buffer>
 }
 
-/** A store of these chunks that counts the streams that are open and the bytes taken from them. */
+/** Creates a store of these chunks that counts open streams and the bytes read from them. */
 function storeOf(chunks: readonly Chunk[]) {
   const bodies = new Map(chunks.map(({ ref, body }) => [ref.objectKey, body]))
   const counters = { opened: 0, open: 0, openMax: 0, taken: 0 }
@@ -81,7 +81,7 @@ async function linesOf(events: AsyncIterable<Buffer>): Promise<string[]> {
 }
 
 describe('the order of events', () => {
-  it('is that of time over all chunks and windows, and every line is as it was', async () => {
+  it('is by time over all chunks and windows, with every line as it was uploaded', async () => {
     const event = fc.record({ windowId: fc.constantFrom('a', 'b', 'c'), time: fc.integer({ min: 0, max: 200 }) })
     const input = fc.array(fc.array(event, { minLength: 1, maxLength: 30 }), { maxLength: 8 })
     await fc.assert(
@@ -110,14 +110,14 @@ describe('the order of events', () => {
     )
   })
 
-  it('keeps events that tell no time behind the one before them', async () => {
+  it('keeps an event without a time behind the event before it', async () => {
     const lines = [lineOf(5, 'a'), '{"type":4}', '  ', lineOf(7, 'b')]
     const { events } = read([chunkOf('w', 0, lines, 5), chunkOf('w', 1, [lineOf(6, 'c')], 6)])
     expect(await linesOf(events)).toEqual([lineOf(5, 'a'), '{"type":4}', lineOf(6, 'c'), lineOf(7, 'b')])
   })
 
-  it('is kept as far as the open chunks allow where more overlap, and that is told', async () => {
-    // Larger than what streams buffer: none is read to its end before it is closed.
+  it('is kept as far as the open chunks allow if more chunks overlap, which is reported once', async () => {
+    // The lines are larger than the buffers of streams, so that no stream is read to its end before it is closed.
     const large = 'b'.repeat(MIB)
     const linesOfWindow = (i: number) => [lineOf(i, 'a'), ...[100, 200, 300, 400].map(time => lineOf(time + i, large))]
     const chunks = Array.from({ length: 5 }, (_, i) => chunkOf(`w${i}`, 0, linesOfWindow(i), i))
@@ -130,7 +130,7 @@ describe('the order of events', () => {
 })
 
 describe('the chunks', () => {
-  it('are opened when their time has come and closed when they are read', async () => {
+  it('are opened when the merge reaches their time, and closed when they are read', async () => {
     const chunks = Array.from({ length: 300 }, (_, i) =>
       chunkOf('w', i, [lineOf(2 * i, 'a'), lineOf(2 * i + 1, 'b')], 2 * i),
     )
@@ -140,7 +140,7 @@ describe('the chunks', () => {
     expect(counters.openMax).toBeLessThanOrEqual(2)
   })
 
-  it('are closed when the reader leaves', async () => {
+  it('are closed when the reader stops early', async () => {
     const big = Array.from({ length: 30_000 }, (_, i) => lineOf(i, 'x'.repeat(100)))
     const { events, counters } = read([chunkOf('a', 0, big, 0), chunkOf('b', 0, big, 0)])
     await events.next()
@@ -152,9 +152,9 @@ describe('the chunks', () => {
 
   it.each<[string, Chunk['body'] | undefined]>([
     ['is missing', undefined],
-    ['is no gzip', () => [Buffer.from('{}')]],
+    ['is not gzip', () => [Buffer.from('{}')]],
     ['is cut short', () => [gzipSync(lineOf(6, 'b').repeat(1)).subarray(0, 20)]],
-  ])('end the reading when one %s, after what came before it', async (_name, body) => {
+  ])('end the stream when one %s, after the events before it', async (_name, body) => {
     const whole = chunkOf(
       'w',
       0,
@@ -169,16 +169,16 @@ describe('the chunks', () => {
     expect(store.counters.open).toBe(0)
   })
 
-  it('end the reading when their events are larger than may be held', async () => {
+  it('end the stream when their events exceed the limit of buffered bytes', async () => {
     const { events, counters } = read([chunkOf('w', 0, [lineOf(0, 'x'.repeat(2 * MIB))], 0)], { heldLimitBytes: MIB })
-    await expect(linesOf(events)).rejects.toThrow(/over 1048576 bytes would have to be held/)
+    await expect(linesOf(events)).rejects.toThrow(/buffer more than 1048576 bytes/)
     await new Promise(resolve => setImmediate(resolve))
     expect(counters.open).toBe(0)
   })
 })
 
-it('holds no more of a long session than of a short one, however slow its reader', async () => {
-  // 200 MiB in two windows, as gzip without compression: what is taken from the store is what was read.
+it('buffers no more of a long session than of a short one, even for a slow reader', async () => {
+  // 200 MiB in two windows, as gzip without compression, so that bytes read from the store are bytes of events.
   const pieces = 100
   const text = `${Array.from({ length: 1_024 }, (_, i) => lineOf(i, 'x'.repeat(950))).join('\n')}\n`
   const body = gzipSync(text, { level: 0 })
@@ -196,7 +196,7 @@ it('holds no more of a long session than of a short one, however slow its reader
   const before = process.memoryUsage().arrayBuffers
   for await (const batch of events) {
     given += batch.length
-    // A turn of the event loop, in which streams would read on if anything let them.
+    // Waits for a turn of the event loop, in which streams would read ahead if they could.
     await once(Readable.from([0]).resume(), 'end')
     aheadMax = Math.max(aheadMax, counters.taken - given)
     heldMax = Math.max(heldMax, process.memoryUsage().arrayBuffers - before)

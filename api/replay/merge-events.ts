@@ -2,23 +2,26 @@ import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { HeldLines } from './held-lines.ts'
 import { type ChunkRef, type EventLine, type OpenChunk, openChunk } from './open-chunk.ts'
 
+/** Limits of `mergeEvents`. */
 export interface MergeOptions {
-  /** Chunks that are open at once; more than overlap in any session that was recorded by fewer windows. */
+  /** How many chunks may be open at once. A session that was recorded by fewer windows has fewer overlapping chunks. */
   readonly openMax: number
-  /** What is held of the events of all of them. */
+  /** Limit of the buffered events of all open chunks. */
   readonly heldLimitBytes: number
-  /** Called once when more chunks overlap than may be open: the events of those that wait come late. */
+  /** Called once if more chunks overlap than may be open. The events of waiting chunks then come late. */
   readonly onCrowded: () => void
 }
 
-/** Handed on at once; a line that is larger comes alone. */
+/** Size at which a batch of lines is yielded. */
 const BATCH_BYTES = 64 * 1024
 const LINE_FEED = Buffer.from('\n')
 
 /**
- * The events of chunks as JSON lines in the order of time, each line as it was uploaded; at the same time, by window,
- * segment and position. `chunks` come by the time of their first event, and one is opened when the merge has come to that
- * time, read as far as it is needed, and closed when it is read to its end, or when the reading ends in whatever way.
+ * Merges the events of chunks in the order of time, as JSON lines that are exactly as uploaded. Events of the same time are
+ * ordered by window, segment and position.
+ *
+ * `chunks` must be ordered by the time of their first event. A chunk is opened when the merge reaches that time, and read only
+ * as far as needed. It is closed at its end, and also when the reader stops early or a store fails.
  */
 export async function* mergeEvents(
   objects: Pick<ObjectStore, 'getStream'>,
@@ -34,13 +37,13 @@ export async function* mergeEvents(
   let isCrowded = false
   try {
     for (;;) {
-      // Only what was taken from can have come to its end; asking is dearer than an event is.
+      // Usually all are settled, and this check costs less than an await for each event.
       if (!open.every(isSettled)) await settle(open)
       let first = earliest(open)
-      // Opened one by one: what is opened may begin earlier than what is open.
+      // Chunks are opened one by one, because a new one may begin before those that are open.
       while (upcoming && open.length < openMax && (!first?.head || upcoming.firstEventMs <= first.head.timeMs)) {
         open.push(await openChunk(objects, upcoming, held))
-        // Before anything else is waited for: its stream has nobody yet to hear of its faults.
+        // Reads from the new chunk before any other await, because nothing else listens to the errors of its stream.
         await settle(open)
         upcoming = await nextOf(refs)
         first = earliest(open)
@@ -74,7 +77,7 @@ async function nextOf(refs: AsyncIterator<ChunkRef>): Promise<ChunkRef | undefin
 
 const isSettled = (chunk: OpenChunk) => chunk.isReady && chunk.head !== undefined
 
-/** Every open chunk comes to know its next event; those that have none are closed. */
+/** Reads the next event of every open chunk, and closes the chunks that have none left. */
 async function settle(open: OpenChunk[]): Promise<void> {
   for (let i = open.length - 1; i >= 0; i--) {
     const chunk = open[i]

@@ -5,7 +5,7 @@ import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { HeldLines } from './held-lines.ts'
 import { readEventTime } from './read-event-time.ts'
 
-/** A chunk as its row tells of it. */
+/** A stored chunk, and where it belongs in the session. */
 export interface ChunkRef {
   readonly objectKey: string
   readonly windowId: string
@@ -14,31 +14,32 @@ export interface ChunkRef {
   readonly firstEventMs: number
 }
 
+/** One event as a JSON line. */
 export interface EventLine {
   readonly timeMs: number
-  /** Without its line feed. */
+  /** The line without its line feed. */
   readonly bytes: Buffer
 }
 
-/** Events of one chunk may stand so many lines from their place and are still read in order; rrweb's do by one or two. */
+/** How many lines an event may be out of order and still be sorted. Events of rrweb are out of order by one or two. */
 const REORDER_LINES = 64
-/** Where lines are large, fewer are held. */
+/** Size of the buffered lines at which fewer of them are kept for sorting. */
 const REORDER_BYTES = 256 * 1024
 
-/** Opens a chunk's object. Throws a PermanentError when it is not there, and what the store throws. */
+/** Opens the object of a chunk. Throws a PermanentError if the object is missing, and what the store throws. */
 export async function openChunk(
   objects: Pick<ObjectStore, 'getStream'>,
   ref: ChunkRef,
   held: HeldLines,
 ): Promise<OpenChunk> {
   const found = await objects.getStream(ref.objectKey)
-  if (found === undefined) throw new PermanentError(`the replay chunk ${ref.objectKey} is not in the store`)
+  if (found === undefined) throw new PermanentError(`the replay chunk ${ref.objectKey} is missing from the store`)
   return new OpenChunk(ref, found.body, held)
 }
 
 /**
- * The events of one chunk, by time as far as REORDER_LINES reach. After `fill`, `head` is the next of them, or undefined
- * at the end. Reads no further ahead than one piece of the inflater (16 KiB), a line that began in it, and the lines held back.
+ * Reads the events of one chunk, sorted by time within REORDER_LINES. After `fill`, `head` is the next event, or undefined at
+ * the end. It buffers one piece of the inflater (16 KiB), a line that began in that piece, and the lines kept for sorting.
  */
 export class OpenChunk {
   readonly ref: ChunkRef
@@ -46,12 +47,12 @@ export class OpenChunk {
   readonly #inflated: Readable
   readonly #pieces: AsyncIterator<Buffer>
   readonly #held: HeldLines
-  /** By time; those before `#next` are read. */
+  /** Lines sorted by time. Those before `#next` are taken. */
   #lines: EventLine[] = []
   #next = 0
   #unsorted = false
   #lineBytes = 0
-  /** The beginning of a line that is not whole yet. */
+  /** The beginning of a line whose end is not read yet. */
   #partial: Buffer[] = []
   #partialBytes = 0
   #lastTimeMs: number
@@ -68,16 +69,18 @@ export class OpenChunk {
     this.#pieces = this.#inflated[Symbol.asyncIterator]()
   }
 
+  /** The next event, or undefined at the end. */
   get head(): EventLine | undefined {
     return this.#lines[this.#next]
   }
 
-  /** Whether `head` is known without reading on. */
+  /** Whether `head` is the next event without reading further. */
   get isReady(): boolean {
     const waiting = this.#lines.length - this.#next
     return this.#ended || waiting > REORDER_LINES || (waiting > 1 && this.#lineBytes > REORDER_BYTES)
   }
 
+  /** Reads until `head` is the next event, and sorts the buffered lines. */
   async fill(): Promise<void> {
     while (!this.isReady) {
       const piece = await this.#read()
@@ -91,7 +94,7 @@ export class OpenChunk {
     }
   }
 
-  /** Takes `head`. */
+  /** Takes `head`, so that the event behind it becomes the next one. */
   take(): void {
     const line = this.#lines[this.#next++]
     if (line === undefined) return
@@ -103,6 +106,7 @@ export class OpenChunk {
     }
   }
 
+  /** Closes the streams and frees the buffers. */
   close(): void {
     this.#source.destroy()
     this.#inflated.destroy()
@@ -119,7 +123,7 @@ export class OpenChunk {
       return done ? undefined : value
     } catch (error) {
       if (error instanceof TransientError || error instanceof PermanentError) throw error
-      throw new PermanentError(`the replay chunk ${this.ref.objectKey} cannot be inflated`, { cause: error })
+      throw new PermanentError(`the replay chunk ${this.ref.objectKey} cannot be decompressed`, { cause: error })
     }
   }
 
@@ -144,7 +148,7 @@ export class OpenChunk {
       this.#held.remove(bytes.length)
       return
     }
-    // An event that tells no time stands where it was put.
+    // An event without a time keeps its position.
     const timeMs = readEventTime(bytes) ?? this.#lastTimeMs
     const previous = this.#lines.at(-1)
     if (previous && this.#lines.length > this.#next && previous.timeMs > timeMs) this.#unsorted = true

@@ -1,74 +1,94 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import { selectSessionExists } from '../../clickhouse/queries/sessions/select-session-exists.ts'
+import { readReplayEvents } from '../../schemas/http/replay/operations.ts'
 import { replayEventsQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
-import type { Reply, Route } from '../../shared/http/route.ts'
+import type { Header, Reply, Route } from '../../shared/http/route.ts'
+import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
-import { guardedRead, SESSIONS_GUARD, sessionNotFound } from '../http/guarded-read.ts'
-import { parseQuery } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
-import { listChunks } from './list-chunks.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { NO_STORE, type Outcome } from '../http/outcome.ts'
+import { notFound, SESSIONS } from '../http/resource.ts'
+import { listChunks } from './chunks.ts'
 import { mergeEvents } from './merge-events.ts'
 
-/** Chunks that overlap, 0.3 MB each: more windows of one person are hardly active within the same seconds. */
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
+  /** How many replays may be read at once. */
+  readonly replayStreams: number
+}
+
+/** Overlapping chunks, of 0.3 MB each. More windows of one person are rarely active within the same seconds. */
 const OPEN_CHUNKS_MAX = 16
-/** A chunk of 100 MiB may be a single event. */
+/** Limit of buffered events. A chunk of 100 MiB may be a single event. */
 const HELD_LIMIT_BYTES = 128 * 1024 * 1024
 
-const HEADERS = [
-  ['content-type', 'application/x-ndjson'],
-  ['cache-control', 'no-store'],
-] as const
+const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO_STORE]
 
-/** Every event of a session's replay in the order of time, as JSON lines. An answer that is cut short is not whole. */
-export function readReplayEventsRoute(deps: ApiDeps): Route {
-  let streams = 0
+/**
+ * Returns the route that streams every event of a session's replay in the order of time, as JSON lines
+ * (docs/contract.md#replay-events). If a store fails after the response has begun, the response is cut short.
+ */
+export function readReplayEventsRoute(deps: Deps): Route {
+  const { clickhouse, objects } = deps
+  const streams = new StreamLimit(deps.replayStreams, deps.logger)
+  return guardedRoute(deps, readReplayEvents, {
+    resource: SESSIONS,
+    query: replayEventsQuerySchema,
+    reply: streamReply,
+    async run({ workspaceId, param, query, deadline }): Promise<Outcome<AsyncIterable<Uint8Array>>> {
+      const sessionId = param('sessionId')
+      if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
+      const key = { workspaceId, sessionId, windowId: query.window }
+      const [isKnown, [first]] = await Promise.all([
+        selectSessionExists(clickhouse, key, deadline),
+        selectReplayChunks(clickhouse, { ...key, limit: 1, after: undefined }, deadline),
+      ])
+      if (!isKnown) return notFound(SESSIONS)
+      if (first === undefined) return { ok: true, value: noEvents() }
+      if (streams.isReached) return { ok: false, problem: SESSIONS.unavailable }
+      // Checks that the store is available while a problem can still be returned.
+      await objects.head(first.objectKey)
+      return { ok: true, value: streams.counted(eventsOf(deps, key)) }
+    },
+  })
+}
 
-  async function* counted(events: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    if (streams >= deps.replayStreams) throw new TransientError('too many replays are read at once')
-    streams++
+/** Bounds how many replays are read at once, because each holds buffers. */
+class StreamLimit {
+  readonly #limit: number
+  readonly #logger: Logger
+  #open = 0
+
+  constructor(limit: number, logger: Logger) {
+    this.#limit = limit
+    this.#logger = logger
+  }
+
+  get isReached(): boolean {
+    return this.#open >= this.#limit
+  }
+
+  /** Counts a stream from the read of its first event until it ends or is closed. */
+  async *counted(events: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    if (this.isReached) throw new TransientError('too many replays are being read')
+    this.#open++
     try {
       yield* events
     } catch (error) {
-      deps.logger.warn({ error: describeError(error) }, 'a replay was cut short')
+      this.#logger.warn({ error: describeError(error) }, 'a replay was cut short')
       throw error
     } finally {
-      streams--
+      this.#open--
     }
-  }
-
-  return {
-    method: 'GET',
-    path: '/v3/sessions/:sessionId/replay/events',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const sessionId = head.param('sessionId')
-      const asked = { window: head.query('window') }
-      const read = async (workspaceId: string, signal: AbortSignal): Promise<Outcome<AsyncIterable<Uint8Array>>> => {
-        const query = parseQuery(replayEventsQuerySchema, asked, 'api-analytics')
-        if (!query.ok) return query
-        if (!sessionIdSchema.safeParse(sessionId).success) return sessionNotFound
-        const key = { workspaceId, sessionId, windowId: query.value.window }
-        const [isKnown, firstPage] = await Promise.all([
-          selectSessionExists(deps.clickhouse, key, signal),
-          selectReplayChunks(deps.clickhouse, { ...key, limit: 1, after: undefined }, signal),
-        ])
-        if (!isKnown) return sessionNotFound
-        const [first] = firstPage
-        if (first === undefined) return { ok: true, value: noEvents() }
-        if (streams >= deps.replayStreams) return { ok: false, problem: SESSIONS_GUARD.unavailable }
-        // A store that is away is a problem to answer with; once the answer has begun, it could only be cut short.
-        await deps.objects.head(first.objectKey)
-        return { ok: true, value: counted(eventsOf(deps, key)) }
-      }
-      return guardedRead(deps, head.header('authorization'), SESSIONS_GUARD, read, streamReply)
-    },
   }
 }
 
 function eventsOf(
-  { clickhouse, objects, logger, queryTimeoutMs }: ApiDeps,
+  { clickhouse, objects, logger, queryTimeoutMs }: Deps,
   key: { workspaceId: string; sessionId: string; windowId: string | undefined },
 ): AsyncGenerator<Buffer> {
   return mergeEvents(objects, listChunks(clickhouse, key, queryTimeoutMs), {
@@ -76,7 +96,7 @@ function eventsOf(
     heldLimitBytes: HELD_LIMIT_BYTES,
     onCrowded: () => {
       const { workspaceId } = key
-      logger.warn({ workspaceId, openMax: OPEN_CHUNKS_MAX }, 'more replay chunks overlap than are read at once')
+      logger.warn({ workspaceId, openMax: OPEN_CHUNKS_MAX }, 'more replay chunks overlap than may be open at once')
     },
   })
 }

@@ -18,21 +18,21 @@ import {
   presentSessionTrace,
 } from './present-session.ts'
 
-/** Of the traits and other texts of all identities shown: each may have 256 KiB. */
+/** Limit of the texts of all shown identities. One identity may have 256 KiB. */
 const IDENTITY_TEXT_BYTES = 4 * 1024 * 1024
 
-/** Undefined when nothing of the session is retained in this workspace. Throws what `selectRows` throws. */
+/** Loads a session. Returns undefined if nothing of it is retained in this workspace. Throws what `selectRows` throws. */
 export async function loadSession(
   client: ClickHouseClient,
   key: SessionKey,
-  signal: AbortSignal,
+  abortSignal: AbortSignal,
 ): Promise<SessionAnswer['session'] | undefined> {
   const [identities, devices, traces, findings, replay] = await Promise.all([
-    selectSessionIdentities(client, key, SESSION_LIST_MAX, signal),
-    selectSessionDevices(client, key, SESSION_LIST_MAX, signal),
-    selectSessionTraces(client, key, SESSION_LIST_MAX, signal),
-    selectSessionFindings(client, key, SESSION_LIST_MAX, signal),
-    selectSessionReplay(client, key, signal),
+    selectSessionIdentities(client, key, SESSION_LIST_MAX, abortSignal),
+    selectSessionDevices(client, key, SESSION_LIST_MAX, abortSignal),
+    selectSessionTraces(client, key, SESSION_LIST_MAX, abortSignal),
+    selectSessionFindings(client, key, SESSION_LIST_MAX, abortSignal),
+    selectSessionReplay(client, key, abortSignal),
   ])
   const seen = timesSeen(identities, devices, traces, replay)
   if (seen === undefined) return undefined
@@ -58,12 +58,12 @@ export async function loadSession(
   }
 }
 
-/** Every row carries how many there are. */
+/** Returns how many rows there are in total, which every row states. */
 function totalOf(rows: readonly { readonly total: string }[]): number {
   return Number(rows[0]?.total ?? 0)
 }
 
-/** The first identity is always shown. */
+/** Returns the first rows that fit the limit, and always the first one. */
 function withinBytes(rows: readonly IdentityRow[], limitBytes: number): readonly IdentityRow[] {
   let left = limitBytes
   const end = rows.findIndex((row, i) => {
@@ -73,7 +73,10 @@ function withinBytes(rows: readonly IdentityRow[], limitBytes: number): readonly
   return end < 0 ? rows : rows.slice(0, end)
 }
 
-/** By the arrival of requests, whose times are ours; where there were none, by what the spans say. */
+/**
+ * Returns when the session was first and last seen. The times are those at which the service received its requests, or those
+ * of its spans if it sent spans only.
+ */
 function timesSeen(
   identities: readonly IdentityRow[],
   devices: readonly DeviceRow[],

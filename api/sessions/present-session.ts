@@ -12,6 +12,7 @@ import type {
 } from '../../schemas/http/sessions/schemas.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 
+/** Returns an identity of a session as responses show it. Absent members are left out. */
 export function presentIdentity(row: IdentityRow): SessionIdentity {
   return {
     identifier: row.identifier,
@@ -26,6 +27,7 @@ export function presentIdentity(row: IdentityRow): SessionIdentity {
   }
 }
 
+/** Returns a device of a session as responses show it. */
 export function presentDevice(row: DeviceRow): SessionDevice {
   return {
     ...presentDeviceIds(row),
@@ -43,6 +45,7 @@ function presentDeviceIds(row: Pick<DeviceRow, 'deviceId' | 'visitorId' | 'fpHas
   }
 }
 
+/** Returns a trace of a session as responses show it. */
 export function presentSessionTrace(row: SessionTraceRow): SessionTrace {
   return {
     id: row.traceId,
@@ -54,6 +57,7 @@ export function presentSessionTrace(row: SessionTraceRow): SessionTrace {
   }
 }
 
+/** Returns a finding of a session as responses show it. */
 export function presentSessionFinding(row: SessionFindingRow): SessionFinding {
   return {
     id: row.id,
@@ -62,6 +66,7 @@ export function presentSessionFinding(row: SessionFindingRow): SessionFinding {
   }
 }
 
+/** Returns the summary of the replay of a session. */
 export function presentSessionReplay(row: SessionReplayRow): SessionReplay {
   return {
     chunkCount: Number(row.chunkCount),

@@ -1,57 +1,62 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
 import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
+import { readTrace } from '../../schemas/http/traces/operations.ts'
 import { readTraceQuerySchema, type Trace, traceIdSchema } from '../../schemas/http/traces/schemas.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { FINDINGS_GUARD, findingNotFound, guardedRead } from '../http/guarded-read.ts'
-import { parseQuery } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import type { ApiDeps } from '../routes.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { FINDINGS, notFound } from '../http/resource.ts'
 import { loadTrace } from './load-trace.ts'
 
-/** 4.9: every retained span of one trace of a finding. */
-export function readTraceRoute(deps: ApiDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/findings/:findingId/traces/:traceId',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const asked = { findingId: head.param('findingId'), traceId: head.param('traceId') }
-      const limit = head.query('limit')
-      return guardedRead(deps, head.header('authorization'), FINDINGS_GUARD, async (workspaceId, signal) => {
-        const query = parseQuery(readTraceQuerySchema, { limit })
-        if (!query.ok) return query
-        return readTrace(deps, { workspaceId, ...asked }, query.value.limit, signal)
-      })
-    },
-  }
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  /** Slots for large traces, which bound the memory that they need. */
+  readonly largeTraces: Pick<Budget, 'run'>
 }
 
-interface AskedTrace {
+/** Returns the route that reads every retained span of one trace of a finding (docs/contract.md#trace). */
+export function readTraceRoute(deps: Deps): Route {
+  return guardedRoute(deps, readTrace, {
+    resource: FINDINGS,
+    query: readTraceQuerySchema,
+    async run({ workspaceId, param, query: { limit }, deadline }) {
+      const [findingId, traceId] = [param('findingId'), param('traceId')]
+      const isWellFormed = findingIdSchema.safeParse(findingId).success && traceIdSchema.safeParse(traceId).success
+      if (!isWellFormed) return notFound(FINDINGS)
+      return readTraceOfFinding(deps, { workspaceId, findingId, traceId }, limit, deadline)
+    },
+  })
+}
+
+interface FindingTraceKey {
   readonly workspaceId: string
   readonly findingId: string
   readonly traceId: string
 }
 
-/** The trace is read while its membership is looked up: almost every trace that is asked for is one of the finding's. */
-async function readTrace(
-  deps: ApiDeps,
-  { workspaceId, findingId, traceId }: AskedTrace,
+/**
+ * Loads the trace and checks at the same time that it belongs to the finding, because almost every requested trace does. The
+ * loading is aborted if it does not.
+ */
+async function readTraceOfFinding(
+  deps: Deps,
+  key: FindingTraceKey,
   limit: number,
   deadline: AbortSignal,
 ): Promise<Outcome<Trace>> {
-  const wellFormed = findingIdSchema.safeParse(findingId).success && traceIdSchema.safeParse(traceId).success
-  if (!wellFormed) return findingNotFound
-  const strangers = new AbortController()
-  const signal = AbortSignal.any([deadline, strangers.signal])
-  const loading = loadTrace(deps, { workspaceId, traceId }, limit, signal)
-  // Its failure counts only when it is waited for.
+  const { workspaceId, traceId } = key
+  const abandoned = new AbortController()
+  const loading = loadTrace(deps, { workspaceId, traceId }, limit, AbortSignal.any([deadline, abandoned.signal]))
+  // If the trace is abandoned, nothing awaits `loading`, and its failure must not count as unhandled.
   loading.catch(() => {})
   try {
-    const isMember = await selectFindingHasTrace(deps.clickhouse, { workspaceId, findingId, traceId }, deadline)
-    const trace = isMember ? await loading : undefined
-    return trace === undefined ? findingNotFound : { ok: true, value: trace }
+    const isOfFinding = await selectFindingHasTrace(deps.clickhouse, key, deadline)
+    const trace = isOfFinding ? await loading : undefined
+    return trace === undefined ? notFound(FINDINGS) : { ok: true, value: trace }
   } finally {
-    // With a reason of its own: the one that abort() makes, with its stack, took 0.1 ms of each read.
-    strangers.abort('nobody waits for the trace')
+    // A given reason avoids the error with a stack that abort() would create, which took 0.1 ms of each read.
+    abandoned.abort('the trace is not needed')
   }
 }

@@ -18,7 +18,7 @@ function row(spanId: bigint, change: Partial<SkeletonRow> = {}): SkeletonRow {
   }
 }
 
-it('arranges spans by start and id, with parents by their place', () => {
+it('sorts spans by start and id, and refers to parents by their index', () => {
   const skeleton = new TraceSkeleton()
   skeleton.add(row(3n, { parentSpanId: 1n, startTimeUnixNano: 90n, isError: true }))
   skeleton.add(row(2n, { parentSpanId: 77n, endTimeUnixNano: 300n }))
@@ -37,7 +37,7 @@ it('arranges spans by start and id, with parents by their place', () => {
   })
 })
 
-it('shows of each span the row that was received first, whatever the order the rows come in', () => {
+it('shows the row of each span that was received first, in whatever order the rows arrive', () => {
   const ids = fc.bigInt({ min: 1n, max: 40n })
   const rows = fc.array(
     fc.record({ id: ids, at: fc.bigInt({ min: 0n, max: 5n }), digest: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }) }),
@@ -63,7 +63,7 @@ it('shows of each span the row that was received first, whatever the order the r
   )
 })
 
-it('keeps apart as many ids as there are, up to the largest', () => {
+it('keeps 50,000 ids apart, up to the largest', () => {
   const skeleton = new TraceSkeleton()
   const ids = Array.from({ length: 50_000 }, (_, i) => (i % 2 === 0 ? BigInt(i) << 32n : 2n ** 64n - 1n - BigInt(i)))
   for (const id of [...ids, ...ids]) skeleton.add(row(id, { parentSpanId: 2n ** 64n - 2n }))

@@ -2,10 +2,10 @@ import { randomInt } from 'node:crypto'
 import type { SkeletonRow } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
 import { DANGLING, ROOT, type TraceShape } from './choose-spans.ts'
 
-/** The whole trace, one entry per distinct span, in the order of the answer: by start, then span id. */
+/** The whole trace, with one entry per distinct span in the order of the response: by start, then by span id. */
 export interface ArrangedTrace {
   readonly shape: TraceShape
-  /** For each span, the number that `add` gave it. */
+  /** The number of each span, as `add` returned it. */
   readonly numbers: Uint32Array
   readonly rootCount: number
   readonly danglingParentCount: number
@@ -15,12 +15,13 @@ export interface ArrangedTrace {
 
 const FIRST_CAPACITY = 1_024
 
-/** Ids are chosen by clients: without it they could be chosen to fall into one slot. */
+/** A random seed of the hash, without which clients could choose span ids that all fall into one slot. */
 const SEED = randomInt(2 ** 32)
 
 /**
- * Collects the rows of a trace without their texts, one entry per span id, in typed arrays: about 65 bytes a span, where
- * objects would take 400. Of the rows of one span the one received first stays, and all are counted.
+ * Collects the rows of a trace without their texts, with one entry per span id. The entries are in typed arrays, which take
+ * about 65 bytes per span instead of the 400 of objects. If a span has several rows, the one received first is kept, and all
+ * are counted.
  */
 export class TraceSkeleton {
   #size = 0
@@ -33,15 +34,15 @@ export class TraceSkeleton {
   #textBytes = new Uint32Array(FIRST_CAPACITY)
   #occurrences = new Uint32Array(FIRST_CAPACITY)
   #isError = new Uint8Array(FIRST_CAPACITY)
-  /** Open addressing over span ids: number + 1, or 0 for a free slot. Never more than half full. */
+  /** A hash table over span ids, with open addressing. A slot contains number + 1, or 0 if it is free. At most half is used. */
   #slots = new Uint32Array(2 * FIRST_CAPACITY)
 
-  /** How many distinct spans there are. */
+  /** The number of distinct spans. */
   get size(): number {
     return this.#size
   }
 
-  /** Returns the span's number, and whether this row is the one to show for it so far. */
+  /** Adds a row. Returns the number of its span, and whether this row is the one to show for the span so far. */
   add(row: SkeletonRow): { number: number; isShown: boolean } {
     const slot = this.#slotOf(row.spanId)
     const known = this.#slots[slot] ?? 0
@@ -64,47 +65,65 @@ export class TraceSkeleton {
     return { number, isShown }
   }
 
+  /** Returns how many rows of the span were added. */
   occurrences(number: number): number {
     return this.#occurrences[number] ?? 0
   }
 
+  /** Returns the id of the span in hex. */
   spanId(number: number): string {
     return (this.#ids[number] ?? 0n).toString(16).padStart(16, '0')
   }
 
+  /** Sorts the spans, links them to their parents, and counts roots and missing parents. */
   arrange(): ArrangedTrace {
     const numbers = this.#inOrder()
+    const shape = this.#shapeOf(numbers)
+    let rootCount = 0
+    let danglingParentCount = 0
+    for (const parent of shape.parents) {
+      if (parent === ROOT) rootCount++
+      else if (parent === DANGLING) danglingParentCount++
+    }
+    let startedAtUnixNano = this.#starts[numbers[0] ?? 0] ?? 0n
+    let endedAtUnixNano = 0n
+    for (const number of numbers) {
+      const start = this.#starts[number] ?? 0n
+      // A span may end before it starts, because clocks are set back.
+      const end = maxOf(start, this.#ends[number] ?? 0n)
+      if (start < startedAtUnixNano) startedAtUnixNano = start
+      if (end > endedAtUnixNano) endedAtUnixNano = end
+    }
+    return { shape, numbers, rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano }
+  }
+
+  #shapeOf(numbers: Uint32Array): TraceShape {
     const positions = new Uint32Array(numbers.length)
     numbers.forEach((number, position) => {
       positions[number] = position
     })
-    const shape = {
-      parents: new Int32Array(numbers.length),
-      isError: new Uint8Array(numbers.length),
-      sizes: new Uint32Array(numbers.length),
-    }
-    let rootCount = 0
-    let danglingParentCount = 0
-    let startedAtUnixNano = this.#starts[numbers[0] ?? 0] ?? 0n
-    let endedAtUnixNano = 0n
+    const parents = new Int32Array(numbers.length)
+    const isError = new Uint8Array(numbers.length)
+    const sizes = new Uint32Array(numbers.length)
     numbers.forEach((number, position) => {
-      const parentId = this.#parentIds[number] ?? 0n
-      const parent = parentId === 0n ? 0 : (this.#slots[this.#slotOf(parentId)] ?? 0)
-      if (parentId === 0n) rootCount++
-      else if (parent === 0) danglingParentCount++
-      shape.parents[position] = parentId === 0n ? ROOT : parent === 0 ? DANGLING : (positions[parent - 1] ?? DANGLING)
-      shape.isError[position] = this.#isError[number] ?? 0
-      shape.sizes[position] = this.#textBytes[number] ?? 0
-      const start = this.#starts[number] ?? 0n
-      // A span may end before it starts: clocks are set back.
-      const end = maxOf(start, this.#ends[number] ?? 0n)
-      if (start < startedAtUnixNano) startedAtUnixNano = start
-      if (end > endedAtUnixNano) endedAtUnixNano = end
+      parents[position] = this.#parentPosition(number, positions)
+      isError[position] = this.#isError[number] ?? 0
+      sizes[position] = this.#textBytes[number] ?? 0
     })
-    return { shape, numbers, rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano }
+    return { parents, isError, sizes }
   }
 
-  /** Rows come sorted where ClickHouse sorted them and no span was received twice with another start: then this is one pass. */
+  #parentPosition(number: number, positions: Uint32Array): number {
+    const parentId = this.#parentIds[number] ?? 0n
+    if (parentId === 0n) return ROOT
+    const parent = this.#slots[this.#slotOf(parentId)] ?? 0
+    return parent === 0 ? DANGLING : (positions[parent - 1] ?? DANGLING)
+  }
+
+  /**
+   * Sorts the numbers by start and span id. If ClickHouse sorted the rows and no span was received twice with different
+   * starts, they are sorted already, and one pass confirms it.
+   */
   #inOrder(): Uint32Array {
     const numbers = Uint32Array.from({ length: this.#size }, (_, number) => number)
     const compare = (a: number, b: number) => {
@@ -134,7 +153,7 @@ export class TraceSkeleton {
     this.#isError[number] = row.isError ? 1 : 0
   }
 
-  /** The slot that holds this id, or the free one where it belongs. */
+  /** Returns the slot that contains this id, or the free slot where it belongs. */
   #slotOf(id: bigint): number {
     const mask = this.#slots.length - 1
     const low = Math.imul(Number(id & 0xffff_ffffn) ^ SEED, 0x9e37_79b1)

@@ -1,3 +1,4 @@
+import { createSurfaceKey } from '../../schemas/http/workspaces/operations.ts'
 import {
   type CreateSurfaceKey,
   createSurfaceKeySchema,
@@ -5,73 +6,63 @@ import {
   surfaceIdSchema,
 } from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import { newId } from '../../shared/directory/directory.ts'
+import { type Directory, newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
-import { askDirectory } from '../http/ask-directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
-import {
-  DIRECTORY_BODY_LIMIT_BYTES,
-  DIRECTORY_OVER_LIMIT,
-  type DirectoryDeps,
-  guardedCreation,
-  surfaceGuard,
-  surfaceNotFound,
-} from '../http/guarded-directory.ts'
-import { invalid } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import { keyExpiry } from './key-expiry.ts'
-import { keyPrefix } from './present-workspace.ts'
+import { invalid, type Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
+import { type CreationRouteDeps, creationRoute } from './creation-route.ts'
+import { keyExpiry, keyPrefix } from './keys.ts'
+import { SURFACE } from './resources.ts'
 
-const GUARD = surfaceGuard('org:surfaces:write')
+interface Deps extends CreationRouteDeps {
+  readonly directory: Pick<Directory, 'createSurfaceKey'>
+  readonly now: () => number
+}
+
 const TOO_MANY_KEYS = invalid(
-  `the surface must have at most ${SURFACE_KEYS_MAX} keys, revoked and expired ones too: make another surface`,
+  `a surface can have at most ${SURFACE_KEYS_MAX} keys, including revoked and expired ones: create another surface`,
   'operation',
 )
 
-/** Makes a public or a secret key of a surface. It works at once; its text is nowhere but in this answer. */
-export function createSurfaceKeyRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'POST',
-    path: '/v3/surfaces/:surfaceId/keys',
-    bodyLimitBytes: DIRECTORY_BODY_LIMIT_BYTES,
-    overLimit: DIRECTORY_OVER_LIMIT,
-    accept(head) {
-      const surfaceId = head.param('surfaceId')
-      return guardedCreation(deps, head, { guard: GUARD }, createSurfaceKeySchema, async ({ workspaceId }, body) =>
-        surfaceIdSchema.safeParse(surfaceId).success
-          ? createSurfaceKey(deps, { workspaceId, surfaceId }, body)
-          : surfaceNotFound,
-      )
+/** Returns the route that creates a public or secret key of a surface. Only its response contains the text of the key. */
+export function createSurfaceKeyRoute(deps: Deps): Route {
+  return creationRoute(deps, createSurfaceKey, {
+    resource: SURFACE,
+    body: createSurfaceKeySchema,
+    async create({ caller: { workspaceId }, body, param }): Promise<Outcome<SurfaceKeyCreated>> {
+      const surfaceId = param('surfaceId')
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      const secret = generateKey(body.kind)
+      const scopes = body.kind === 'secret' ? [...new Set(body.scopes)] : undefined
+      const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [] }, body, secret, deps.now())
+      const outcome = await queryDirectory(deps.directory.createSurfaceKey(record))
+      if (outcome === 'no_surface') return notFound(SURFACE)
+      if (outcome === 'too_many_keys') return TOO_MANY_KEYS
+      const { id, kind, expiresAt } = record
+      return { ok: true, value: { key: { id, kind, secret, ...(scopes && { scopes }), expiresAt } } }
     },
-  }
+  })
 }
 
-async function createSurfaceKey(
-  { directory, now }: DirectoryDeps,
-  { workspaceId, surfaceId }: { workspaceId: string; surfaceId: string },
-  asked: CreateSurfaceKey,
-): Promise<Outcome<SurfaceKeyCreated>> {
-  const nowMs = now()
-  const secret = generateKey(asked.kind)
-  const scopes = asked.kind === 'secret' ? [...new Set(asked.scopes)] : undefined
-  const key: SurfaceKey = {
+function newRecord(
+  owner: Pick<SurfaceKey, 'workspaceId' | 'surfaceId' | 'scopes'>,
+  { kind, secondsUntilExpiration = null }: CreateSurfaceKey,
+  secret: string,
+  nowMs: number,
+): SurfaceKey {
+  return {
     version: 1,
     id: newId('key'),
-    kind: asked.kind,
+    kind,
     digest: digestOf(secret),
     prefix: keyPrefix(secret),
-    workspaceId,
-    surfaceId,
-    scopes: scopes ?? [],
+    ...owner,
     createdAt: rfc3339FromUnixMs(nowMs),
-    expiresAt: keyExpiry(nowMs, asked.secondsUntilExpiration ?? null),
+    expiresAt: keyExpiry(nowMs, secondsUntilExpiration),
     revokedAt: null,
   }
-  const outcome = await askDirectory(directory.createSurfaceKey(key))
-  if (outcome === 'no_surface') return surfaceNotFound
-  if (outcome === 'too_many_keys') return TOO_MANY_KEYS
-  const { id, kind, expiresAt } = key
-  return { ok: true, value: { key: { id, kind, secret, ...(scopes && { scopes }), expiresAt } } }
 }

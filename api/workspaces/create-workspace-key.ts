@@ -1,85 +1,81 @@
 import { randomBytes } from 'node:crypto'
+import { createWorkspaceKey } from '../../schemas/http/workspaces/operations.ts'
 import {
   type CreateWorkspaceKey,
   createWorkspaceKeySchema,
   type WorkspaceKeyCreated,
 } from '../../schemas/http/workspaces/schemas.ts'
 import { type Permission, permissionSchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
-import { newId } from '../../shared/directory/directory.ts'
+import { type Directory, newId } from '../../shared/directory/directory.ts'
 import { WORKSPACE_KEYS_MAX } from '../../shared/directory/workspace-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf } from '../../shared/ids/credentials.ts'
-import type { Caller } from '../auth/authenticate.ts'
-import { askDirectory } from '../http/ask-directory.ts'
+import type { Caller } from '../auth/caller.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
-import {
-  DIRECTORY_BODY_LIMIT_BYTES,
-  DIRECTORY_OVER_LIMIT,
-  type DirectoryDeps,
-  guardedCreation,
-  WORKSPACE_KEYS_GUARD,
-} from '../http/guarded-directory.ts'
-import { invalid } from '../http/parse-query.ts'
-import type { Outcome } from '../http/reply.ts'
-import { deriveWorkspaceKey } from './derive-workspace-key.ts'
-import { keyExpiry } from './key-expiry.ts'
-import { keyPrefix } from './present-workspace.ts'
+import { invalid, type Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { type CreationRouteDeps, creationRoute } from './creation-route.ts'
+import { deriveWorkspaceKey, keyExpiry, keyPrefix } from './keys.ts'
+import { WORKSPACE } from './resources.ts'
+
+interface Deps extends CreationRouteDeps {
+  readonly directory: Pick<Directory, 'createWorkspaceKey'>
+  /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
+  readonly keyPepper: string
+  readonly now: () => number
+}
 
 const SALT_BYTES = 32
 const TOO_MANY_KEYS = invalid(
-  `the workspace must have at most ${WORKSPACE_KEYS_MAX} API keys, revoked and expired ones too`,
+  `a workspace can have at most ${WORKSPACE_KEYS_MAX} API keys, including revoked and expired ones`,
   'operation',
 )
 
-/** 4.10: makes a workspace key, or answers again what the same request was answered within the last 24 h. */
-export function createWorkspaceKeyRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'POST',
-    path: '/v3/workspaces/:workspaceSlug/api-keys',
-    bodyLimitBytes: DIRECTORY_BODY_LIMIT_BYTES,
-    overLimit: DIRECTORY_OVER_LIMIT,
-    accept(head) {
-      const call = { guard: WORKSPACE_KEYS_GUARD, workspaceSlug: head.param('workspaceSlug') }
-      return guardedCreation(deps, head, call, createWorkspaceKeySchema, (caller, body) =>
-        createWorkspaceKey(deps, caller, body),
-      )
-    },
-  }
+/**
+ * Returns the route that creates an API key of a workspace. Within 24 h the same request gets the same response again
+ * (docs/contract.md#create-key).
+ */
+export function createWorkspaceKeyRoute(deps: Deps): Route {
+  return creationRoute(deps, createWorkspaceKey, {
+    resource: WORKSPACE,
+    body: createWorkspaceKeySchema,
+    create: ({ caller, body }) => createOrRepeat(deps, caller, body),
+  })
 }
 
-async function createWorkspaceKey(
-  { directory, keyPepper, now }: DirectoryDeps,
+async function createOrRepeat(
+  { directory, keyPepper, now }: Deps,
   caller: Caller,
-  asked: CreateWorkspaceKey,
+  request: CreateWorkspaceKey,
 ): Promise<Outcome<WorkspaceKeyCreated>> {
-  const lacking = [...new Set(asked.scopes)].filter(scope => !isHeld(caller, scope))
+  const lacking = [...new Set(request.scopes)].filter(scope => !isPermitted(caller, scope))
   if (lacking.length > 0) {
-    const message = `scopes must be among your own permissions, and these are not: ${lacking.join(', ')}`
+    const message = `scopes must be permissions that you have yourself; you do not have ${lacking.join(', ')}`
     return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
   }
-  const made = newWorkspaceKey(keyPepper, caller, asked, now())
-  const { outcome, key } = await askDirectory(directory.createWorkspaceKey(made.record))
+  const created = newWorkspaceKey(keyPepper, caller, request, now())
+  const { outcome, key } = await queryDirectory(directory.createWorkspaceKey(created.record))
   if (outcome === 'too_many_keys') return TOO_MANY_KEYS
-  if (outcome === 'created') return { ok: true, value: presentCreated(key, made.secret) }
+  if (outcome === 'created') return { ok: true, value: presentCreated(key, created.secret) }
 
-  const difference = differenceOf(key, made.record)
+  const difference = differenceOf(key, created.record)
   if (difference) return conflict(difference)
-  const secret = deriveWorkspaceKey(keyPepper, key.salt, originOf(key))
-  if (digestOf(secret) !== key.digest) return conflict('was used before the server got another KEY_PEPPER')
+  const { workspaceId, createdBy: userId, idempotencyKey } = key
+  const secret = deriveWorkspaceKey(keyPepper, key.salt, { workspaceId, userId, idempotencyKey })
+  if (digestOf(secret) !== key.digest) return conflict('was used before the KEY_PEPPER of the server changed')
   return { ok: true, value: presentCreated(key, secret) }
 }
 
-function isHeld({ permissions }: Caller, scope: string): scope is Permission {
+function isPermitted({ permissions }: Caller, scope: string): scope is Permission {
   return permissions.has(scope as Permission)
 }
 
 function newWorkspaceKey(
   pepper: string,
   { workspaceId, userId }: Caller,
-  asked: CreateWorkspaceKey,
+  { idempotencyKey, name, scopes, secondsUntilExpiration }: CreateWorkspaceKey,
   nowMs: number,
 ): { record: WorkspaceKey; secret: string } {
-  const { idempotencyKey, name, secondsUntilExpiration } = asked
   const salt = randomBytes(SALT_BYTES).toString('hex')
   const secret = deriveWorkspaceKey(pepper, salt, { workspaceId, userId, idempotencyKey })
   const record: WorkspaceKey = {
@@ -87,7 +83,7 @@ function newWorkspaceKey(
     id: newId('key'),
     workspaceId,
     name,
-    scopes: [...new Set(permissionSchema.array().parse(asked.scopes))],
+    scopes: [...new Set(permissionSchema.array().parse(scopes))],
     digest: digestOf(secret),
     prefix: keyPrefix(secret),
     salt,
@@ -101,23 +97,17 @@ function newWorkspaceKey(
   return { record, secret }
 }
 
-const originOf = ({ workspaceId, createdBy, idempotencyKey }: WorkspaceKey) => ({
-  workspaceId,
-  userId: createdBy,
-  idempotencyKey,
-})
-
-/** Why a request is not the one that the key was made by, said of its idempotency key. */
-function differenceOf(stored: WorkspaceKey, asked: WorkspaceKey): string | undefined {
-  if (stored.name !== asked.name) return 'was used with another name'
-  const scopes = new Set(asked.scopes)
+/** Returns why a request is not the one that created the stored key, in text that follows `idempotencyKey`. */
+function differenceOf(stored: WorkspaceKey, requested: WorkspaceKey): string | undefined {
+  if (stored.name !== requested.name) return 'was used with another name'
+  const scopes = new Set(requested.scopes)
   if (stored.scopes.length !== scopes.size || !stored.scopes.every(scope => scopes.has(scope))) {
     return 'was used with other scopes'
   }
-  if (stored.secondsUntilExpiration !== asked.secondsUntilExpiration) {
+  if (stored.secondsUntilExpiration !== requested.secondsUntilExpiration) {
     return 'was used with another secondsUntilExpiration'
   }
-  return stored.revokedAt === null ? undefined : 'is of a key that has been revoked'
+  return stored.revokedAt === null ? undefined : 'belongs to a key that is revoked'
 }
 
 function conflict(reason: string): Outcome<never> {

@@ -1,23 +1,26 @@
+import { deleteSurface } from '../../schemas/http/workspaces/operations.ts'
 import { surfaceIdSchema } from '../../schemas/http/workspaces/schemas.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import { type DirectoryDeps, guardedDirectory, surfaceGuard, surfaceNotFound } from '../http/guarded-directory.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
+import { SURFACE } from './resources.ts'
 
-const GUARD = surfaceGuard('org:surfaces:delete')
+interface Deps extends GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'deleteSurface'>
+  readonly now: () => number
+}
 
-/** Removes a surface and revokes all its keys. What it has sent is kept as long as anything is. */
-export function deleteSurfaceRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'DELETE',
-    path: '/v3/surfaces/:surfaceId',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const surfaceId = head.param('surfaceId')
-      return guardedDirectory(deps, head, { guard: GUARD }, async ({ workspaceId }) => {
-        if (!surfaceIdSchema.safeParse(surfaceId).success) return surfaceNotFound
-        const outcome = await askDirectory(deps.directory.deleteSurface(workspaceId, surfaceId, deps.now()))
-        return outcome === 'deleted' ? { ok: true, value: { ok: true } } : surfaceNotFound
-      })
+/** Returns the route that deletes a surface and revokes all its keys. The surface's data is kept until its retention ends. */
+export function deleteSurfaceRoute(deps: Deps): Route {
+  return guardedRoute(deps, deleteSurface, {
+    resource: SURFACE,
+    async run({ workspaceId, param }) {
+      const surfaceId = param('surfaceId')
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      const outcome = await queryDirectory(deps.directory.deleteSurface(workspaceId, surfaceId, deps.now()))
+      return outcome === 'deleted' ? { ok: true, value: { ok: true } } : notFound(SURFACE)
     },
-  }
+  })
 }

@@ -1,50 +1,50 @@
+import { pageQuerySchema } from '../../schemas/http/page.ts'
+import { listSurfaceKeys } from '../../schemas/http/workspaces/operations.ts'
 import type { SurfaceKeysPage } from '../../schemas/http/workspaces/schemas.ts'
 import { surfaceIdSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { ListPlace } from '../../shared/directory/sorted-index.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import type { ListPage } from '../../shared/directory/sorted-index.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import { askedPage, pageOf, parsePage } from '../http/directory-page.ts'
-import { type DirectoryDeps, guardedDirectory, surfaceGuard, surfaceNotFound } from '../http/guarded-directory.ts'
-import type { Outcome } from '../http/reply.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
+import { cutDirectoryPage, directoryPage } from './directory-page.ts'
 import { presentSurfaceKey } from './present-workspace.ts'
+import { SURFACE } from './resources.ts'
 
-const GUARD = surfaceGuard('org:surfaces:read')
-
-/** The keys of a surface without their texts, the newest first. */
-export function listSurfaceKeysRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/surfaces/:surfaceId/keys',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const surfaceId = head.param('surfaceId')
-      const asked = askedPage(head)
-      return guardedDirectory(
-        deps,
-        head,
-        { guard: GUARD },
-        async ({ workspaceId }): Promise<Outcome<SurfaceKeysPage>> => {
-          const page = parsePage(asked)
-          if (!page.ok) return page
-          if (!surfaceIdSchema.safeParse(surfaceId).success) return surfaceNotFound
-          const { directory } = deps
-          const [surface, all] = await Promise.all([
-            askDirectory(directory.surface(workspaceId, surfaceId)),
-            askDirectory(directory.surfaceKeys(workspaceId, surfaceId)),
-          ])
-          if (surface === undefined) return surfaceNotFound
-          const { after } = page.value
-          // A surface has SURFACE_KEYS_MAX keys at most: all are read, and the page is cut out of them.
-          const { shown, nextCursor } = pageOf(after ? all.filter(key => isAfter(key, after)) : all, page.value)
-          return { ok: true, value: { keys: shown.map(presentSurfaceKey), nextCursor } }
-        },
-      )
-    },
-  }
+interface Deps extends GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'surface' | 'surfaceKeys'>
 }
 
-function isAfter({ createdAt, id }: SurfaceKey, last: ListPlace): boolean {
-  const createdAtMs = Date.parse(createdAt)
-  return createdAtMs < last.createdAtMs || (createdAtMs === last.createdAtMs && id < last.id)
+/** Returns the route that lists the keys of a surface without their secrets, newest first. */
+export function listSurfaceKeysRoute(deps: Deps): Route {
+  const { directory } = deps
+  return guardedRoute(deps, listSurfaceKeys, {
+    resource: SURFACE,
+    query: pageQuerySchema,
+    async run({ workspaceId, param, query }): Promise<Outcome<SurfaceKeysPage>> {
+      const page = directoryPage(query)
+      if (!page.ok) return page
+      const surfaceId = param('surfaceId')
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      const [surface, keys] = await Promise.all([
+        queryDirectory(directory.surface(workspaceId, surfaceId)),
+        queryDirectory(directory.surfaceKeys(workspaceId, surfaceId)),
+      ])
+      if (surface === undefined) return notFound(SURFACE)
+      // A surface has at most SURFACE_KEYS_MAX keys, so all are read, and the page is cut out of them.
+      const { shown, nextCursor } = cutDirectoryPage(keysAfter(keys, page.value.after), page.value)
+      return { ok: true, value: { keys: shown.map(presentSurfaceKey), nextCursor } }
+    },
+  })
+}
+
+function keysAfter(keys: readonly SurfaceKey[], last: ListPage['after']): readonly SurfaceKey[] {
+  if (last === undefined) return keys
+  return keys.filter(({ createdAt, id }) => {
+    const createdAtMs = Date.parse(createdAt)
+    return createdAtMs < last.createdAtMs || (createdAtMs === last.createdAtMs && id < last.id)
+  })
 }

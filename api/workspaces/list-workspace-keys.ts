@@ -1,27 +1,30 @@
+import { pageQuerySchema } from '../../schemas/http/page.ts'
+import { listWorkspaceKeys } from '../../schemas/http/workspaces/operations.ts'
 import type { WorkspaceKeysPage } from '../../schemas/http/workspaces/schemas.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import { askedPage, pageOf, parsePage, withOneMore } from '../http/directory-page.ts'
-import { type DirectoryDeps, guardedDirectory, WORKSPACE_KEYS_GUARD } from '../http/guarded-directory.ts'
-import type { Outcome } from '../http/reply.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { cutDirectoryPage, directoryPage, withOneMore } from './directory-page.ts'
 import { presentWorkspaceKey } from './present-workspace.ts'
+import { WORKSPACE } from './resources.ts'
 
-/** The workspace keys of a workspace without their secrets, the newest first. */
-export function listWorkspaceKeysRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'GET',
-    path: '/v3/workspaces/:workspaceSlug/api-keys',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const asked = askedPage(head)
-      const call = { guard: WORKSPACE_KEYS_GUARD, workspaceSlug: head.param('workspaceSlug') }
-      return guardedDirectory(deps, head, call, async ({ workspaceId }): Promise<Outcome<WorkspaceKeysPage>> => {
-        const page = parsePage(asked)
-        if (!page.ok) return page
-        const found = await askDirectory(deps.directory.workspaceKeys(workspaceId, withOneMore(page.value)))
-        const { shown, nextCursor } = pageOf(found, page.value)
-        return { ok: true, value: { apiKeys: shown.map(presentWorkspaceKey), nextCursor } }
-      })
+interface Deps extends GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'workspaceKeys'>
+}
+
+/** Returns the route that lists the API keys of a workspace without their secrets, newest first (docs/contract.md#list-keys). */
+export function listWorkspaceKeysRoute(deps: Deps): Route {
+  return guardedRoute(deps, listWorkspaceKeys, {
+    resource: WORKSPACE,
+    query: pageQuerySchema,
+    async run({ workspaceId, query }): Promise<Outcome<WorkspaceKeysPage>> {
+      const page = directoryPage(query)
+      if (!page.ok) return page
+      const found = await queryDirectory(deps.directory.workspaceKeys(workspaceId, withOneMore(page.value)))
+      const { shown, nextCursor } = cutDirectoryPage(found, page.value)
+      return { ok: true, value: { apiKeys: shown.map(presentWorkspaceKey), nextCursor } }
     },
-  }
+  })
 }

@@ -1,25 +1,20 @@
 import type { ListedSurface, ListedSurfaceKey, ListedWorkspaceKey } from '../../schemas/http/workspaces/schemas.ts'
 import type { Surface, SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.ts'
+import { keyPrefix } from './keys.ts'
 
-/** What is shown of directory records. Of a key never more than three characters behind what its kind begins with. */
-
-const PREFIX_CHARACTERS = 6
-
+/** Returns a surface as responses show it. */
 export function presentSurface({ id, name, createdAt }: Surface): ListedSurface {
   return { id, name, createdAt }
 }
 
+/** Returns a key of a surface as lists show it: without its secret. */
 export function presentSurfaceKey(key: SurfaceKey): ListedSurfaceKey {
   const { id, kind, prefix, scopes, createdAt, expiresAt, revokedAt } = key
-  return { id, kind, prefix: prefix.slice(0, PREFIX_CHARACTERS), scopes, createdAt, expiresAt, revokedAt }
+  return { id, kind, prefix: keyPrefix(prefix), scopes, createdAt, expiresAt, revokedAt }
 }
 
+/** Returns an API key of a workspace as lists show it: without its secret. */
 export function presentWorkspaceKey(key: WorkspaceKey): ListedWorkspaceKey {
   const { id, name, prefix, scopes, createdBy, createdAt, expiresAt, revokedAt } = key
-  return { id, name, prefix: prefix.slice(0, PREFIX_CHARACTERS), scopes, createdBy, createdAt, expiresAt, revokedAt }
-}
-
-/** What is kept of a key's text, to know it again by. */
-export function keyPrefix(key: string): string {
-  return key.slice(0, PREFIX_CHARACTERS)
+  return { id, name, prefix: keyPrefix(prefix), scopes, createdBy, createdAt, expiresAt, revokedAt }
 }

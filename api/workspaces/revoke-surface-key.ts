@@ -1,32 +1,27 @@
+import { revokeSurfaceKey } from '../../schemas/http/workspaces/operations.ts'
 import { surfaceIdSchema, surfaceKeyIdSchema } from '../../schemas/http/workspaces/schemas.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import {
-  type DirectoryDeps,
-  guardedDirectory,
-  surfaceGuard,
-  surfaceKeyNotFound,
-  surfaceNotFound,
-} from '../http/guarded-directory.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
+import { SURFACE, SURFACE_KEY } from './resources.ts'
 
-const GUARD = surfaceGuard('org:surfaces:delete')
+interface Deps extends GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'revokeSurfaceKey'>
+  readonly now: () => number
+}
 
-/** Revokes a key of a surface for good; again and again it answers the same. */
-export function revokeSurfaceKeyRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'DELETE',
-    path: '/v3/surfaces/:surfaceId/keys/:keyId',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const surfaceId = head.param('surfaceId')
-      const keyId = head.param('keyId')
-      return guardedDirectory(deps, head, { guard: GUARD }, async ({ workspaceId }) => {
-        if (!surfaceIdSchema.safeParse(surfaceId).success) return surfaceNotFound
-        if (!surfaceKeyIdSchema.safeParse(keyId).success) return surfaceKeyNotFound
-        const { directory, now } = deps
-        const outcome = await askDirectory(directory.revokeSurfaceKey(workspaceId, surfaceId, keyId, now()))
-        return outcome === 'revoked' ? { ok: true, value: { ok: true } } : surfaceKeyNotFound
-      })
+/** Returns the route that revokes a key of a surface for good. Repeated requests return the same. */
+export function revokeSurfaceKeyRoute(deps: Deps): Route {
+  return guardedRoute(deps, revokeSurfaceKey, {
+    resource: SURFACE,
+    async run({ workspaceId, param }) {
+      const [surfaceId, keyId] = [param('surfaceId'), param('keyId')]
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      if (!surfaceKeyIdSchema.safeParse(keyId).success) return notFound(SURFACE_KEY)
+      const outcome = await queryDirectory(deps.directory.revokeSurfaceKey(workspaceId, surfaceId, keyId, deps.now()))
+      return outcome === 'revoked' ? { ok: true, value: { ok: true } } : notFound(SURFACE_KEY)
     },
-  }
+  })
 }

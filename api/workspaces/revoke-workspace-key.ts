@@ -1,27 +1,29 @@
+import { revokeWorkspaceKey } from '../../schemas/http/workspaces/operations.ts'
 import { apiKeyIdSchema } from '../../schemas/http/workspaces/schemas.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { askDirectory } from '../http/ask-directory.ts'
-import {
-  apiKeyNotFound,
-  type DirectoryDeps,
-  guardedDirectory,
-  WORKSPACE_KEYS_GUARD,
-} from '../http/guarded-directory.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
+import { API_KEY, WORKSPACE } from './resources.ts'
 
-/** 4.11: revokes a workspace key for good, whoever made it; again and again it answers the same. */
-export function revokeWorkspaceKeyRoute(deps: DirectoryDeps): Route {
-  return {
-    method: 'DELETE',
-    path: '/v3/workspaces/:workspaceSlug/api-keys/:apiKeyId',
-    bodyLimitBytes: 0,
-    accept(head) {
-      const keyId = head.param('apiKeyId')
-      const call = { guard: WORKSPACE_KEYS_GUARD, workspaceSlug: head.param('workspaceSlug') }
-      return guardedDirectory(deps, head, call, async ({ workspaceId }) => {
-        if (!apiKeyIdSchema.safeParse(keyId).success) return apiKeyNotFound
-        const outcome = await askDirectory(deps.directory.revokeWorkspaceKey(workspaceId, keyId, deps.now()))
-        return outcome === 'revoked' ? { ok: true, value: { ok: true } } : apiKeyNotFound
-      })
+interface Deps extends GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'revokeWorkspaceKey'>
+  readonly now: () => number
+}
+
+/**
+ * Returns the route that revokes an API key of a workspace for good, whichever member created it. Repeated requests return
+ * the same (docs/contract.md#revoke-key).
+ */
+export function revokeWorkspaceKeyRoute(deps: Deps): Route {
+  return guardedRoute(deps, revokeWorkspaceKey, {
+    resource: WORKSPACE,
+    async run({ workspaceId, param }) {
+      const keyId = param('apiKeyId')
+      if (!apiKeyIdSchema.safeParse(keyId).success) return notFound(API_KEY)
+      const outcome = await queryDirectory(deps.directory.revokeWorkspaceKey(workspaceId, keyId, deps.now()))
+      return outcome === 'revoked' ? { ok: true, value: { ok: true } } : notFound(API_KEY)
     },
-  }
+  })
 }

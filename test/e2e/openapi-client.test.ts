@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { build } from 'esbuild'
 import { generate } from 'openapi-typescript-codegen'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startNodeProcess } from '../../deploy/local/processes/node-process.ts'
@@ -78,10 +77,7 @@ describe('a client that is generated from /openapi.json', () => {
     )
     expect(faults).toBe('')
 
-    // The generated files import each other without an extension, which Node alone does not resolve.
-    const bundle = join(dir, 'tour.mjs')
-    await build({ entryPoints: [join(dir, 'tour.ts')], bundle: true, platform: 'node', format: 'esm', outfile: bundle })
-    const { stdout } = await run(process.execPath, [bundle], {
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', join(dir, 'tour.ts')], {
       cwd: ROOT,
       timeout: 60_000,
       env: {

@@ -279,7 +279,7 @@ describe('lists of findings', () => {
     expect(await status(`/v3/findings?limit=2&surface=srf_1&${cursor}`)).toBe(200)
     expect(await ask('cursors', `/v3/findings?limit=1&${cursor}`)).toMatchObject({
       status: 400,
-      body: { code: 'REQUEST_INVALID', message: 'cursor is of a list with other filters' },
+      body: { code: 'REQUEST_INVALID', message: 'cursor is for a list with other filters: start again without it' },
     })
     for (const other of ['surface=srf_2', 'surface=srf_1&q=x', 'surface=srf_1&from=2026-01-01T00:00:00Z']) {
       expect(await status(`/v3/findings?${other}&${cursor}`)).toBe(400)

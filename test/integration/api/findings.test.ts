@@ -139,7 +139,7 @@ describe('the findings of a workspace', () => {
       }
       const forged = Buffer.from(JSON.stringify(['1; DROP TABLE', 'x'])).toString('base64url')
       for (const cursor of ['x', '', 'bnVsbA', forged]) {
-        expect(await ask(`${path}?cursor=${cursor}`)).toEqual(invalid('cursor is not one that a page before has given'))
+        expect(await ask(`${path}?cursor=${cursor}`)).toEqual(invalid('cursor is invalid: start again without it'))
       }
       expect((await ask(`${path}?cursor=${'a'.repeat(600)}`)).status).toBe(400)
     }

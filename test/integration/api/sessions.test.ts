@@ -206,7 +206,7 @@ describe('a session', () => {
     expect(await ask(SESSION, '')).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING' } })
     expect(await ask(SESSION, await signToken({ sub: 'user_3', org: 'narrow' }))).toMatchObject({
       status: 403,
-      body: { code: 'PERMISSION_DENIED', message: 'the permission org:sessions:read is needed' },
+      body: { code: 'PERMISSION_DENIED', message: 'the permission org:sessions:read is required' },
     })
   })
 

@@ -305,7 +305,7 @@ describe('surfaces and their keys', () => {
       for (const answer of [await user.ask(operation, body), await all.ask(operation, body, key)]) {
         expect(answer).toMatchObject({
           status: 403,
-          body: { code: 'PERMISSION_DENIED', message: expect.stringContaining(`the permission ${needed} is needed`) },
+          body: { code: 'PERMISSION_DENIED', message: expect.stringContaining(`the permission ${needed} is required`) },
         })
       }
     }

@@ -102,7 +102,7 @@ describe('workspace API keys', () => {
       'was used with another secondsUntilExpiration',
     )
     expect((await revoke(key.id)).status).toBe(200)
-    expectConflict(await create(asked), 'is of a key that has been revoked')
+    expectConflict(await create(asked), 'belongs to a key that is revoked')
   })
 
   it('idempotency keys are of one user in one workspace', async () => {
@@ -129,7 +129,7 @@ describe('workspace API keys', () => {
     const changed = await startApi(services, 'default', { KEY_PEPPER: 'q'.repeat(32) }, () => nowMs)
     try {
       const repeat = await call(changed.baseUrl, `POST ${path}`, { bearer: token, body: asked })
-      expectConflict(repeat, 'was used before the server got another KEY_PEPPER')
+      expectConflict(repeat, 'was used before the KEY_PEPPER of the server changed')
       expect((await call(changed.baseUrl, 'GET /v3/surfaces', { bearer: key.secret })).status).toBe(200)
     } finally {
       await changed.stop()
@@ -145,7 +145,8 @@ describe('workspace API keys', () => {
       status: 403,
       body: {
         code: 'PERMISSION_DENIED',
-        message: 'scopes must be among your own permissions, and these are not: org:surfaces:write, org:everything',
+        message:
+          'scopes must be permissions that you have yourself; you do not have org:surfaces:write, org:everything',
       },
     })
     expect((await create(request({ scopes: permissions }), bearer)).status).toBe(201)
@@ -153,7 +154,7 @@ describe('workspace API keys', () => {
     await directory.putMember({ version: 1, workspaceId, userId: 'user_3', permissions: ['org:surfaces:read'] })
     expect(await create(request({ scopes: ['org:surfaces:read'] }), bearer)).toMatchObject({
       status: 403,
-      body: { code: 'PERMISSION_DENIED', message: 'the permission org:workspace_auth:write is needed' },
+      body: { code: 'PERMISSION_DENIED', message: 'the permission org:workspace_auth:write is required' },
     })
   })
 
@@ -166,7 +167,7 @@ describe('workspace API keys', () => {
       await call(api.baseUrl, 'GET /v3/findings', { bearer: key.secret }),
     ]
     for (const answer of answers) {
-      const message = 'a workspace key is not accepted here'
+      const message = 'this operation does not accept workspace keys'
       expect(answer).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING', message } })
     }
   })

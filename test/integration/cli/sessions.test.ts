@@ -153,8 +153,9 @@ describe('penstock sessions delete', () => {
       AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
       ...settings,
     }
+    const tsx = import.meta.resolve('tsx')
     return new Promise<{ code: number; stdout: string; stderr: string }>(resolve => {
-      const argv = [MAIN, 'sessions', 'delete', ...args]
+      const argv = ['--import', tsx, MAIN, 'sessions', 'delete', ...args]
       const child = execFile(
         process.execPath,
         argv,

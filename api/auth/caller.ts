@@ -1,0 +1,41 @@
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { Permission } from '../../schemas/records/directory.ts'
+
+/** The rules by which one operation accepts its callers. Session tokens and workload identities are always accepted. */
+export interface Guard {
+  /** The caller needs at least one of these permissions. */
+  readonly permissions: readonly [Permission, ...Permission[]]
+  /** Whether workspace keys are accepted too. */
+  readonly acceptsWorkspaceKeys: boolean
+  /** Returned to a caller who is not a member of the workspace, as if the resource did not exist. */
+  readonly notFound: Problem
+  /** Returned when the token, the key or the membership cannot be looked up. */
+  readonly unavailable: Problem
+}
+
+/** An authenticated caller, in the one workspace that the request is about. */
+export interface Caller {
+  readonly workspaceId: string
+  /** The signed-in user, the creator of a workspace key, or the subject of a workload's token. */
+  readonly userId: string
+  /** Permissions that the caller has in the workspace now. */
+  readonly permissions: ReadonlySet<Permission>
+}
+
+/** The result of a check: the caller, or the problem to return. */
+export type Access = { readonly ok: true; readonly caller: Caller } | { readonly ok: false; readonly problem: Problem }
+
+/** Checks an `Authorization` header. `workspaceSlug` is the workspace that the path of the request names, if it names one. */
+export type Authenticate = (authorization: string | undefined, guard: Guard, workspaceSlug?: string) => Promise<Access>
+
+/** The result of looking up a credential, before its permissions are checked. */
+export type BearerAccess =
+  | {
+      readonly is: 'known'
+      readonly caller: Caller
+      /** Explains why a permission is missing, in text that follows the name of the permission. */
+      readonly reasonForLack: (permission: Permission) => string
+    }
+  | { readonly is: 'refused'; readonly problem: Problem }
+  /** The caller is not a member of the workspace, and must not learn whether it exists. */
+  | { readonly is: 'stranger' }

@@ -1,0 +1,28 @@
+import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { Budget } from '../shared/concurrency/budget.ts'
+import type { Directory } from '../shared/directory/directory.ts'
+import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
+import type { Authenticate } from './auth/caller.ts'
+
+/** Everything that the routes of the API use. Only `connect.ts` and `routes.ts` see it; a route declares its own part. */
+export interface ApiDeps {
+  readonly authenticate: Authenticate
+  readonly clickhouse: ClickHouseClient
+  readonly directory: Directory
+  /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
+  readonly keyPepper: string
+  /** Slots for large traces. */
+  readonly largeTraces: Pick<Budget, 'run'>
+  readonly logger: Logger
+  /** Slots for pages of manifests. */
+  readonly manifestPages: Pick<Budget, 'run'>
+  readonly now: () => number
+  readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
+  readonly queryTimeoutMs: number
+  readonly receiptSecret: () => Promise<Buffer | undefined>
+  readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest'>
+  readonly replayStreams: number
+  readonly retentionDays: number
+}

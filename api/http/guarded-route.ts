@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import type { PermittedOperation } from '../../schemas/http/operation.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { parseQuery } from '../../shared/http/parse-query.ts'
+import { problemReply, type Reply, type RequestHead, type Route } from '../../shared/http/route.ts'
+import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
+import { invalid, type Outcome, okReply } from './outcome.ts'
+import type { Resource } from './resource.ts'
+
+/** What every guarded route needs, besides what its own operation uses. */
+export interface GuardedRouteDeps {
+  readonly authenticate: Authenticate
+  readonly logger: Logger
+  /** How long a whole request may take. */
+  readonly queryTimeoutMs: number
+}
+
+/** The part of a route that its operation does not state. */
+export interface GuardedRoute<Q extends z.ZodObject, T> {
+  readonly resource: Resource
+  /** Schema of the query parameters; no parameters unless given. */
+  readonly query?: Q
+  /** Runs for an accepted caller with a valid query. A store that fails throws a TransientError or a PermanentError. */
+  readonly run: (request: GuardedRequest<z.infer<Q>>) => Promise<Outcome<T>>
+  /** Makes the reply of the value; a JSON reply with status 200 unless given. */
+  readonly reply?: (value: T) => Reply
+}
+
+/** A request whose caller is accepted and whose query is valid. */
+export interface GuardedRequest<Q> {
+  readonly caller: Caller
+  /** The id of the caller's workspace, in which all reads and writes happen. */
+  readonly workspaceId: string
+  readonly query: Q
+  /** Returns a parameter of the path, which may have any text. */
+  readonly param: (name: string) => string
+  /** Fires when the deadline of the request has passed. */
+  readonly deadline: AbortSignal
+}
+
+const NO_PARAMETERS = z.object({})
+
+/**
+ * Returns the route of an operation without a body. The order of checks is: credential, permission, query, and then the
+ * checks of `run`.
+ */
+export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
+  { authenticate, logger, queryTimeoutMs }: GuardedRouteDeps,
+  operation: PermittedOperation,
+  { resource, query: schema = NO_PARAMETERS as unknown as Q, run, reply = okReply }: GuardedRoute<Q, T>,
+): Route {
+  const guard = guardOf(operation, resource)
+  const parameterNames = Object.keys(schema.shape)
+  const paramsOf = pathParameters(operation)
+  return operationRoute(operation, {
+    async accept(head) {
+      const deadline = AbortSignal.timeout(queryTimeoutMs)
+      const param = paramsOf(head)
+      const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
+      const access = await authenticate(head.header('authorization'), guard, workspaceSlugOf(operation, param))
+      if (!access.ok) return problemReply(access.problem)
+      const query = parseQuery(schema, parameters)
+      if (!query.ok) return problemReply(invalid(query.fault, operation.service).problem)
+      const { caller } = access
+      const request = { caller, workspaceId: caller.workspaceId, query: query.value, param, deadline }
+      return replyOf(() => run(request), { reply, unavailable: resource.unavailable, logger })
+    },
+  })
+}
+
+/** Derives from an operation how its callers are checked. */
+export function guardOf({ permission, credentials }: PermittedOperation, { notFound, unavailable }: Resource): Guard {
+  const acceptsWorkspaceKeys = credentials.includes('workspaceKey')
+  return { permissions: [permission], acceptsWorkspaceKeys, notFound, unavailable }
+}
+
+/** Returns a function that copies the path parameters of a request, because the head is readable only until the first await. */
+export function pathParameters({ parameters }: PermittedOperation): (head: RequestHead) => (name: string) => string {
+  const names = Object.keys(parameters?.path?.shape ?? {})
+  return head => {
+    const values = new Map(names.map(name => [name, head.param(name)]))
+    return name => {
+      const value = values.get(name)
+      if (value === undefined) throw new Error(`the path has no parameter ${name}`)
+      return value
+    }
+  }
+}
+
+/** Returns the slug of the workspace that the path names, or undefined if it names none. */
+export function workspaceSlugOf(
+  { parameters }: PermittedOperation,
+  param: (name: string) => string,
+): string | undefined {
+  return parameters?.path && 'workspaceSlug' in parameters.path.shape ? param('workspaceSlug') : undefined
+}
+
+/** How the outcome of an operation becomes a reply. */
+export interface ReplyOptions<T> {
+  readonly reply: (value: T) => Reply
+  readonly unavailable: Problem
+  readonly logger: Logger
+}
+
+/** Runs an operation and returns its reply. If a store fails, logs the error and returns the problem `unavailable`. */
+export async function replyOf<T>(
+  run: () => Promise<Outcome<T>>,
+  { reply, unavailable, logger }: ReplyOptions<T>,
+): Promise<Reply> {
+  try {
+    const outcome = await run()
+    return outcome.ok ? reply(outcome.value) : problemReply(outcome.problem)
+  } catch (error) {
+    if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
+    logger.warn({ error: describeError(error), problem: unavailable.code }, 'an operation failed')
+    return problemReply(unavailable)
+  }
+}

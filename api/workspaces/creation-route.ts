@@ -1,0 +1,64 @@
+import type { z } from 'zod'
+import type { PermittedOperation } from '../../schemas/http/operation.ts'
+import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import { problemReply, type Route } from '../../shared/http/route.ts'
+import type { Caller } from '../auth/caller.ts'
+import { type GuardedRouteDeps, guardOf, pathParameters, replyOf, workspaceSlugOf } from '../http/guarded-route.ts'
+import { createdReply, invalid, type Outcome } from '../http/outcome.ts'
+import type { Resource } from '../http/resource.ts'
+
+/** What every route that creates something needs. */
+export type CreationRouteDeps = Pick<GuardedRouteDeps, 'authenticate' | 'logger'>
+
+/** The part of a creating route that its operation does not state. */
+export interface CreationRoute<S extends z.ZodType, T> {
+  readonly resource: Resource
+  /** Schema of the JSON body. */
+  readonly body: S
+  /** Runs for an accepted caller with a valid body. */
+  readonly create: (request: CreationRequest<z.infer<S>>) => Promise<Outcome<T>>
+}
+
+/** A request whose caller is accepted and whose body is valid. */
+export interface CreationRequest<B> {
+  readonly caller: Caller
+  readonly body: B
+  readonly param: (name: string) => string
+}
+
+/**
+ * Returns the route of an operation that creates something from a JSON body. The body is received only after the credential
+ * is accepted. The credential is checked again when the body is complete, because it may have been revoked while a slow body
+ * arrived.
+ */
+export function creationRoute<S extends z.ZodType, T>(
+  { authenticate, logger }: CreationRouteDeps,
+  operation: PermittedOperation,
+  { resource, body: schema, create }: CreationRoute<S, T>,
+): Route {
+  const guard = guardOf(operation, resource)
+  const { service } = operation
+  const paramsOf = pathParameters(operation)
+  return operationRoute(operation, {
+    async accept(head) {
+      const type = bodyTypeOf(head)
+      const authorization = head.header('authorization')
+      const param = paramsOf(head)
+      const slug = workspaceSlugOf(operation, param)
+      const accepted = await authenticate(authorization, guard, slug)
+      if (!accepted.ok) return problemReply(accepted.problem)
+      return async bytes => {
+        const typeFault = bodyTypeFault(type, ['application/json'])
+        if (typeFault) return problemReply({ ...typeFault, service })
+        const body = parseJsonBody(schema, bytes)
+        if (!body.ok) return problemReply(invalid(body.fault, service).problem)
+        const access = await authenticate(authorization, guard, slug)
+        if (!access.ok) return problemReply(access.problem)
+        const request = { caller: access.caller, body: body.value, param }
+        return replyOf(() => create(request), { reply: createdReply, unavailable: resource.unavailable, logger })
+      }
+    },
+  })
+}

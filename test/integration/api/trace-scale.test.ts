@@ -1,0 +1,193 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { freePort } from '../../../deploy/local/ports.ts'
+import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { type Trace, traceSchema } from '../../../schemas/http/traces/schemas.ts'
+import {
+  AUDIENCE,
+  createDatabase,
+  ISSUER,
+  insertExceptions,
+  insertSpans,
+  putWorkspace,
+  START,
+  type StoredSpan,
+  sessionPublicKeyPem,
+  signToken,
+} from '../../support/services/api.ts'
+
+const DATABASE = `api_trace_scale_${process.pid}`
+const FINDING = `fnd_${'a'.repeat(26)}`
+const MB = 1_000_000
+
+/** The API as a process of its own, so that its memory can be told. */
+describe('traces of any shape and size', () => {
+  const services = inject('services')
+  let client: ClickHouseClient
+  let api: Awaited<ReturnType<typeof startNodeProcess>>
+  let baseUrl: string
+  let token: string
+  let traces = 0
+
+  beforeAll(async () => {
+    client = await createDatabase(services.clickhouseUrl, DATABASE)
+    await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
+    token = await signToken()
+    const [port, adminPort] = [await freePort(), await freePort()]
+    baseUrl = `http://127.0.0.1:${port}`
+    api = await startNodeProcess({
+      script: 'api/main.ts',
+      env: {
+        PATH: process.env.PATH,
+        REDIS_URL: services.redisUrl,
+        CLICKHOUSE_URL: services.clickhouseUrl,
+        CLICKHOUSE_DATABASE: DATABASE,
+        AUTH_PUBLIC_KEY: sessionPublicKeyPem,
+        AUTH_ISSUER: ISSUER,
+        AUTH_AUDIENCE: AUDIENCE,
+        KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
+        API_PORT: String(port),
+        API_ADMIN_PORT: String(adminPort),
+        // What is measured here is memory: a busy machine may take its time.
+        API_QUERY_TIMEOUT_MS: '30000',
+        LOG_LEVEL: 'warn',
+      },
+      adminUrl: `http://127.0.0.1:${adminPort}`,
+      log: line => process.env.STACK_LOG && console.log(line),
+      signal: new AbortController().signal,
+    })
+  })
+  afterAll(async () => {
+    await api?.stop(2_000)
+    await client?.command({ query: `DROP DATABASE ${DATABASE}` })
+    await client?.close()
+  })
+
+  it('has children that start before their parents, and spans that end before they start', async () => {
+    const traceId = await store([
+      { spanId: id(1), startTimeUnixNano: START + 1_000n, endTimeUnixNano: START + 2_000n },
+      { spanId: id(2), parentSpanId: id(1), startTimeUnixNano: START, endTimeUnixNano: START + 500n },
+      { spanId: id(3), parentSpanId: id(2), startTimeUnixNano: START + 3_000n, endTimeUnixNano: START + 10n },
+    ])
+    const trace = await read(traceId)
+    expect(trace.spans).toMatchObject([
+      { spanId: id(2), parentSpanId: id(1) },
+      { spanId: id(1) },
+      {
+        spanId: id(3),
+        parentSpanId: id(2),
+        startTimeUnixNano: String(START + 3_000n),
+        endTimeUnixNano: String(START + 10n),
+        durationMs: 0,
+      },
+    ])
+    expect(trace).toMatchObject({
+      rootCount: 1,
+      danglingParentCount: 0,
+      startedAtUnixNano: String(START),
+      endedAtUnixNano: String(START + 3_000n),
+      wallDurationMs: 0.003,
+    })
+  })
+
+  it('has the spans of every surface and service, whenever they arrived', async () => {
+    const now = Date.now()
+    const traceId = await store([
+      { spanId: id(1), surfaceId: 'srf_web', serviceName: 'web', receivedAt: now - 2 * 86_400_000 },
+      { spanId: id(2), parentSpanId: id(1), surfaceId: 'srf_api', serviceName: 'api', receivedAt: now },
+      { spanId: id(2), parentSpanId: id(1), surfaceId: 'srf_web', serviceName: 'api', receivedAt: now + 1 },
+    ])
+    await insertSpans(client, [{ traceId, spanId: id(3), parentSpanId: id(2), receivedAt: now - 86_400_000 }])
+    const { spans, truncated } = await read(traceId)
+    expect(spans).toMatchObject([
+      { serviceName: 'web', occurrenceCount: 1 },
+      { serviceName: 'api', occurrenceCount: 2 },
+      { spanId: id(3), parentSpanId: id(2) },
+    ])
+    expect(truncated).toBe(false)
+  })
+
+  it('finds its way through 100,000 spans that are cycles, chains and their own parents', async () => {
+    // A ring of 50,000; 20,000 that are their own parents; a chain of 29,999 under the one root, its last span an error.
+    const parent = `multiIf(number <= 50000, number % 50000 + 1, number <= 70000, number, number = 70001, 0, number - 1)`
+    const traceId = await storeMany(100_000, { parent, status: 'if(number IN (7, 100000), 2, 0)' })
+    const trace = await read(traceId)
+    expect(trace).toMatchObject({ rootCount: 1, danglingParentCount: 0, truncated: true })
+    expect(trace.spans).toHaveLength(2_000)
+    const shown = new Set(trace.spans.map(({ spanId }) => spanId))
+    for (const number of [70_001, 7, 100_000, 99_999]) expect(shown.has(id(number))).toBe(true)
+    const few = await read(traceId, '?limit=3')
+    expect(few.spans.map(({ spanId }) => spanId)).toEqual([id(7), id(8), id(70_001)])
+  })
+
+  it('holds no more memory for many large traces asked for at once than for a few', async () => {
+    const traceIds: string[] = []
+    const parent = 'intDiv(number, 10)'
+    const name = "concat('GET /api/resource-', toString(number % 50), '/:id of a service with a long name')"
+    for (let i = 0; i < 3; i++) traceIds.push(await storeMany(100_000, { parent, name }))
+    // Few spans with texts of 4 MB: 40 MB a trace.
+    for (let i = 0; i < 2; i++) {
+      traceIds.push(await storeMany(10, { parent, name: "concat(toString(number), repeat('xxxx', 1000000))" }))
+    }
+    const readAll = async (times: number) => {
+      const asked = Array.from({ length: times }, () => traceIds).flat()
+      for (const trace of await Promise.all(asked.map(traceId => read(traceId))))
+        expect(trace.spans.length).toBeGreaterThan(6)
+    }
+    await readAll(1)
+    const few = await peakDuring(() => readAll(1))
+    const many = await peakDuring(() => readAll(4))
+    expect(many).toBeLessThan(600 * MB)
+    expect(many - few).toBeLessThan(200 * MB)
+  })
+
+  /** The largest resident set that the kernel saw of the API meanwhile, in bytes. */
+  async function peakDuring(work: () => Promise<void>): Promise<number> {
+    writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
+    await work()
+    const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
+  }
+
+  function nextTraceId(): string {
+    return (0xdef_0000 + traces++).toString(16).padStart(32, '0')
+  }
+
+  const id = (number: number) => number.toString(16).padStart(16, '0')
+
+  async function store(spans: Omit<StoredSpan, 'traceId'>[]): Promise<string> {
+    const traceId = nextTraceId()
+    await insertSpans(
+      client,
+      spans.map(stored => ({ ...stored, traceId })),
+    )
+    await insertExceptions(client, [{ findingId: FINDING, traceId }])
+    return traceId
+  }
+
+  /** Spans 1 to `count`, each of them starting a nanosecond after the one before; SQL of `number` says the rest. */
+  async function storeMany(count: number, sql: { parent: string; status?: string; name?: string }): Promise<string> {
+    const traceId = nextTraceId()
+    await client.command({
+      query: `INSERT INTO spans (workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind,
+                service_name, start_time_unix_nano, end_time_unix_nano, status_code)
+              SELECT 'ws_1', 'srf_1', now64(3), unhex('${traceId}'), reverse(reinterpretAsFixedString(number)),
+                reverse(reinterpretAsFixedString(toUInt64(${sql.parent}))), ${sql.name ?? "concat('n', toString(number))"}, 1,
+                'shop', ${START} + number, ${START} + number + 1000, ${sql.status ?? '0'}
+              FROM numbers(1, ${count})`,
+      clickhouse_settings: { async_insert: 0 },
+    })
+    await insertExceptions(client, [{ findingId: FINDING, traceId }])
+    return traceId
+  }
+
+  async function read(traceId: string, query = ''): Promise<Trace> {
+    const response = await fetch(`${baseUrl}/v3/findings/${FINDING}/traces/${traceId}${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const text = await response.text()
+    expect({ status: response.status, text: text.slice(0, 200) }).toMatchObject({ status: 200 })
+    return traceSchema.parse(JSON.parse(text))
+  }
+})

@@ -1,0 +1,367 @@
+import { randomBytes } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { symbolicationRequestSchema } from '../../../schemas/queues/symbolication.ts'
+import type { ManifestPointer } from '../../../schemas/records/directory.ts'
+import { type Manifest, manifestSchema } from '../../../schemas/records/manifest.ts'
+import type { ReleaseStore } from '../../../shared/directory/release-store.ts'
+import { manifestPrefix, sourceMapKey } from '../../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../../shared/object-store/object-store.ts'
+import { decodePayload } from '../../../shared/queue/payload-frame.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { uploadKeys } from '../../../shared/queue/upload-keys.ts'
+import { digestOf, entryOf, mapOf, type NamedMap, type ReleaseClient } from '../../support/clients/release-client.ts'
+import { type ReleaseStack, startReleaseStack } from '../../support/services/release-stack.ts'
+import { until } from '../../support/until.ts'
+
+const services = inject('services')
+const MIB = 1024 * 1024
+
+let stack: ReleaseStack
+let redis: Redis
+let objects: ObjectStore
+let releases: ReleaseStore
+let client: ReleaseClient
+let workspaceId: string
+let surfaceId: string
+let serial = 0
+
+beforeAll(async () => {
+  stack = await startReleaseStack(services, `${services.redisUrl}/9`)
+  ;({ redis, objects, releases, client, workspaceId, surfaceId } = stack)
+})
+afterAll(() => stack?.stop())
+
+const register = () => client.register(`1.0.${++serial}`)
+const keysOf = (slug: string) => uploadKeys({ workspaceId, surfaceId, slug })
+const named = (path: string, bytes = 200): NamedMap => ({
+  path,
+  bytes: mapOf(`${path}-${randomBytes(4).toString('hex')}`, bytes),
+})
+const contentOf = async (sha256: string) => (await objects.get(sourceMapKey(workspaceId, sha256), 64 * MIB))?.body
+
+const listed = (prefix: string) => stack.listed(prefix)
+
+async function held(slug: string): Promise<{ pointer: ManifestPointer; manifest: Manifest } | undefined> {
+  const pointer = await releases.manifest(workspaceId, slug)
+  const object = pointer && (await objects.get(pointer.objectKey, 64 * MIB))
+  return object && pointer && { pointer, manifest: manifestSchema.parse(JSON.parse(object.body.toString())) }
+}
+
+async function putParts(slug: string, { path, bytes }: NamedMap, order?: number[], partBytes = 50): Promise<void> {
+  const parts = order ?? Array.from({ length: Math.ceil(bytes.length / partBytes) }, (_, part) => part)
+  for (const part of parts) {
+    const piece = bytes.subarray(part * partBytes, (part + 1) * partBytes)
+    expect(await client.putPart(slug, path, part, piece)).toMatchObject({ status: 200 })
+  }
+}
+
+const invalid = (message: RegExp) => ({
+  status: 400,
+  body: { code: 'REQUEST_INVALID', message: expect.stringMatching(message) },
+})
+
+describe('a completion of presigned uploads', () => {
+  it('has a manifest hold with its counters, stores each map under its digest, and leaves nothing behind', async () => {
+    const slug = await register()
+    const maps = [named('a.js.map'), named('deep/b.js.map', 3 * MIB), named('ü/c.js.map')]
+    const files = maps.map(map => entryOf(map, { debugId: `id of ${map.path}` }))
+    expect(await client.upload(slug, maps)).toBe(3)
+    expect(await client.complete(slug, files, 40)).toEqual({ status: 200, body: { ok: true, fileCount: 3 } })
+
+    const { pointer, manifest } = (await held(slug)) ?? {}
+    expect(pointer).toMatchObject({ sourceMapCount: 3, sourceFileCount: 40 })
+    expect(manifest).toMatchObject({ releaseSlug: slug, sequence: pointer?.sequence, sourceFileCount: 40 })
+    expect(manifest?.files).toEqual(
+      maps.map(({ bytes }, i) => ({ ...files[i], sha256: digestOf(bytes), size: bytes.length, verified: true })),
+    )
+    for (const { bytes } of maps) expect((await contentOf(digestOf(bytes)))?.equals(bytes)).toBe(true)
+    expect(await listed(`uploads/${workspaceId}/${surfaceId}/${slug}/`)).toEqual([])
+  })
+
+  it('is passed on to symbolication', async () => {
+    const slug = await client.register('7.7.7')
+    const map = named('a.js.map')
+    await client.upload(slug, [map])
+    await client.complete(slug, [entryOf(map)])
+    const frames = await until('the release is passed on', async () => {
+      const names = await redis.keys(`${queueKeys('symbolication').payloadPrefix}*`)
+      const payloads = await Promise.all(names.map(name => redis.getBuffer(name)))
+      const all = payloads.flatMap(payload => (payload ? decodePayload(payload) : []))
+      const own = all.filter(frame => frame.body.includes(slug))
+      return own.length > 0 ? own : undefined
+    })
+    expect(frames).toHaveLength(1)
+    expect(frames[0]).toMatchObject({ workspaceId, surfaceId })
+    const request = symbolicationRequestSchema.parse(JSON.parse(String(frames[0]?.body)))
+    expect(request).toEqual({ kind: 'release', slug, release: '7.7.7' })
+  })
+
+  it('of what another release has stored needs no upload, and writes no second object', async () => {
+    const [first, second] = [await register(), await register()]
+    const maps = [named('a.js.map'), named('b.js.map')]
+    await client.upload(first, maps)
+    await client.complete(
+      first,
+      maps.map(map => entryOf(map)),
+    )
+    const before = await Promise.all(maps.map(({ bytes }) => objects.head(sourceMapKey(workspaceId, digestOf(bytes)))))
+    expect(await client.upload(second, maps)).toBe(0)
+    const answer = await client.complete(
+      second,
+      maps.map(map => entryOf(map, { hash: digestOf(map.bytes, 'md5') })),
+    )
+    expect(answer).toEqual({ status: 200, body: { ok: true, fileCount: 2 } })
+    const after = await Promise.all(maps.map(({ bytes }) => objects.head(sourceMapKey(workspaceId, digestOf(bytes)))))
+    expect(after).toEqual(before)
+    expect((await held(second))?.manifest.files.map(file => file.sha256)).toEqual(maps.map(map => digestOf(map.bytes)))
+  })
+
+  it('asks for a map again whose object was deleted', async () => {
+    const [first, second] = [await register(), await register()]
+    const map = named('a.js.map')
+    await client.upload(first, [map])
+    await client.complete(first, [entryOf(map)])
+    const key = sourceMapKey(workspaceId, digestOf(map.bytes))
+    await objects.deleteMany([key])
+    expect(await client.upload(second, [map])).toBe(0)
+    expect(await client.complete(second, [entryOf(map)])).toMatchObject(invalid(/"a.js.map" was not uploaded/))
+    expect(await client.upload(second, [map])).toBe(1)
+    expect(await client.complete(second, [entryOf(map)])).toMatchObject({ status: 200 })
+    expect(await objects.head(key)).toBeDefined()
+  })
+})
+
+describe('a completion of parts', () => {
+  it.each([[[0, 1, 2, 3]], [[3, 2, 1, 0]], [[1, 3, 0, 2]], [[2, 0, 3, 1]]])(
+    'is the map, when they came in the order %j',
+    async order => {
+      const slug = await register()
+      const map = named('a.js.map')
+      await putParts(slug, map, order)
+      expect(await client.complete(slug, [entryOf(map)])).toMatchObject({ status: 200, body: { fileCount: 1 } })
+      expect((await contentOf(digestOf(map.bytes)))?.equals(map.bytes)).toBe(true)
+      expect(await listed(`uploads/${workspaceId}/${surfaceId}/${slug}/`)).toEqual([])
+    },
+  )
+
+  it('names those that are missing, and is judged anew once they have come', async () => {
+    const slug = await register()
+    const map = named('a.js.map', 300)
+    await putParts(slug, map, [0, 2, 5])
+    const files = [entryOf(map)]
+    expect(await client.complete(slug, files)).toMatchObject(invalid(/"a.js.map" parts 1, 3, 4 are missing/))
+    await putParts(slug, map, [1, 3])
+    expect(await client.complete(slug, files)).toMatchObject(invalid(/"a.js.map" part 4 is missing/))
+    expect(await releases.manifest(workspaceId, slug)).toBeUndefined()
+    await putParts(slug, map, [4])
+    expect(await client.complete(slug, files)).toMatchObject({ status: 200 })
+  })
+
+  it('seals their claims for as long as a manifest names the map', async () => {
+    const slug = await register()
+    const [map, other] = [named('a.js.map'), named('b.js.map')]
+    await putParts(slug, map)
+    await putParts(slug, other)
+    await client.complete(slug, [entryOf(map), entryOf(other)])
+    const parts = keysOf(slug).parts('a.js.map')
+    expect(await redis.ttl(parts)).toBe(-1)
+    const conflict = { status: 409, body: { code: 'RELEASE_UPLOAD_CONFLICT' } }
+    expect(await client.putPart(slug, 'a.js.map', 0, map.bytes.subarray(0, 50))).toMatchObject({ status: 200 })
+    expect(await client.putPart(slug, 'a.js.map', 0, Buffer.from('other'))).toMatchObject(conflict)
+    expect(await client.putPart(slug, 'a.js.map', 4, Buffer.from('more'))).toMatchObject(conflict)
+
+    expect(await client.complete(slug, [entryOf(other)])).toMatchObject({ status: 200, body: { fileCount: 1 } })
+    expect(await redis.ttl(parts)).toBeGreaterThan(86_000)
+    expect(await redis.ttl(keysOf(slug).parts('b.js.map'))).toBe(-1)
+
+    // Sent again they are answered as repeated; their map is there.
+    await putParts(slug, map)
+    expect(await client.complete(slug, [entryOf(map)], 5)).toMatchObject({ status: 200 })
+    expect(await redis.ttl(parts)).toBe(-1)
+    expect((await held(slug))?.manifest.files.map(file => file.sha256)).toEqual([digestOf(map.bytes)])
+  })
+})
+
+describe('a single upload', () => {
+  it('is stored under its digest once, and completed', async () => {
+    const slug = await register()
+    const map = named('a.js.map', 2 * MIB)
+    const objectKey = sourceMapKey(workspaceId, digestOf(map.bytes))
+    expect(await client.putSingle(slug, map.path, map.bytes)).toEqual({ status: 200, body: { objectKey } })
+    expect(await client.putSingle(slug, map.path, map.bytes)).toEqual({ status: 200, body: { objectKey } })
+    expect((await contentOf(digestOf(map.bytes)))?.equals(map.bytes)).toBe(true)
+    expect(await client.complete(slug, [entryOf(map)])).toMatchObject({ status: 200, body: { fileCount: 1 } })
+  })
+
+  it.each([
+    ['text', 'not a map'],
+    ['JSON that is no map', '{"version":2,"mappings":""}'],
+    ['a cut map', '{"version":3,"mappings":"AA'],
+  ])('of %s is refused', async (_name, body) => {
+    const slug = await register()
+    expect(await client.putSingle(slug, 'a.js.map', Buffer.from(body))).toMatchObject(invalid(/the body is not/))
+    expect(await redis.exists(keysOf(slug).singles)).toBe(0)
+  })
+
+  it('replaces the one before', async () => {
+    const slug = await register()
+    const [first, last] = [named('a.js.map'), named('a.js.map')]
+    await client.putSingle(slug, 'a.js.map', first.bytes)
+    await client.putSingle(slug, 'a.js.map', last.bytes)
+    expect(await client.complete(slug, [entryOf(first)])).toMatchObject(invalid(/"a.js.map" has another digest/))
+    expect(await client.complete(slug, [entryOf(last)])).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a hash', () => {
+  it.each([
+    ['SHA-256 in capitals', (bytes: Buffer) => digestOf(bytes).toUpperCase(), true],
+    ['SHA-256 with its name', (bytes: Buffer) => `sha256:${digestOf(bytes)}`, true],
+    ['SHA-1', (bytes: Buffer) => digestOf(bytes, 'sha1'), true],
+    ['MD5 with its name', (bytes: Buffer) => `md5-${digestOf(bytes, 'md5')}`, true],
+    ['of no known form', () => 'v1', false],
+  ])('%s is kept as it was sent', async (_name, hashOf, verified) => {
+    const slug = await register()
+    const maps = [named('staged.map'), named('parts.map'), named('single.map')] as const
+    const hashes = maps.map(map => hashOf(map.bytes))
+    await client.upload(slug, [maps[0]], hashes)
+    await putParts(slug, maps[1])
+    await client.putSingle(slug, maps[2].path, maps[2].bytes)
+    const files = maps.map((map, i) => entryOf(map, { hash: hashes[i] as string }))
+    expect(await client.complete(slug, files)).toMatchObject({ status: 200 })
+    expect((await held(slug))?.manifest.files).toEqual(
+      maps.map(({ bytes }, i) => ({ ...files[i], sha256: digestOf(bytes), size: bytes.length, verified })),
+    )
+    // What was sent is gone: now the manifest says what the paths are.
+    expect(await client.complete(slug, files, 99)).toMatchObject({ status: 200 })
+    expect((await held(slug))?.pointer.sourceFileCount).toBe(99)
+  })
+
+  it('of other bytes is refused, whichever way they came', async () => {
+    const slug = await register()
+    const maps = [named('staged.map'), named('parts.map'), named('single.map')] as const
+    await client.upload(slug, [maps[0]])
+    await putParts(slug, maps[1])
+    await client.putSingle(slug, maps[2].path, maps[2].bytes)
+    const wrong = maps.map((map, i) =>
+      entryOf(map, { hash: digestOf(Buffer.from('other'), ['sha256', 'sha1', 'md5'][i]) }),
+    )
+    const answer = await client.complete(slug, wrong)
+    expect(answer).toMatchObject(
+      invalid(/^"staged.map" has another.*; "parts.map" has another.*; "single.map" has another/),
+    )
+    expect(await releases.manifest(workspaceId, slug)).toBeUndefined()
+    expect(await listed(manifestPrefix(workspaceId, slug))).toEqual([])
+  })
+})
+
+describe('a completion that cannot be', () => {
+  it('names up to 20 paths', async () => {
+    const slug = await register()
+    const maps = Array.from({ length: 30 }, (_, i) => named(`${i}.js.map`))
+    const { body } = await client.complete(
+      slug,
+      maps.map(map => entryOf(map)),
+    )
+    expect(String(body.message).match(/"\d+\.js\.map" was not uploaded/g)).toHaveLength(20)
+  })
+
+  it('is refused when it names a path twice', async () => {
+    const slug = await register()
+    const map = named('a.js.map')
+    expect(await client.complete(slug, [entryOf(map), entryOf(map)])).toMatchObject(
+      invalid(/files\[1\].path "a.js.map"/),
+    )
+  })
+
+  it('changes nothing of the release', async () => {
+    const slug = await register()
+    const map = named('a.js.map')
+    await client.upload(slug, [map])
+    await client.complete(slug, [entryOf(map)])
+    const before = await held(slug)
+    expect(await client.complete(slug, [entryOf(map), entryOf(named('b.js.map'))])).toMatchObject({ status: 400 })
+    expect(await held(slug)).toEqual(before)
+  })
+})
+
+describe('completions of one release', () => {
+  it('that are the same give the same answer, and one manifest', async () => {
+    const slug = await register()
+    const maps = [named('a.js.map'), named('b.js.map')]
+    await client.upload(slug, maps)
+    const files = maps.map(map => entryOf(map))
+    const answers = await Promise.all(Array.from({ length: 5 }, () => client.complete(slug, files, 9)))
+    const before = await held(slug)
+    answers.push(await client.complete(slug, files, 9))
+    for (const answer of answers) expect(answer).toEqual({ status: 200, body: { ok: true, fileCount: 2 } })
+    expect(await held(slug)).toEqual(before)
+    expect(await listed(manifestPrefix(workspaceId, slug))).toHaveLength(1)
+  })
+
+  it('end with the one that was accepted last, whichever is done first', async () => {
+    const slug = await register()
+    const large = named('large.js.map', 8 * MIB)
+    const maps = [large, ...Array.from({ length: 40 }, (_, i) => named(`${i}.js.map`))]
+    await client.upload(slug, maps)
+    const first = client.complete(
+      slug,
+      maps.map(map => entryOf(map)),
+    )
+    await until('it is accepted', () => redis.exists(keysOf(slug).sequence))
+    const later = await client.complete(
+      slug,
+      maps.slice(1, 3).map(map => entryOf(map)),
+    )
+    expect(later).toEqual({ status: 200, body: { ok: true, fileCount: 2 } })
+    expect(await first).toEqual({ status: 200, body: { ok: true, fileCount: 41 } })
+    expect((await held(slug))?.pointer.sourceMapCount).toBe(2)
+    expect((await held(slug))?.pointer.sequence).toBe(Number(await redis.get(keysOf(slug).sequence)))
+  })
+
+  it('are seen whole by who reads meanwhile, one or the other', async () => {
+    const slug = await register()
+    const maps = Array.from({ length: 12 }, (_, i) => named(`${i}.js.map`))
+    await client.upload(slug, maps)
+    let reading = true
+    let reads = 0
+    const sizes = new Set<number>()
+    const reader = (async () => {
+      while (reading) {
+        const seen = await held(slug)
+        if (!seen) continue
+        const { pointer, manifest } = seen
+        reads++
+        sizes.add(manifest.files.length)
+        expect(manifest.sequence).toBe(pointer.sequence)
+        expect(manifest.files).toHaveLength(pointer.sourceMapCount)
+        expect(manifest.sourceFileCount).toBe(pointer.sourceFileCount)
+      }
+    })()
+    for (let count = 1; count <= 12; count++) {
+      const files = maps.slice(0, count).map(map => entryOf(map))
+      expect(await client.complete(slug, files, 1_000 + count)).toMatchObject({ status: 200 })
+    }
+    reading = false
+    await reader
+    expect(reads).toBeGreaterThan(12)
+    expect(sizes.size).toBeGreaterThan(3)
+    // The one that holds, and the one before.
+    expect(await listed(manifestPrefix(workspaceId, slug))).toHaveLength(2)
+  })
+})
+
+it('counts what became of uploads and completions', async () => {
+  const text = await stack.pools.metrics()
+  for (const line of [
+    /penstock_source_map_uploads_total\{kind="part",outcome="stored"[^}]*\} \d+/,
+    /penstock_source_map_uploads_total\{kind="single",outcome="not_a_map"[^}]*\} 3/,
+    /penstock_completions_total\{outcome="completed"[^}]*\} \d+/,
+    /penstock_completions_total\{outcome="refused"[^}]*\} \d+/,
+    /penstock_completions_total\{outcome="superseded"[^}]*\} 1/,
+    /penstock_source_map_stored_bytes_total\{kind="completion"[^}]*\} \d+/,
+  ]) {
+    expect(text).toMatch(line)
+  }
+})
