@@ -70,7 +70,7 @@ describe('a token verifier', () => {
   })
 
   it.each([
-    ['absent', undefined, 'the Authorization header is missing'],
+    ['absent', undefined, 'the Authorization header is absent'],
     ['another scheme', 'Basic dXNlcjpwYXNz', 'the Authorization header must have the form "Bearer <token>"'],
     ['a scheme alone', 'Bearer ', 'the Authorization header must have the form "Bearer <token>"'],
     ['garbage', 'Bearer garbage', 'the token is malformed'],

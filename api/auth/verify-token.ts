@@ -43,7 +43,7 @@ const TOKEN_LENGTH_MAX = 8_192
 /** Creates the check of `Authorization: Bearer <JWT>` against the issuer that the token claims, or else the first issuer. */
 export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssuer[]], now: () => number): VerifyToken {
   return async authorization => {
-    if (authorization === undefined) return refuse('the Authorization header is missing')
+    if (authorization === undefined) return refuse('the Authorization header is absent')
     const token = /^Bearer +([^\s]+)$/i.exec(authorization.slice(0, TOKEN_LENGTH_MAX + 16))?.[1]
     if (token === undefined) return refuse('the Authorization header must have the form "Bearer <token>"')
     if (token.length > TOKEN_LENGTH_MAX) return refuse('the token is malformed')
