@@ -8,45 +8,55 @@ import {
   processSettings,
   redisSettings,
 } from '../shared/runtime/config.ts'
+import type { PoolOptions } from './queue/pool.ts'
 
+/** Settings of the workers process. `deploy/env.example` describes them. */
 export const workersConfigSchema = z.object({
   ...processSettings,
   ...redisSettings,
   ...clickhouseSettings,
   ...objectStoreSettings,
   WORKERS_ADMIN_PORT: port(4302),
-  /** Jobs that one pool holds at a time. */
+  /** Jobs in progress per pool. */
   POOL_CONCURRENCY: count(256),
+  /** Bounds of an open batch. It is sealed at the first bound that it reaches. */
   BATCH_MAX_ROWS: count(100_000),
   BATCH_MAX_BYTES: count(32 * 1024 * 1024),
   BATCH_MAX_AGE_MS: count(250),
   BATCH_CONCURRENT_INSERTS: count(2),
+  /** Payload bytes that a pool has fetched and not yet decoded. */
   POOL_FETCHED_BYTES: count(8 * 1024 * 1024),
-  /** Jobs of replay chunks at a time, and their bytes. */
+  /** Jobs of replay chunks in progress, and the bytes of their payloads. */
   REPLAY_CONCURRENCY: count(8),
   REPLAY_HELD_BYTES: count(32 * 1024 * 1024),
-  /** Jobs of source maps and their parts at a time, and their bytes; a whole map of 64 MiB is let in alone. */
+  /** Jobs of source maps and parts in progress, and the bytes of their payloads. A map over the bound is processed alone. */
   SOURCE_MAPS_CONCURRENCY: count(8),
   SOURCE_MAPS_HELD_BYTES: count(32 * 1024 * 1024),
-  /** Completions at a time, each of which looks at 16 maps at once, and the bytes of their bodies. */
+  /** Completions in progress, each of which reads 16 maps at the same time, and the bytes of their bodies. */
   COMPLETIONS_CONCURRENCY: count(4),
   COMPLETIONS_HELD_BYTES: count(16 * 1024 * 1024),
-  /** Parsed source maps that are kept, in bytes of memory. */
+  /** Memory for cached parsed source maps. */
   SYMBOLICATION_CACHE_BYTES: count(256 * 1024 * 1024),
-  /** At most a minute: lists of findings take what was stored two minutes ago for settled. */
+  /** At most a minute, because lists of findings treat rows that were stored two minutes ago as final. */
   INSERT_TIMEOUT_MS: z.coerce.number().int().min(1).max(60_000).default(60_000),
-  /** A job whose worker has been silent for so long is given to another. */
+  /** A job is given to another worker after its worker has not renewed the lock for this long. */
   JOB_LOCK_MS: count(15_000),
   JOB_STALLED_CHECK_MS: count(5_000),
   SWEEP_INTERVAL_MS: count(30_000),
   SHUTDOWN_DEADLINE_MS: count(20_000),
 })
+/** Validated settings of the workers process. */
 export type WorkersConfig = Readonly<z.infer<typeof workersConfigSchema>>
 
-/** `--pools spans,dead-letters` names what this process works on; without it, everything. */
+/** Returns the queues named by `--pools spans,dead-letters`, or all queues without the option. */
 export function poolsFromArguments(args: readonly string[], all: readonly QueueName[]): QueueName[] {
   const flag = args.findIndex(arg => arg === '--pools' || arg.startsWith('--pools='))
   if (flag < 0) return [...all]
   const names = args[flag]?.split('=')[1] ?? args[flag + 1] ?? ''
   return z.array(queueNameSchema).min(1).parse(names.split(','))
+}
+
+/** Returns the BullMQ options of a pool with this many jobs in progress. */
+export function poolOptions(config: WorkersConfig, concurrency: number): PoolOptions {
+  return { concurrency, lockMs: config.JOB_LOCK_MS, stalledCheckMs: config.JOB_STALLED_CHECK_MS }
 }

@@ -1,6 +1,6 @@
 import type { QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
-import type { Batch } from './batch/open-batch.ts'
+import type { Batch } from './batch/batch.ts'
 import type { Pool } from './queue/pool.ts'
 import type { ReplayJobStats } from './replay/store-replay.ts'
 import type { CompletionStats } from './source-maps/store-completions.ts'

@@ -2,6 +2,7 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type ReceiptRow, selectReceipt } from '../../clickhouse/queries/receipts/select-receipt.ts'
 import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts/schemas.ts'
 import { openReceiptId } from '../../shared/ids/receipt.ts'
+import { labelOf } from '../../shared/runtime/reason.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 interface Deps {
@@ -53,7 +54,7 @@ function presentOutcome(row: ReceiptRow | undefined): Pick<Receipt, 'status' | '
   if (row === undefined) return { status: 'queued' }
   const { reason, objectKey, storedAtMs } = row
   if (reason === '') return { status: 'stored', storedAt: rfc3339FromUnixMs(Number(storedAtMs)) }
-  const [label = ''] = reason.split(':', 1)
+  const label = labelOf(reason)
   const status: ReceiptStatus = objectKey === '' ? 'refused' : 'dead_lettered'
   return {
     status,

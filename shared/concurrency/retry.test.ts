@@ -15,17 +15,17 @@ function setUp(holdsLock = () => true) {
   return { deps, stopping, attempts: () => attempts }
 }
 
-it('repeats what fails for a passing reason', async () => {
+it('repeats an operation that fails with a passing fault', async () => {
   const { deps, attempts } = setUp()
   const work = async () => {
-    if (attempts() < 3) throw new TransientError('away')
+    if (attempts() < 3) throw new TransientError('unavailable')
     return 'done'
   }
   expect(await retryUntilStopped(deps, 'work', work)).toBe('done')
   expect(attempts()).toBe(3)
 })
 
-it('does not repeat what will always fail', async () => {
+it('does not repeat an operation that always fails', async () => {
   const { deps, attempts } = setUp()
   await expect(retryUntilStopped(deps, 'work', () => Promise.reject(new PermanentError('never')))).rejects.toThrow(
     PermanentError,
@@ -33,21 +33,21 @@ it('does not repeat what will always fail', async () => {
   expect(attempts()).toBe(1)
 })
 
-it('ends when the work is no longer ours', async () => {
-  let ours = true
-  const { deps } = setUp(() => ours)
+it('stops when the lock of the job is lost', async () => {
+  let isHeld = true
+  const { deps } = setUp(() => isHeld)
   const work = async () => {
-    ours = false
-    throw new TransientError('away')
+    isHeld = false
+    throw new TransientError('unavailable')
   }
   await expect(retryUntilStopped(deps, 'work', work)).rejects.toThrow('the lock of the job was lost')
 })
 
-it('ends its waiting when we are stopping', async () => {
+it('stops waiting when the process is stopping', async () => {
   const { deps, stopping } = setUp()
   const work = async () => {
     stopping.abort()
-    throw new TransientError('away')
+    throw new TransientError('unavailable')
   }
-  await expect(retryUntilStopped(deps, 'work', work)).rejects.toThrow('stopped while the store was away')
+  await expect(retryUntilStopped(deps, 'work', work)).rejects.toThrow('stopped while the store was unavailable')
 })

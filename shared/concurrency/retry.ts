@@ -1,24 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describeError, PermanentError, TransientError } from '../runtime/errors.ts'
+import { errorFields, PermanentError, TransientError } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
+/** What a retried operation depends on. */
 export interface RetryDeps {
-  /** Whether this worker still answers for the work: it may have been stopped for an hour, and its job taken over. */
+  /**
+   * Returns whether this worker still holds the locks of its jobs. It is checked before every attempt, since the process
+   * may have been suspended for an hour and its jobs taken over by another worker.
+   */
   readonly holdsLock: () => Promise<boolean>
   readonly logger: Logger
-  /** Ends the waiting for a store that is away; the job is taken up by the next worker. */
+  /** Ends the wait for an unavailable store. The next worker takes up the job. */
   readonly stopping: AbortSignal
-  /** A sign of life: the work waits for its store, but this worker is at it. */
-  readonly onAttempt?: () => void
+  /** Runs before every attempt, as a sign of progress while the store is unavailable. */
+  readonly onAttempt?: (() => void) | undefined
 }
 
+/** Repeats an operation until it succeeds. The first argument names the operation in the log. */
+export type Retry = <T>(operation: string, work: () => Promise<T>) => Promise<T>
+
 /**
- * Repeats what fails for a passing reason, where it stands: the job keeps its place, so the pool pauses while its store
- * is away. Throws PermanentErrors as they come, and a TransientError when the work is no longer ours or we are stopping.
+ * Repeats an operation that fails with a passing fault. The job keeps its slot meanwhile, so that the pool pauses while
+ * its store is unavailable. Rethrows PermanentErrors at once. Throws a TransientError when the lock was lost or the
+ * process is stopping.
  */
-export async function retryUntilStopped<T>(deps: RetryDeps, what: string, work: () => Promise<T>): Promise<T> {
+export async function retryUntilStopped<T>(deps: RetryDeps, operation: string, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    if (!(await deps.holdsLock())) throw new TransientError('the lock of the job was lost')
+    if (!(await deps.holdsLock()))
+      throw new TransientError('the lock of the job was lost', { code: 'PENSTOCK_LOCK_LOST' })
     deps.onAttempt?.()
     try {
       return await work()
@@ -26,16 +35,16 @@ export async function retryUntilStopped<T>(deps: RetryDeps, what: string, work: 
       if (error instanceof PermanentError) throw error
       const waitMs = retryDelayMs(attempt)
       if (attempt === 1 || attempt % 10 === 0) {
-        deps.logger.warn({ what, attempt, waitMs, error: describeError(error) }, 'will be repeated')
+        deps.logger.warn({ operation, attempt, waitMs, ...errorFields(error) }, 'operation failed, will be retried')
       }
       await delay(waitMs, undefined, { signal: deps.stopping }).catch(cause => {
-        throw new TransientError('stopped while the store was away', { cause })
+        throw new TransientError('stopped while the store was unavailable', { cause, code: 'PENSTOCK_STOPPING' })
       })
     }
   }
 }
 
-/** Exponential from 200 ms to 30 s, with up to half of it taken off at random. */
+/** Returns an exponential delay from 200 ms to 30 s, of which up to half is subtracted at random. */
 export function retryDelayMs(attempt: number): number {
   const fullMs = Math.min(200 * 2 ** Math.min(attempt - 1, 10), 30_000)
   return Math.round(fullMs * (1 - Math.random() / 2))

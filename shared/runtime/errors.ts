@@ -1,16 +1,57 @@
-/** Two kinds of fault, told apart once, at the driver that met them. Bad input is neither: it is a value. */
+/**
+ * The faults of a dependency are of two kinds, and the driver that meets a fault decides which. Bad input is not a fault:
+ * it is returned as a value.
+ */
 
-/** The same input will always fail: retrying is useless, the guilty payload goes to the dead letters. */
+/** Stable codes of faults, for log queries and alerts. Messages may change, codes do not. */
+export type FaultCode =
+  | 'PENSTOCK_PERMANENT'
+  | 'PENSTOCK_TRANSIENT'
+  /** The lock of a job expired and another worker may have taken the job. */
+  | 'PENSTOCK_LOCK_LOST'
+  /** The process is stopping and leaves the work to the next worker. */
+  | 'PENSTOCK_STOPPING'
+
+/** Options of both kinds of fault. */
+export interface FaultOptions extends ErrorOptions {
+  /** A code that is more specific than that of the class. */
+  readonly code?: FaultCode
+}
+
+/** A fault that the same input always causes. Retrying cannot help, so the payload goes to the dead letters. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
+  readonly code: FaultCode
+
+  constructor(message: string, { code = 'PENSTOCK_PERMANENT', ...options }: FaultOptions = {}) {
+    super(message, options)
+    this.code = code
+  }
 }
 
-/** The dependency may recover: the job is retried for as long as the outage lasts. */
+/** A fault that may pass. The job is retried for as long as the outage lasts. */
 export class TransientError extends Error {
   override readonly name = 'TransientError'
+  readonly code: FaultCode
+
+  constructor(message: string, { code = 'PENSTOCK_TRANSIENT', ...options }: FaultOptions = {}) {
+    super(message, options)
+    this.code = code
+  }
 }
 
-/** A short text for logs from anything that was thrown. */
+/** Returns the name and message of anything that was thrown, as one short text for logs. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
+
+/** Returns the message of anything that was thrown, for a text that says itself what failed. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Returns the log fields of anything that was thrown: its text, and its code if it has one (Node's errors do, too). */
+export function errorFields(error: unknown): { readonly error: string; readonly code?: string } {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return { error: describeError(error), ...(typeof code === 'string' && { code }) }
 }

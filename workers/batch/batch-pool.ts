@@ -4,207 +4,226 @@ import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import { Batch, type BatchSource, type PooledJob } from './batch.ts'
 import { formBatch } from './form-batch.ts'
-import { type Batch, type BatchSource, createBatch, type PooledJob } from './open-batch.ts'
 import type { RowBatch } from './row-batch.ts'
 import type { BatchStorer } from './store-batch.ts'
 
+/** Bounds of a batch pool. */
 export interface BatchPoolOptions {
-  /** A batch is sealed at the first of these, as soon as an insert slot is free. */
+  /** A batch is sealed at the first of these three bounds, as soon as an insert slot is free. */
   readonly maxRows: number
   readonly maxBytes: number
   readonly maxAgeMs: number
   readonly maxConcurrentInserts: number
-  /** Payload bytes fetched from Redis and not yet decoded. */
+  /** Payload bytes that are fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number
-  /** A job whose requests decompress to more is split: small bodies of large rows may have shared its commit. */
+  /** A job whose requests decompress to more is split: small bodies with large rows may have shared its commit. */
   readonly maxJobDecodedBytes: number
+}
+
+/** What a batch pool depends on. */
+export interface BatchPoolDeps extends BatchSource {
+  readonly store: PayloadStore
+  readonly storer: Pick<BatchStorer, 'store' | 'split'>
+  readonly createRows: () => RowBatch
+  readonly logger: Logger
 }
 
 interface OpenBatch {
   readonly batch: Batch
   readonly timer: NodeJS.Timeout
-  /** Asked for once, by age or by size, whichever comes first. */
+  /** The insert slot, which is requested once, by age or by size. */
   slot?: Promise<() => void>
 }
 
-export interface BatchPool {
-  /** Settles when the job's payload is stored or dead-lettered, by this worker or another. Throws a TransientError else. */
-  process(job: HeldJob, payloadBytes: number): Promise<void>
-  /** Stores what is open without waiting for its age. */
-  flush(): void
-}
-
 /**
- * Coalesces jobs into named batches (ARCHITECTURE, "The way of a payload"). One batch is open; sealed ones wait for an
- * insert slot, and while all slots are taken the open one grows to its bounds and then holds up decoding: so a store
- * that is away holds up the pool with bounded memory.
+ * Collects jobs into named batches (`workers/README.md`). One batch is open. Sealed batches wait for an insert slot. While
+ * all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an unavailable store pauses
+ * the pool with bounded memory.
  */
-export function createBatchPool(
-  deps: BatchSource & { store: PayloadStore; storer: BatchStorer; createRows: () => RowBatch; logger: Logger },
-  options: BatchPoolOptions,
-): BatchPool {
-  const { store, storer } = deps
-  const fetched = new Budget(options.maxFetchedBytes)
-  const slots = new Budget(options.maxConcurrentInserts)
-  const idleRows: RowBatch[] = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
-  const rowsWanted: ((rows: RowBatch) => void)[] = []
-  const resuming = new Map<string, Promise<void>>()
-  let open: OpenBatch | undefined
-  let decoding: Promise<unknown> = Promise.resolve()
+export class BatchPool {
+  readonly #deps: BatchPoolDeps
+  readonly #options: BatchPoolOptions
+  readonly #fetched: Budget
+  readonly #slots: Budget
+  readonly #idleRows: RowBatch[]
+  readonly #rowsWanted: ((rows: RowBatch) => void)[] = []
+  readonly #resuming = new Map<string, Promise<void>>()
+  #open: OpenBatch | undefined
+  #decoding: Promise<unknown> = Promise.resolve()
 
-  function takeRows(): Promise<RowBatch> {
-    const rows = idleRows.pop()
-    return rows ? Promise.resolve(rows) : new Promise(resolve => rowsWanted.push(resolve))
+  constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
+    this.#deps = deps
+    this.#options = options
+    this.#fetched = new Budget(options.maxFetchedBytes)
+    this.#slots = new Budget(options.maxConcurrentInserts)
+    this.#idleRows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
   }
 
-  function giveBack(rows: RowBatch): void {
-    rows.reset()
-    const wanted = rowsWanted.shift()
-    if (wanted) wanted(rows)
-    else idleRows.push(rows)
+  /**
+   * Settles when the payload of the job is stored or dead-lettered, by this worker or another. Throws a TransientError
+   * otherwise.
+   */
+  async process(job: HeldJob, payloadBytes: number): Promise<void> {
+    const { store } = this.#deps
+    let resumed: string | undefined
+    for (;;) {
+      const release = await this.#fetched.acquire(payloadBytes)
+      let pooled: PooledJob | undefined
+      try {
+        const { batchId, payload } = await store.look(job.jobId)
+        if (batchId !== null) {
+          release()
+          if (batchId === resumed) throw new TransientError(`batch ${batchId} names a job but cannot be formed again`)
+          await this.#resumeOnce(batchId, job)
+          resumed = batchId
+          continue
+        }
+        if (payload === null) return
+        pooled = await this.#decodeInTurn(() => this.#join(job, payload)).finally(() => store.giveBack(payload))
+      } finally {
+        release()
+      }
+      if (pooled && (await pooled.outcome) === 'stored') return
+    }
   }
 
-  /** One job at a time: its rows stand together, and a batch is never sealed in the middle of a job. */
-  function decodeInTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = decoding.then(work)
-    decoding = turn.catch(() => undefined)
+  /** Seals the open batch without waiting for its age. The batch grows until an insert slot and the decoder are free. */
+  flush(): void {
+    const flushed = this.#open
+    if (flushed === undefined) return
+    const sealUnlessReplaced = async () => (flushed === this.#open ? this.#seal() : undefined)
+    void this.#slotOf(flushed).then(() => this.#decodeInTurn(sealUnlessReplaced))
+  }
+
+  /** Runs one job at a time, so that the rows of a job are contiguous and a batch is never sealed in the middle of a job. */
+  #decodeInTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#decoding.then(work)
+    this.#decoding = turn.catch(() => undefined)
     return turn
   }
 
-  /** Undefined: the job was split, or is another worker's. */
-  async function join(job: HeldJob, payload: Buffer): Promise<PooledJob | undefined> {
+  /** Decodes a job into the open batch. Returns undefined if the job was split, or is held by another worker. */
+  async #join(job: HeldJob, payload: Buffer): Promise<PooledJob | undefined> {
+    const { maxAgeMs, maxBytes, maxJobDecodedBytes, maxRows } = this.#options
     const frames = decodePayload(payload)
-    if (open === undefined) {
-      const batch = createBatch(deps, await takeRows())
-      open = { batch, timer: setTimeout(flush, options.maxAgeMs) }
+    if (this.#open === undefined) {
+      const batch = new Batch(this.#deps, await this.#takeRows())
+      this.#open = { batch, timer: setTimeout(() => this.flush(), maxAgeMs) }
     }
-    const { batch } = open
-    const pooled = await batch.add(job, frames, payload.length, options.maxJobDecodedBytes).catch(error => {
-      giveUp()
+    const { batch } = this.#open
+    const pooled = await batch.add(job, frames, payload.length, maxJobDecodedBytes).catch(error => {
+      this.#abandon()
       throw error
     })
     if (pooled === undefined) {
-      giveUp()
-      await splitJob(job)
-    } else if (batch.rows.rows >= options.maxRows || batch.bytes >= options.maxBytes) await seal()
+      this.#abandon()
+      await this.#splitJob(job)
+    } else if (batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
     return pooled
   }
 
-  /** The open batch holds some rows of a job that cannot be in it: whoever shared it with that job starts over. */
-  function giveUp(): void {
-    if (open === undefined) return
-    const { batch, timer, slot } = open
-    open = undefined
+  /** Abandons the open batch, which has some rows of a job that cannot be in it. The other jobs in it start over. */
+  #abandon(): void {
+    if (this.#open === undefined) return
+    const { batch, timer, slot } = this.#open
+    this.#open = undefined
     clearTimeout(timer)
     void slot?.then(release => release())
     for (const job of batch.jobs) job.resolve('again')
-    giveBack(batch.rows)
+    this.#giveBackRows(batch.rows)
   }
 
-  async function splitJob(job: HeldJob): Promise<void> {
+  async #splitJob(job: HeldJob): Promise<void> {
     const named: NamedBatch = { batchId: randomUUID(), jobIds: [job.jobId], storedTables: [] }
-    const conflicts = await store.nameBatch(named.batchId, [job])
-    if (conflicts.get(job.jobId) === 'lost') throw new TransientError('the lock of the job was lost')
-    if (conflicts.size === 0) await storer.split(named)
+    const conflicts = await this.#deps.store.nameBatch(named.batchId, [job])
+    if (conflicts.get(job.jobId) === 'lost') throw lockLost()
+    if (conflicts.size === 0) await this.#deps.storer.split(named)
   }
 
-  function slotOf(batch: OpenBatch): Promise<() => void> {
-    batch.slot ??= slots.acquire(1)
+  #slotOf(batch: OpenBatch): Promise<() => void> {
+    batch.slot ??= this.#slots.acquire(1)
     return batch.slot
   }
 
-  /** Runs in the turn of the decoder. Waits for an insert slot: meanwhile nothing is decoded. */
-  async function seal(): Promise<void> {
-    const sealed = open
+  /** Closes the open batch and stores it. Runs in the decoder's turn, so nothing is decoded while it waits for a slot. */
+  async #seal(): Promise<void> {
+    const sealed = this.#open
     if (sealed === undefined) return
     clearTimeout(sealed.timer)
-    const release = await slotOf(sealed)
-    open = undefined
-    void storeSealed(sealed.batch).finally(() => {
+    const release = await this.#slotOf(sealed)
+    this.#open = undefined
+    void this.#storeSealed(sealed.batch).finally(() => {
       release()
-      giveBack(sealed.batch.rows)
+      this.#giveBackRows(sealed.batch.rows)
     })
   }
 
-  /** Waits for the slot before it takes the decoder's turn: until then the batch grows. */
-  function flush(): void {
-    const flushed = open
-    if (flushed === undefined) return
-    void slotOf(flushed).then(() => decodeInTurn(async () => (flushed === open ? seal() : undefined)))
-  }
-
-  async function storeSealed(batch: Batch): Promise<void> {
+  async #storeSealed(batch: Batch): Promise<void> {
+    const { store, storer, logger } = this.#deps
+    const { jobs } = batch
     try {
       const batchId = randomUUID()
-      const conflicts = await store.nameBatch(batchId, batch.jobs)
+      const conflicts = await store.nameBatch(batchId, jobs)
       if (conflicts.size > 0) {
-        // Another worker took some of these jobs meanwhile. All start over: what is theirs then shows as named or stored.
-        deps.logger.info({ batchId, conflicts: conflicts.size, jobs: batch.jobs.length }, 'batch could not be named')
-        for (const job of batch.jobs) {
-          if (conflicts.get(job.jobId) === 'lost') job.reject(new TransientError('the lock of the job was lost'))
+        // Another worker took some of these jobs meanwhile. All start over, and find the taken ones named or stored.
+        logger.info({ batchId, conflicts: conflicts.size, jobs: jobs.length }, 'batch could not be named')
+        for (const job of jobs) {
+          if (conflicts.get(job.jobId) === 'lost') job.reject(lockLost())
           else job.resolve('again')
         }
         return
       }
-      const named: NamedBatch = { batchId, jobIds: batch.jobs.map(job => job.jobId), storedTables: [] }
-      const isStored = await storer.store(named, batch, batch.jobs)
-      for (const job of batch.jobs) job.resolve(isStored ? 'stored' : 'again')
+      const named: NamedBatch = { batchId, jobIds: jobs.map(job => job.jobId), storedTables: [] }
+      const isStored = await storer.store(named, batch, jobs)
+      for (const job of jobs) job.resolve(isStored ? 'stored' : 'again')
     } catch (error) {
-      for (const job of batch.jobs) job.reject(error)
+      for (const job of jobs) job.reject(error)
     }
   }
 
-  /** Forms again the batch that names this job, and stores it: if its inserts had landed, repeating them adds nothing. */
-  async function resume(batchId: string, holder: HeldJob): Promise<void> {
-    const record = await store.batch(batchId)
-    if (record === undefined) return
-    const rows = await takeRows()
-    const release = await slots.acquire(1)
-    try {
-      // Of several jobs each was within the limit when they were named together.
-      const maxDecodedBytes = record.jobIds.length === 1 ? options.maxJobDecodedBytes : Number.POSITIVE_INFINITY
-      const formed = await formBatch(deps, record.jobIds, rows, maxDecodedBytes)
-      if (formed.ok) await storer.store({ batchId, ...record }, formed.batch, [holder])
-      else if (formed.reason === 'too_large') await storer.split({ batchId, ...record })
-    } finally {
-      release()
-      giveBack(rows)
-    }
-  }
-
-  function resumeOnce(batchId: string, holder: HeldJob): Promise<void> {
-    let running = resuming.get(batchId)
+  #resumeOnce(batchId: string, holder: HeldJob): Promise<void> {
+    let running = this.#resuming.get(batchId)
     if (running === undefined) {
-      running = resume(batchId, holder).finally(() => resuming.delete(batchId))
-      resuming.set(batchId, running)
+      running = this.#resume(batchId, holder).finally(() => this.#resuming.delete(batchId))
+      this.#resuming.set(batchId, running)
     }
     return running
   }
 
-  return {
-    async process(job, payloadBytes) {
-      let resumed: string | undefined
-      for (;;) {
-        const release = await fetched.acquire(payloadBytes)
-        let pooled: PooledJob | undefined
-        try {
-          const { batchId, payload } = await store.look(job.jobId)
-          if (batchId !== null) {
-            release()
-            if (batchId === resumed) throw new TransientError(`batch ${batchId} names a job and cannot be formed again`)
-            await resumeOnce(batchId, job)
-            resumed = batchId
-            continue
-          }
-          if (payload === null) return
-          pooled = await decodeInTurn(() => join(job, payload)).finally(() => store.giveBack(payload))
-        } finally {
-          release()
-        }
-        if (pooled && (await pooled.outcome) === 'stored') return
-      }
-    },
-    flush,
+  /** Forms the batch that names this job again, and stores it. If its inserts had succeeded, repeating them adds nothing. */
+  async #resume(batchId: string, holder: HeldJob): Promise<void> {
+    const { store, storer } = this.#deps
+    const record = await store.batch(batchId)
+    if (record === undefined) return
+    const rows = await this.#takeRows()
+    const release = await this.#slots.acquire(1)
+    try {
+      // Each of several jobs was within the limit when they were named together.
+      const maxDecodedBytes = record.jobIds.length === 1 ? this.#options.maxJobDecodedBytes : Number.POSITIVE_INFINITY
+      const formed = await formBatch(this.#deps, record.jobIds, rows, maxDecodedBytes)
+      if (formed.ok) await storer.store({ batchId, ...record }, formed.batch, [holder])
+      else if (formed.reason === 'too_large') await storer.split({ batchId, ...record })
+    } finally {
+      release()
+      this.#giveBackRows(rows)
+    }
   }
+
+  #takeRows(): Promise<RowBatch> {
+    const rows = this.#idleRows.pop()
+    return rows ? Promise.resolve(rows) : new Promise(resolve => this.#rowsWanted.push(resolve))
+  }
+
+  #giveBackRows(rows: RowBatch): void {
+    rows.reset()
+    const wanted = this.#rowsWanted.shift()
+    if (wanted) wanted(rows)
+    else this.#idleRows.push(rows)
+  }
+}
+
+function lockLost(): TransientError {
+  return new TransientError('the lock of the job was lost', { code: 'PENSTOCK_LOCK_LOST' })
 }

@@ -1,24 +1,30 @@
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import type { PayloadStore } from '../queue/payload-store.ts'
-import { type Batch, type BatchSource, createBatch } from './open-batch.ts'
+import { Batch, type BatchSource } from './batch.ts'
 import type { RowBatch } from './row-batch.ts'
 
+/** What a batch is formed from. */
+export interface FormBatchDeps extends BatchSource {
+  readonly store: Pick<PayloadStore, 'payload' | 'giveBack'>
+}
+
+/** A batch that was formed from named jobs, or why it cannot be. */
 export type FormedBatch =
   | { readonly ok: true; readonly batch: Batch }
   | { readonly ok: false; readonly reason: 'gone' | 'too_large' }
 
 /**
- * Forms a batch of these jobs' payloads, in this order, one payload in memory at a time. `gone`: a payload is not there
- * any more; payloads go in one step with their batch, so it was stored or split by another worker. `too_large`: a job
- * decodes to more than `maxDecodedBytes`.
+ * Forms a batch of the payloads of these jobs, in this order, with one payload in memory at a time. `gone`: a payload is
+ * no longer in Redis. Payloads are deleted in one step with their batch, so another worker has stored or split it.
+ * `too_large`: a job decodes to more than `maxDecodedBytes`.
  */
 export async function formBatch(
-  deps: BatchSource & { store: Pick<PayloadStore, 'payload' | 'giveBack'> },
+  deps: FormBatchDeps,
   jobIds: readonly string[],
   rows: RowBatch,
   maxDecodedBytes = Number.POSITIVE_INFINITY,
 ): Promise<FormedBatch> {
-  const batch = createBatch(deps, rows)
+  const batch = new Batch(deps, rows)
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }

@@ -3,7 +3,7 @@ import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { blocksOf, type RowBatch } from './row-batch.ts'
 
-/** A batch of requests whose bodies are JSON of our own making, one row each. `appendRow` throws on anything else. */
+/** Creates a batch of requests whose JSON bodies the service wrote itself, one row each. `appendRow` throws on other bodies. */
 export function createJsonRowsBatch(
   buffers: readonly TableBuffer[],
   appendRow: (frame: PayloadFrame, value: unknown) => void,

@@ -1,12 +1,16 @@
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { RefusalLabel } from '../../shared/runtime/reason.ts'
 
-/** What became of one request's bytes: all rows but those rejected for a reason are in the batch, or none is. */
+/**
+ * The outcome of appending one request. Either all its rows are in the batch, except those rejected for a reason, or none
+ * is.
+ */
 export type AppendResult =
   | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<Partial<Record<string, number>>> }
-  | { readonly ok: false; readonly reason: string }
+  | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
 
-/** One insert of a batch: a table and its rows as a block of ClickHouse's Native format. */
+/** One insert of a batch: a table, and its rows as a block of ClickHouse's Native format. */
 export interface TableBlock {
   readonly table: string
   readonly rows: number
@@ -14,22 +18,22 @@ export interface TableBlock {
   readonly block: readonly Uint8Array[]
 }
 
-/** Rows that wait to be inserted together, in column buffers that are used again for the next batch. */
+/** Rows that are inserted together, in column buffers that the next batch uses again. */
 export interface RowBatch {
   readonly rows: number
   readonly bytes: number
-  /** Decodes a request (already decompressed) into rows. Leaves the batch as it was when it answers `ok: false`. */
+  /** Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. */
   append(frame: PayloadFrame, body: Buffer): AppendResult
-  /** The blocks to insert, in this order. Valid until `reset`. */
+  /** Returns the blocks to insert, in this order. They are valid until `reset`. */
   tables(): readonly TableBlock[]
-  /** What of these rows is to be symbolicated once they are stored: frames for the queue `symbolication`. */
+  /** Returns the stacks of these rows to symbolicate once the rows are stored, as frames for the queue `symbolication`. */
   stackRequests?(): readonly PayloadFrame[]
-  /** The batch is stored, and its requests are on their way. */
+  /** Runs when the batch is stored and its stack requests are in Redis. */
   finished?(): void
   reset(): void
 }
 
-/** The blocks of those tables that have rows. They hold until the next append or reset of their buffers. */
+/** Returns the blocks of the tables that have rows. They are valid until the next append or reset of their buffers. */
 export function blocksOf(buffers: readonly TableBuffer[]): TableBlock[] {
   return buffers
     .filter(buffer => buffer.rows > 0)

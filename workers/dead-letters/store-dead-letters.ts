@@ -1,24 +1,25 @@
 import { deadLetterSchema } from '../../schemas/queues/jobs.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
+import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { PayloadStore } from '../queue/payload-store.ts'
-import { metadataText } from './metadata-text.ts'
 
-/** S3 keeps 2 KB of metadata at most; the rest of a longer text helps nobody. */
+/** Bytes of one text in the metadata of an object. S3 stores at most 2 KB of metadata. */
 const METADATA_TEXT_LIMIT = 800
-/** A batch of many small requests may be refused whole: one after the other they would take hours. */
+/** Objects written at the same time. A refused batch of many small requests would take hours one by one. */
 const CONCURRENT_PUTS = 16
 
+/** What storing dead letters depends on. */
 export interface DeadLettersDeps {
   readonly objects: Pick<ObjectStore, 'put'>
-  readonly store: PayloadStore
-  /** A sign of life after each object. */
+  readonly store: Pick<PayloadStore, 'look' | 'finishJob'>
+  /** Runs after each object, as a sign of progress. */
   readonly onStored?: () => void
 }
 
-/** Writes each request of a dead-letter job to the object store, as it was sent, with its reason as metadata. */
+/** Writes each request of a dead-letter job to the object store as it was sent, with the reason in the metadata. */
 export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Promise<void> {
   const { payload } = await deps.store.look(jobId)
   if (payload === null) return
@@ -32,7 +33,7 @@ export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Pr
 
 function put(objects: DeadLettersDeps['objects'], frame: PayloadFrame): Promise<void> {
   const letter = deadLetterSchema.parse(JSON.parse(frame.attributes))
-  // The key derives from the request alone: writing it twice leaves one object.
+  // The key derives from the request alone, so writing it twice leaves one object.
   return objects.put(deadLetterKey({ ...frame, ...letter }), frame.body, {
     contentType: frame.contentType,
     metadata: {

@@ -5,39 +5,48 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { BULL_PREFIX, JOB_OPTIONS } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
-import { TransientError } from '../../shared/runtime/errors.ts'
+import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { HeldJob } from './payload-store.ts'
 
+/** A BullMQ worker of one queue. */
 export interface Pool {
   readonly queue: QueueName
-  /** Jobs that this process holds now. */
+  /** Jobs in progress in this process. */
   readonly activeJobs: number
-  /** When a job last began, ended or was attempted again; a pool with jobs and no progress is wedged. */
+  /** When a job last started, ended or was attempted again. A pool with jobs and without progress is wedged. */
   readonly lastProgressAt: number
-  /** Takes no more jobs, and waits for those it holds. */
+  /** Takes no more jobs, and waits for the jobs in progress. */
   close(): Promise<void>
 }
 
+/** What a pool depends on. */
 export interface PoolDeps {
   readonly redisUrl: string
   readonly logger: Logger
-  /** Settles when the payload is stored or dead-lettered; throws to have the job retried later. */
+  /** Settles when the payload is stored or dead-lettered. The job is retried later if it throws. */
   readonly process: (job: HeldJob, payloadBytes: number) => Promise<void>
+  /** Runs when the pool takes no more jobs and waits for those in progress. */
   readonly onClosing?: () => void
+  /** Runs when no job is in progress any more. */
+  readonly onClosed?: () => Promise<void>
   readonly now?: () => number
 }
 
+/** BullMQ options of a pool. */
 export interface PoolOptions {
   readonly concurrency: number
   readonly lockMs: number
   readonly stalledCheckMs: number
 }
 
-/** How long a worker waits for its next try when Redis answered a fetch with an error. */
+/** Delay before the next fetch after Redis returned an error. */
 const FETCH_RETRY_MS = 1_000
 
-/** BullMQ fetches again at once after an error that is not the connection's: 8,000 times a second while Redis is full. */
+/**
+ * Delays the next fetch after an error. BullMQ itself fetches again at once unless the connection failed: 8,000 times a
+ * second while Redis is full.
+ */
 class PatientWorker extends Worker<CommitJob> {
   protected override async moveToActive(token: string, name?: string) {
     try {
@@ -49,7 +58,7 @@ class PatientWorker extends Worker<CommitJob> {
   }
 }
 
-/** Consumes one queue with BullMQ. Jobs are retried without limit; a job whose worker died is taken up by another. */
+/** Consumes one queue with BullMQ. Jobs are retried without limit. Another worker takes up the job of a worker that died. */
 export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): Pool & { progress(): void } {
   const { logger, now = Date.now } = deps
   const connection = connectConsumer(deps.redisUrl, logger)
@@ -59,7 +68,8 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
   const worker = new PatientWorker(
     queue,
     async (job, token) => {
-      if (job.id === undefined || token === undefined) throw new TransientError('a job came without its id or lock')
+      if (job.id === undefined || token === undefined)
+        throw new TransientError('BullMQ delivered a job without an id or a lock')
       activeJobs++
       lastProgressAt = now()
       try {
@@ -81,9 +91,9 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
       runRetryDelay: 1_000,
     },
   )
-  worker.on('error', error => logger.warn({ queue, error: error.message }, 'worker error'))
+  worker.on('error', error => logger.warn({ queue, ...errorFields(error) }, 'worker error'))
   worker.on('failed', (job, error) => {
-    logger.warn({ queue, jobId: job?.id, attempt: job?.attemptsMade, error: error.message }, 'job will be retried')
+    logger.warn({ queue, jobId: job?.id, attempt: job?.attemptsMade, ...errorFields(error) }, 'job will be retried')
   })
 
   return {
@@ -102,6 +112,7 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
       deps.onClosing?.()
       await closed
       connection.disconnect()
+      await deps.onClosed?.()
     },
   }
 }

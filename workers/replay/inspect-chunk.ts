@@ -1,33 +1,35 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
+import type { Reason } from '../../shared/runtime/reason.ts'
 import { JsonLinesScanner } from './json-lines.ts'
 
-/** A chunk may inflate to so much (CONTRACT 4.3). */
+/** Bytes to which a chunk may inflate (docs/contract.md#replay). */
 const DECOMPRESSED_LIMIT_BYTES = 100 * 1024 * 1024
-/** One turn of the event loop: at 100 MB/s a millisecond, so that locks are renewed in between. */
+/** Bytes per turn of the event loop: about a millisecond at 100 MB/s, so that locks are renewed in between. */
 const PIECE_BYTES = 128 * 1024
 
-/** What a chunk's own bytes tell. */
+/** Facts that are read from the bytes of a chunk. */
 export interface ChunkFacts {
   readonly eventCount: number
   readonly hasFullSnapshot: boolean
-  /** Undefined where no event tells its time. */
+  /** Undefined if no event has a timestamp. */
   readonly firstEventMs: number | undefined
   readonly lastEventMs: number | undefined
   readonly decompressedBytes: number
-  /** Of the decompressed bytes, in hex. */
+  /** SHA-256 of the decompressed bytes, in hex. */
   readonly sha256: string
 }
 
+/** The outcome of inspecting a chunk. The same chunk is always refused for the same reason. */
 export type Inspected =
   | { readonly ok: true; readonly facts: ChunkFacts }
-  /** A label, or a label and what follows a colon. The same chunk is always refused for the same reason. */
-  | { readonly ok: false; readonly reason: string }
+  | { readonly ok: false; readonly reason: Reason }
 
 /**
- * Reads a chunk through, piece by piece: that it inflates within the limit, and that it is JSON lines of objects. It is
- * inflated on zlib's threads, and holds one piece at a time: a bomb costs what the limit takes to inflate, and no memory.
+ * Reads a whole chunk piece by piece and checks that it inflates within the limit and consists of JSON lines of objects.
+ * The chunk is inflated on zlib's threads with one piece in memory, so a decompression bomb costs the time to inflate the
+ * limit and no memory.
  */
 export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'): Promise<Inspected> {
   const scanner = new JsonLinesScanner()
@@ -36,16 +38,16 @@ export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'):
   try {
     for await (const piece of encoding === 'gzip' ? inflate(body) : pieces(body)) {
       decompressedBytes += piece.length
-      if (decompressedBytes > DECOMPRESSED_LIMIT_BYTES) return { ok: false, reason: 'too_large_decompressed' }
-      if (!scanner.add(piece)) return { ok: false, reason: `not_json_lines: ${scanner.fault}` }
+      if (decompressedBytes > DECOMPRESSED_LIMIT_BYTES) return refused({ label: 'too_large_decompressed' })
+      if (!scanner.add(piece)) return refused({ label: 'not_json_lines', detail: scanner.fault })
       hash.update(piece)
     }
   } catch (error) {
     if (!isZlibError(error)) throw error
-    return { ok: false, reason: `bad_compression: ${error.message}` }
+    return refused({ label: 'bad_compression', detail: error.message })
   }
-  if (!scanner.end()) return { ok: false, reason: `not_json_lines: ${scanner.fault}` }
-  if (scanner.events === 0) return { ok: false, reason: 'no_events' }
+  if (!scanner.end()) return refused({ label: 'not_json_lines', detail: scanner.fault })
+  if (scanner.events === 0) return refused({ label: 'no_events' })
   const facts: ChunkFacts = {
     eventCount: scanner.events,
     hasFullSnapshot: scanner.hasFullSnapshot,
@@ -57,7 +59,9 @@ export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'):
   return { ok: true, facts }
 }
 
-/** Leaving the loop over it ends the inflating. */
+const refused = (reason: Reason): Inspected => ({ ok: false, reason })
+
+/** Returns the inflated pieces. Leaving the loop over them stops inflating. */
 function inflate(body: Buffer): AsyncIterable<Buffer> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES })
   gunzip.end(body)
@@ -71,7 +75,7 @@ async function* pieces(body: Buffer): AsyncGenerator<Buffer> {
   }
 }
 
-/** Of the bytes; `Z_MEM_ERROR` and the like are not their fault. */
+/** Returns whether the bytes are invalid. Other errors, such as `Z_MEM_ERROR`, do not come from the bytes. */
 function isZlibError(error: unknown): error is Error {
   const code = (error as NodeJS.ErrnoException | undefined)?.code
   return code === 'Z_DATA_ERROR' || code === 'Z_BUF_ERROR' || code === 'Z_NEED_DICT'

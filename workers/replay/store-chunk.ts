@@ -2,32 +2,35 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ReplayChunk } from '../../schemas/queues/jobs.ts'
 import { type ReplayUpload, replayUploadSchema } from '../../schemas/queues/jobs.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
+import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { metadataText } from '../dead-letters/metadata-text.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
 import { type ChunkFacts, inspectChunk } from './inspect-chunk.ts'
 
 const compress = promisify(gzip)
 
+/** What storing a replay chunk depends on. */
 export interface StoreChunkDeps {
   readonly objects: Pick<ObjectStore, 'putIfAbsent' | 'head'>
-  /** Repeats what fails for a passing reason; throws PermanentErrors. */
-  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retry: Retry
 }
 
+/** The outcome of storing one replay chunk. */
 export type StoredChunk =
-  /** The object is there, and is this upload's: it is to be indexed. */
+  /** The object exists and belongs to this upload, so this upload adds its row to the index. */
   | { readonly outcome: 'stored'; readonly chunk: ReplayChunk }
-  /** Another upload has stored the same bytes before, and indexes them. */
+  /** Another upload has stored the same bytes before and adds their row to the index. */
   | { readonly outcome: 'repeated' }
-  | { readonly outcome: 'refused'; readonly reason: string }
+  | { readonly outcome: 'refused'; readonly reason: Reason }
 
 /**
- * Stores one upload, gzipped, unless its key is taken. The object says which upload it came from (`payload`: the job and
- * the place in it), so that an upload whose put was answered to nobody finds its own object, and never takes it for
- * another's.
+ * Stores one upload, gzipped, unless an object with its key exists. The metadata of the object names its upload
+ * (`payload`: the job, and the index of the frame in it). An upload whose put succeeded without a response therefore
+ * recognizes its own object, and never mistakes the object of another upload for its own.
  */
 export async function storeChunk(
   deps: StoreChunkDeps,
@@ -36,10 +39,11 @@ export async function storeChunk(
   frame: PayloadFrame,
 ): Promise<StoredChunk> {
   const encoding = frame.contentEncoding
-  if (encoding !== 'gzip' && encoding !== 'identity') throw new TypeError(`a replay chunk cannot be ${encoding}`)
+  if (encoding !== 'gzip' && encoding !== 'identity')
+    throw new TypeError(`content encoding ${encoding} is not allowed for a replay chunk`)
   const upload = replayUploadSchema.parse(JSON.parse(frame.attributes))
   const inspected = await inspectChunk(frame.body, encoding)
-  if (!inspected.ok) return { outcome: 'refused', reason: inspected.reason }
+  if (!inspected.ok) return refused(inspected.reason)
   const { facts } = inspected
   const objectKey = replayKey({ ...frame, ...upload })
   const payload = `${jobId}-${index}`
@@ -47,23 +51,25 @@ export async function storeChunk(
   const metadata = objectMetadata(upload, frame, facts.sha256, payload)
   try {
     const put = () => deps.objects.putIfAbsent(objectKey, body, { contentType: 'application/gzip', metadata })
-    if ((await deps.retryUntilStopped('a replay chunk could not be stored', put)) === 'stored') {
+    if ((await deps.retry('store a replay chunk', put)) === 'stored') {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, body.length) }
     }
     const head = () => deps.objects.head(objectKey)
-    const present = await deps.retryUntilStopped('a stored replay chunk could not be looked at', head)
-    // Deleted since; the job starts over, and stores it.
-    if (present === undefined) throw new TransientError('the object that was in the way is gone')
+    const present = await deps.retry('look up a stored replay chunk', head)
+    // Deleted since the put. The job starts over and stores the chunk.
+    if (present === undefined) throw new TransientError('the object that was in the way was deleted')
     if (present.metadata.payload === payload) {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, present.size) }
     }
     if (present.metadata.sha256 === facts.sha256) return { outcome: 'repeated' }
-    return { outcome: 'refused', reason: `replay_conflict: other bytes are stored as ${objectKey}` }
+    return refused({ label: 'replay_conflict', detail: `other bytes are stored as ${objectKey}` })
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
-    return { outcome: 'refused', reason: `refused_by_object_store: ${error.message}`.slice(0, 1_000) }
+    return refused({ label: 'refused_by_object_store', detail: error.message })
   }
 }
+
+const refused = (reason: Reason): StoredChunk => ({ outcome: 'refused', reason })
 
 function describe(upload: ReplayUpload, facts: ChunkFacts, objectKey: string, storedBytes: number): ReplayChunk {
   const { sessionId, windowId, segmentId, firstTs, lastTs, activityCount = 0 } = upload
@@ -82,7 +88,7 @@ function describe(upload: ReplayUpload, facts: ChunkFacts, objectKey: string, st
   }
 }
 
-/** S3 keeps 2 KB, names and values together: the two texts of the client get at most 1,200 bytes of them. */
+/** S3 stores 2 KB of metadata, names and values together. The two texts of the client get at most 1,200 bytes of it. */
 const TEXT_LIMIT_BYTES = 600
 
 function objectMetadata(
@@ -91,7 +97,7 @@ function objectMetadata(
   sha256: string,
   payload: string,
 ): Record<string, string> {
-  const said = {
+  const declared = {
     'window-id': metadataText(upload.windowId, TEXT_LIMIT_BYTES) || undefined,
     'segment-id': metadataText(upload.segmentId, TEXT_LIMIT_BYTES) || undefined,
     'first-ts': upload.firstTs,
@@ -100,7 +106,7 @@ function objectMetadata(
     'has-full-snapshot': upload.hasFullSnapshot,
     'activity-count': upload.activityCount,
   }
-  const given = Object.entries(said).filter(([, value]) => value !== undefined)
+  const given = Object.entries(declared).filter(([, value]) => value !== undefined)
   return {
     ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
     'received-at': new Date(frame.receivedAtMs).toISOString(),

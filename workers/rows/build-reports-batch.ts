@@ -4,7 +4,7 @@ import { buildReportJobSchema } from '../../schemas/queues/jobs.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 
-/** Rows of `build_reports` from the reports of the queue `build-reports`. */
+/** Creates rows of `build_reports` from the reports of the queue `build-reports`. */
 export function createBuildReportsBatch(): RowBatch {
   const table = new BuildReportsTable()
   return createJsonRowsBatch([table.buffer], (frame, value) => {

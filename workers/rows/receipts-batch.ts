@@ -1,17 +1,18 @@
 import { IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { settlementSchema } from '../../schemas/queues/jobs.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
+import { labelOf } from '../../shared/runtime/reason.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 
-/** Rows of `ingest_log` from what the queue `receipts` says of requests, one each. */
+/** Creates rows of `ingest_log` from the settlements of the queue `receipts`, one row per request. */
 export function createReceiptsBatch(): RowBatch {
   const table = new IngestLogTable()
   return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
     const { kind, jobId, bytes, refusal } = settlementSchema.parse(value)
     const index = indexOf(receipt)
-    // What is kept nowhere was refused in its answer, and is no dead letter.
-    const deadLettered = new Map(refusal?.objectKey ? [[refusal.reason.split(':', 1)[0] as string, 1]] : [])
+    // A refused request without an object was refused in its response, and is not a dead letter.
+    const deadLettered = new Map(refusal?.objectKey ? [[labelOf(refusal.reason), 1]] : [])
     table.append({
       workspaceId,
       surfaceId,

@@ -3,7 +3,7 @@ import { replayChunkSchema } from '../../schemas/queues/jobs.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 
-/** Rows of `replay_chunks` from what the queue `replay-chunks` says of stored chunks. */
+/** Creates rows of `replay_chunks` from the stored chunks in the queue `replay-chunks`. */
 export function createReplayChunksBatch(): RowBatch {
   const table = new ReplayChunksTable()
   return createJsonRowsBatch([table.buffer], (frame, value) => {
@@ -16,7 +16,7 @@ export function createReplayChunksBatch(): RowBatch {
       receivedAtMs,
       segmentNumber: segmentNumber(chunk.segmentId),
       activityCount: Math.min(chunk.activityCount, 0xffff_ffff),
-      // A fraction of a millisecond must not put an event outside of its chunk.
+      // Rounding away a fraction of a millisecond must not leave an event outside its chunk.
       firstTsMs: Math.floor(firstTs),
       lastTsMs: Math.ceil(lastTs),
       firstEventMs: Math.floor(firstEventMs),
@@ -26,7 +26,7 @@ export function createReplayChunksBatch(): RowBatch {
   })
 }
 
-/** -1 for a text that is no number, and for a number past those that are exact. */
+/** Returns -1 for a text that is not a number, and for a number beyond the safe integers. */
 function segmentNumber(segmentId: string): number {
   if (!/^(0|[1-9]\d{0,15})$/.test(segmentId)) return -1
   const value = Number(segmentId)

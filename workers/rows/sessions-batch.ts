@@ -4,7 +4,7 @@ import { sessionEventSchema } from '../../schemas/queues/jobs.ts'
 import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 
-/** Rows of `session_identities` and `session_heartbeats` from the events of the queue `sessions`. */
+/** Creates rows of `session_identities` and `session_heartbeats` from the events of the queue `sessions`. */
 export function createSessionsBatch(): RowBatch {
   const identities = new SessionIdentitiesTable()
   const heartbeats = new SessionHeartbeatsTable()

@@ -3,6 +3,7 @@ import type { ProblemCode } from '../../schemas/http/problems.ts'
 import type { CompleteSourceMaps } from '../../schemas/http/source-maps/schemas.ts'
 import type { Release } from '../../schemas/records/directory.ts'
 import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestKey } from '../../shared/object-store/object-keys.ts'
@@ -18,7 +19,7 @@ export interface CompleteReleaseDeps {
   readonly redis: Redis
   readonly objects: ObjectStore
   readonly releases: ReleaseStore
-  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retry: Retry
   readonly now: () => number
 }
 
@@ -67,7 +68,7 @@ export async function completeRelease(
     if (made.outcome === 'overtaken') continue
     if (made.outcome === 'faults') return refused('REQUEST_INVALID', made.faults.join('; '))
     if (made.outcome === 'superseded') return { outcome: 'superseded', fileCount: read.completion.files.length }
-    await deps.retryUntilStopped('uploads could not be put in order', () => settleUploads(round, made.manifest))
+    await deps.retry('settle the uploads of a release', () => settleUploads(round, made.manifest))
     const fileCount = made.manifest.files.length
     return { outcome: 'completed', release, fileCount, storedBytes: contents.writtenBytes }
   }
@@ -94,13 +95,13 @@ async function makeManifestHold(
   sequence: number,
   { files, sourceFileCount }: CompleteSourceMaps,
 ): Promise<MadeManifest> {
-  const { releases, objects, contents, retryUntilStopped } = round
+  const { releases, objects, contents, retry } = round
   const { workspaceId, slug } = round.place
   const pointer = await releases.manifest(workspaceId, slug)
   if (pointer && pointer.sequence > sequence) return { outcome: 'superseded' }
   if (pointer?.sequence === sequence) {
     // It came to hold before its worker died.
-    const held = await retryUntilStopped('a manifest could not be read', () => readManifest(objects, pointer.objectKey))
+    const held = await retry('read a manifest', () => readManifest(objects, pointer.objectKey))
     if (held) return { outcome: 'holds', manifest: held }
   }
   const current = lazily(() => currentFiles(objects, pointer?.objectKey))
@@ -125,17 +126,12 @@ async function makeManifestHold(
 }
 
 /** False: a later one holds. */
-async function replaceManifest(
-  { objects, releases, place, retryUntilStopped }: Round,
-  manifest: Manifest,
-): Promise<boolean> {
+async function replaceManifest({ objects, releases, place, retry }: Round, manifest: Manifest): Promise<boolean> {
   const { workspaceId, slug } = place
   const { sequence, files, sourceFileCount, completedAt } = manifest
   const objectKey = manifestKey(workspaceId, slug, sequence)
   const body = Buffer.from(JSON.stringify(manifest))
-  await retryUntilStopped('a manifest could not be stored', () =>
-    objects.put(objectKey, body, { contentType: 'application/json' }),
-  )
+  await retry('store a manifest', () => objects.put(objectKey, body, { contentType: 'application/json' }))
   const pointer = {
     version: 1,
     sequence,
@@ -146,7 +142,7 @@ async function replaceManifest(
   } as const
   const { holds } = await releases.replaceManifest(workspaceId, slug, pointer)
   // Nobody has ever read its name: it did not hold when its maps were looked for.
-  if (!holds) await retryUntilStopped('a manifest could not be deleted', () => objects.deleteMany([objectKey]))
+  if (!holds) await retry('delete a manifest', () => objects.deleteMany([objectKey]))
   return holds
 }
 

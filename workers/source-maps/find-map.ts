@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ManifestEntry } from '../../schemas/http/source-maps/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
 import { type DeclaredHash, parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
@@ -16,8 +17,7 @@ export interface FindMapDeps {
   readonly contents: MapContents
   /** What the manifest that holds names, by path; read when it is first asked for. */
   readonly current: () => Promise<ReadonlyMap<string, ManifestFile>>
-  /** Repeats what fails for a passing reason. */
-  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retry: Retry
 }
 
 export type FoundMap =
@@ -34,9 +34,7 @@ export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: 
   const declared = parseDeclaredHash(entry.hash)
   let fault: string | undefined
   for (const look of [lookAtStaged, lookAtParts, lookAtSingle, lookAtDeclared, lookAtManifest]) {
-    const looked = await deps.retryUntilStopped('a source map could not be looked at', () =>
-      look(deps, { entry, declared, uploads }),
-    )
+    const looked = await deps.retry('look up a source map', () => look(deps, { entry, declared, uploads }))
     if (looked.outcome === 'found') {
       const { path, hash, debugId, chunkUrl } = entry
       return { ok: true, file: { path, hash, debugId, chunkUrl, ...looked.map, verified: declared !== undefined } }

@@ -6,117 +6,105 @@ import {
   type Verdict,
 } from '../../schemas/queues/source-maps.ts'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
-import type { Budget } from '../../shared/concurrency/budget.ts'
-import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
-import { decodePayload, encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
+import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
-import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'
-import type { HeldJob, Move } from '../queue/payload-store.ts'
-import { type SettledRequest, settleRequests } from '../rows/settle-requests.ts'
+import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
+import type { HeldJob } from '../queue/payload-store.ts'
+import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
 import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
 import { deliverCompletion } from './publish-verdict.ts'
 
-/** A refusal names up to 20 paths; a receipt tells as much of it. */
-const REASON_LIMIT = 1_000
+const PLAN: FramePlan = {
+  queue: 'completions',
+  concurrency: 1,
+  next: { queue: 'symbolication', jobIdPrefix: 'release', settlesRequests: false },
+}
 
-/** What became of one completion. `forgotten`: its record is gone, it was judged before or nobody has waited for a day. */
+/**
+ * The outcome of one completion. `forgotten`: its record is gone, because it was refused before or its client stopped
+ * waiting a day ago.
+ */
 export interface CompletionStats {
   readonly outcome: CompletedRelease['outcome'] | 'forgotten' | 'failed'
   readonly files: number
   readonly storedBytes: number
-  /** Since the edge took it. */
+  /** Time since the edge accepted the completion. */
   readonly ageMs: number
 }
 
-export interface StoreCompletionsDeps
-  extends Omit<CompleteReleaseDeps, 'retryUntilStopped'>,
-    Omit<RetryDeps, 'holdsLock'>,
-    FinishJobDeps {
+/** What processing completions depends on. */
+export interface StoreCompletionsDeps extends Omit<CompleteReleaseDeps, 'retry'>, FrameDeps {
   readonly redis: Redis
-  /** Payload bytes that the pool holds at once. */
-  readonly held: Budget
+  /** Reports a completion of a job that this worker finished. */
   readonly onCompletion?: (stats: CompletionStats) => void
 }
 
 /**
- * Works on the completions of a job: each is judged, its verdict given to the edge that waits, and its release passed on
- * to the queue `symbolication` in the step that finishes the job.
+ * Processes the completions of a job in turn. Each is judged, its verdict is published to the edge whose client waits, and
+ * its release moves to the queue `symbolication` in the step that finishes the job.
  */
 export async function storeCompletions(deps: StoreCompletionsDeps, job: HeldJob, payloadBytes: number): Promise<void> {
-  const { store } = deps
-  const giveBack = await deps.held.acquire(payloadBytes)
+  const completions = await processFrames(deps, PLAN, { job, payloadBytes }, (frame, _index, retry) =>
+    processCompletion(deps, frame, retry),
+  )
+  for (const stats of completions ?? []) deps.onCompletion?.(stats)
+}
+
+async function processCompletion(
+  deps: StoreCompletionsDeps,
+  frame: PayloadFrame,
+  retry: Retry,
+): Promise<ProcessedFrame<CompletionStats>> {
+  const { redis, logger } = deps
+  const { workspaceId, surfaceId, receivedAtMs, body } = frame
+  const { slug, attempt, digest } = completionJobSchema.parse(JSON.parse(frame.attributes))
+  const release = { workspaceId, surfaceId, slug }
+  const recordKey = uploadKeys(release).completion(digest)
+  const stats = (outcome: CompletionStats['outcome'], files = 0, storedBytes = 0): CompletionStats => ({
+    outcome,
+    files,
+    storedBytes,
+    ageMs: deps.now() - receivedAtMs,
+  })
+  const record = await readRecord(redis, recordKey)
+  if (record?.attempt !== attempt) {
+    return refused(stats('forgotten'), { label: 'forgotten', detail: 'it was refused before, or waited for a day' })
+  }
+  const completeDeps = { ...deps, retry: untilStopping(deps.stopping, retry) }
   try {
-    const { payload } = await store.look(job.jobId)
-    if (payload === null) return
-    const frames = decodePayload(payload)
-    const completed: PayloadFrame[] = []
-    const settled: SettledRequest[] = []
-    const all: CompletionStats[] = []
-    for (const frame of frames) {
-      const { stats, passedOn, reason } = await judge(deps, job, frame)
-      all.push(stats)
-      settled.push({ frame, ...(reason !== undefined && { refusal: { reason, objectKey: '' } }) })
-      if (passedOn) completed.push(passedOn)
+    const completed = await completeRelease(completeDeps, { ...release, sequence: record.sequence, body })
+    const fileCount = completed.outcome === 'refused' ? 0 : completed.fileCount
+    await deliverCompletion(redis, recordKey, { ...record, fileCount }, verdictOf(completed))
+    if (completed.outcome === 'refused') {
+      return refused(stats('refused'), { label: completed.code, detail: completed.message })
     }
-    const moves: Move[] = settleRequests({ jobId: job.jobId, kind: 'completions' }, settled)
-    if (completed.length > 0) {
-      const symbolication = { payload: encodePayload(completed), frames: completed.length }
-      moves.push({ queue: 'symbolication', jobId: `release-${job.jobId}`, ...symbolication })
-    }
-    const finished = await finishJob(deps, job, { frames: frames.length, bytes: payload.length }, moves)
-    if (finished) for (const stats of all) deps.onCompletion?.(stats)
-  } finally {
-    giveBack()
+    if (completed.outcome === 'superseded') return { stats: stats('superseded', fileCount) }
+    const request: SymbolicationRequest = { kind: 'release', slug, release: completed.release.name }
+    return { stats: stats('completed', fileCount, completed.storedBytes), passedOn: withJsonBody(frame, request) }
+  } catch (error) {
+    if (!(error instanceof PermanentError)) throw error
+    logger.error({ workspaceId, slug, ...errorFields(error) }, 'a completion failed permanently')
+    const message = 'the completion could not be carried out'
+    await deliverCompletion(redis, recordKey, record, { ok: false, code: 'INTERNAL', message })
+    return refused(stats('failed'), { label: 'INTERNAL', detail: message })
   }
 }
 
-async function judge(
-  deps: StoreCompletionsDeps,
-  job: HeldJob,
-  frame: PayloadFrame,
-): Promise<{ stats: CompletionStats; passedOn?: PayloadFrame; reason?: string }> {
-  const { redis, store, logger } = deps
-  const { workspaceId, surfaceId, receivedAtMs, body } = frame
-  const { slug, attempt, digest } = completionJobSchema.parse(JSON.parse(frame.attributes))
-  const place = { workspaceId, surfaceId, slug }
-  const recordKey = uploadKeys(place).completion(digest)
-  const stats = { files: 0, storedBytes: 0, ageMs: deps.now() - receivedAtMs }
-  const record = await readRecord(redis, recordKey)
-  if (record?.attempt !== attempt) {
-    return {
-      stats: { ...stats, outcome: 'forgotten' },
-      reason: 'forgotten: it was refused before, or waited for a day',
-    }
-  }
-  const holdsLock = () => store.holds([job])
-  const completeDeps: CompleteReleaseDeps = {
-    ...deps,
-    retryUntilStopped(what, work) {
-      // A completion of thousands of maps would outlast the shutdown; the next worker finds those that are stored.
-      if (deps.stopping.aborted) throw new TransientError('stopped within a completion')
-      return retryUntilStopped({ ...deps, holdsLock }, what, work)
-    },
-  }
-  try {
-    const completed = await completeRelease(completeDeps, { ...place, sequence: record.sequence, body })
-    const verdict = verdictOf(completed)
-    const fileCount = completed.outcome === 'refused' ? 0 : completed.fileCount
-    await deliverCompletion(redis, recordKey, { ...record, fileCount }, verdict)
-    const storedBytes = completed.outcome === 'completed' ? completed.storedBytes : 0
-    const done = { outcome: completed.outcome, files: fileCount, storedBytes, ageMs: deps.now() - receivedAtMs }
-    if (completed.outcome === 'refused') {
-      return { stats: done, reason: `${completed.code}: ${completed.message}`.slice(0, REASON_LIMIT) }
-    }
-    if (completed.outcome === 'superseded') return { stats: done }
-    const request: SymbolicationRequest = { kind: 'release', slug, release: completed.release.name }
-    return { stats: done, passedOn: withJsonBody(frame, request) }
-  } catch (error) {
-    if (!(error instanceof PermanentError)) throw error
-    logger.error({ workspaceId, slug, error: describeError(error) }, 'a completion met a fault that stays')
-    const message = 'the completion could not be carried out'
-    await deliverCompletion(redis, recordKey, record, { ok: false, code: 'INTERNAL', message })
-    return { stats: { ...stats, outcome: 'failed' }, reason: `INTERNAL: ${message}` }
+/** Nothing of a refused completion is kept: its client was sent the reason. */
+function refused(stats: CompletionStats, reason: Reason): ProcessedFrame<CompletionStats> {
+  return { stats, refusal: { reason, isDeadLetter: false } }
+}
+
+/**
+ * Returns a retry that starts nothing once the process is stopping. A completion of thousands of maps would outlast the
+ * shutdown; the next worker finds the maps that are stored.
+ */
+function untilStopping(stopping: AbortSignal, retry: Retry): Retry {
+  return (operation, work) => {
+    if (stopping.aborted) throw new TransientError('stopped within a completion', { code: 'PENSTOCK_STOPPING' })
+    return retry(operation, work)
   }
 }
 

@@ -1,47 +1,48 @@
 import type { Redis } from 'ioredis'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
 import { confirmPart, digestedText, givePartBack } from './part-claims.ts'
 
+/** What storing a part of a source map depends on. */
 export interface StorePartDeps {
   readonly redis: Redis
   readonly objects: Pick<ObjectStore, 'put'>
-  /** Repeats what fails for a passing reason; throws PermanentErrors. */
-  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retry: Retry
 }
 
-export type StoredPart = { readonly outcome: 'stored' } | { readonly outcome: 'refused'; readonly reason: string }
-
 /**
- * Puts a part where its completion finds it, and says in its claim that it is there. A claim that has run out (the part
- * waited for a day) does not come back; one of other bytes in its place keeps this part out.
+ * Stores a part under the key where its completion looks for it, and marks its claim as stored. A claim that has expired
+ * (the part waited for a day) is not renewed. Returns the reason if the part is refused, for example because other bytes
+ * have claimed its number since.
  */
 export async function storePart(
   deps: StorePartDeps,
   frame: PayloadFrame,
   job: Extract<SourceMapJob, { kind: 'part' }>,
-): Promise<StoredPart> {
+): Promise<Reason | undefined> {
   const { redis, objects } = deps
   const { slug, path, part, sha256 } = job
-  const place = { workspaceId: frame.workspaceId, surfaceId: frame.surfaceId, slug, path }
+  const mapPath = { workspaceId: frame.workspaceId, surfaceId: frame.surfaceId, slug, path }
   const claim = { sha256, size: frame.body.length }
-  const claims = uploadKeys(place).parts(path)
-  const holding = await redis.hget(claims, String(part))
-  if (holding !== null && holding !== digestedText(claim)) {
-    return { outcome: 'refused', reason: 'claim_replaced: other bytes have the claim of this part' }
+  const claims = uploadKeys(mapPath).parts(path)
+  const claimed = await redis.hget(claims, String(part))
+  if (claimed !== null && claimed !== digestedText(claim)) {
+    return { label: 'claim_replaced', detail: 'other bytes have claimed the number of this part' }
   }
-  const put = () => objects.put(partKey(place, part), frame.body, { contentType: 'application/octet-stream' })
+  const put = () => objects.put(partKey(mapPath, part), frame.body, { contentType: 'application/octet-stream' })
   try {
-    await deps.retryUntilStopped('a part of a source map could not be stored', put)
+    await deps.retry('store a part of a source map', put)
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
     await givePartBack(redis, claims, part, claim)
-    return { outcome: 'refused', reason: `refused_by_object_store: ${error.message}`.slice(0, 1_000) }
+    return { label: 'refused_by_object_store', detail: error.message }
   }
   await confirmPart(redis, claims, part, claim)
-  return { outcome: 'stored' }
+  return undefined
 }

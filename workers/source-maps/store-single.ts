@@ -2,36 +2,40 @@ import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
-import { describeError, PermanentError } from '../../shared/runtime/errors.ts'
+import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
 import { sourceMapFault } from './check-map.ts'
 import { digestedText } from './part-claims.ts'
 import { deliverVerdict } from './publish-verdict.ts'
 
+/** What storing a whole source map depends on. */
 export interface StoreSingleDeps {
   readonly redis: Redis
   readonly objects: Pick<ObjectStore, 'head' | 'putStream'>
   readonly releases: Pick<ReleaseStore, 'addStoredMaps'>
   readonly logger: Logger
-  readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  readonly retry: Retry
 }
 
+/** The outcome of storing a whole source map. */
 export type StoredSingle = {
   readonly outcome: 'stored' | 'known' | 'not_a_map' | 'refused'
   readonly storedBytes: number
-  /** Why nothing of it is kept, as its client was told. */
-  readonly refusal?: string
+  /** Why nothing of the upload is kept. Its client was sent the same reason. */
+  readonly refusal?: Reason
 }
 
-/** One turn of the event loop. */
+/** Bytes that are digested or written per turn of the event loop. */
 const PIECE_BYTES = 256 * 1024
 
-/** Stores a whole source map, once per workspace, notes it for its path, and tells the edge whose client waits. */
+/** Stores a whole source map, once per workspace, records it for its path, and publishes the verdict to the waiting edge. */
 export async function storeSingle(
   deps: StoreSingleDeps,
   frame: PayloadFrame,
@@ -43,14 +47,12 @@ export async function storeSingle(
   if (fault !== undefined) {
     const message = `the body ${fault}`
     await deliverVerdict(redis, job.attempt, { ok: false, code: 'REQUEST_INVALID', message })
-    return { outcome: 'not_a_map', storedBytes: 0, refusal: `REQUEST_INVALID: ${message}` }
+    return { outcome: 'not_a_map', storedBytes: 0, refusal: { label: 'REQUEST_INVALID', detail: message } }
   }
   const map = { sha256: await digest(body), size: body.length }
   const objectKey = sourceMapKey(workspaceId, map.sha256)
   try {
-    const isNew = await deps.retryUntilStopped('a source map could not be stored', () =>
-      putUnlessThere(deps, objectKey, body),
-    )
+    const isNew = await deps.retry('store a source map', () => putUnlessStored(deps, objectKey, body))
     await releases.addStoredMaps(workspaceId, [map.sha256])
     const { singles } = uploadKeys({ ...frame, slug: job.slug })
     await redis.hset(singles, job.path, digestedText(map))
@@ -59,15 +61,15 @@ export async function storeSingle(
     return isNew ? { outcome: 'stored', storedBytes: map.size } : { outcome: 'known', storedBytes: 0 }
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
-    logger.error({ workspaceId, slug: job.slug, error: describeError(error) }, 'a source map met a fault that stays')
+    logger.error({ workspaceId, slug: job.slug, ...errorFields(error) }, 'a source map failed permanently')
     const message = 'the source map could not be stored'
     await deliverVerdict(redis, job.attempt, { ok: false, code: 'INTERNAL', message })
-    return { outcome: 'refused', storedBytes: 0, refusal: `INTERNAL: ${message}` }
+    return { outcome: 'refused', storedBytes: 0, refusal: { label: 'INTERNAL', detail: message } }
   }
 }
 
-/** Of the same bytes: an object that is there is as good. */
-async function putUnlessThere({ objects }: StoreSingleDeps, key: string, body: Buffer): Promise<boolean> {
+/** Returns whether the object was written. An object of this key has the same bytes, since the key is their digest. */
+async function putUnlessStored({ objects }: StoreSingleDeps, key: string, body: Buffer): Promise<boolean> {
   if ((await objects.head(key)) !== undefined) return false
   await objects.putStream(key, piecesOf(body), body.length, { contentType: 'application/json' })
   return true

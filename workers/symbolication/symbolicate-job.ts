@@ -3,31 +3,29 @@ import {
   type SymbolicationRequest,
   symbolicationRequestSchema,
 } from '../../schemas/queues/symbolication.ts'
-import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
-import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
-import { deadLetterPayload, type RefusedFrame } from '../batch/open-batch.ts'
-import { type FinishJobDeps, finishJob } from '../queue/finish-job.ts'
-import type { HeldJob, Move } from '../queue/payload-store.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
+import { deadLetterMoves, type RefusedFrame } from '../queue/moves.ts'
+import type { HeldJob } from '../queue/payload-store.ts'
+import { type JobDeps, processJob } from '../queue/process-frames.ts'
 import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
 
-/** What became of a job. */
+/** Counters of one job. */
 export interface SymbolicationStats {
-  /** Stacks and releases that were asked for. */
+  /** Stacks and releases that were requested. */
   readonly requests: number
   readonly frames: number
   readonly resolvedFrames: number
-  /** Findings that were resolved again because maps of their release have come. */
+  /** Findings that were resolved again because maps of their release have arrived. */
   readonly findingsResolvedAgain: number
   readonly deadLettered: number
 }
 
-export interface SymbolicateJobDeps
-  extends Omit<ResolveReleaseDeps, 'retryUntilStopped'>,
-    Omit<RetryDeps, 'holdsLock'>,
-    FinishJobDeps {
-  /** Adds jobs for payloads that are in Redis already; jobs that exist are left alone. */
+/** What symbolicating a job depends on. */
+export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'retryUntilStopped'>, JobDeps {
+  /** Reports the counters of a job that this worker finished. */
   readonly onDone?: (stats: SymbolicationStats) => void
 }
 
@@ -38,48 +36,37 @@ interface ReadRequest {
 }
 
 /**
- * Resolves the stacks of a job and stores their frames, then does what its releases ask for. The job is done when all of
- * it is stored; repeated after a crash, it adds nothing that was stored before.
+ * Resolves the stacks of a job and stores their frames, then resolves the releases of the job again. The job is finished
+ * when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
  */
 export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
-  const { payload } = await deps.store.look(job.jobId)
-  if (payload === null) return
-  const frames = decodePayload(payload)
-  const trying = { ...deps, holdsLock: () => deps.store.holds([job]) }
-  const own = {
-    ...deps,
-    retryUntilStopped: <T>(what: string, work: () => Promise<T>) => retryUntilStopped(trying, what, work),
-  }
-  const { requests, refused } = readRequests(job.jobId, frames)
-  const stats = { requests: frames.length, frames: 0, resolvedFrames: 0, findingsResolvedAgain: 0, deadLettered: 0 }
-
-  for (const group of stacksByOwner(requests)) {
-    try {
-      const rows = await symbolicateStacks(own, group.owner, group.stacks)
-      const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}`
-      await own.retryUntilStopped('store frames', () => deps.insertFrames(rows, token))
-      for (const row of rows) {
-        stats.frames += row.frameCount
-        stats.resolvedFrames += row.resolvedFrameCount
+  const stats = await processJob(deps, job, async (frames, retry) => {
+    const own = { ...deps, retryUntilStopped: retry }
+    const { requests, refused } = readRequests(job.jobId, frames)
+    const counts = { requests: frames.length, frames: 0, resolvedFrames: 0, findingsResolvedAgain: 0, deadLettered: 0 }
+    for (const group of stacksByOwner(requests)) {
+      try {
+        const rows = await symbolicateStacks(own, group.owner, group.stacks)
+        const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}`
+        await retry('store frames', () => deps.insertFrames(rows, token))
+        for (const row of rows) {
+          counts.frames += row.frameCount
+          counts.resolvedFrames += row.resolvedFrameCount
+        }
+      } catch (error) {
+        if (!(error instanceof PermanentError)) throw error
+        const reason: Reason = { label: 'refused_by_clickhouse', detail: error.message }
+        for (const { index, frame } of group.requests) refused.push({ jobId: job.jobId, index, frame, reason })
       }
-    } catch (error) {
-      if (!(error instanceof PermanentError)) throw error
-      const reason = `refused_by_clickhouse: ${error.message}`.slice(0, 1_000)
-      for (const { index, frame } of group.requests) refused.push({ jobId: job.jobId, index, frame, reason })
     }
-  }
-  for (const { index, frame, request } of requests) {
-    if (request.kind !== 'release') continue
-    stats.findingsResolvedAgain += await resolveOne(own, `${job.jobId}:${index}`, frame, request)
-  }
-
-  stats.deadLettered = refused.length
-  const moves: Move[] =
-    refused.length === 0
-      ? []
-      : [{ queue: 'dead-letters', ...deadLetterPayload('symbolication', `dead-${job.jobId}`, refused) }]
-  const finished = await finishJob(deps, job, { frames: frames.length, bytes: payload.length }, moves)
-  if (finished) deps.onDone?.(stats)
+    for (const { index, frame, request } of requests) {
+      if (request.kind !== 'release') continue
+      counts.findingsResolvedAgain += await resolveOne(own, `${job.jobId}:${index}`, frame, request)
+    }
+    counts.deadLettered = refused.length
+    return { result: counts, moves: deadLetterMoves('symbolication', job.jobId, refused) }
+  })
+  if (stats) deps.onDone?.(stats)
 }
 
 function resolveOne(
@@ -101,7 +88,10 @@ function readRequests(
   for (const [index, frame] of frames.entries()) {
     const request = symbolicationRequestSchema.safeParse(parseJson(frame.body))
     if (request.success) requests.push({ index, frame, request: request.data })
-    else refused.push({ jobId, index, frame, reason: `invalid_request: ${request.error.issues[0]?.message}` })
+    else {
+      const reason: Reason = { label: 'invalid_request', detail: `${request.error.issues[0]?.message}` }
+      refused.push({ jobId, index, frame, reason })
+    }
   }
   return { requests, refused }
 }
@@ -131,6 +121,6 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
-    return undefined // said by the schema
+    return undefined // the schema refuses it
   }
 }

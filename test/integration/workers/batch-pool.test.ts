@@ -9,12 +9,12 @@ import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
-import { createBatchPool } from '../../../workers/batch/batch-pool.ts'
-import { createBatch } from '../../../workers/batch/open-batch.ts'
-import { createBatchStorer } from '../../../workers/batch/store-batch.ts'
+import { Batch } from '../../../workers/batch/batch.ts'
+import { BatchPool } from '../../../workers/batch/batch-pool.ts'
+import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
 import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
-import { createPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
@@ -71,19 +71,19 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
   const reader = openPayloadReader(own, logger, { maxIdleBytes: 1 << 20 })
-  const payloads = createPayloadStore(own, 'spans', reader)
+  const payloads = new RedisPayloadStore(own, 'spans', reader)
   const jobs = createJobAdder(own)
-  const storer = createBatchStorer({
+  const storer = new BatchStorer({
     queue: 'spans',
-    signal: 'traces',
+    kind: 'traces',
     store: payloads,
     insert: store.insert,
     addJobs: jobs.add,
     logger,
     stopping: stopping.signal,
   })
-  const batches = createBatchPool(
-    { queue: 'spans', signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
+  const batches = new BatchPool(
+    { queue: 'spans', kind: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
     {
       maxRows: options.maxRows ?? 50,
       maxBytes: 1 << 20,
@@ -95,7 +95,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
   )
   const pool = startPool(
     'spans',
-    { redisUrl: url, logger, process: batches.process, onClosing: batches.flush },
+    { redisUrl: url, logger, process: (job, bytes) => batches.process(job, bytes), onClosing: () => batches.flush() },
     { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
   )
   opened.push(async () => {
@@ -176,18 +176,18 @@ describe('a pool of named batches', () => {
     opened.push(() => dead.disconnect())
     await Promise.all(Array.from({ length: 30 }, (_, i) => commit.enqueue(frame(`row ${i}`))))
     // A worker that takes the jobs and then does nothing any more, as after kill -9: it renews no lock.
-    const payloads = createPayloadStore(dead, 'spans')
-    const storer = createBatchStorer({
+    const payloads = new RedisPayloadStore(dead, 'spans')
+    const storer = new BatchStorer({
       queue: 'spans',
-      signal: 'traces',
+      kind: 'traces',
       store: payloads,
       insert: store.insert,
       addJobs: async () => {},
       logger,
       stopping: new AbortController().signal,
     })
-    const batches = createBatchPool(
-      { queue: 'spans', signal: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
+    const batches = new BatchPool(
+      { queue: 'spans', kind: 'traces', store: payloads, storer, createRows: () => new TextBatch(), logger },
       {
         maxRows: 1_000,
         maxBytes: 1 << 20,
@@ -222,9 +222,9 @@ describe('a pool of named batches', () => {
     await expectAllDone()
     await commit.enqueue(frame('late'))
     await expectAllDone()
-    const storer = createBatchStorer({
+    const storer = new BatchStorer({
       queue: 'spans',
-      signal: 'traces',
+      kind: 'traces',
       store: payloads,
       insert: store.insert,
       addJobs: async () => {},
@@ -235,8 +235,8 @@ describe('a pool of named batches', () => {
     rows.append(frame('late'), Buffer.from('late'))
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
     await expect(
-      storer.store(named, createBatch({ queue: 'spans', signal: 'traces' }, rows), [{ jobId: 'gone', token: 'mine' }]),
-    ).rejects.toThrow(/locks/)
+      storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [{ jobId: 'gone', token: 'mine' }]),
+    ).rejects.toThrow(/lock/)
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
 
@@ -293,13 +293,11 @@ describe('a pool of named batches', () => {
   it('does not take a batch for stored that another worker has split or stored', async () => {
     const { storer } = worker(new TokenStore())
     const named = { batchId: 'split by another', jobIds: ['a'], storedTables: [] }
-    expect(await storer.store(named, createBatch({ queue: 'spans', signal: 'traces' }, new TextBatch()), [])).toBe(
-      false,
-    )
+    expect(await storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, new TextBatch()), [])).toBe(false)
   })
 
   it('names a batch for all its jobs or for none', async () => {
-    const store = createPayloadStore(redis, 'spans')
+    const store = new RedisPayloadStore(redis, 'spans')
     for (const jobId of ['a', 'b', 'c']) {
       await redis.set(keys.payload(jobId), 'x')
       await redis.set(keys.lock(jobId), `lock of ${jobId}`)
@@ -322,7 +320,7 @@ describe('what cannot be stored', () => {
     await Promise.all([...'abcdefghijklm'].map(line => commit.enqueue(frame(line === 'g' ? 'poison' : line))))
     worker(store)
     const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 5_000 })
-    const deadLetters = createPayloadStore(redis, 'dead-letters')
+    const deadLetters = new RedisPayloadStore(redis, 'dead-letters')
     const pool = startPool(
       'dead-letters',
       { redisUrl: url, logger, process: job => storeDeadLetters({ objects, store: deadLetters }, job.jobId) },

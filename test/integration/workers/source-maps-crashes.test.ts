@@ -14,7 +14,7 @@ import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { uploadKeys, verdictKey } from '../../../shared/queue/upload-keys.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
-import { createPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
 import { storeCompletions } from '../../../workers/source-maps/store-completions.ts'
 import { storeSourceMaps } from '../../../workers/source-maps/store-source-maps.ts'
 import { digestOf, entryOf, type FileEntry, mapOf, type NamedMap } from '../../support/clients/release-client.ts'
@@ -105,7 +105,7 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
     redis: wrappedRedis,
     objects: fault.wrap({ ...objects, ...store }, COUNTED),
     releases: fault.wrap(releases, ['release', 'manifest', 'replaceManifest', 'storedMaps', 'addStoredMaps']),
-    store: fault.wrap(createPayloadStore(redis, queue), ['look', 'holds', 'finishJob']),
+    store: fault.wrap(new RedisPayloadStore(redis, queue), ['look', 'holdsLocks', 'finishJob']),
     held: new Budget(64 * MIB),
     addJobs: async () => {},
     now: Date.now,

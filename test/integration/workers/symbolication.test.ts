@@ -21,7 +21,7 @@ import { newJobId, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { blocksOf } from '../../../workers/batch/row-batch.ts'
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
-import { createPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import { type BuiltApp, buildApp, ORIGINAL_FRAMES } from '../../support/pages/built-app.ts'
 import {
@@ -405,7 +405,7 @@ describe('the frames of a finding', () => {
     const batchId = randomUUID()
     await redis.set(queueKeys('spans').lock(jobId), 'token of the dead')
     expect(
-      await createPayloadStore(redis, 'spans').nameBatch(batchId, [{ jobId, token: 'token of the dead' }]),
+      await new RedisPayloadStore(redis, 'spans').nameBatch(batchId, [{ jobId, token: 'token of the dead' }]),
     ).toEqual(new Map())
     await redis.del(queueKeys('spans').lock(jobId))
     workers(['spans'])

@@ -1,4 +1,4 @@
-/** Percent-encoded for a header, and cut between characters: a text of the client's may be anything, and of any length. */
+/** Percent-encodes a client's text for the metadata of an object, and cuts it between characters to at most `limitBytes`. */
 export function metadataText(text: string, limitBytes: number): string {
   let encoded = ''
   for (const character of text.toWellFormed()) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { createBatch } from './open-batch.ts'
+import { Batch } from './batch.ts'
 import type { RowBatch } from './row-batch.ts'
 
 const frame: PayloadFrame = {
@@ -21,24 +21,24 @@ const nothing: RowBatch = {
   reset() {},
 }
 
-it('holds nothing of a payload but the requests that it refuses, and counts those', async () => {
+it('copies refused requests out of their payload and counts their bytes', async () => {
   const refusing = { ...nothing, append: () => ({ ok: false, reason: 'truncated' }) as const }
   const payload = Buffer.alloc(1_000, 'a')
-  const batch = createBatch({ queue: 'spans', signal: 'traces' }, refusing)
+  const batch = new Batch({ queue: 'spans', kind: 'traces' }, refusing)
   for (const jobId of ['a', 'b']) {
     await batch.add({ jobId, token: '' }, [{ ...frame, body: payload }], 1_040, Number.POSITIVE_INFINITY)
   }
-  payload.fill('b') // its memory is used again
+  payload.fill('b') // the next payload uses its memory
   expect(batch.refused.map(({ frame: refused }) => refused.body)).toEqual(Array(2).fill(Buffer.alloc(1_000, 'a')))
   expect(batch.bytes).toBe(2_000)
-  const taking = createBatch({ queue: 'spans', signal: 'traces' }, nothing)
+  const taking = new Batch({ queue: 'spans', kind: 'traces' }, nothing)
   await taking.add({ jobId: 'a', token: '' }, [frame], 1_040, Number.POSITIVE_INFINITY)
   expect(taking.bytes).toBe(0)
 })
 
-it('does not decode a job further than it may, but always one request of it', async () => {
+it('stops decoding a job at the limit, but always decodes its first request', async () => {
   const add = (frames: PayloadFrame[], limit: number) =>
-    createBatch({ queue: 'spans', signal: 'traces' }, nothing).add({ jobId: 'a', token: '' }, frames, 1_040, limit)
+    new Batch({ queue: 'spans', kind: 'traces' }, nothing).add({ jobId: 'a', token: '' }, frames, 1_040, limit)
   expect(await add([frame], 10)).toBeDefined()
   expect(await add([frame, frame], 1_000)).toBeDefined()
   expect(await add([frame, frame], 999)).toBeUndefined()

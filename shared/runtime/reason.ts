@@ -1,0 +1,54 @@
+import type { ProblemCode } from '../../schemas/http/problems.ts'
+
+/**
+ * Every label of a request that is not stored. Labels are values of metrics and keys of `ingest_log.dead_lettered`, so
+ * their number is bounded by this type.
+ */
+export type RefusalLabel =
+  // The body could not be decompressed.
+  | 'bad_compression'
+  | 'too_large_decompressed'
+  // OTLP protobuf: `workers/otlp/protobuf/refusal.ts` describes them.
+  | 'truncated'
+  | 'overlong_varint'
+  | 'invalid_tag'
+  | 'nesting_too_deep'
+  | 'too_many_pieces'
+  | 'rows_too_large'
+  // OTLP JSON: `workers/otlp/json/json-refusals.ts` describes them.
+  | 'invalid_json'
+  | 'invalid_json_value'
+  // Replay chunks.
+  | 'not_json_lines'
+  | 'no_events'
+  | 'replay_conflict'
+  // Source maps, completions and symbolication.
+  | 'claim_replaced'
+  | 'forgotten'
+  | 'invalid_request'
+  // A store refused the content, or the decoder failed on it.
+  | 'refused_by_clickhouse'
+  | 'refused_by_object_store'
+  | 'decoder_fault'
+  // The client of an upload or a completion was sent this problem.
+  | ProblemCode
+
+/** Why a request is not stored. */
+export interface Reason {
+  readonly label: RefusalLabel
+  readonly detail?: string | undefined
+}
+
+/** Characters of a stored reason. */
+const TEXT_LIMIT = 1_000
+
+/** Returns the stored form of a reason: the label, or `label: detail` cut to 1,000 characters. */
+export function reasonText({ label, detail }: Reason): string {
+  return detail === undefined ? label : `${label}: ${detail}`.slice(0, TEXT_LIMIT)
+}
+
+/** Reads the label of a stored reason. It is a plain string, since another version may have stored it. */
+export function labelOf(text: string): string {
+  const end = text.indexOf(':')
+  return end < 0 ? text : text.slice(0, end)
+}

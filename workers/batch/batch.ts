@@ -1,0 +1,170 @@
+import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
+import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
+import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
+import { decompress } from '../decode/decompress.ts'
+import type { RefusedFrame } from '../queue/moves.ts'
+import type { HeldJob } from '../queue/payload-store.ts'
+import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
+
+/** Bytes to which a request may decompress: 64 MiB (docs/contract.md#drain). */
+const DECOMPRESSED_LIMIT_BYTES = 64 * 1024 * 1024
+
+/** The queue of the jobs of a batch. */
+export interface BatchSource {
+  readonly queue: QueueName
+  /** The name of these requests in `ingest_log`. Undefined if the log has no rows for them. */
+  readonly kind: string | undefined
+}
+
+/** The outcome of a job in a batch. `again`: the batch was abandoned before it was named, so the job must be looked at again. */
+export type JobOutcome = 'stored' | 'again'
+
+/** A job in a batch. */
+export interface PooledJob extends HeldJob {
+  readonly frames: number
+  readonly outcome: Promise<JobOutcome>
+  resolve(outcome: JobOutcome): void
+  reject(error: unknown): void
+}
+
+/** Counters of a batch. */
+export interface BatchStats {
+  frames: number
+  payloadBytes: number
+  rows: number
+  readonly rejectedRows: Map<string, number>
+}
+
+/** Jobs whose rows are inserted together, and the requests among them that were refused. */
+export class Batch {
+  readonly rows: RowBatch
+  readonly jobs: PooledJob[] = []
+  readonly refused: RefusedFrame[] = []
+  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
+  readonly #source: BatchSource
+  readonly #log = new IngestLogTable()
+  #decodedBytes = 0
+  #refusedBytes = 0
+
+  constructor(source: BatchSource, rows: RowBatch) {
+    this.#source = source
+    this.rows = rows
+  }
+
+  /** Bytes of rows and of refused requests. Both are in memory until the batch is stored. */
+  get bytes(): number {
+    return this.rows.bytes + this.#refusedBytes
+  }
+
+  /**
+   * Decodes the requests of a job. Afterwards the batch refers to no byte of its payload. Returns undefined when a job of
+   * several requests decodes to more than `maxDecodedBytes`. Some of its rows are in the batch then, so the batch must be
+   * abandoned.
+   */
+  async add(
+    job: HeldJob,
+    frames: readonly PayloadFrame[],
+    payloadBytes: number,
+    maxDecodedBytes: number,
+  ): Promise<PooledJob | undefined> {
+    const { queue, kind } = this.#source
+    const decodedBefore = this.#decodedBytes
+    const pooled = poolJob(job, frames.length)
+    this.jobs.push(pooled)
+    this.stats.frames += frames.length
+    this.stats.payloadBytes += payloadBytes
+    const entries = new Map<string, IngestLogEntry>()
+    for (const [index, frame] of frames.entries()) {
+      if (index > 0 && this.#decodedBytes - decodedBefore > maxDecodedBytes) return undefined
+      const entry = entryOf(entries, kind ?? '', job.jobId, frame)
+      const reason = await this.#append(frame, entry)
+      if (reason === undefined) continue
+      // A copy of the body, because the memory of the payload is used again.
+      const request = { jobId: job.jobId, index, frame: { ...frame, body: Buffer.from(frame.body) }, reason }
+      this.refused.push(request)
+      this.#refusedBytes += frame.body.length + noteRefusal(entry, queue, request)
+    }
+    if (kind !== undefined) for (const entry of entries.values()) this.#log.append(entry)
+    return pooled
+  }
+
+  /** Returns the blocks to insert, in this order: the records, what derives from them, and last the log of the batch. */
+  tables(): readonly TableBlock[] {
+    return [...this.rows.tables(), ...blocksOf([this.#log.buffer])]
+  }
+
+  /** Appends the rows of a request and counts them, or returns the reason why none of them can be stored. */
+  async #append(frame: PayloadFrame, entry: IngestLogEntry): Promise<Reason | undefined> {
+    let body = frame.body
+    if (frame.contentEncoding !== 'identity') {
+      const decompressed = await decompress(frame.body, frame.contentEncoding, DECOMPRESSED_LIMIT_BYTES)
+      if (!decompressed.ok) return { label: decompressed.reason }
+      body = decompressed.body
+    }
+    this.#decodedBytes += body.length
+    try {
+      const result = this.rows.append(frame, body)
+      if (!result.ok) return { label: result.reason, detail: result.detail }
+      this.stats.rows += result.rows
+      entry.rows += result.rows
+      for (const [reason, count = 0] of Object.entries(result.rejected)) {
+        increment(this.stats.rejectedRows, reason, count)
+        increment(entry.rejected, reason, count)
+      }
+      return undefined
+    } catch (error) {
+      // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.
+      return { label: 'decoder_fault', detail: describeError(error) }
+    }
+  }
+}
+
+/** Returns the log entry of a job and surface, with this frame counted. */
+function entryOf(
+  entries: Map<string, IngestLogEntry>,
+  signal: string,
+  jobId: string,
+  frame: PayloadFrame,
+): IngestLogEntry {
+  const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
+  const commit = receipt === undefined ? '' : commitOf(receipt)
+  const key = `${workspaceId} ${surfaceId} ${commit}`
+  let entry = entries.get(key)
+  if (entry === undefined) {
+    const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map(), deadLettered: new Map() }
+    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, commit, indexes: [], refused: [] }
+    entries.set(key, entry)
+  }
+  if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
+  entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
+  entry.payloads++
+  entry.bytes += frame.body.length
+  return entry
+}
+
+/**
+ * Counts a request that becomes a dead letter and notes, for its receipt, where it will be stored. Returns the bytes of
+ * the note.
+ */
+function noteRefusal(entry: IngestLogEntry, queue: QueueName, { frame, jobId, index, reason }: RefusedFrame): number {
+  increment(entry.deadLettered, reason.label, 1)
+  if (frame.receipt === undefined) return 0
+  const objectKey = deadLetterKey({ ...frame, queue, jobId, index })
+  const note = { index: indexOf(frame.receipt), reason: reasonText(reason), objectKey }
+  entry.refused.push(note)
+  return note.reason.length + objectKey.length
+}
+
+function increment(counts: Map<string, number>, key: string, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count)
+}
+
+function poolJob(job: HeldJob, frames: number): PooledJob {
+  const { promise, resolve, reject } = Promise.withResolvers<JobOutcome>()
+  promise.catch(() => undefined) // nobody awaits the jobs of a resumed batch
+  return { ...job, frames, outcome: promise, resolve, reject }
+}

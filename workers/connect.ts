@@ -1,0 +1,41 @@
+import { connectClickHouse } from '../clickhouse/connect.ts'
+import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { connectConsumer } from '../shared/queue/redis.ts'
+import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
+import type { WorkersConfig } from './config.ts'
+import type { PoolsDeps } from './deps.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import { openPayloadReader } from './queue/payload-reader.ts'
+import { createJobAdder } from './queue/sweep.ts'
+
+/** Connects what the pools of a process need. `lifecycle` closes the connections after the pools that use them. */
+export function connectWorkers(
+  config: WorkersConfig,
+  { logger, lifecycle, metrics }: { logger: Logger; lifecycle: Lifecycle; metrics: WorkerMetrics },
+  stopping: AbortSignal,
+): PoolsDeps {
+  const redis = connectConsumer(config.REDIS_URL, logger)
+  lifecycle.onStop('redis', () => redis.disconnect())
+  const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger)
+  lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
+  const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
+  lifecycle.onStop('payload reader', () => payloads.close())
+  const clickhouse = connectClickHouse(config)
+  lifecycle.onStop('clickhouse', () => clickhouse.close())
+  const objects = connectObjectStore(config)
+  lifecycle.onStop('object store', () => objects.close())
+  return {
+    config,
+    redis,
+    payloads,
+    clickhouse,
+    objects,
+    releases: createReleaseStore(directoryRedis),
+    addJobs: createJobAdder(redis).add,
+    logger,
+    metrics,
+    stopping,
+  }
+}

@@ -1,0 +1,24 @@
+import type { Redis } from 'ioredis'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
+import type { WorkersConfig } from './config.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import type { PayloadReader } from './queue/payload-reader.ts'
+import type { AddJobs } from './queue/process-frames.ts'
+
+/** Everything that the pools of one process share. Only the wiring and the functions that start a pool see all of it. */
+export interface PoolsDeps {
+  readonly config: WorkersConfig
+  readonly redis: Redis
+  readonly payloads: PayloadReader
+  readonly clickhouse: ClickHouseClient
+  readonly objects: ObjectStore
+  readonly releases: ReleaseStore
+  readonly addJobs: AddJobs
+  readonly logger: Logger
+  readonly metrics: WorkerMetrics
+  /** Aborted when work that waits for an unavailable store is left to the next worker. */
+  readonly stopping: AbortSignal
+}

@@ -1,0 +1,30 @@
+import { Budget } from '../../shared/concurrency/budget.ts'
+import { poolOptions } from '../config.ts'
+import type { PoolsDeps } from '../deps.ts'
+import { RedisPayloadStore } from '../queue/payload-store.ts'
+import { type Pool, startPool } from '../queue/pool.ts'
+import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
+
+/** Starts the pool that builds the manifests of releases. */
+export function startCompletionsPool(deps: PoolsDeps): Pool {
+  const { config, logger } = deps
+  const completions: StoreCompletionsDeps = {
+    redis: deps.redis,
+    objects: deps.objects,
+    releases: deps.releases,
+    store: new RedisPayloadStore(deps.redis, 'completions'),
+    held: new Budget(config.COMPLETIONS_HELD_BYTES),
+    addJobs: deps.addJobs,
+    logger,
+    stopping: deps.stopping,
+    now: Date.now,
+    onAttempt: () => pool.progress(),
+    onCompletion: deps.metrics.observeCompletion,
+  }
+  const pool = startPool(
+    'completions',
+    { redisUrl: config.REDIS_URL, logger, process: (job, bytes) => storeCompletions(completions, job, bytes) },
+    poolOptions(config, config.COMPLETIONS_CONCURRENCY),
+  )
+  return pool
+}

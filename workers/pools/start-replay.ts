@@ -1,0 +1,27 @@
+import { Budget } from '../../shared/concurrency/budget.ts'
+import { poolOptions } from '../config.ts'
+import type { PoolsDeps } from '../deps.ts'
+import { RedisPayloadStore } from '../queue/payload-store.ts'
+import { type Pool, startPool } from '../queue/pool.ts'
+import { type StoreReplayDeps, storeReplay } from '../replay/store-replay.ts'
+
+/** Starts the pool that checks replay chunks and writes them to the object store. */
+export function startReplayPool(deps: PoolsDeps): Pool {
+  const { config, logger } = deps
+  const replay: StoreReplayDeps = {
+    objects: deps.objects,
+    store: new RedisPayloadStore(deps.redis, 'replay'),
+    held: new Budget(config.REPLAY_HELD_BYTES),
+    addJobs: deps.addJobs,
+    logger,
+    stopping: deps.stopping,
+    onAttempt: () => pool.progress(),
+    onStored: deps.metrics.observeReplayJob,
+  }
+  const pool = startPool(
+    'replay',
+    { redisUrl: config.REDIS_URL, logger, process: (job, payloadBytes) => storeReplay(replay, job, payloadBytes) },
+    poolOptions(config, config.REPLAY_CONCURRENCY),
+  )
+  return pool
+}

@@ -1,0 +1,62 @@
+import { insertNative } from '../../clickhouse/client.ts'
+import type { BatchSource } from '../batch/batch.ts'
+import { BatchPool } from '../batch/batch-pool.ts'
+import type { RowBatch } from '../batch/row-batch.ts'
+import { BatchStorer } from '../batch/store-batch.ts'
+import { poolOptions } from '../config.ts'
+import type { PoolsDeps } from '../deps.ts'
+import { RedisPayloadStore } from '../queue/payload-store.ts'
+import { type Pool, startPool } from '../queue/pool.ts'
+
+/**
+ * Decoded bytes of one job. A commit of the edge contains 4 MiB of requests as sent, or one larger request. Compressed
+ * requests may decode to a thousand times that.
+ */
+const MAX_JOB_DECODED_BYTES = 128 * 1024 * 1024
+
+/** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
+export function startRowsPool(source: BatchSource, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+  const { config, logger, metrics, stopping } = deps
+  const { queue } = source
+  const store = new RedisPayloadStore(deps.redis, queue, deps.payloads)
+  const storer = new BatchStorer({
+    ...source,
+    store,
+    insert: ({ table, columns, block }, deduplicationToken) =>
+      insertNative(deps.clickhouse, {
+        table,
+        columns,
+        block,
+        deduplicationToken,
+        timeoutMs: config.INSERT_TIMEOUT_MS,
+        signal: stopping,
+      }),
+    addJobs: deps.addJobs,
+    logger,
+    stopping,
+    onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
+    onAttempt: () => pool.progress(),
+  })
+  const batches = new BatchPool(
+    { ...source, store, storer, createRows, logger },
+    {
+      maxRows: config.BATCH_MAX_ROWS,
+      maxBytes: config.BATCH_MAX_BYTES,
+      maxAgeMs: config.BATCH_MAX_AGE_MS,
+      maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
+      maxFetchedBytes: config.POOL_FETCHED_BYTES,
+      maxJobDecodedBytes: MAX_JOB_DECODED_BYTES,
+    },
+  )
+  const pool = startPool(
+    queue,
+    {
+      redisUrl: config.REDIS_URL,
+      logger,
+      process: (job, payloadBytes) => batches.process(job, payloadBytes),
+      onClosing: () => batches.flush(),
+    },
+    poolOptions(config, config.POOL_CONCURRENCY),
+  )
+  return pool
+}

@@ -1,0 +1,29 @@
+import { Budget } from '../../shared/concurrency/budget.ts'
+import { poolOptions } from '../config.ts'
+import type { PoolsDeps } from '../deps.ts'
+import { RedisPayloadStore } from '../queue/payload-store.ts'
+import { type Pool, startPool } from '../queue/pool.ts'
+import { type StoreSourceMapsDeps, storeSourceMaps } from '../source-maps/store-source-maps.ts'
+
+/** Starts the pool that writes parts and whole source maps to the object store. */
+export function startSourceMapsPool(deps: PoolsDeps): Pool {
+  const { config, logger } = deps
+  const uploads: StoreSourceMapsDeps = {
+    redis: deps.redis,
+    objects: deps.objects,
+    releases: deps.releases,
+    store: new RedisPayloadStore(deps.redis, 'source-maps'),
+    held: new Budget(config.SOURCE_MAPS_HELD_BYTES),
+    addJobs: deps.addJobs,
+    logger,
+    stopping: deps.stopping,
+    onAttempt: () => pool.progress(),
+    onUpload: deps.metrics.observeSourceMap,
+  }
+  const pool = startPool(
+    'source-maps',
+    { redisUrl: config.REDIS_URL, logger, process: (job, payloadBytes) => storeSourceMaps(uploads, job, payloadBytes) },
+    poolOptions(config, config.SOURCE_MAPS_CONCURRENCY),
+  )
+  return pool
+}

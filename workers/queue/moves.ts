@@ -1,0 +1,67 @@
+import type { DeadLetter, Settlement } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
+import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
+import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
+import type { Move } from './payload-store.ts'
+
+/** A request that cannot be stored and becomes a dead letter. */
+export interface RefusedFrame {
+  readonly jobId: string
+  /** Position of the request in the payload of that job. */
+  readonly index: number
+  readonly frame: PayloadFrame
+  readonly reason: Reason
+}
+
+/** A request that a job is done with. `refusal` is absent if the request is stored. */
+export interface SettledRequest extends Pick<Settlement, 'refusal'> {
+  readonly frame: PayloadFrame
+}
+
+/**
+ * Returns the move of these frames to another queue, or nothing if there are none. The job id must derive from the id of
+ * the job or batch that is finished, so that repeating the move adds nothing.
+ */
+export function frameMoves(
+  queue: QueueName,
+  jobId: string,
+  frames: readonly PayloadFrame[],
+  backlogLimitBytes?: number,
+): Move[] {
+  if (frames.length === 0) return []
+  const payload = { jobId, payload: encodePayload(frames), frames: frames.length }
+  return [{ queue, ...payload, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
+}
+
+/** Returns the move of refused requests to the dead letters. `id` is that of the job or batch that is finished. */
+export function deadLetterMoves(queue: QueueName, id: string, refused: readonly RefusedFrame[]): Move[] {
+  const frames = refused.map(({ frame, index, reason, jobId }): PayloadFrame => {
+    const letter: DeadLetter = { queue, jobId, index, reason: reasonText(reason), attributes: frame.attributes }
+    return { ...frame, attributes: JSON.stringify(letter) }
+  })
+  return frameMoves('dead-letters', `dead-${id}`, frames)
+}
+
+/** Returns the settlement of a request that becomes a dead letter. */
+export function settleDeadLetter(queue: QueueName, refused: RefusedFrame): SettledRequest {
+  const { frame, jobId, index, reason } = refused
+  return { frame, refusal: { reason: reasonText(reason), objectKey: deadLetterKey({ ...frame, queue, jobId, index }) } }
+}
+
+/**
+ * Returns the move to the queue `receipts` with which a pool that writes no rows reports the outcome of each request to
+ * `ingest_log`. Requests without a receipt are left out.
+ */
+export function settlementMoves(
+  { jobId, kind }: Pick<Settlement, 'jobId' | 'kind'>,
+  requests: readonly SettledRequest[],
+): Move[] {
+  const frames = requests
+    .filter(({ frame }) => frame.receipt !== undefined)
+    .map(({ frame, refusal }) => {
+      const settlement: Settlement = { kind, jobId, bytes: frame.body.length, ...(refusal && { refusal }) }
+      return withJsonBody(frame, settlement)
+    })
+  return frameMoves('receipts', `settled-${jobId}`, frames)
+}

@@ -1,0 +1,144 @@
+import type { Settlement } from '../../schemas/queues/jobs.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
+import { type Retry, type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
+import {
+  deadLetterMoves,
+  frameMoves,
+  type RefusedFrame,
+  type SettledRequest,
+  settleDeadLetter,
+  settlementMoves,
+} from './moves.ts'
+import type { HeldJob, Move, NewPayload, PayloadStore } from './payload-store.ts'
+
+/** Adds jobs for payloads that are already in Redis. Jobs that exist are left alone. */
+export type AddJobs = (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+
+/** What a pool needs that processes one job at a time, without batches. */
+export interface JobDeps extends Omit<RetryDeps, 'holdsLock'> {
+  readonly store: Pick<PayloadStore, 'look' | 'holdsLocks' | 'finishJob'>
+  readonly addJobs: AddJobs
+}
+
+/** What the work on a job returns: its result, and the payloads that go to other queues. */
+export interface ProcessedJob<Result> {
+  readonly result: Result
+  readonly moves: readonly Move[]
+}
+
+/**
+ * Runs `work` on the frames of a job's payload, then finishes the job: one script deletes the payload and stores the
+ * moves, and the moved payloads get their jobs. A worker that dies before the script leaves the job to the next worker.
+ * If it dies after the script, the sweeper adds the jobs of the moved payloads. Returns undefined when the payload is
+ * gone, or when another worker finished the job first.
+ */
+export async function processJob<Result>(
+  deps: JobDeps,
+  job: HeldJob,
+  work: (frames: readonly PayloadFrame[], retry: Retry) => Promise<ProcessedJob<Result>>,
+): Promise<Result | undefined> {
+  const { payload } = await deps.store.look(job.jobId)
+  if (payload === null) return undefined
+  const frames = decodePayload(payload)
+  const retryDeps = { ...deps, holdsLock: () => deps.store.holdsLocks([job]) }
+  const { result, moves } = await work(frames, (operation, attempt) => retryUntilStopped(retryDeps, operation, attempt))
+  const isFinished = await deps.store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
+  // Also when it was finished before: this very call may have been sent twice, and a job without a payload does nothing.
+  await addMovedJobs(deps.addJobs, moves)
+  return isFinished ? result : undefined
+}
+
+/** Adds the jobs of payloads that a finishing script has moved to other queues. */
+export async function addMovedJobs(addJobs: AddJobs, moves: readonly Move[]): Promise<void> {
+  for (const move of moves) await addJobs(move.queue, [move])
+}
+
+/** What a pool needs that processes jobs frame by frame. */
+export interface FrameDeps extends JobDeps {
+  /** Payload bytes that the pool may hold at the same time. */
+  readonly held: Budget
+}
+
+/** How a pool processes frames. */
+export interface FramePlan {
+  /** The queue that the pool consumes, which is also the kind of its receipts. */
+  readonly queue: QueueName & Settlement['kind']
+  /** Frames of one job in progress at the same time. */
+  readonly concurrency: number
+  /** The queue of the frames that are passed on. */
+  readonly next?: {
+    readonly queue: QueueName
+    /** The job id of the passed-on frames is `<jobIdPrefix>-<job id>`. */
+    readonly jobIdPrefix: string
+    /** The batch of the next queue reports the outcome of the request, so this job must not. */
+    readonly settlesRequests: boolean
+  }
+}
+
+/** The outcome of one frame. Without a refusal, its request is stored. */
+export interface ProcessedFrame<Stats> {
+  readonly stats: Stats
+  /** A frame for the next queue. */
+  readonly passedOn?: PayloadFrame | undefined
+  readonly refusal?: FrameRefusal | undefined
+}
+
+/** Why a frame is not stored, and whether its request is kept as a dead letter. */
+export interface FrameRefusal {
+  readonly reason: Reason
+  readonly isDeadLetter: boolean
+}
+
+/**
+ * Processes each frame of a job, then finishes the job in one step that moves the passed-on frames, the settlements and
+ * the dead letters to their queues. The payload counts against the budget until no frame is in progress any more. Returns
+ * the stats of the frames in order, or undefined when another worker finished the job.
+ */
+export function processFrames<Stats>(
+  deps: FrameDeps,
+  plan: FramePlan,
+  { job, payloadBytes }: { readonly job: HeldJob; readonly payloadBytes: number },
+  processFrame: (frame: PayloadFrame, index: number, retry: Retry) => Promise<ProcessedFrame<Stats>>,
+): Promise<readonly Stats[] | undefined> {
+  return deps.held.run(payloadBytes, () =>
+    processJob(deps, job, async (frames, retry) => {
+      const processed: ProcessedFrame<Stats>[] = new Array(frames.length)
+      await forEachConcurrently(frames, { concurrency: plan.concurrency }, async (frame, index) => {
+        processed[index] = await processFrame(frame, index, retry)
+        deps.onAttempt?.()
+      })
+      return { result: processed.map(({ stats }) => stats), moves: movesOf(plan, job, frames, processed) }
+    }),
+  )
+}
+
+function movesOf(
+  { queue, next }: FramePlan,
+  { jobId }: HeldJob,
+  frames: readonly PayloadFrame[],
+  processed: readonly ProcessedFrame<unknown>[],
+): Move[] {
+  const passedOn: PayloadFrame[] = []
+  const refused: RefusedFrame[] = []
+  const settled: SettledRequest[] = []
+  for (const [index, frame] of frames.entries()) {
+    const outcome = processed[index]
+    if (outcome?.passedOn) passedOn.push(outcome.passedOn)
+    if (outcome?.refusal?.isDeadLetter) {
+      const request = { jobId, index, frame, reason: outcome.refusal.reason }
+      refused.push(request)
+      settled.push(settleDeadLetter(queue, request))
+    } else if (outcome?.refusal) {
+      settled.push({ frame, refusal: { reason: reasonText(outcome.refusal.reason), objectKey: '' } })
+    } else if (!outcome?.passedOn || !next?.settlesRequests) settled.push({ frame })
+  }
+  return [
+    ...settlementMoves({ jobId, kind: queue }, settled),
+    ...(next ? frameMoves(next.queue, `${next.jobIdPrefix}-${jobId}`, passedOn) : []),
+    ...deadLetterMoves(queue, jobId, refused),
+  ]
+}
