@@ -1,44 +1,99 @@
 import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/source-maps/schemas.ts'
 import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
-import { createDirectory } from '../shared/directory/directory.ts'
+import { createDirectory, type Directory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
-import { createAdmission } from './admission/admission.ts'
+import { Admission } from './admission/admission.ts'
+import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import { createPublicKeyAuthenticator } from './auth/authenticate-surface.ts'
-import { followCredentialChanges } from './auth/credential-changes.ts'
-import { commitTimeoutMs, createGroupCommit, type GroupCommit } from './commit/group-commit.ts'
-import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issuer.ts'
+import { followCredentialChanges } from './auth/key-cache.ts'
+import { createReleaseLookup } from './auth/release-lookup.ts'
+import { CommitFailures } from './commit/commit-failures.ts'
+import { createConditionalCommit } from './commit/conditional-commit.ts'
+import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
+import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
+import { commitTimeoutMs, GroupCommit } from './commit/group-commit.ts'
+import { createReceiptIssuer, followReceiptSecret, type ReceiptIssuer } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
-import { connectBuilds } from './connect-builds.ts'
-import { createIngestMetrics } from './metrics.ts'
-import type { IngestDeps } from './routes.ts'
+import type { BuildDeps, IngestDeps } from './deps.ts'
+import { createIngestMetrics, type IngestMetrics } from './metrics.ts'
+import { VerdictWaits } from './releases/verdict-waits.ts'
 
+/** The edge, connected: the dependencies of its routes, and the hooks of its process. */
 export interface Edge {
   readonly deps: IngestDeps
+  /** Returns true, or the reason why the edge cannot accept requests yet. */
   readonly isReady: () => true | string
-  /** The process is about to stop: clients that wait for a worker are told to come again. */
+  /** Ends the waits for workers when the process is about to stop. Their clients are asked to retry. */
   readonly endWaits: () => void
 }
 
-/** Connects what the routes of the edge need; `lifecycle` takes it down again, after the server that mounts them. */
+/** What every part of the wiring uses. */
+interface Wiring {
+  readonly config: IngestConfig
+  readonly logger: Logger
+  readonly metrics: IngestMetrics
+  readonly lifecycle: Lifecycle
+  /** Opens a connection that is closed when the process stops. Each kind of write has its own, so that none waits for another. */
+  readonly connect: (url: string, timeoutMs?: number) => Redis
+}
+
+/** What the sinks of all queues share. */
+interface SinkParts {
+  readonly admission: Admission
+  readonly failures: CommitFailures
+  readonly receipts: ReceiptIssuer
+}
+
+/** Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. */
 export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
-  const ingestMetrics = createIngestMetrics(metrics)
   const connect = (url: string, timeoutMs = config.COMMIT_TIMEOUT_MS): Redis => {
     const redis = connectProducer(url, timeoutMs, logger)
     lifecycle.onStop('redis', () => redis.disconnect())
     return redis
   }
+  const wiring: Wiring = { config, logger, metrics: createIngestMetrics(metrics), lifecycle, connect }
   const directoryUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
   const directoryRedis = connect(directoryUrl)
-  // Polled apart from the commits, so that neither waits for the other.
-  const flowRedis = connect(config.REDIS_URL)
+  const directory = createDirectory(directoryRedis)
+  const parts: SinkParts = {
+    admission: connectAdmission(wiring),
+    failures: new CommitFailures({ logger, count: wiring.metrics.countCommitFailure }),
+    receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger)),
+  }
+  const { sinks, connections } = connectSinks(wiring, parts)
+  const builds = connectBuilds(wiring, parts, directory, directoryRedis)
+  const publicKeys = createPublicKeyAuthenticator({ directory, logger })
+  const keyCaches = [publicKeys.cache, builds.deps.secretKeys.cache]
+  followCredentialChanges({ subscriber: connect(directoryUrl), logger }, keyCaches)
 
-  const admission = createAdmission(
-    { redis: flowRedis, queues: ADMITTED_QUEUES, logger },
+  const required = [directoryRedis, ...connections, ...builds.connections]
+  return {
+    deps: {
+      ...builds.deps,
+      publicKeys,
+      sinks,
+      identityProviders: config.IDENTITY_PROVIDERS,
+      onReplayIgnored: wiring.metrics.countIgnoredReplay,
+      logger,
+      now: Date.now,
+    },
+    isReady: () => {
+      if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
+      return parts.receipts.isReady || 'the secret of receipts is not known yet'
+    },
+    endWaits: () => builds.deps.verdicts.stop(),
+  }
+}
+
+function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wiring): Admission {
+  const admission = new Admission(
+    { redis: connect(config.REDIS_URL), queues: ADMITTED_QUEUES, logger },
     {
       maxPayloads: config.QUEUE_MAX_PAYLOADS,
       maxBytes: config.QUEUE_MAX_BYTES,
@@ -47,58 +102,104 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     },
   )
   lifecycle.onStop('admission', () => admission.stop())
-  ingestMetrics.watchBacklog(admission, ADMITTED_QUEUES)
+  metrics.watchBacklog(admission, ADMITTED_QUEUES)
+  return admission
+}
 
-  const receipts = createReceiptIssuer(followReceiptSecret(directoryRedis, logger))
+/** The sinks of the queues that are written by group commits. */
+interface ConnectedSinks {
+  readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
+  readonly connections: readonly Redis[]
+}
+
+function connectSinks(
+  { config, logger, metrics, lifecycle, connect }: Wiring,
+  { admission, failures, receipts }: SinkParts,
+): ConnectedSinks {
   const largestMs = commitTimeoutMs(config.COMMIT_TIMEOUT_MS, SOURCE_MAP_MAX_BYTES)
-  const queueRedis = INGEST_QUEUES.map(queue =>
-    queue === 'source-maps' ? connect(config.REDIS_URL, largestMs) : connect(config.REDIS_URL),
-  )
-  const commits = Object.fromEntries(
-    INGEST_QUEUES.map((queue, i) => {
-      const commit = createGroupCommit(
-        { redis: queueRedis[i] as Redis, queue, receipts, logger },
-        {
-          maxCommitBytes: config.COMMIT_MAX_BYTES,
-          maxCommitFrames: config.COMMIT_MAX_FRAMES,
-          timeoutMs: config.COMMIT_TIMEOUT_MS,
-          onCommit: (frames, bytes, durationMs) => ingestMetrics.observeCommit(queue, frames, bytes, durationMs),
-        },
-      )
-      lifecycle.onStop(`commits of ${queue}`, () => commit.drain())
-      return [queue, commit]
-    }),
-  ) as Record<IngestQueue, GroupCommit>
-
-  const directory = createDirectory(directoryRedis)
-  const builds = connectBuilds(config, {
-    directory,
-    releases: createReleaseStore(directoryRedis),
-    receipts,
-    connect: () => connect(config.REDIS_URL),
-    metrics: ingestMetrics,
-    lifecycle,
-    logger,
+  const connected = INGEST_QUEUES.map(queue => {
+    const redis = connect(config.REDIS_URL, queue === 'source-maps' ? largestMs : config.COMMIT_TIMEOUT_MS)
+    const commit = new GroupCommit(
+      { redis, queue, receipts, logger },
+      {
+        maxCommitBytes: config.COMMIT_MAX_BYTES,
+        maxCommitFrames: config.COMMIT_MAX_FRAMES,
+        timeoutMs: config.COMMIT_TIMEOUT_MS,
+        onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
+      },
+    )
+    lifecycle.onStop(`commits of ${queue}`, () => commit.drain())
+    return { queue, redis, sink: createFrameSink(queue, { commit, admission, failures }) }
   })
-  const authenticator = createPublicKeyAuthenticator({ directory, logger })
-  const keyCaches = [authenticator.cache, builds.deps.secretKeys.cache]
-  followCredentialChanges({ subscriber: connect(directoryUrl), logger }, keyCaches)
+  return {
+    sinks: Object.fromEntries(connected.map(({ queue, sink }) => [queue, sink])) as Record<IngestQueue, FrameSink>,
+    connections: connected.map(({ redis }) => redis),
+  }
+}
+
+/** Connects what only the routes with a secret key use. */
+function connectBuilds(
+  wiring: Wiring,
+  parts: SinkParts,
+  directory: Directory,
+  directoryRedis: Redis,
+): { deps: BuildDeps; connections: readonly Redis[] } {
+  const { config, logger, metrics, lifecycle } = wiring
+  const connect = () => wiring.connect(config.REDIS_URL)
+  const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
+  const releases = createReleaseStore(directoryRedis)
+
+  const objects = connectObjectStore(
+    { ...config, S3_ENDPOINT: config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT },
+    // This client only signs addresses. Only fetching credentials from elsewhere may take time.
+    config.COMMIT_TIMEOUT_MS,
+  )
+  lifecycle.onStop('object store', () => objects.close())
+
   return {
     deps: {
-      authenticator,
-      admission,
-      commits,
-      identityProviders: config.IDENTITY_PROVIDERS,
-      onReplayIgnored: ingestMetrics.countIgnoredReplay,
-      builds: builds.deps,
-      logger,
-      now: Date.now,
+      secretKeys: createSecretKeyAuthenticator({ directory, logger }),
+      releases,
+      releaseLookup: createReleaseLookup(releases),
+      parts: connectConditionalSink(wiring, parts, 'source-maps', partsRedis),
+      completions: connectConditionalSink(wiring, parts, 'completions', completionsRedis),
+      signing: { releases, objects, uploads },
+      verdicts: connectVerdicts(wiring, uploads),
+      onPart: metrics.countPart,
+      onCompletion: metrics.countCompletion,
     },
-    isReady: () => {
-      const connected = [directoryRedis, ...queueRedis, ...builds.connections].every(redis => redis.status === 'ready')
-      if (!connected) return 'redis is not connected'
-      return receipts.isReady || 'the secret of receipts is not known yet'
-    },
-    endWaits: () => builds.deps.verdicts.stop(),
+    connections: [partsRedis, completionsRedis, uploads],
   }
+}
+
+function connectConditionalSink(
+  { config, logger, metrics, lifecycle }: Wiring,
+  { admission, failures, receipts }: SinkParts,
+  queue: 'source-maps' | 'completions',
+  redis: Redis,
+): ConditionalSink {
+  const commit = createConditionalCommit(
+    { redis, queue, receipts, logger },
+    {
+      timeoutMs: config.COMMIT_TIMEOUT_MS,
+      onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
+    },
+  )
+  lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
+  return createConditionalSink(queue, { commit, admission, failures })
+}
+
+function connectVerdicts({ config, logger, metrics, lifecycle, connect }: Wiring, redis: Redis): VerdictWaits {
+  const verdicts = new VerdictWaits(
+    { redis, subscriber: connect(config.REDIS_URL), logger },
+    {
+      maxWaiting: config.VERDICT_MAX_WAITING,
+      deadlineMs: config.VERDICT_TIMEOUT_MS,
+      pollMs: 1_000,
+      onSettled: metrics.observeVerdict,
+    },
+  )
+  lifecycle.onStop('waits for verdicts', () => verdicts.stop())
+  metrics.watchVerdicts(verdicts)
+  return verdicts
 }

@@ -1,24 +1,32 @@
-import type { QueueName } from '../schemas/queues/names.ts'
+import type { AdmittedQueue, QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Admission } from './admission/admission.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
+import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { VerdictWaits } from './releases/verdict-waits.ts'
 
+/** What the edge measures, besides what every process does. */
 export interface IngestMetrics {
+  /** Observes a confirmed commit. */
   observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void
-  /** A replay chunk without usable metadata: acknowledged, and not kept. */
+  /** Counts a request that got a 503 because Redis did not confirm its commit. */
+  countCommitFailure(queue: QueueName): void
+  /** Counts a replay chunk without usable metadata, which is acknowledged and not kept. */
   countIgnoredReplay(reason: MetadataFault): void
+  /** Counts a part of a source map by the outcome of its claim. */
   countPart(outcome: ClaimOutcome): void
+  /** Counts a completion. */
   countCompletion(outcome: CompletionOutcome): void
+  /** Observes the end of a wait for a verdict. */
   observeVerdict(found: boolean, waitedMs: number): void
+  /** Shows the number of waits for verdicts. */
   watchVerdicts(waits: Pick<VerdictWaits, 'size'>): void
-  watchBacklog(admission: Admission, queues: readonly QueueName[]): void
+  /** Shows the backlogs of these queues. */
+  watchBacklog(admission: Pick<Admission, 'backlog'>, queues: readonly AdmittedQueue[]): void
 }
 
-/** Accepted anew, or the same as one that is being worked on, or as one that is done. */
-export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
-
+/** Creates the metrics of the edge. */
 export function createIngestMetrics(metrics: Metrics): IngestMetrics {
   const frames = metrics.counter({
     name: 'penstock_accepted_payloads_total',
@@ -27,7 +35,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
   })
   const bytes = metrics.counter({
     name: 'penstock_accepted_bytes_total',
-    help: 'Their framed bytes.',
+    help: 'Bytes of the requests on disk in Redis, with their framing.',
     labelNames: ['queue'],
   })
   const commitFrames = metrics.histogram({
@@ -38,32 +46,45 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
   })
   const commitSeconds = metrics.histogram({
     name: 'penstock_commit_seconds',
-    help: 'From the write of a commit to its confirmation.',
+    help: 'Time from the write of a commit to its confirmation.',
     labelNames: ['queue'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
+  const commitFailures = metrics.counter({
+    name: 'penstock_commit_failures_total',
+    help: 'Requests refused with 503 because Redis did not confirm their commit. The log has the cause.',
+    labelNames: ['queue'],
+  })
   const ignoredReplay = metrics.counter({
     name: 'penstock_ignored_replay_chunks_total',
-    help: 'Replay chunks without usable metadata: acknowledged with an empty key, and not kept.',
+    help: 'Replay chunks without usable metadata. They are acknowledged with an empty key and not kept.',
     labelNames: ['reason'],
   })
   const parts = metrics.counter({
     name: 'penstock_source_map_parts_total',
-    help: 'Parts of source maps by what became of their claims.',
+    help: 'Parts of source maps by the outcome of their claims.',
     labelNames: ['outcome'],
   })
   const completions = metrics.counter({
     name: 'penstock_completions_total',
-    help: 'Completions of source maps: accepted, or sent again while pending or once done.',
+    help: 'Completions of source maps: accepted, or repeated while pending or once done.',
     labelNames: ['outcome'],
   })
   const verdictSeconds = metrics.histogram({
     name: 'penstock_verdict_wait_seconds',
-    help: 'How long clients waited for what a worker found of their request; not found: until the deadline.',
+    help: "How long requests waited for a worker's verdict. Outcome not_found: until the deadline.",
     labelNames: ['outcome'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
   return {
+    observeCommit(queue, count, size, durationMs) {
+      frames.inc({ queue }, count)
+      bytes.inc({ queue }, size)
+      commitFrames.observe({ queue }, count)
+      commitSeconds.observe({ queue }, durationMs / 1_000)
+    },
+    countCommitFailure: queue => commitFailures.inc({ queue }),
+    countIgnoredReplay: reason => ignoredReplay.inc({ reason }),
     countPart: outcome => parts.inc({ outcome }),
     countCompletion: outcome => completions.inc({ outcome }),
     observeVerdict: (found, waitedMs) =>
@@ -77,13 +98,6 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
         },
       })
     },
-    countIgnoredReplay: reason => ignoredReplay.inc({ reason }),
-    observeCommit(queue, count, size, durationMs) {
-      frames.inc({ queue }, count)
-      bytes.inc({ queue }, size)
-      commitFrames.observe({ queue }, count)
-      commitSeconds.observe({ queue }, durationMs / 1_000)
-    },
     watchBacklog(admission, queues) {
       metrics.gauge({
         name: 'penstock_queue_payloads',
@@ -95,7 +109,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
       })
       metrics.gauge({
         name: 'penstock_queue_bytes',
-        help: 'Their framed bytes.',
+        help: 'Bytes of the requests accepted and not yet stored, with their framing.',
         labelNames: ['queue'],
         collect() {
           for (const queue of queues) this.set({ queue }, admission.backlog(queue).bytes)

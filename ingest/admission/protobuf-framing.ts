@@ -1,6 +1,7 @@
 /**
- * True when the bytes are a sequence of whole protobuf fields at their top level: what the edge can check of an OTLP
- * export at the cost of a few reads, since a request holds one field per resource. It looks into none of them.
+ * Returns whether the bytes are a sequence of whole protobuf fields at the top level. This is what the edge can check of
+ * an OTLP export at the cost of a few reads, because an export has one top-level field per resource. The contents of the
+ * fields are not checked.
  */
 export function isProtobufMessage(bytes: Buffer): boolean {
   let at = 0
@@ -32,7 +33,10 @@ export function isProtobufMessage(bytes: Buffer): boolean {
   return at === bytes.length
 }
 
-/** The value is exact up to 2^53, which is more than any length that fits a body; `next` is -1 for no varint. */
+/**
+ * Reads a varint. Its value is exact up to 2^53, which is more than the length of any body. `next` is -1 if the bytes are
+ * not a varint.
+ */
 function readVarint(bytes: Buffer, start: number): { value: number; next: number } {
   let value = 0
   let factor = 1

@@ -1,53 +1,52 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
-import type { SurfaceCaller } from './authenticate-surface.ts'
-import { createKeyCache, type KeyCache } from './key-cache.ts'
+import { KEY_UNCHECKED, type SurfaceCaller } from './authenticate-surface.ts'
+import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
 
-/** Build tooling with a secret key of a surface. */
-export interface Build {
+/** Build tooling that presented a secret key of a surface. */
+export interface BuildCaller {
   readonly surface: SurfaceCaller
   readonly scopes: readonly string[]
 }
 
+/** The build tooling of a secret key, or the problem with the key. */
 export type BuildAuthentication =
-  | { readonly ok: true; readonly build: Build }
+  | { readonly ok: true; readonly build: BuildCaller }
   | { readonly ok: false; readonly problem: Problem }
 
+/** Checks secret keys. */
 export interface SecretKeyAuthenticator {
-  /** Of the header `authorization`: at once when the key is cached or malformed, else after a lookup. */
+  /**
+   * Checks the key in the header `authorization` (docs/contract.md#credentials). Returns the outcome at once when the key
+   * is cached or malformed, else a promise.
+   */
   authenticate(authorization: string | undefined): BuildAuthentication | Promise<BuildAuthentication>
   readonly cache: KeyCache<BuildAuthentication>
 }
 
-const MISSING = refusal('a secret key is required in the header authorization, as Bearer and the key')
-const MALFORMED = refusal('the secret key is malformed')
-const UNKNOWN = refusal('the secret key is unknown')
-const UNUSABLE = {
-  revoked: refusal('the secret key is revoked'),
-  expired: refusal('the secret key is expired'),
-} as const
-const UNAVAILABLE: BuildAuthentication = {
+const MISSING: BuildAuthentication = {
   ok: false,
-  problem: { code: 'INGEST_INFRA_UNAVAILABLE', message: 'the key could not be checked', retryAfterSeconds: 1 },
+  problem: {
+    code: 'AUTH_MISSING',
+    message: 'a secret key is required in the header authorization, as Bearer and the key',
+  },
 }
 
-/** Checks secret keys. The cache goes by their digests: their text is nowhere once a request is decided. */
-export function createSecretKeyAuthenticator(deps: {
-  directory: Directory
-  logger: Logger
-  now?: () => number
-}): SecretKeyAuthenticator {
-  const options = { digestOf: (digest: string) => digest, judge, unavailable: UNAVAILABLE }
-  const cache = createKeyCache<BuildAuthentication>(deps, options)
+/** Creates the check of secret keys. The cache is keyed by their digests, so that no key's text outlives its request. */
+export function createSecretKeyAuthenticator(deps: KeyCacheDeps): SecretKeyAuthenticator {
+  const cache = new KeyCache<BuildAuthentication>(deps, {
+    digestOf: digest => digest,
+    judge,
+    unavailable: { ok: false, problem: KEY_UNCHECKED },
+  })
   return {
     authenticate(authorization) {
       if (authorization === undefined) return MISSING
       const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-      if (key === undefined || !isWellFormedKey('secret', key)) return MALFORMED
+      if (key === undefined || !isWellFormedKey('secret', key)) return REFUSALS.malformed
       const digest = digestOf(key)
       return cache.known(digest) ?? cache.find(digest)
     },
@@ -56,13 +55,17 @@ export function createSecretKeyAuthenticator(deps: {
 }
 
 function judge(key: SurfaceKey | undefined, at: number): BuildAuthentication {
-  if (key?.kind !== 'secret') return UNKNOWN
+  if (key?.kind !== 'secret') return REFUSALS.unknown
   const state = keyState(key, at)
-  if (state !== 'active') return UNUSABLE[state]
+  if (state !== 'active') return REFUSALS[state]
   const { workspaceId, surfaceId, scopes } = key
   return { ok: true, build: { surface: { workspaceId, surfaceId }, scopes } }
 }
 
-function refusal(message: string): BuildAuthentication {
-  return { ok: false, problem: { code: 'AUTH_MISSING', message } }
-}
+/** One object per reason, because the cache keeps many of them. */
+const REFUSALS = {
+  malformed: { ok: false, problem: SECRET_KEY_INVALID.malformed },
+  unknown: { ok: false, problem: SECRET_KEY_INVALID.unknown },
+  revoked: { ok: false, problem: SECRET_KEY_INVALID.revoked },
+  expired: { ok: false, problem: SECRET_KEY_INVALID.expired },
+} as const

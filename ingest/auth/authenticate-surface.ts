@@ -1,50 +1,51 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { PUBLIC_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
-import { createKeyCache, type KeyCache } from './key-cache.ts'
+import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
 
-/** Who sent a request: all that the edge keeps of a public key. */
+/** The surface that a request comes from: all that the edge keeps of a public key. */
 export interface SurfaceCaller {
   readonly workspaceId: string
   readonly surfaceId: string
 }
 
-export type Authentication =
+/** The surface of a public key, or the problem with the key. */
+export type SurfaceAuthentication =
   | { readonly ok: true; readonly surface: SurfaceCaller }
   | { readonly ok: false; readonly problem: Problem }
 
+/** Checks public keys. */
 export interface PublicKeyAuthenticator {
-  /** At once when the key is cached or malformed, else after a lookup. A failed lookup is 503, never 401. */
-  authenticate(key: string | undefined): Authentication | Promise<Authentication>
-  readonly cache: KeyCache<Authentication>
+  /**
+   * Checks the key that a request presents (docs/contract.md#credentials). Returns the outcome at once when the key is
+   * cached or malformed, else a promise. A failed lookup is 503, never 401.
+   */
+  authenticate(key: string | undefined): SurfaceAuthentication | Promise<SurfaceAuthentication>
+  readonly cache: KeyCache<SurfaceAuthentication>
 }
 
-const MISSING: Authentication = {
+const MISSING: SurfaceAuthentication = {
   ok: false,
   problem: {
     code: 'AUTH_MISSING',
     message: 'a public key is required in the header x-service-public-key or the query parameter public_key',
   },
 }
-const INVALID: Authentication = {
-  ok: false,
-  problem: { code: 'AUTH_PK_INVALID', message: 'the public key is malformed, unknown, revoked or expired' },
-}
-const UNAVAILABLE: Authentication = {
-  ok: false,
-  problem: { code: 'INGEST_INFRA_UNAVAILABLE', message: 'the key could not be checked', retryAfterSeconds: 1 },
+const INVALID: SurfaceAuthentication = { ok: false, problem: PUBLIC_KEY_INVALID }
+
+/** The problem of a request whose key could not be looked up. */
+export const KEY_UNCHECKED: Problem = {
+  code: 'INGEST_INFRA_UNAVAILABLE',
+  message: 'the key could not be checked; send the request again',
+  retryAfterSeconds: 1,
 }
 
-/** Checks public keys. They are no secrets: the cache goes by their text, and a known key costs no hash. */
-export function createPublicKeyAuthenticator(deps: {
-  directory: Directory
-  logger: Logger
-  now?: () => number
-}): PublicKeyAuthenticator {
-  const cache = createKeyCache<Authentication>(deps, { digestOf, judge, unavailable: UNAVAILABLE })
+/** Creates the check of public keys. They are not secret, so the cache is keyed by their text: a cached key needs no hash. */
+export function createPublicKeyAuthenticator(deps: KeyCacheDeps): PublicKeyAuthenticator {
+  const unavailable: SurfaceAuthentication = { ok: false, problem: KEY_UNCHECKED }
+  const cache = new KeyCache<SurfaceAuthentication>(deps, { digestOf, judge, unavailable })
   return {
     authenticate(key) {
       if (key === undefined || key === '') return MISSING
@@ -56,7 +57,7 @@ export function createPublicKeyAuthenticator(deps: {
   }
 }
 
-function judge(key: SurfaceKey | undefined, at: number): Authentication {
+function judge(key: SurfaceKey | undefined, at: number): SurfaceAuthentication {
   if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
   return { ok: true, surface: { workspaceId: key.workspaceId, surfaceId: key.surfaceId } }
 }

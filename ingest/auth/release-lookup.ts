@@ -2,21 +2,23 @@ import type { Release } from '../../schemas/records/directory.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { setBounded } from './bounded-map.ts'
 
+/** Finds the surface that a release belongs to. */
 export interface ReleaseLookup {
   /**
-   * The surface that a release of this workspace belongs to; undefined for an unknown release. At once when it was seen
-   * before. Rejects when the directory cannot be asked.
+   * Returns the surface of a release of this workspace, or undefined if the release is unknown. Returns it at once when
+   * the release is cached, else a promise. The promise rejects when the directory is unavailable.
    */
   surfaceOf(workspaceId: string, slug: string): string | undefined | Promise<string | undefined>
-  /** A release that was just registered here. */
+  /** Caches a release that was just registered here. */
   remember(release: Release): void
 }
 
 const MAX_RELEASES = 50_000
 
 /**
- * Releases in front of the directory. A registered one never changes, and is kept; an unknown one is asked for each
- * time (all who ask at once share the answer), since another edge may register it between two requests of a build.
+ * Creates a cache of the directory's releases. A registered release never changes, so it is cached. An unknown release is
+ * looked up for each request, because another edge may register it between two requests of a build. Concurrent requests
+ * share one lookup.
  */
 export function createReleaseLookup(releases: Pick<ReleaseStore, 'release'>): ReleaseLookup {
   const surfaces = new Map<string, string>()
@@ -45,7 +47,7 @@ export function createReleaseLookup(releases: Pick<ReleaseStore, 'release'>): Re
   }
 }
 
-/** Ids of workspaces have no slash. */
+/** Names a release in the cache. Ids of workspaces contain no slash, so names are unambiguous. */
 function nameOf(workspaceId: string, slug: string): string {
   return `${workspaceId}/${slug}`
 }

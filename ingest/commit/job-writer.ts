@@ -7,20 +7,23 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { runTransaction } from './redis-transaction.ts'
 
-/** Adds jobs to one queue, each in one transaction with what it refers to. Nothing is ever sent twice. */
+/** Adds jobs to one queue, each in one transaction with the data that it refers to. Never sends a job twice. */
 export interface JobWriter {
-  /** False while Redis is away: a write would fail. */
+  /** False while Redis is unavailable: a write would fail. */
   readonly isUsable: boolean
   /**
    * Sends `commands` and the job before it returns. Resolves with the replies of the commands once Redis has run and
    * fsynced all of them.
    */
   write(jobId: string, job: CommitJob, commands: () => readonly Promise<unknown>[]): Promise<unknown[]>
-  /** Gives the connection up: a stalled one would hold up what comes next as long; a new one tells at once. */
+  /**
+   * Replaces the connection. A stalled connection would delay the next writes by the full timeout, while a new one
+   * fails at once as long as Redis is unavailable.
+   */
   reconnect(): void
 }
 
-/** `redis` is a connection of a producer (`connectProducer`). */
+/** Creates the job writer of a queue. `redis` is a producer's connection (`connectProducer`). */
 export function createJobWriter(deps: { redis: Redis; queue: QueueName; logger: Logger }): JobWriter {
   const { redis, logger } = deps
   const bull = createIORedisClient(redis)
@@ -33,7 +36,7 @@ export function createJobWriter(deps: { redis: Redis; queue: QueueName; logger: 
     usable = false
   })
 
-  /** BullMQ loads its scripts on a ready connection, once; a loss in the middle of that is repaired by the next "ready". */
+  /** Has BullMQ load its scripts, once. If the connection is lost meanwhile, the next "ready" starts it again. */
   function open(): void {
     usable = queue !== undefined
     if (usable) return

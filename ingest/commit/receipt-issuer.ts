@@ -11,40 +11,46 @@ import {
 } from '../../shared/ids/receipt.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import { setBounded } from '../auth/bounded-map.ts'
 
-/** Gives receipts to requests as they are accepted. */
+/** Issues the receipts of accepted requests. */
 export interface ReceiptIssuer {
-  /** False until its secret is known: nothing can be accepted before. */
+  /** False until the secret is known. Nothing can be accepted before. */
   readonly isReady: boolean
-  /** For the requests of one commit, the first of which arrived then. */
+  /** Opens the receipts of one commit. `arrivedAtMs` is the arrival of its first request. */
   open(kind: ReceiptKind, arrivedAtMs: number): OpenCommit
 }
 
+/** The receipts of one commit. */
 export interface OpenCommit {
   /** The 16 bytes of the receipt that was issued last. */
   readonly receipt: Buffer
-  /** Issues the next receipt of the commit; answers the id that its client gets. Throws a TransientError before the issuer is ready. */
-  issue(surface: SurfaceCaller): string
+  /** Issues the next receipt of the commit and returns its id. Throws a TransientError before the issuer is ready. */
+  issue(surface: ReceiptSurface): string
 }
 
-/** A seal is made once for each surface, as long as so many others have not come after it: 5 µs. */
+/** The surface that a receipt belongs to. */
+export interface ReceiptSurface {
+  readonly workspaceId: string
+  readonly surfaceId: string
+}
+
+/** Cached seals, one per surface. Computing a seal takes 5 µs. */
 const MAX_SEALS = 20_000
 
-interface KnownSeal extends ReceiptSeal {
+interface CachedSeal extends ReceiptSeal {
   readonly workspaceId: string
 }
 
-/** `secret`: what ids are sealed with, undefined as long as it is not known. */
+/** Creates a receipt issuer. `secret` returns the key that seals ids, or undefined while it is unknown. */
 export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIssuer {
-  const seals = new Map<string, KnownSeal>()
+  const seals = new Map<string, CachedSeal>()
   let sealedWith: Buffer | undefined
 
-  function sealOf({ workspaceId, surfaceId }: SurfaceCaller): ReceiptSeal {
-    const known = seals.get(surfaceId)
-    if (known?.workspaceId === workspaceId) return known
-    if (sealedWith === undefined) throw new TransientError('receipts cannot be given yet')
+  function sealOf({ workspaceId, surfaceId }: ReceiptSurface): ReceiptSeal {
+    const cached = seals.get(surfaceId)
+    if (cached?.workspaceId === workspaceId) return cached
+    if (sealedWith === undefined) throw new TransientError('the secret of receipts is unknown')
     const seal = { workspaceId, ...receiptSeal(sealedWith, { workspaceId, surfaceId }) }
     setBounded(seals, MAX_SEALS, surfaceId, seal)
     return seal
@@ -76,7 +82,10 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 
 const RETRY_MS = 1_000
 
-/** Reads the secret whenever the directory is connected, and puts it back where that has lost it. */
+/**
+ * Reads the secret whenever the directory connects, and stores it there again if the directory has lost it. Returns a
+ * function that returns the secret, or undefined until it was read.
+ */
 export function followReceiptSecret(redis: Redis, logger: Logger): () => Buffer | undefined {
   let secret: Buffer | undefined
   const follow = () => {

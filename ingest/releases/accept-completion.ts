@@ -5,17 +5,21 @@ import { newJobId } from '../../shared/queue/queue.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalCommit } from '../commit/conditional-commit.ts'
 
-export interface AcceptedCompletion {
-  /** False when the same request was accepted within 24 h: the record is that of then. */
+/** A completion with its record, which this request or an earlier one with the same body has written. */
+export interface RecordedCompletion {
+  /** False when the same request was accepted within 24 h. The record is then that of the earlier request. */
   readonly isNew: boolean
   readonly record: CompletionRecord
-  /** Of this request, if it is new. */
+  /** The id of this request's receipt. It is valid only if the request is new. */
   readonly receiptId: string
 }
 
+/** Accepted for the first time, or the same as one that is in progress (pending) or done (repeated). */
+export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
+
 /**
  * KEYS[3] record, KEYS[4] sequence; ARGV[2] attempt, [3] lifetime. Microseconds of the clock are exact in a double until
- * the year 2255. The last sequence outlives every record that has a part in it.
+ * the year 2255. The last sequence outlives every record that was given one.
  */
 const ACCEPT = `
 local record = redis.call('GET', KEYS[3])
@@ -34,17 +38,17 @@ return {1, record}
 `
 
 /**
- * Gives a completion its place in the order of acceptance and enqueues it, unless the same request (its body, byte for
- * byte) has one. Copies the body before it returns; nothing of it is parsed here, it may have 16 MiB.
+ * Gives a completion its number in the order of acceptance and enqueues it, unless a request with the same body, byte for
+ * byte, has a number already. Copies the body before it returns. Does not parse the body, which may have 16 MiB.
  */
 export async function acceptCompletion(
-  commits: ConditionalCommit,
-  place: ReleaseKey,
+  commit: ConditionalCommit,
+  release: ReleaseKey,
   { receivedAtMs, body }: { receivedAtMs: number; body: Buffer },
-): Promise<AcceptedCompletion> {
-  const { workspaceId, surfaceId, slug } = place
+): Promise<RecordedCompletion> {
+  const { workspaceId, surfaceId, slug } = release
   const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }
-  const keys = uploadKeys(place)
+  const keys = uploadKeys(release)
   const frame = {
     workspaceId,
     surfaceId,
@@ -54,11 +58,11 @@ export async function acceptCompletion(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const { answer, receiptId } = await commits.commit(frame, {
+  const { result, receiptId } = await commit.commit(frame, {
     lua: ACCEPT,
     keys: [keys.completion(attributes.digest), keys.sequence],
     args: [attributes.attempt, UPLOAD_LIFETIME_S],
   })
-  const [isNew, record] = answer as [number, string]
+  const [isNew, record] = result as [number, string]
   return { isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)), receiptId }
 }

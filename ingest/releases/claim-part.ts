@@ -6,26 +6,28 @@ import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts
 import type { ConditionalCommit } from '../commit/conditional-commit.ts'
 
 /**
- * - claimed: the part is on its way to the object store
- * - repeated: it was sent before with the same bytes
- * - conflict: it was sent before with other bytes
- * - sealed: a manifest names a map that was made of the parts there are; no other may join them
- * - too_large: the parts would exceed the declared size, or what a map may have
+ * The outcome of a claim.
+ *
+ * - claimed: the part is enqueued
+ * - repeated: the part was sent before with the same bytes
+ * - conflict: the part was sent before with other bytes
+ * - sealed: a manifest names the map that was assembled from the parts, so the path takes no further part
+ * - too_large: the parts would exceed the declared size, or the limit of a map
  */
-export const CLAIM_OUTCOMES = ['claimed', 'repeated', 'conflict', 'sealed', 'too_large'] as const
-export type ClaimOutcome = (typeof CLAIM_OUTCOMES)[number]
+export type ClaimOutcome = 'claimed' | 'repeated' | 'conflict' | 'sealed' | 'too_large'
 
+/** A part of a source map as it was received. */
 export interface SourceMapPart {
   readonly path: string
   readonly part: number
-  /** Of the request's arrival. */
+  /** Unix time of the request's arrival. */
   readonly receivedAtMs: number
   readonly body: Buffer
 }
 
 /**
- * KEYS[3] parts of the path, KEYS[4] declared maps; ARGV[2] part, [3] claim, [4] size, [5] path, [6] most bytes, [7]
- * lifetime. A sealed hash lives as long as its manifest does.
+ * KEYS[3] parts of the path, KEYS[4] declared maps; ARGV[2] part, [3] claim, [4] size, [5] path, [6] byte
+ * limit, [7] lifetime. A sealed hash lives as long as its manifest.
  */
 const CLAIM = `
 local sealed = redis.call('HEXISTS', KEYS[3], 'sealed') == 1
@@ -54,14 +56,17 @@ accept()
 return 'claimed'
 `
 
-/** Claims a part and enqueues its bytes, both or neither: with a receipt if so. Copies the body before it returns. */
+/**
+ * Claims a part and enqueues its bytes, both or neither. The receipt is valid only if the part was claimed. Copies the
+ * body before it returns.
+ */
 export async function claimPart(
-  commits: ConditionalCommit,
-  place: ReleaseKey,
+  commit: ConditionalCommit,
+  release: ReleaseKey,
   { path, part, receivedAtMs, body }: SourceMapPart,
 ): Promise<{ outcome: ClaimOutcome; receiptId: string }> {
-  const { workspaceId, surfaceId, slug } = place
-  const keys = uploadKeys(place)
+  const { workspaceId, surfaceId, slug } = release
+  const keys = uploadKeys(release)
   const sha256 = hash('sha256', body)
   const attributes: SourceMapJob = { kind: 'part', slug, path, part, sha256 }
   const frame = {
@@ -73,10 +78,10 @@ export async function claimPart(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const { answer, receiptId } = await commits.commit(frame, {
+  const { result, receiptId } = await commit.commit(frame, {
     lua: CLAIM,
     keys: [keys.parts(path), keys.signed],
     args: [part, `${sha256}:${body.length}`, body.length, path, SOURCE_MAP_MAX_BYTES, UPLOAD_LIFETIME_S],
   })
-  return { outcome: answer as ClaimOutcome, receiptId }
+  return { outcome: result as ClaimOutcome, receiptId }
 }

@@ -2,10 +2,13 @@ import type { Redis } from 'ioredis'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 
-/** Paths that may be declared for one release and wait for its completion. */
+/** The most paths that may be declared for one release until its completion. */
 export const MAX_DECLARED_PATHS = 100_000
 
-/** KEYS declared; ARGV most paths, lifetime, then path and record by turns. All are kept or none: then the answer is 0. */
+/**
+ * KEYS declared maps; ARGV path limit, lifetime, then a path and its record alternately. Stores all of them and returns 1,
+ * or none and returns 0.
+ */
 const DECLARE = `
 local paths = redis.call('HLEN', KEYS[1])
 if paths + (#ARGV - 2) / 2 > tonumber(ARGV[1]) then
@@ -17,14 +20,17 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** Keeps what a sign call has declared, for 24 h from the last one. False when there would be too many paths. */
+/**
+ * Stores the maps that a sign call declares, until 24 h after the release's last sign call. Returns false, and stores
+ * nothing, when the release would have too many paths.
+ */
 export async function declareMaps(
   redis: Redis,
-  place: ReleaseKey,
+  release: ReleaseKey,
   maps: ReadonlyMap<string, DeclaredMap>,
   maxPaths = MAX_DECLARED_PATHS,
 ): Promise<boolean> {
   const pairs = [...maps].flatMap(([path, map]) => [path, JSON.stringify(map)])
-  const answer = await redis.eval(DECLARE, 1, uploadKeys(place).signed, maxPaths, UPLOAD_LIFETIME_S, ...pairs)
-  return answer === 1
+  const stored = await redis.eval(DECLARE, 1, uploadKeys(release).signed, maxPaths, UPLOAD_LIFETIME_S, ...pairs)
+  return stored === 1
 }

@@ -8,33 +8,35 @@ import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { DeclaredMap } from '../../shared/queue/upload-keys.ts'
 import { declareMaps } from './declare-maps.ts'
 
+/** The collaborators of `signMaps`. */
 export interface SignMapsDeps {
   readonly releases: Pick<ReleaseStore, 'storedMaps'>
   readonly objects: Pick<ObjectStore, 'presignPut'>
-  /** Where what was declared is kept: the Redis of the queues. */
+  /** The Redis of the queues, where declared maps are stored. */
   readonly uploads: Redis
 }
 
 type DeclaredFile = SignSourceMaps['files'][number]
 
-/** How long a presigned address holds. */
+/** The lifetime of a presigned address. */
 const EXPIRES_IN_S = 60 * 60
 
-/** Addresses that are made in one turn of the event loop: 256 take it for about 6 ms. */
+/** The number of addresses signed in one turn of the event loop. Signing 256 takes about 6 ms. */
 const FILES_PER_TURN = 256
 
 /**
- * Declares maps for a release: each gets an address that takes exactly its size, or the word that its bytes were verified
- * in this workspace before. Undefined, and nothing declared, when the release would have too many paths.
+ * Declares maps for a release. Each map gets an address that takes exactly its size, or `alreadyUploaded` if its bytes
+ * were verified in this workspace before. Returns undefined, and declares nothing, when the release would have too many
+ * paths.
  */
 export async function signMaps(
   deps: SignMapsDeps,
-  place: ReleaseKey,
+  release: ReleaseKey,
   files: readonly DeclaredFile[],
 ): Promise<readonly SignedFile[] | undefined> {
   const digests = files.map(sha256Of)
   const stored = await deps.releases.storedMaps(
-    place.workspaceId,
+    release.workspaceId,
     digests.filter(digest => digest !== undefined),
   )
   const declared = new Map<string, DeclaredMap>()
@@ -45,9 +47,9 @@ export async function signMaps(
     const sha256 = digests[i]
     if (sha256 !== undefined && stored.has(sha256)) {
       declared.set(path, { size, hash, sha256 })
-      signed.push({ path, objectKey: sourceMapKey(place.workspaceId, sha256), alreadyUploaded: true })
+      signed.push({ path, objectKey: sourceMapKey(release.workspaceId, sha256), alreadyUploaded: true })
     } else {
-      const key = stagingKey({ ...place, path }, file)
+      const key = stagingKey({ ...release, path }, file)
       const { url, expiresAtMs } = await deps.objects.presignPut(key, {
         contentLength: size,
         expiresInS: EXPIRES_IN_S,
@@ -56,7 +58,7 @@ export async function signMaps(
       signed.push({ path, objectKey: key, uploadUrl: url, expiresAt: new Date(expiresAtMs).toISOString() })
     }
   }
-  return (await declareMaps(deps.uploads, place, declared)) ? signed : undefined
+  return (await declareMaps(deps.uploads, release, declared)) ? signed : undefined
 }
 
 function sha256Of({ hash }: DeclaredFile): string | undefined {

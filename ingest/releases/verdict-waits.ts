@@ -4,110 +4,128 @@ import { VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
-/** Requests whose clients wait for what a worker finds of them. */
-export interface VerdictWaits {
-  /** A place to wait in; undefined when all are taken. Whoever takes one ends it. */
-  begin(): VerdictWait | undefined
-  readonly size: number
-  /** Ends every wait, and those to come, without a verdict. */
-  stop(): void
-}
-
+/** One request's slot among those that wait for a worker's verdict. */
 export interface VerdictWait {
-  /** Undefined when there is none by the deadline: the work goes on. */
+  /**
+   * Resolves with the verdict on an attempt, or with undefined when there is none by the deadline. The worker continues
+   * in either case.
+   */
   verdict(attempt: string): Promise<Verdict | undefined>
+  /** Frees the slot. Must be called once the request is answered. */
   end(): void
 }
 
+/** The collaborators of `VerdictWaits`. `subscriber` is a connection for this purpose alone. */
+export interface VerdictWaitsDeps {
+  readonly redis: Redis
+  readonly subscriber: Redis
+  readonly logger: Logger
+}
+
+/** The bounds of waits for verdicts. */
 export interface VerdictWaitsOptions {
+  /** The number of slots. */
   readonly maxWaiting: number
+  /** The longest wait for one verdict. */
   readonly deadlineMs: number
-  /** Verdicts are looked for so often besides: a message may be lost with its connection. */
+  /** Fallback polling interval. Pub/sub messages are lost if the connection drops. */
   readonly pollMs: number
+  /** Called at the end of each wait. */
   readonly onSettled?: (found: boolean, durationMs: number) => void
 }
 
 /**
- * Looks for a verdict when its attempt is called out on the channel, once at the beginning, and at an interval. All that
- * is waited for at a look is one command. `subscriber` is a connection of its own.
+ * Waits for the verdicts that workers store in Redis. Reads the verdict of an attempt at the beginning of its wait, when
+ * the channel announces the attempt, and at an interval. The interval reads the verdicts of all waits with one command.
  */
-export function createVerdictWaits(
-  deps: { redis: Redis; subscriber: Redis; logger: Logger },
-  options: VerdictWaitsOptions,
-): VerdictWaits {
-  const { redis, subscriber, logger } = deps
-  /** By attempt; the same request, sent twice, waits for the same. */
-  const waiting = new Map<string, Set<(verdict: Verdict | undefined) => void>>()
-  let taken = 0
-  let stopped = false
+export class VerdictWaits {
+  readonly #redis: Redis
+  readonly #subscriber: Redis
+  readonly #logger: Logger
+  readonly #options: VerdictWaitsOptions
+  readonly #timer: NodeJS.Timeout
+  /** Waits by attempt. A request that was sent twice waits twice for the same attempt. */
+  readonly #waiting = new Map<string, Set<(verdict: Verdict | undefined) => void>>()
+  #taken = 0
+  #stopped = false
 
-  const subscribe = () => {
-    subscriber.subscribe(VERDICTS_CHANNEL).catch(error => {
-      logger.warn({ error: describeError(error) }, 'verdicts cannot be followed')
+  constructor({ redis, subscriber, logger }: VerdictWaitsDeps, options: VerdictWaitsOptions) {
+    this.#redis = redis
+    this.#subscriber = subscriber
+    this.#logger = logger
+    this.#options = options
+    if (subscriber.status === 'ready') this.#subscribe()
+    subscriber.on('ready', () => this.#subscribe())
+    subscriber.on('message', (_channel, attempt: string) => {
+      if (this.#waiting.has(attempt)) void this.#read([attempt])
     })
+    this.#timer = setInterval(() => void this.#read([...this.#waiting.keys()]), options.pollMs).unref()
   }
-  if (subscriber.status === 'ready') subscribe()
-  subscriber.on('ready', subscribe)
-  subscriber.on('message', (_channel, attempt: string) => {
-    if (waiting.has(attempt)) void look([attempt])
-  })
-  const timer = setInterval(() => void look([...waiting.keys()]), options.pollMs).unref()
 
-  async function look(attempts: readonly string[]): Promise<void> {
-    if (attempts.length === 0) return
-    try {
-      const found = await redis.mget(attempts.map(verdictKey))
-      for (const [i, attempt] of attempts.entries()) {
-        const text = found[i]
-        if (text) settle(attempt, verdictSchema.parse(JSON.parse(text)))
-      }
-    } catch (error) {
-      logger.debug({ error: describeError(error) }, 'verdicts could not be looked for')
+  /** The number of slots in use. */
+  get size(): number {
+    return this.#taken
+  }
+
+  /** Reserves a slot. Returns undefined when all are in use. */
+  begin(): VerdictWait | undefined {
+    if (this.#taken >= this.#options.maxWaiting) return undefined
+    this.#taken++
+    let ended = false
+    return {
+      verdict: attempt => this.#verdictOf(attempt),
+      end: () => {
+        if (!ended) this.#taken--
+        ended = true
+      },
     }
   }
 
-  function settle(attempt: string, verdict: Verdict | undefined): void {
-    for (const resolve of waiting.get(attempt) ?? []) resolve(verdict)
+  /** Ends every current and later wait without a verdict. */
+  stop(): void {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    for (const attempt of [...this.#waiting.keys()]) this.#settle(attempt, undefined)
   }
 
-  function verdictOf(attempt: string): Promise<Verdict | undefined> {
-    if (stopped) return Promise.resolve(undefined)
-    const startedAt = performance.now()
-    return new Promise(resolve => {
-      const waiters = waiting.get(attempt) ?? new Set()
-      const finish = (verdict: Verdict | undefined) => {
-        clearTimeout(deadline)
-        waiters.delete(finish)
-        if (waiters.size === 0) waiting.delete(attempt)
-        options.onSettled?.(verdict !== undefined, performance.now() - startedAt)
-        resolve(verdict)
-      }
-      const deadline = setTimeout(() => finish(undefined), options.deadlineMs)
-      waiting.set(attempt, waiters.add(finish))
-      void look([attempt])
+  #subscribe(): void {
+    this.#subscriber.subscribe(VERDICTS_CHANNEL).catch(error => {
+      this.#logger.warn({ error: describeError(error) }, 'the channel of verdicts cannot be followed')
     })
   }
 
-  return {
-    begin() {
-      if (taken >= options.maxWaiting) return undefined
-      taken++
-      let ended = false
-      return {
-        verdict: verdictOf,
-        end() {
-          if (!ended) taken--
-          ended = true
-        },
+  async #read(attempts: readonly string[]): Promise<void> {
+    if (attempts.length === 0) return
+    try {
+      const found = await this.#redis.mget(attempts.map(verdictKey))
+      for (const [i, attempt] of attempts.entries()) {
+        const text = found[i]
+        if (text) this.#settle(attempt, verdictSchema.parse(JSON.parse(text)))
       }
-    },
-    get size() {
-      return taken
-    },
-    stop() {
-      stopped = true
-      clearInterval(timer)
-      for (const attempt of [...waiting.keys()]) settle(attempt, undefined)
-    },
+    } catch (error) {
+      this.#logger.debug({ error: describeError(error) }, 'verdicts could not be read')
+    }
+  }
+
+  #settle(attempt: string, verdict: Verdict | undefined): void {
+    for (const finish of this.#waiting.get(attempt) ?? []) finish(verdict)
+  }
+
+  #verdictOf(attempt: string): Promise<Verdict | undefined> {
+    if (this.#stopped) return Promise.resolve(undefined)
+    const startedAt = performance.now()
+    return new Promise(resolve => {
+      const waiters = this.#waiting.get(attempt) ?? new Set()
+      const finish = (verdict: Verdict | undefined) => {
+        clearTimeout(deadline)
+        waiters.delete(finish)
+        if (waiters.size === 0) this.#waiting.delete(attempt)
+        this.#options.onSettled?.(verdict !== undefined, performance.now() - startedAt)
+        resolve(verdict)
+      }
+      const deadline = setTimeout(() => finish(undefined), this.#options.deadlineMs)
+      this.#waiting.set(attempt, waiters.add(finish))
+      void this.#read([attempt])
+    })
   }
 }

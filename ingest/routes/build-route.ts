@@ -1,100 +1,103 @@
-import type { z } from 'zod'
 import type { Problem, ProblemCode } from '../../schemas/http/problems.ts'
 import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
 import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import type { Build, BuildAuthentication } from '../auth/authenticate-build.ts'
-import type { IngestDeps } from '../routes.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { BuildAuthentication, BuildCaller, SecretKeyAuthenticator } from '../auth/authenticate-build.ts'
+import type { ReleaseLookup } from '../auth/release-lookup.ts'
 
-/** What the routes of secret keys have in common: key, scope and release before the body, and problems of one service. */
+/** What the routes with a secret key share: key, scope and release before the body, and problems that name one service. */
+
+/** The part of a route's dependencies that `withBuild` uses. */
+export interface BuildRouteDeps {
+  readonly secretKeys: Pick<SecretKeyAuthenticator, 'authenticate'>
+}
+
+/** The part of a route's dependencies that `withRelease` uses. */
+export interface ReleaseRouteDeps extends BuildRouteDeps {
+  readonly releaseLookup: Pick<ReleaseLookup, 'surfaceOf'>
+  readonly logger: Logger
+}
 
 const SCOPE = 'release:write'
 
-/** Authenticates and checks the scope, and leaves the rest to `take`. */
+/** Checks the secret key and its scope, then calls `take`. */
 export function withBuild(
-  deps: IngestDeps,
+  { secretKeys }: BuildRouteDeps,
   head: RequestHead,
-  take: (build: Build) => Decision | Promise<Decision>,
+  take: (build: BuildCaller) => Decision | Promise<Decision>,
 ): Decision | Promise<Decision> {
   const decide = (authentication: BuildAuthentication): Decision | Promise<Decision> => {
     if (!authentication.ok) return buildProblem(authentication.problem)
     const { build } = authentication
     return build.scopes.includes(SCOPE) ? take(build) : refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
   }
-  const authentication = deps.builds.secretKeys.authenticate(head.header('authorization'))
+  const authentication = secretKeys.authenticate(head.header('authorization'))
   return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)
 }
 
 /**
- * Does as `withBuild` does and looks for the release that the path names. Of another surface it is out of the key's
- * reach; an unknown one is `accepted` where things may come before their release, or answered RELEASE_NOT_FOUND.
+ * Does as `withBuild` does, and looks up the release that the path names. A release of another surface is a mismatch of
+ * the key's scope. An unknown release is `accepted` where requests may precede the registration of their release, else
+ * the reply is RELEASE_NOT_FOUND.
  */
 export function withRelease(
-  deps: IngestDeps,
+  deps: ReleaseRouteDeps,
   head: RequestHead,
   unknownRelease: 'accepted' | 'refused',
-  take: (place: ReleaseKey) => BodyHandler,
+  take: (release: ReleaseKey) => BodyHandler,
 ): Decision | Promise<Decision> {
   const slug = head.param('releaseSlug')
   return withBuild(deps, head, ({ surface }) => {
     const decide = (owner: string | undefined): Decision => {
       if (owner !== undefined && owner !== surface.surfaceId) {
-        return refusal('AUTH_AK_SCOPE_MISMATCH', 'the release is of another surface than the key')
+        return refusal('AUTH_AK_SCOPE_MISMATCH', 'the release belongs to another surface than the key')
       }
       if (owner === undefined && unknownRelease === 'refused') {
-        return refusal('RELEASE_NOT_FOUND', 'there is no release of this slug')
+        return refusal('RELEASE_NOT_FOUND', 'releaseSlug is unknown: register the release first')
       }
       return take({ ...surface, slug })
     }
-    // What is no slug is that of no release.
+    // A malformed slug cannot name a release.
     if (slugFault(slug) !== undefined) return decide(undefined)
-    const owner = deps.builds.releaseLookup.surfaceOf(surface.workspaceId, slug)
+    const owner = deps.releaseLookup.surfaceOf(surface.workspaceId, slug)
     if (!(owner instanceof Promise)) return decide(owner)
     return owner.then(decide, error => {
       deps.logger.warn({ error: describeError(error) }, 'a release could not be looked up')
-      return buildProblem(unavailable('the release could not be looked up'))
+      return buildProblem(unavailable('the release could not be looked up; send the request again'))
     })
   })
 }
 
-/** A route without a release gets here with any slug: the shape is checked last. */
+/** Returns the fault of a slug. Routes that accept unknown releases check it last, because the order of checks is fixed. */
 export function slugFault(slug: string): string | undefined {
   const result = releaseSlugSchema.safeParse(slug)
   return result.success ? undefined : `releaseSlug ${result.error.issues[0]?.message}`
 }
 
-/** Query parameters by their schema. The fault names the first that breaks its rule. */
-export function parseBuildQuery<S extends z.ZodType>(
-  schema: S,
-  values: Readonly<Record<string, string | undefined>>,
-): { readonly ok: true; readonly value: z.infer<S> } | { readonly ok: false; readonly fault: string } {
-  const result = schema.safeParse(values)
-  if (result.success) return { ok: true, value: result.data }
-  const [issue] = result.error.issues
-  return { ok: false, fault: `${issue?.path.join('.')} ${issue?.message}` }
-}
-
-/** Backpressure of a queue and the type of the body, in this order. */
+/** Returns the reply that refuses a body: for the backpressure of its queue, else for its type. */
 export function refuseBody(
-  deps: IngestDeps,
-  queue: Parameters<IngestDeps['admission']['refuse']>[0] | undefined,
+  backpressure: Problem | undefined,
   type: BodyType,
   mediaTypes: readonly (string | undefined)[] = ['application/json'],
 ): Reply | undefined {
-  const problem = (queue && deps.admission.refuse(queue)) ?? bodyTypeFault(type, mediaTypes)
+  const problem = backpressure ?? bodyTypeFault(type, mediaTypes)
   return problem && buildProblem(problem)
 }
 
+/** Returns the reply to a request that breaks a rule. */
 export function invalid(message: string): Reply {
   return refusal('REQUEST_INVALID', message)
 }
 
+/** Returns the reply with this problem. */
 export function refusal(code: ProblemCode, message: string): Reply {
   return buildProblem({ code, message })
 }
 
+/** Returns the problem of a dependency that is unavailable. */
 export function unavailable(message: string, retryAfterSeconds = 1): Problem {
   return { code: 'INGEST_INFRA_UNAVAILABLE', message, retryAfterSeconds }
 }
@@ -105,7 +108,7 @@ const OWN_CODES: ReadonlySet<ProblemCode> = new Set([
   'INGEST_INFRA_UNAVAILABLE',
 ])
 
-/** What has no service of its own is told in the name of this one. */
+/** Renders a problem. Problems without an owning service are reported as `frontier-buildtime`. */
 export function buildProblem(problem: Problem): Reply {
   return problemReply(OWN_CODES.has(problem.code) ? { ...problem, service: 'frontier-buildtime' } : problem)
 }

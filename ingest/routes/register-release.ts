@@ -1,62 +1,66 @@
+import { registerRelease } from '../../schemas/http/releases/build-operations.ts'
 import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import type { Reply, Route } from '../../shared/http/route.ts'
+import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
-import type { IngestDeps } from '../routes.ts'
-import { buildProblem, invalid, refuseBody, unavailable, withBuild } from './build-route.ts'
-import { jsonReply } from './surface-route.ts'
+import type { ReleaseLookup } from '../auth/release-lookup.ts'
+import { type BuildRouteDeps, buildProblem, invalid, refuseBody, unavailable, withBuild } from './build-route.ts'
 
-const BODY_LIMIT_BYTES = 256 * 1024
+interface Deps extends BuildRouteDeps {
+  readonly releases: Pick<ReleaseStore, 'register'>
+  readonly releaseLookup: Pick<ReleaseLookup, 'remember'>
+  readonly logger: Logger
+  readonly now: () => number
+}
 
-/** Many readers of JSON recurse, and no metadata is nested like this. */
+/** Many JSON parsers recurse. No real metadata is nested as deep as this. */
 const MAX_DEPTH = 100
 
-/** POST /v3/releases (CONTRACT section 5): the same surface and version get the same slug. */
-export function registerReleaseRoute(deps: IngestDeps): Route {
-  return {
-    method: 'POST',
-    path: '/v3/releases',
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    overLimit: { code: 'REQUEST_INVALID', status: 413, message: 'the body is over the limit of 256 KiB' },
+/** Registers a release. The same surface and version get the same slug (docs/contract.md#register-release). */
+export function registerReleaseRoute(deps: Deps): Route {
+  return operationRoute(registerRelease, {
     renderProblem: buildProblem,
     accept(head) {
       const type = bodyTypeOf(head)
       return withBuild(deps, head, ({ surface }) => body => {
-        const refused = refuseBody(deps, undefined, type)
+        const refused = refuseBody(undefined, type)
         if (refused) return refused
         const parsed = parseJsonBody(registerReleaseSchema, body, MAX_DEPTH)
         return parsed.ok ? register(deps, surface, parsed.value) : invalid(parsed.fault)
       })
     },
-  }
+  })
 }
 
 async function register(
-  deps: IngestDeps,
+  deps: Deps,
   surface: SurfaceCaller,
-  { version, commit, metadata }: RegisterRelease,
+  { version, commit: gitCommit, metadata }: RegisterRelease,
 ): Promise<Reply> {
   const { workspaceId, surfaceId } = surface
   const slug = releaseSlugOf({ ...surface, name: version })
   const createdAt = new Date(deps.now()).toISOString()
   try {
-    const release = await deps.builds.releases.register({
+    const release = await deps.releases.register({
       version: 1,
       slug,
       workspaceId,
       surfaceId,
       name: version,
-      commit: commit ?? null,
+      commit: gitCommit ?? null,
       metadata: metadata ?? null,
       createdAt,
     })
-    deps.builds.releaseLookup.remember(release)
+    deps.releaseLookup.remember(release)
   } catch (error) {
     deps.logger.warn({ error: describeError(error) }, 'a release could not be registered')
-    return buildProblem(unavailable('the release could not be registered; send it again'))
+    return buildProblem(unavailable('the release could not be registered; send the request again'))
   }
   return jsonReply({ releaseSlug: slug })
 }

@@ -1,35 +1,36 @@
+import { reportBuild } from '../../schemas/http/releases/build-operations.ts'
 import { buildReportSchema } from '../../schemas/http/releases/schemas.ts'
 import type { BuildReportJob } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import type { BodyHandler, Route } from '../../shared/http/route.ts'
+import { type BodyHandler, jsonReply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { acceptFrame } from '../commit/frame-sink.ts'
-import type { IngestDeps } from '../routes.ts'
-import { buildProblem, invalid, refuseBody, slugFault, withRelease } from './build-route.ts'
-import { jsonReply } from './surface-route.ts'
+import type { FrameSink } from '../commit/frame-sink.ts'
+import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
 
-const BODY_LIMIT_BYTES = 256 * 1024
+interface Deps extends ReleaseRouteDeps {
+  /** The sink of the queue `build-reports`. */
+  readonly sink: FrameSink
+  readonly now: () => number
+}
+
 const SUCCESS = jsonReply({ ok: true })
 
-/** POST /v3/releases/{releaseSlug}/telemetry (spec 4.8): what a build's upload took, and how it ended. */
-export function reportBuildRoute(deps: IngestDeps): Route {
-  return {
-    method: 'POST',
-    path: '/v3/releases/:releaseSlug/telemetry',
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    overLimit: { code: 'REQUEST_INVALID', status: 413, message: 'the body is over the limit of 256 KiB' },
+/** Records how a build's upload went and how long it took (docs/contract.md#build-report). */
+export function reportBuildRoute(deps: Deps): Route {
+  return operationRoute(reportBuild, {
     renderProblem: buildProblem,
     accept(head) {
       const type = bodyTypeOf(head)
-      return withRelease(deps, head, 'accepted', place => takeReport(deps, place, type))
+      return withRelease(deps, head, 'accepted', release => takeReport(deps, release, type))
     },
-  }
+  })
 }
 
-function takeReport(deps: IngestDeps, { workspaceId, surfaceId, slug }: ReleaseKey, type: BodyType): BodyHandler {
+function takeReport({ sink, now }: Deps, { workspaceId, surfaceId, slug }: ReleaseKey, type: BodyType): BodyHandler {
   return body => {
-    const refused = refuseBody(deps, 'build-reports', type)
+    const refused = refuseBody(sink.refuse(), type)
     if (refused) return refused
     const fault = slugFault(slug)
     if (fault !== undefined) return invalid(fault)
@@ -38,12 +39,12 @@ function takeReport(deps: IngestDeps, { workspaceId, surfaceId, slug }: ReleaseK
     const frame = {
       workspaceId,
       surfaceId,
-      receivedAtMs: deps.now(),
+      receivedAtMs: now(),
       contentType: 'application/json',
       contentEncoding: 'identity',
       attributes: JSON.stringify({ slug } satisfies BuildReportJob),
       body: Buffer.from(JSON.stringify(parsed.value)),
     } as const
-    return acceptFrame(deps, 'build-reports', frame, SUCCESS, buildProblem)
+    return sink.accept(frame, SUCCESS, buildProblem)
   }
 }

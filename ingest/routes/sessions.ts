@@ -1,56 +1,101 @@
 import type { z } from 'zod'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
+import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
+import { heartbeat, identifySession } from '../../schemas/http/sessions/operations.ts'
+import { heartbeatSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { SessionEvent } from '../../schemas/queues/jobs.ts'
-import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { type BodyType, bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import type { Reply, Route } from '../../shared/http/route.ts'
-import { acceptFrame } from '../commit/frame-sink.ts'
-import type { IngestDeps } from '../routes.ts'
-import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
+import { type BodyHandler, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { memberText } from '../../shared/json/member-text.ts'
+import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
+import type { FrameSink } from '../commit/frame-sink.ts'
+import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
+
+interface Deps extends SurfaceRouteDeps {
+  /** The sink of the queue `sessions`. */
+  readonly sink: FrameSink
+  readonly now: () => number
+}
+
+/** The event of a session, or the rule that a request breaks although its schema accepts it. */
+type MadeEvent = { readonly ok: true; readonly event: SessionEvent } | { readonly ok: false; readonly fault: string }
+
+/** Makes an event of the valid body of a request and of the body's JSON text. */
+type MakeEvent<T> = (body: T, json: string) => MadeEvent
+
+/** Many JSON parsers recurse. No real traits are nested as deep as this. */
+const TRAITS_MAX_DEPTH = 100
+
+/** The content types of JSON bodies. Beacons can only send text/plain. */
+const MEDIA_TYPES = ['application/json', 'text/plain']
 
 const SUCCESS = jsonReply({ ok: true })
 
-/** An event of a session, or the rule that the request breaks although its schema takes it. */
-export type MadeEvent =
-  | { readonly ok: true; readonly event: SessionEvent }
-  | { readonly ok: false; readonly fault: string }
+/** Records that a device of a session is alive (docs/contract.md#heartbeat). */
+export function heartbeatRoute(deps: Deps): Route {
+  return sessionRoute(deps, heartbeat, heartbeatSchema, body => ({ ok: true, event: { kind: 'heartbeat', ...body } }))
+}
 
-/**
- * A route that takes one JSON object about a session (spec 4.1, 4.2), and answers SessionResponse (2.3) once it is on
- * disk. `makeEvent` gets what the schema has found valid, and the text that it was read from.
- */
-export function sessionRoute<S extends z.ZodType>(
-  deps: IngestDeps,
+/** Records who the user of a session is (docs/contract.md#identify). */
+export function identifySessionRoute(deps: Deps & { readonly identityProviders: readonly string[] }): Route {
+  return sessionRoute(deps, identifySession, identifySessionSchema(deps.identityProviders), identifyEvent)
+}
+
+function identifyEvent(request: IdentifySession, json: string): MadeEvent {
+  const { deviceId, visitorId, fpHash, traits: given, ...rest } = request
+  const traits = given && memberText(json, 'traits')
+  if (traits && traits.depth > TRAITS_MAX_DEPTH) {
+    return { ok: false, fault: `traits must not be nested more than ${TRAITS_MAX_DEPTH} deep` }
+  }
+  return {
+    ok: true,
+    event: {
+      kind: 'identify',
+      ...rest,
+      // Absent and null mean the same: the member is left out.
+      ...(deviceId && { deviceId }),
+      ...(visitorId && { visitorId }),
+      ...(fpHash && { fpHash }),
+      ...(traits && { traits: traits.text }),
+    },
+  }
+}
+
+/** Returns the route of an operation whose body is one JSON object about a session. */
+function sessionRoute<S extends z.ZodType>(
+  deps: Deps,
   operation: RoutedOperation,
   schema: S,
-  makeEvent: (value: z.infer<S>, json: string) => MadeEvent,
+  makeEvent: MakeEvent<z.infer<S>>,
 ): Route {
+  const take =
+    (surface: SurfaceCaller, type: BodyType): BodyHandler =>
+    body => {
+      const problem = deps.sink.refuse() ?? bodyTypeFault(type, MEDIA_TYPES)
+      if (problem) return runtimeProblem(problem)
+      const parsed = parseJsonBody(schema, body)
+      if (!parsed.ok) return invalid(parsed.fault)
+      const made = makeEvent(parsed.value, parsed.json)
+      return made.ok ? acceptEvent(deps, surface, made.event) : invalid(made.fault)
+    }
   return operationRoute(operation, {
     renderProblem: runtimeProblem,
-    accept(head) {
-      const type = bodyTypeOf(head)
-      return withSurface(deps, head, surface => body => {
-        const backpressure = deps.admission.refuse('sessions')
-        if (backpressure) return runtimeProblem(backpressure)
-        const typeFault = bodyTypeFault(type, ['application/json', 'text/plain'])
-        if (typeFault) return runtimeProblem(typeFault)
-        const parsed = parseJsonBody(schema, body)
-        if (!parsed.ok) return invalid(parsed.fault)
-        const made = makeEvent(parsed.value, parsed.json)
-        if (!made.ok) return invalid(made.fault)
-        const frame = {
-          ...surface,
-          receivedAtMs: deps.now(),
-          contentType: 'application/json',
-          contentEncoding: 'identity',
-          attributes: '',
-          body: Buffer.from(JSON.stringify(made.event)),
-        } as const
-        return acceptFrame(deps, 'sessions', frame, SUCCESS, runtimeProblem)
-      })
-    },
+    accept: head => withSurface(deps, head, bodyTypeOf(head), take),
   })
+}
+
+function acceptEvent(deps: Deps, surface: SurfaceCaller, event: SessionEvent): Promise<Reply> {
+  const frame = {
+    ...surface,
+    receivedAtMs: deps.now(),
+    contentType: 'application/json',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(JSON.stringify(event)),
+  } as const
+  return deps.sink.accept(frame, SUCCESS, runtimeProblem)
 }
 
 function invalid(message: string): Reply {

@@ -1,3 +1,4 @@
+import { signSourceMaps } from '../../schemas/http/releases/build-operations.ts'
 import {
   type SignedFile,
   type SignSourceMaps,
@@ -5,47 +6,48 @@ import {
   signSourceMapsSchema,
 } from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import type { Reply, Route } from '../../shared/http/route.ts'
+import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { MAX_DECLARED_PATHS } from '../releases/declare-maps.ts'
-import { signMaps } from '../releases/sign-maps.ts'
-import type { IngestDeps } from '../routes.ts'
-import { buildProblem, invalid, refusal, refuseBody, unavailable, withRelease } from './build-route.ts'
-import { jsonReply } from './surface-route.ts'
+import { type SignMapsDeps, signMaps } from '../releases/sign-maps.ts'
+import {
+  buildProblem,
+  invalid,
+  type ReleaseRouteDeps,
+  refusal,
+  refuseBody,
+  unavailable,
+  withRelease,
+} from './build-route.ts'
 
-const BODY_LIMIT_BYTES = 256 * 1024
+interface Deps extends ReleaseRouteDeps {
+  readonly signing: SignMapsDeps
+}
 
 /**
- * POST /v3/releases/{releaseSlug}/source-maps/sign (CONTRACT section 5): declares maps, and says where each is to be put,
- * or that its bytes are here already.
+ * Declares source maps. The reply has an address to upload each map to, or states that its bytes are stored already
+ * (docs/contract.md#sign).
  */
-export function signSourceMapsRoute(deps: IngestDeps): Route {
-  return {
-    method: 'POST',
-    path: '/v3/releases/:releaseSlug/source-maps/sign',
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    overLimit: {
-      code: 'REQUEST_INVALID',
-      status: 413,
-      message: 'the body is over the limit of 256 KiB; declare fewer files at a time',
-    },
+export function signSourceMapsRoute(deps: Deps): Route {
+  return operationRoute(signSourceMaps, {
     renderProblem: buildProblem,
     accept(head) {
       const type = bodyTypeOf(head)
-      return withRelease(deps, head, 'refused', place => body => {
-        const refused = refuseBody(deps, undefined, type)
+      return withRelease(deps, head, 'refused', release => body => {
+        const refused = refuseBody(undefined, type)
         if (refused) return refused
         const parsed = parseJsonBody(signSourceMapsSchema, body)
         if (!parsed.ok) return invalid(parsed.fault)
-        return faultOf(parsed.value) ?? sign(deps, place, parsed.value)
+        return refuseFiles(parsed.value) ?? sign(deps, release, parsed.value)
       })
     },
-  }
+  })
 }
 
-function faultOf({ files }: SignSourceMaps): Reply | undefined {
+function refuseFiles({ files }: SignSourceMaps): Reply | undefined {
   const paths = new Set<string>()
   for (const [i, { path, size }] of files.entries()) {
     if (size > SOURCE_MAP_MAX_BYTES) {
@@ -57,12 +59,12 @@ function faultOf({ files }: SignSourceMaps): Reply | undefined {
   return undefined
 }
 
-async function sign(deps: IngestDeps, place: ReleaseKey, { files }: SignSourceMaps): Promise<Reply> {
+async function sign({ signing, logger }: Deps, release: ReleaseKey, { files }: SignSourceMaps): Promise<Reply> {
   let signed: readonly SignedFile[] | undefined
   try {
-    signed = await signMaps(deps.builds, place, files)
+    signed = await signMaps(signing, release, files)
   } catch (error) {
-    deps.logger.warn({ error: describeError(error) }, 'source maps could not be signed')
+    logger.warn({ error: describeError(error) }, 'source maps could not be signed')
     return buildProblem(unavailable('the files could not be declared; send the request again'))
   }
   return signed === undefined

@@ -1,32 +1,49 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import { type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
-import type { Authentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
-import type { IngestDeps } from '../routes.ts'
+import type { PublicKeyAuthenticator, SurfaceAuthentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
 
-/** What the routes of public keys have in common: the key before the body, and problems of one service. */
+/** What the routes with a public key share: the key is checked before the body, and problems name one service. */
 
-/** The header wins over the query (CONTRACT section 2). */
-export function presentedKey(head: RequestHead): string | undefined {
+/** The part of a route's dependencies that `withSurface` uses. */
+export interface SurfaceRouteDeps {
+  readonly publicKeys: Pick<PublicKeyAuthenticator, 'authenticate'>
+}
+
+/** Decides on a request whose public key was accepted. `facts` is what the route read from the head. */
+export type TakeRequest<F> = (surface: SurfaceCaller, facts: F) => Decision
+
+/**
+ * Checks the public key, then calls `take` with the surface and `facts`. Facts are passed through instead of captured,
+ * because this runs for every request: a route makes `take` once.
+ */
+export function withSurface<F>(
+  { publicKeys }: SurfaceRouteDeps,
+  head: RequestHead,
+  facts: F,
+  take: TakeRequest<F>,
+  renderProblem: (problem: Problem) => Reply = runtimeProblem,
+): Decision | Promise<Decision> {
+  const authentication = publicKeys.authenticate(presentedKey(head))
+  return authentication instanceof Promise
+    ? authentication.then(settled => decide(settled, facts, take, renderProblem))
+    : decide(authentication, facts, take, renderProblem)
+}
+
+function decide<F>(
+  authentication: SurfaceAuthentication,
+  facts: F,
+  take: TakeRequest<F>,
+  renderProblem: (problem: Problem) => Reply,
+): Decision {
+  return authentication.ok ? take(authentication.surface, facts) : renderProblem(authentication.problem)
+}
+
+/** Returns the key of a request. The header wins over the query (docs/contract.md#credentials). */
+function presentedKey(head: RequestHead): string | undefined {
   return head.header('x-service-public-key') || head.query('public_key')
 }
 
-/** Authenticates, and leaves the rest to `take`. */
-export function withSurface(
-  deps: IngestDeps,
-  head: RequestHead,
-  take: (surface: SurfaceCaller) => Decision,
-): Decision | Promise<Decision> {
-  const decide = (authentication: Authentication): Decision =>
-    authentication.ok ? take(authentication.surface) : runtimeProblem(authentication.problem)
-  const authentication = deps.authenticator.authenticate(presentedKey(head))
-  return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)
-}
-
-/** A fault of the request's own is told in the name of the service that the endpoint belongs to. */
+/** Renders a problem. A fault of the request itself names the service that these endpoints belong to. */
 export function runtimeProblem(problem: Problem): Reply {
   return problemReply(problem.code === 'REQUEST_INVALID' ? { ...problem, service: 'frontier-runtime' } : problem)
-}
-
-export function jsonReply(body: unknown): Reply {
-  return { status: 200, headers: [['content-type', 'application/json']], body: JSON.stringify(body) }
 }

@@ -1,17 +1,25 @@
 import type { Problem } from '../../schemas/http/problems.ts'
+import { uploadReplay } from '../../schemas/http/sessions/operations.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
-import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { type BodyHandler, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
-import { decodeReplayMetadata } from '../admission/replay-metadata.ts'
+import { decodeReplayMetadata, type MetadataFault } from '../admission/replay-metadata.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
-import { acceptFrame } from '../commit/frame-sink.ts'
-import type { IngestDeps } from '../routes.ts'
-import { jsonReply, runtimeProblem, withSurface } from './surface-route.ts'
+import type { FrameSink } from '../commit/frame-sink.ts'
+import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
 
-const BODY_LIMIT_BYTES = 10 * 1024 * 1024
+interface Deps extends SurfaceRouteDeps {
+  /** The sink of the queue `replay`. */
+  readonly sink: FrameSink
+  /** Called for a chunk that is acknowledged without a key and not kept. */
+  readonly onReplayIgnored: (reason: MetadataFault) => void
+  readonly now: () => number
+}
 
+/** What the head of an upload states. */
 interface UploadHead {
   readonly sessionId: string
   readonly encodedMetadata: string | undefined
@@ -19,72 +27,72 @@ interface UploadHead {
 }
 
 /**
- * POST /v3/replay/upload/{sessionId} (spec 4.3): answers with the key that the chunk will have as soon as it is on disk
- * in the queue. Nothing is inflated here: what a chunk holds is checked by the worker that stores it.
+ * Accepts a chunk of a session's recording (docs/contract.md#replay). Replies with the key that the chunk will have, once
+ * the chunk is on disk in the queue. Does not decompress the chunk: the worker that stores it checks its content.
  */
-export function uploadReplayRoute(deps: IngestDeps): Route {
-  return {
-    method: 'POST',
-    path: '/v3/replay/upload/:sessionId',
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    cors: true,
-    overLimit: { code: 'REPLAY_UPLOAD_REJECTED', status: 413, message: 'the body is over the limit of 10 MiB' },
+export function uploadReplayRoute(deps: Deps): Route {
+  const take =
+    (surface: SurfaceCaller, head: UploadHead): BodyHandler =>
+    body =>
+      takeChunk(deps, head, surface, body)
+  return operationRoute(uploadReplay, {
     renderProblem: replayProblem,
     accept(head) {
       const upload: UploadHead = {
         sessionId: head.param('sessionId'),
-        // A beacon has no headers of its own.
+        // A beacon cannot set headers.
         encodedMetadata: head.header('x-replay-metadata') || head.query('metadata'),
         contentEncoding: head.header('content-encoding'),
       }
-      return withSurface(deps, head, surface => takeChunk(deps, surface, upload))
+      return withSurface(deps, head, upload, take)
     },
-  }
+  })
 }
 
-function takeChunk(deps: IngestDeps, surface: SurfaceCaller, head: UploadHead): BodyHandler {
-  return body => {
-    const backpressure = deps.admission.refuse('replay')
-    if (backpressure) return replayProblem(backpressure)
-    const { sessionId } = head
-    if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
-      return rejected(`sessionId must have 1 to ${SESSION_ID_MAX_CHARACTERS} characters, and no control characters`)
-    }
-    const encoding = encodingOf(head.contentEncoding, body)
-    if (!encoding.ok) return encoding.refusal
-    if (body.length === 0) return rejected('the body is empty: a chunk is JSON lines, gzipped or not')
-    const decoded = decodeReplayMetadata(head.encodedMetadata)
-    if (!decoded.ok) {
-      deps.onReplayIgnored(decoded.reason)
-      return jsonReply({ objectKey: '' })
-    }
-    const upload: ReplayUpload = { sessionId, ...decoded.metadata }
-    const frame = {
-      ...surface,
-      receivedAtMs: deps.now(),
-      contentType: 'application/octet-stream',
-      contentEncoding: encoding.encoding,
-      attributes: JSON.stringify(upload),
-      body,
-    } as const
-    const reply = jsonReply({ objectKey: replayKey({ ...surface, ...upload }) })
-    return acceptFrame(deps, 'replay', frame, reply, runtimeProblem)
+function takeChunk(deps: Deps, head: UploadHead, surface: SurfaceCaller, body: Buffer): Reply | Promise<Reply> {
+  const backpressure = deps.sink.refuse()
+  if (backpressure) return replayProblem(backpressure)
+  const { sessionId } = head
+  if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
+    return rejected(`sessionId must have 1 to ${SESSION_ID_MAX_CHARACTERS} characters, and no control characters`)
   }
+  const encoding = encodingOf(head.contentEncoding, body)
+  if (!encoding.ok) return encoding.refusal
+  if (body.length === 0) return rejected('the body is empty: a chunk is JSON lines, gzipped or not')
+  const decoded = decodeReplayMetadata(head.encodedMetadata)
+  if (!decoded.ok) {
+    deps.onReplayIgnored(decoded.reason)
+    return jsonReply({ objectKey: '' })
+  }
+  const upload: ReplayUpload = { sessionId, ...decoded.metadata }
+  const frame = {
+    ...surface,
+    receivedAtMs: deps.now(),
+    contentType: 'application/octet-stream',
+    contentEncoding: encoding.encoding,
+    attributes: JSON.stringify(upload),
+    body,
+  } as const
+  const reply = jsonReply({ objectKey: replayKey({ ...surface, ...upload }) })
+  return deps.sink.accept(frame, reply, runtimeProblem)
 }
 
-/** A body that begins as gzip is gzip: no JSON does, and a beacon cannot say so. */
+/**
+ * Returns the encoding of a chunk. A body that begins as gzip is gzip whatever the header, because a beacon cannot set
+ * the header and no JSON begins so.
+ */
 function encodingOf(
   header: string | undefined,
   body: Buffer,
 ): { ok: true; encoding: ContentEncoding } | { ok: false; refusal: Reply } {
-  const said = header?.trim().toLowerCase() ?? 'identity'
-  if (said !== 'gzip' && said !== 'identity') {
+  const declared = header?.trim().toLowerCase() ?? 'identity'
+  if (declared !== 'gzip' && declared !== 'identity') {
     const message = 'content-encoding must be absent or gzip'
     return { ok: false, refusal: replayProblem({ code: 'REQUEST_INVALID', status: 415, message }) }
   }
   const isGzip = body[0] === 0x1f && body[1] === 0x8b
-  if (said === 'gzip' && !isGzip) {
-    return { ok: false, refusal: rejected('content-encoding says gzip, but the body does not begin as gzip does') }
+  if (declared === 'gzip' && !isGzip) {
+    return { ok: false, refusal: rejected('content-encoding is gzip, but the body does not begin as gzip does') }
   }
   return { ok: true, encoding: isGzip ? 'gzip' : 'identity' }
 }
@@ -93,7 +101,7 @@ function rejected(message: string): Reply {
   return replayProblem({ code: 'REPLAY_UPLOAD_REJECTED', message })
 }
 
-/** A path that cannot be decoded has no session id: that is this endpoint's own refusal. */
+/** Renders a problem. A path that cannot be decoded has no session id, so it is this endpoint's own refusal. */
 function replayProblem(problem: Problem): Reply {
   const isPathFault = problem.code === 'REQUEST_INVALID' && problem.status === undefined
   return runtimeProblem(isPathFault ? { ...problem, code: 'REPLAY_UPLOAD_REJECTED' } : problem)

@@ -1,69 +1,75 @@
+import { uploadSourceMapPart } from '../../schemas/http/releases/build-operations.ts'
 import { sourceMapPartQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
-import type { BodyHandler, Reply, Route } from '../../shared/http/route.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { parseQuery } from '../../shared/http/parse-query.ts'
+import { type BodyHandler, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import type { ConditionalSink } from '../commit/conditional-sink.ts'
 import { NOT_STORED, withReceipt } from '../commit/frame-sink.ts'
 import { type ClaimOutcome, claimPart, type SourceMapPart } from '../releases/claim-part.ts'
-import type { IngestDeps } from '../routes.ts'
-import { buildProblem, invalid, parseBuildQuery, refusal, refuseBody, slugFault, withRelease } from './build-route.ts'
-import { jsonReply } from './surface-route.ts'
+import {
+  buildProblem,
+  invalid,
+  type ReleaseRouteDeps,
+  refusal,
+  refuseBody,
+  slugFault,
+  withRelease,
+} from './build-route.ts'
 
-const PART_LIMIT_BYTES = 512 * 1024
+interface Deps extends ReleaseRouteDeps {
+  /** The sink of the queue `source-maps`. */
+  readonly sink: ConditionalSink
+  readonly onPart: (outcome: ClaimOutcome) => void
+  readonly now: () => number
+}
 
+/** What the head of an upload states. */
 interface UploadHead {
   readonly query: Readonly<Record<'part' | 'path', string | undefined>>
   readonly type: BodyType
 }
 
 /**
- * PUT /v3/releases/{releaseSlug}/source-maps?part&path (spec 4.5): a part of a source map. The first bytes of a part stay;
- * sent again it has the same answer, and other bytes are a conflict.
+ * Accepts a part of a source map. The first bytes of a part stay: sent again they get the same reply, and other bytes are
+ * a conflict (docs/contract.md#source-map-part).
  */
-export function uploadSourceMapPartRoute(deps: IngestDeps): Route {
-  return {
-    method: 'PUT',
-    path: '/v3/releases/:releaseSlug/source-maps',
-    bodyLimitBytes: PART_LIMIT_BYTES,
-    overLimit: { code: 'RELEASE_SIGN_FILE_TOO_LARGE', message: 'the body is over the limit of 512 KiB a part' },
+export function uploadSourceMapPartRoute(deps: Deps): Route {
+  return operationRoute(uploadSourceMapPart, {
     renderProblem: buildProblem,
     accept(head) {
       const upload = { query: { part: head.query('part'), path: head.query('path') }, type: bodyTypeOf(head) }
-      return withRelease(deps, head, 'accepted', place => takePart(deps, place, upload))
+      return withRelease(deps, head, 'accepted', release => takePart(deps, release, upload))
     },
-  }
+  })
 }
 
-function takePart(deps: IngestDeps, place: ReleaseKey, head: UploadHead): BodyHandler {
+function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): BodyHandler {
   return body => {
-    const refused = refuseBody(deps, 'source-maps', head.type, ['application/octet-stream', undefined])
+    const refused = refuseBody(deps.sink.refuse(), head.type, ['application/octet-stream', undefined])
     if (refused) return refused
-    const fault = slugFault(place.slug)
+    const fault = slugFault(release.slug)
     if (fault !== undefined) return invalid(fault)
-    const query = parseBuildQuery(sourceMapPartQuerySchema, head.query)
+    const query = parseQuery(sourceMapPartQuerySchema, head.query)
     if (!query.ok) return invalid(query.fault)
     if (body.length === 0) return invalid('the body is empty: a part has at least one byte')
-    return storePart(deps, place, { ...query.value, receivedAtMs: deps.now(), body })
+    return storePart(deps, release, { ...query.value, receivedAtMs: deps.now(), body })
   }
 }
 
-async function storePart(deps: IngestDeps, place: ReleaseKey, part: SourceMapPart): Promise<Reply> {
+async function storePart(deps: Deps, release: ReleaseKey, part: SourceMapPart): Promise<Reply> {
   const bytes = part.body.length
-  let claim: Awaited<ReturnType<typeof claimPart>>
-  try {
-    claim = await claimPart(deps.builds.parts, place, part)
-  } catch (error) {
-    deps.logger.debug({ error: describeError(error) }, 'a part could not be enqueued')
-    return buildProblem(NOT_STORED)
-  }
+  const claim = await deps.sink.store(commit => claimPart(commit, release, part))
+  if (claim === undefined) return buildProblem(NOT_STORED)
   const { outcome, receiptId } = claim
-  deps.builds.onPart(outcome)
-  const refusal = REFUSALS[outcome]
-  if (refusal) return refusal
-  const reply = jsonReply({ objectKey: partKey({ ...place, path: part.path }, part.part) })
+  deps.onPart(outcome)
+  const refused = REFUSALS[outcome]
+  if (refused) return refused
+  const reply = jsonReply({ objectKey: partKey({ ...release, path: part.path }, part.part) })
   if (outcome !== 'claimed') return reply
-  deps.admission.admitted('source-maps', bytes)
+  deps.sink.admitted(bytes)
   return withReceipt(reply, receiptId)
 }
 

@@ -1,30 +1,31 @@
 import type { Verdict } from '../../schemas/queues/source-maps.ts'
-import type { Reply } from '../../shared/http/route.ts'
-import type { VerdictWait } from '../releases/verdict-waits.ts'
-import type { IngestDeps } from '../routes.ts'
+import { jsonReply, type Reply } from '../../shared/http/route.ts'
+import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, unavailable } from './build-route.ts'
-import { jsonReply } from './surface-route.ts'
 
-/** Of a request that was accepted and not judged in time. */
+/** The delay for a client whose request was accepted and not judged in time. */
 const RETRY_AFTER_SECONDS = 5
 
 /**
- * Has `work` run with a place to wait for a worker's verdict in; answers INGEST_BACKPRESSURE when all are taken. What
- * `work` does with the body it must have done when it returns its promise.
+ * Runs `work` with a reserved slot to wait for a worker's verdict. Returns INGEST_BACKPRESSURE when no slot is free. The
+ * body is valid only until `work` returns its promise.
  */
-export function withVerdictWait(deps: IngestDeps, work: (wait: VerdictWait) => Promise<Reply>): Reply | Promise<Reply> {
-  const wait = deps.builds.verdicts.begin()
+export function withVerdictWait(
+  verdicts: Pick<VerdictWaits, 'begin'>,
+  work: (wait: VerdictWait) => Promise<Reply>,
+): Reply | Promise<Reply> {
+  const wait = verdicts.begin()
   if (wait === undefined) {
-    const message = 'as many requests as may are waiting for their results'
+    const message = 'too many uploads and completions are in progress; retry after the delay'
     return buildProblem({ code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: 1 })
   }
   return work(wait).finally(() => wait.end())
 }
 
-/** The answer to a request whose verdict a worker has left, or has not. */
+/** Returns the reply with a worker's verdict. Without a verdict, the client shall retry. */
 export function verdictReply(verdict: Verdict | undefined): Reply {
   if (verdict === undefined) {
-    return buildProblem(unavailable('the request is still being worked on; send it again', RETRY_AFTER_SECONDS))
+    return buildProblem(unavailable('the request is still in progress; send it again', RETRY_AFTER_SECONDS))
   }
   if (verdict.ok) return jsonReply(verdict.value)
   const { code, message } = verdict

@@ -1,0 +1,44 @@
+import type { IngestQueue } from '../schemas/queues/names.ts'
+import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
+import type { MetadataFault } from './admission/replay-metadata.ts'
+import type { SecretKeyAuthenticator } from './auth/authenticate-build.ts'
+import type { PublicKeyAuthenticator } from './auth/authenticate-surface.ts'
+import type { ReleaseLookup } from './auth/release-lookup.ts'
+import type { ConditionalSink } from './commit/conditional-sink.ts'
+import type { FrameSink } from './commit/frame-sink.ts'
+import type { CompletionOutcome } from './releases/accept-completion.ts'
+import type { ClaimOutcome } from './releases/claim-part.ts'
+import type { SignMapsDeps } from './releases/sign-maps.ts'
+import type { VerdictWaits } from './releases/verdict-waits.ts'
+
+/**
+ * Everything that the routes of the edge use. Only `connect.ts` and `routes.ts` see all of it: each route declares the
+ * members that it uses.
+ */
+export interface IngestDeps extends BuildDeps {
+  readonly publicKeys: PublicKeyAuthenticator
+  /** The sink of each queue that is written by group commits. */
+  readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
+  /** Display names of the identity providers whose identities are accepted. */
+  readonly identityProviders: readonly string[]
+  /** Called for a replay chunk that is acknowledged without a key and not kept. */
+  readonly onReplayIgnored: (reason: MetadataFault) => void
+  readonly logger: Logger
+  readonly now: () => number
+}
+
+/** What only the routes with a secret key use. */
+export interface BuildDeps {
+  readonly secretKeys: SecretKeyAuthenticator
+  readonly releases: Pick<ReleaseStore, 'register'>
+  readonly releaseLookup: ReleaseLookup
+  /** The sink of parts, which are claimed, in the queue `source-maps`. */
+  readonly parts: ConditionalSink
+  /** The sink of the queue `completions`. */
+  readonly completions: ConditionalSink
+  readonly signing: SignMapsDeps
+  readonly verdicts: VerdictWaits
+  readonly onPart: (outcome: ClaimOutcome) => void
+  readonly onCompletion: (outcome: CompletionOutcome) => void
+}
