@@ -81,7 +81,7 @@ export class Admission {
     return {
       code: 'INGEST_BACKPRESSURE',
       message: isOverDepth
-        ? `the ${queue} queue is full; retry after the delay`
+        ? `the ${queue} queue is over its depth; retry after the delay`
         : 'the store of the queues is nearly full; retry after the delay',
       retryAfterSeconds: retryAfterSeconds(flow),
     }

@@ -1,4 +1,4 @@
-import { completeSourceMaps } from '../../schemas/http/releases/build-operations.ts'
+import { completeSourceMaps } from '../../schemas/http/source-maps/operations.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { type BodyHandler, type HeldBody, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'

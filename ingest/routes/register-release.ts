@@ -1,4 +1,4 @@
-import { registerRelease } from '../../schemas/http/releases/build-operations.ts'
+import { registerRelease } from '../../schemas/http/releases/operations.ts'
 import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'

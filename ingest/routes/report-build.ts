@@ -1,4 +1,4 @@
-import { reportBuild } from '../../schemas/http/releases/build-operations.ts'
+import { reportBuild } from '../../schemas/http/releases/operations.ts'
 import { buildReportSchema } from '../../schemas/http/releases/schemas.ts'
 import type { BuildReportJob } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'

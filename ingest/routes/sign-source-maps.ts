@@ -1,4 +1,4 @@
-import { signSourceMaps } from '../../schemas/http/releases/build-operations.ts'
+import { signSourceMaps } from '../../schemas/http/source-maps/operations.ts'
 import {
   type SignedFile,
   type SignSourceMaps,

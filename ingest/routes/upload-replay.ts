@@ -1,5 +1,5 @@
 import type { Problem } from '../../schemas/http/problems.ts'
-import { uploadReplay } from '../../schemas/http/sessions/operations.ts'
+import { uploadReplay } from '../../schemas/http/replay/operations.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'

@@ -1,4 +1,4 @@
-import { uploadSourceMapPart } from '../../schemas/http/releases/build-operations.ts'
+import { uploadSourceMapPart } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapPartQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'

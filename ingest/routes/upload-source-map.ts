@@ -1,4 +1,4 @@
-import { uploadSourceMap } from '../../schemas/http/releases/build-operations.ts'
+import { uploadSourceMap } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
-import { createGroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
@@ -111,7 +111,7 @@ it('a Redis that hangs is answered 503 within a second, and what was acknowledge
 it('a request that waited for a slow commit is refused within a second all the same', async () => {
   const logger = pino({ level: 'silent' })
   const redis = connectProducer(server.url, 800, logger)
-  const commits = createGroupCommit(
+  const commits = new GroupCommit(
     { redis, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 },
   )

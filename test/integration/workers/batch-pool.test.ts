@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { createGroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -53,7 +53,7 @@ function frame(body: string): PayloadFrame {
 async function edge(maxCommitFrames = 8) {
   const producer = connectProducer(url, 1_000, logger)
   opened.push(() => producer.disconnect())
-  const commit = createGroupCommit(
+  const commit = new GroupCommit(
     { redis: producer, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 1_000 },
   )

@@ -45,7 +45,7 @@ describe('a whole map', () => {
 
   it('is answered 503 when nobody judges it in time', async () => {
     const answer = await upload('rel_single-late')
-    expect(answer).toMatchObject(refusal(503, 'INGEST_INFRA_UNAVAILABLE', /still being worked on/))
+    expect(answer).toMatchObject(refusal(503, 'INGEST_INFRA_UNAVAILABLE', /still in progress/))
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
   })
 
