@@ -49,7 +49,7 @@ describe('the stacks that a batch asks for', () => {
   })
 
   it('are asked for again by a batch that is formed again, and after ten minutes', () => {
-    let nowMs = 0
+    let nowMs = 1
     const recent = createRecentStacks(() => nowMs)
     const ask = () => {
       const requests = new StackRequests(recent)
@@ -62,6 +62,8 @@ describe('the stacks that a batch asks for', () => {
     stored.finished()
     expect(ask().frames).toHaveLength(0)
     nowMs = 10 * 60_000
+    expect(ask().frames).toHaveLength(0)
+    nowMs += 1
     expect(ask().frames).toHaveLength(1)
   })
 

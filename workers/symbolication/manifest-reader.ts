@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { canonicalDebugId } from '../exceptions/debug-ids.ts'
-import { LruCache } from './lru-cache.ts'
+import { createByteCache } from './byte-cache.ts'
 import { type ChunkMatcher, createChunkMatcher } from './match-chunk.ts'
 
 const OBJECT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -34,7 +34,7 @@ export function createManifestReader(deps: {
   readonly objects: Pick<ObjectStore, 'get'>
   readonly logger: Logger
 }): ManifestReader {
-  const cache = new LruCache<HeldManifest>({ limit: CACHE_LIMIT_BYTES, weightOf: held => held.bytes })
+  const cache = createByteCache<HeldManifest>(CACHE_LIMIT_BYTES)
 
   async function fetch({ objectKey }: ManifestPointer): Promise<HeldManifest | undefined> {
     const object = await deps.objects.get(objectKey, OBJECT_LIMIT_BYTES).catch(error => {

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
+import { LRUCache } from 'lru-cache'
 import { Budget } from '../../shared/concurrency/budget.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { LruCache } from './lru-cache.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 
@@ -62,7 +62,13 @@ interface DeadThread {
 export function createMapTracer(deps: MapTracerDeps, options: MapTracerOptions): MapTracer {
   const { logger } = deps
   const deadlineMs = options.deadlineMs ?? DEADLINE_MS
-  const unusable = new LruCache<true>({ limit: UNUSABLE_LIMIT, maxAgeMs: UNUSABLE_FOR_MS, now: deps.now ?? Date.now })
+  const unusable = new LRUCache<string, true>({
+    max: UNUSABLE_LIMIT,
+    // An entry is stale once it is older than `ttl`.
+    ttl: UNUSABLE_FOR_MS - 1,
+    ttlResolution: 0,
+    perf: { now: deps.now ?? Date.now },
+  })
   const held = new Budget(options.heldBytes)
   let thread: Worker | undefined
   let turn: Promise<unknown> = Promise.resolve()

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { LruCache } from './lru-cache.ts'
+import { createByteCache } from './byte-cache.ts'
 import { type ParsedMap, parseMap, UnusableMap } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 
@@ -8,7 +8,7 @@ import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-me
  * its life, and nothing else.
  */
 const { cacheBytes, mapLimitBytes } = workerData as TraceThreadSettings
-const maps = new LruCache<ParsedMap>({ limit: cacheBytes, weightOf: map => map.bytes })
+const maps = createByteCache<ParsedMap>(cacheBytes)
 
 parentPort?.on('message', (question: TraceQuestion) => parentPort?.postMessage(answer(question)))
 
@@ -17,7 +17,8 @@ function answer({ id, mapKey, positions, bytes }: TraceQuestion): TraceAnswer {
     const map = maps.get(mapKey) ?? (bytes && parseMap(textOf(bytes), mapLimitBytes))
     if (map === undefined) return { id, kind: 'absent' }
     const originals = positions.map(position => map.trace(position))
-    // Weighed after it was asked: it has grown by what it had not read until then.
+    // Tracing makes a map grow, and lru-cache measures a value again only after it was removed.
+    maps.delete(mapKey)
     maps.set(mapKey, map)
     return { id, kind: 'traced', originals }
   } catch (error) {
