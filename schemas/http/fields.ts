@@ -1,7 +1,21 @@
 import { z } from 'zod'
 
+/** Any JSON value. */
+type JsonValue = z.core.util.JSONType
+
+// Not z.json(): its recursion has no name that the document could refer to.
+const jsonValueSchema: z.ZodType<JsonValue> = z
+  .lazy(() =>
+    z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(jsonValueSchema), objectOf(jsonValueSchema)]),
+  )
+  .meta({ id: 'JsonValue', description: 'Any JSON value.', override: ({ jsonSchema }) => delete jsonSchema.anyOf })
+
 /** Any JSON object, by its keys. A request with one must be of bounded depth (`parseJsonBody`). */
-export const jsonObjectSchema = z.record(z.string(), z.json())
+export const jsonObjectSchema = objectOf(jsonValueSchema)
+
+function objectOf<S extends z.ZodType>(values: S) {
+  return z.record(z.string(), values)
+}
 
 /** Enough to find a misspelling by; the names are the client's, of any number and length. */
 const NAMED_MAX = 3

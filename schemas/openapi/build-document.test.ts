@@ -68,6 +68,20 @@ describe('the OpenAPI document', () => {
     expect(text).not.toContain('"not":')
   })
 
+  test('gives every component a name from its schema, one for what is sent and what is returned', () => {
+    const names = Object.keys((JSON.parse(text) as { components: { schemas: object } }).components.schemas)
+    expect(names.filter(name => /^__|Output$/.test(name))).toEqual([])
+  })
+
+  test('marks only typed schemas as nullable, because OpenAPI 3.0 ignores the mark elsewhere', () => {
+    const untyped: unknown[] = []
+    JSON.parse(text, (_, value) => {
+      if (value?.nullable === true && value.type === undefined) untyped.push(value)
+      return value
+    })
+    expect(untyped).toEqual([])
+  })
+
   test.each(operations.map(operation => [operation.operationId, operation] as const))(
     'has examples of %s that its schemas take',
     (_, { body, success, parameters }) => {

@@ -1,44 +1,74 @@
 import { z } from 'zod'
-import type { Content, Operation } from '../http/operation.ts'
-import { TAGS } from '../http/operation.ts'
-import { headerComponents, headersOf } from './headers.ts'
-import { INTRODUCTION } from './introduction.ts'
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
+import { type Content, type Operation, TAGS } from '../http/operation.ts'
+import { problemSchema } from '../http/problems.ts'
+import { HEADERS, headersOf } from './headers.ts'
 import { problemResponses } from './problem-responses.ts'
-import { Components, type SchemaObject } from './schema-of.ts'
 import { SECURITY_SCHEMES } from './security.ts'
+import { type SchemaObject, tidySchema } from './tidy-schema.ts'
 
-/** The OpenAPI 3.0.4 document of these operations. */
-export function buildOpenApiDocument(operations: readonly Operation[]) {
-  const components = new Components()
-  const headers = headerComponents(components)
-  const paths: Record<string, Record<string, SchemaObject>> = {}
+/** Introduction of the document, in Markdown. */
+const INTRODUCTION = [
+  'Takes in telemetry of browsers and servers, groups exceptions into findings, and shows every retained span of their traces.',
+  'Everything belongs to one workspace, and a credential opens the workspace that it is of. Things of another workspace are answered as things that do not exist.',
+  'What is acknowledged with 200 is on disk, and is stored or kept as refused with its reason. A request that was answered 429 or 503, or not at all, may be sent again as it was, after `Retry-After` seconds where there is such a header.',
+  'A refusal is a `Problem`; its `message` names the field and the rule. Checks come in this order: path and method, credential, permission, size, backpressure, shape. A path that there is none of is answered 404 with the code `NOT_FOUND`.',
+  'Every path with GET takes HEAD. Every path takes OPTIONS: 204 with `Allow`, and with what a preflight asks for on the paths whose answers have CORS headers.',
+  'Lists are pages: `limit` is how many entries at most, and `nextCursor`, sent as `cursor`, asks for those that follow; it is null on the last page.',
+  'Times are RFC 3339 in UTC. Fields of a body that its schema does not name are ignored, or refused where it says `additionalProperties: false`.',
+].join('\n\n')
+
+/** An OpenAPI document, as far as its readers need its form. */
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
+}
+interface OpenApiOperation {
+  readonly parameters?: SchemaObject[]
+}
+
+/** Returns the OpenAPI 3.0.4 document of these operations. */
+export function buildOpenApiDocument(operations: readonly Operation[]): OpenApiDocument {
+  const paths: ZodOpenApiPathsObject = {}
   for (const operation of operations) {
     const path = templateOf(operation.path)
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operation, components) }
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operation) }
   }
-  return {
-    openapi: '3.0.4',
-    info: {
-      title: 'Penstock',
-      version: '3.0.0',
-      description: INTRODUCTION,
-      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+  const document = createDocument(
+    {
+      // The newest 3.0 that the library names; 3.0.4 differs from it in wording only.
+      openapi: '3.0.3',
+      info: {
+        title: 'Penstock',
+        version: '3.0.0',
+        description: INTRODUCTION,
+        license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+      },
+      servers: [{ url: '/', description: 'The address that this document came from.' }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      paths,
+      components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, schemas: { Problem: problemSchema } },
     },
-    servers: [{ url: '/', description: 'The address that this document came from.' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths,
-    components: { securitySchemes: SECURITY_SCHEMES, headers, schemas: components.schemas },
+    { override: ({ jsonSchema }) => tidySchema(jsonSchema as SchemaObject) },
+  ) as unknown as OpenApiDocument
+  for (const methods of Object.values(document.paths)) {
+    for (const { parameters = [] } of Object.values(methods)) parameters.forEach(liftExample)
   }
+  return { ...document, openapi: '3.0.4' }
 }
-export type OpenApiDocument = ReturnType<typeof buildOpenApiDocument>
 
-/** A path as OpenAPI has it: `/v3/findings/{findingId}`. */
+/** Returns a path as OpenAPI writes it, such as `/v3/findings/{findingId}`. */
 export function templateOf(path: string): string {
   return path.replaceAll(/:([A-Za-z]+)/g, '{$1}')
 }
 
-function describe(operation: Operation, components: Components): SchemaObject {
-  const { operationId, summary, tag, credentials, body, success, isConditional } = operation
+const ifNoneMatch = z.object({
+  'if-none-match': z.string().optional().meta({ description: 'The `ETag` of the answer that the client has.' }),
+})
+
+function describe(operation: Operation): ZodOpenApiOperationObject {
+  const { operationId, summary, tag, credentials, parameters, body, success, isConditional } = operation
   const description = descriptionOf(operation)
   return {
     operationId,
@@ -46,22 +76,24 @@ function describe(operation: Operation, components: Components): SchemaObject {
     summary,
     ...(description && { description }),
     security: credentials.map(credential => ({ [credential]: [] })),
-    ...parametersOf(operation, components),
+    ...((parameters || isConditional) && {
+      requestParams: { ...parameters, ...(isConditional && { header: ifNoneMatch }) },
+    }),
     ...(body && {
       requestBody: {
         required: true,
         ...(body.description && { description: body.description }),
-        content: contentsOf(body.contents, 'input', components),
+        content: contentsOf(body.contents),
       },
     }),
     responses: {
       [success.status]: {
         description: success.description,
         ...headersOf(operation, success.status),
-        content: contentsOf(success.contents, 'output', components),
+        content: contentsOf(success.contents),
       },
       ...(isConditional && { 304: { description: 'As it was.', ...headersOf(operation, 304) } }),
-      ...problemResponses(operation, components),
+      ...problemResponses(operation),
     },
   }
 }
@@ -71,34 +103,18 @@ function descriptionOf({ description, permission }: Operation): string {
   return [description, needs].filter(Boolean).join(' ')
 }
 
-const ifNoneMatch = z.object({
-  'if-none-match': z.string().optional().meta({ description: 'The `ETag` of the answer that the client has.' }),
-})
-
-function parametersOf({ parameters = {}, isConditional }: Operation, components: Components) {
-  const places = Object.entries({ ...parameters, ...(isConditional && { header: ifNoneMatch }) })
-  const all = places.flatMap(([place, object]) =>
-    Object.entries(object.shape).map(([name, schema]) => {
-      const { description, example, ...rest } = components.schemaOf(schema as z.ZodType, 'input')
-      const required = place === 'path' || !(schema as z.ZodType).safeParse(undefined).success
-      return {
-        name,
-        in: place,
-        required,
-        ...(description ? { description } : {}),
-        schema: rest,
-        ...(example === undefined ? {} : { example }),
-      }
-    }),
-  )
-  return all.length === 0 ? {} : { parameters: all }
-}
-
-function contentsOf(contents: Readonly<Record<string, Content>>, io: 'input' | 'output', components: Components) {
+function contentsOf(contents: Readonly<Record<string, Content>>) {
   return Object.fromEntries(
     Object.entries(contents).map(([mediaType, { schema, example }]) => [
       mediaType,
-      { schema: schema ? components.schemaOf(schema, io) : { type: 'string', format: 'binary' }, example },
+      { schema: schema ?? ({ type: 'string', format: 'binary' } as const), example },
     ]),
   )
+}
+
+/** Moves the example of a parameter out of its schema, and drops the description that both have. */
+function liftExample(parameter: SchemaObject): void {
+  const { description: _, example, ...schema } = parameter.schema as SchemaObject
+  parameter.schema = schema
+  if (example !== undefined) parameter.example = example
 }

@@ -1,16 +1,16 @@
+import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import { type DocumentedProblem, type Operation, problemsOf } from '../http/operation.ts'
-import { PROBLEMS, type ProblemService, problemSchema } from '../http/problems.ts'
+import { PROBLEMS, type ProblemService } from '../http/problems.ts'
 import { headersOf } from './headers.ts'
-import type { Components, SchemaObject } from './schema-of.ts'
 
 /** One response a status, whose schema names the codes and services that come with it. */
-export function problemResponses(operation: Operation, components: Components): Record<number, SchemaObject> {
+export function problemResponses(operation: Operation): Record<`${4 | 5}${string}`, ZodOpenApiResponseObject> {
   const problems = problemsOf(operation)
   const statuses = [...new Set(problems.map(statusOf))].sort((a, b) => a - b)
   return Object.fromEntries(
     statuses.map(status => {
       const those = problems.filter(problem => statusOf(problem) === status)
-      return [status, responseOf(operation, status, those, components)]
+      return [status, responseOf(operation, status, those)]
     }),
   )
 }
@@ -19,15 +19,14 @@ function responseOf(
   operation: Operation,
   status: number,
   problems: readonly DocumentedProblem[],
-  components: Components,
-): SchemaObject {
+): ZodOpenApiResponseObject {
   const examples = problems.map(problem => [nameOf(problem, problems), { value: exampleOf(problem, operation) }])
   return {
     description: problems.map(({ code, when }) => `\`${code}\`: ${when}.`).join(' '),
     ...headersOf(operation, status),
     content: {
       'application/json': {
-        schema: schemaOf(operation, problems, components),
+        schema: schemaOf(operation, problems),
         examples: Object.fromEntries(examples),
       },
     },
@@ -35,12 +34,12 @@ function responseOf(
 }
 
 /** The common body, narrowed to the codes and services of one status. */
-function schemaOf({ problemForm }: Operation, problems: readonly DocumentedProblem[], components: Components) {
-  if (problemForm) return components.schemaOf(problemForm.schema, 'output')
+function schemaOf({ problemForm }: Operation, problems: readonly DocumentedProblem[]) {
+  if (problemForm) return problemForm.schema
   const codes = [...new Set(problems.map(({ code }) => code))]
   const services = [...new Set(problems.map(serviceOf))]
-  const narrowed = { code: { type: 'string', enum: codes }, service: { type: 'string', enum: services } }
-  return { allOf: [components.schemaOf(problemSchema, 'output'), { type: 'object', properties: narrowed }] }
+  const narrowed = { code: { type: 'string', enum: codes }, service: { type: 'string', enum: services } } as const
+  return { allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object' as const, properties: narrowed }] }
 }
 
 function exampleOf(problem: DocumentedProblem, { problemForm }: Operation): unknown {

@@ -104,7 +104,11 @@ export const sessionAnswerSchema = z.strictObject({
   session: z
     .strictObject({
       id: z.string(),
-      identity: sessionIdentitySchema.nullable().meta({ description: 'The one that was received last.' }),
+      // Not the component itself: in OpenAPI 3.0 a reference cannot be nullable.
+      identity: z
+        .strictObject(sessionIdentitySchema.shape)
+        .nullable()
+        .meta({ description: 'The one that was received last.' }),
       identities: z.array(sessionIdentitySchema),
       identityCount: count,
       devices: z.array(sessionDeviceSchema),
