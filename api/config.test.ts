@@ -14,7 +14,7 @@ const tokenIssuers = (config: ApiConfig) => issuersOf(config, pino({ level: 'sil
 const parse = (env: Record<string, string>) => parseConfig(apiConfigSchema, { ...AUTH, ...env })
 
 describe('the configuration of the API', () => {
-  it('takes a public key with its line breaks escaped, and allows only the algorithm it is for', () => {
+  it('accepts a public key with escaped line breaks, and allows only the algorithm that fits it', () => {
     const keys = {
       EdDSA: ED25519,
       ES256: ec('P-256'),
@@ -27,15 +27,15 @@ describe('the configuration of the API', () => {
   })
 
   it.each([
-    ['a curve that no algorithm is for', ec('secp384r1')],
+    ['a curve that no accepted algorithm uses', ec('secp384r1')],
     ['a short RSA key', rsa(1024)],
     ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
-    ['no key', 'secret'],
+    ['text that is not a key', 'secret'],
   ])('refuses %s', (_, key) => {
     expect(() => parse({ AUTH_PUBLIC_KEY: key })).toThrow(/AUTH_PUBLIC_KEY: must be the SPKI PEM/)
   })
 
-  it('wants either a key or a JWKS', () => {
+  it('requires either a key or a JWKS', () => {
     expect(() => parse({})).toThrow(ConfigError)
     expect(() => parse({ AUTH_PUBLIC_KEY: ED25519, AUTH_JWKS_URL: 'https://login.example/jwks' })).toThrow(ConfigError)
     expect(tokenIssuers(parse({ AUTH_JWKS_URL: 'https://login.example/jwks' }))).toMatchObject([
@@ -43,7 +43,7 @@ describe('the configuration of the API', () => {
     ])
   })
 
-  it('takes no JWKS address with a user or password, and does not repeat it', () => {
+  it('refuses a JWKS address with a user or password, and does not repeat it', () => {
     for (const address of ['https://u:hidden@login.example/jwks', 'https://hidden@login.example/jwks']) {
       const fault = () => parse({ AUTH_JWKS_URL: address })
       expect(fault).toThrow(/AUTH_JWKS_URL: must not have a user name or password/)
@@ -52,14 +52,14 @@ describe('the configuration of the API', () => {
     expect(() => parse({ AUTH_JWKS_URL: 'login.example' })).toThrow(ConfigError)
   })
 
-  it('wants a pepper of at least 32 bytes', () => {
+  it('requires a pepper of at least 32 bytes', () => {
     const key = { AUTH_PUBLIC_KEY: ED25519 }
     expect(parse({ ...key, KEY_PEPPER: 'ä'.repeat(16) }).KEY_PEPPER).toHaveLength(16)
     expect(() => parse({ ...key, KEY_PEPPER: 'p'.repeat(31) })).toThrow(/KEY_PEPPER: must have at least 32 bytes/)
     expect(() => parse({ ...key, KEY_PEPPER: '' })).toThrow(/KEY_PEPPER/)
   })
 
-  it('takes a workload issuer whole or not at all, and not the one of the sessions', () => {
+  it('requires all settings of workloads or none, and another issuer than that of sessions', () => {
     const workload = {
       WORKLOAD_ISSUER: 'w',
       WORKLOAD_JWKS_URL: 'https://w.example/jwks',

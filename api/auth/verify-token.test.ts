@@ -46,13 +46,13 @@ async function bearer(
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('a token verifier', () => {
-  it('accepts a session token and tells whose it is', async () => {
+  it('accepts a session token and returns its claims', async () => {
     const claims = { kind: 'session', subject: 'user_1', org: 'acme' }
     expect(await verify(await bearer(CLAIMS))).toEqual({ ok: true, claims })
     expect(await verify((await bearer(CLAIMS)).replace('Bearer', 'bearer '))).toEqual({ ok: true, claims })
   })
 
-  it('accepts a workload token of its own issuer only', async () => {
+  it('accepts a workload token only from the issuer of workloads', async () => {
     const claims = { ...CLAIMS, iss: 'https://workloads.example', aud: 'penstock-workloads' }
     const good = await verify(await bearer(claims, workload.privateKey, 'ES256', 'w1'))
     expect(good).toEqual({ ok: true, claims: { kind: 'workload', subject: 'user_1', org: 'acme' } })
@@ -63,7 +63,7 @@ describe('a token verifier', () => {
     })
   })
 
-  it('tells an org that is absent, empty or no text from one that is there', async () => {
+  it('returns no org when the claim is absent, empty or not a string', async () => {
     for (const org of [undefined, '', 7, ['acme'], null]) {
       expect(await verify(await bearer({ ...CLAIMS, org }))).toMatchObject({ ok: true, claims: { org: undefined } })
     }
@@ -84,27 +84,27 @@ describe('a token verifier', () => {
     ['has expired', { exp: NOW_SECONDS - 6 }, 'the token has expired'],
     ['never expires', { exp: undefined }, 'the token has no claim "exp"'],
     ['is not valid yet', { nbf: NOW_SECONDS + 60 }, 'the token is not valid yet'],
-    ['is of another issuer', { iss: 'https://evil.example' }, 'the token is from another issuer'],
+    ['is from another issuer', { iss: 'https://evil.example' }, 'the token is from another issuer'],
     ['names no issuer', { iss: undefined }, 'the token has no claim "iss"'],
     ['is for another audience', { aud: 'elsewhere' }, 'the token is for another audience'],
     ['names no user', { sub: undefined }, 'the token has no claim "sub"'],
-    ['names a user who is no text', { sub: 7 }, 'the claim "sub" of the token is malformed'],
-    ['names a user of no length', { sub: '' }, 'the claim "sub" of the token is malformed'],
-    ['names a user in half a character', { sub: '\ud800' }, 'the claim "sub" of the token is malformed'],
+    ['names a user who is not a string', { sub: 7 }, 'the claim "sub" of the token is malformed'],
+    ['names an empty user', { sub: '' }, 'the claim "sub" of the token is malformed'],
+    ['names a user with a lone surrogate', { sub: '\ud800' }, 'the claim "sub" of the token is malformed'],
     ['names a user with a line break', { sub: 'user\n1' }, 'the claim "sub" of the token is malformed'],
-    ['names a user at length', { sub: 'u'.repeat(201) }, 'the claim "sub" of the token is malformed'],
+    ['names a user of 201 characters', { sub: 'u'.repeat(201) }, 'the claim "sub" of the token is malformed'],
   ])('refuses a token that %s', async (_, change, reason) => {
     expect(await verify(await bearer({ ...CLAIMS, ...change }))).toEqual({ ok: false, reason })
   })
 
-  it('lets a clock be five seconds off, and no more', async () => {
+  it('tolerates clocks that differ by up to five seconds', async () => {
     expect(await verify(await bearer({ ...CLAIMS, exp: NOW_SECONDS - 4 }))).toMatchObject({ ok: true })
     expect(await verify(await bearer({ ...CLAIMS, exp: NOW_SECONDS - 5 }))).toMatchObject({ ok: false })
     expect(await verify(await bearer({ ...CLAIMS, nbf: NOW_SECONDS + 5 }))).toMatchObject({ ok: true })
     expect(await verify(await bearer({ ...CLAIMS, nbf: NOW_SECONDS + 6 }))).toMatchObject({ ok: false })
   })
 
-  it('refuses a signature of another key, and a token changed after it was signed', async () => {
+  it('refuses a signature by another key, and a token that was changed after signing', async () => {
     const reason = 'the signature of the token is invalid'
     expect(await verify(await bearer(CLAIMS, stranger.privateKey))).toEqual({ ok: false, reason })
     const [header, , signature] = (await bearer(CLAIMS)).split('.')
@@ -121,13 +121,13 @@ describe('a token verifier', () => {
     expect(await verify(`Bearer ${signed}.${signature}`)).toEqual({ ok: false, reason })
   })
 
-  it('throws a transient error when the keys cannot be had, so that nobody is told that the token is bad', async () => {
+  it('throws a TransientError when the keys cannot be fetched, instead of refusing the token', async () => {
     const keys = () => Promise.reject(new TypeError('fetch failed'))
     const offline = createTokenVerifier([{ ...sessionIssuer, keys }], () => NOW_SECONDS * 1_000)
     await expect(offline(await bearer(CLAIMS))).rejects.toThrow(TransientError)
   })
 
-  it('tries each key of a set whose keys have no ids', async () => {
+  it('tries every key of a set whose keys have no ids', async () => {
     const keys = createLocalJWKSet({
       keys: await Promise.all([stranger.publicKey, session.publicKey].map(key => exportJWK(key))),
     })

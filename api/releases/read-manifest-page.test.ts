@@ -12,7 +12,7 @@ const POINTER = {
   completedAt: '2026-01-01T00:00:00.000Z',
 } as const
 
-it('ends at the deadline, and the download with it, when the store sends a manifest without end', async () => {
+it('ends at the deadline, together with the download, when the store sends an endless manifest', async () => {
   const body = new Readable({
     read() {
       setImmediate(() => this.push(' '))
