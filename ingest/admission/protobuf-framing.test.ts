@@ -21,7 +21,7 @@ const message = fc.array(field, { maxLength: 8 }).map(fields => {
   return { fields, bytes: Buffer.from(writer.finish()) }
 })
 
-it('takes every sequence of whole fields', () => {
+it('accepts every sequence of whole fields', () => {
   fc.assert(
     fc.property(message, ({ bytes }) => {
       expect(isProtobufMessage(bytes)).toBe(true)
@@ -29,7 +29,7 @@ it('takes every sequence of whole fields', () => {
   )
 })
 
-it('refuses a last field that is cut short', () => {
+it('refuses a message whose last field is cut short', () => {
   fc.assert(
     fc.property(message, fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(), (before, bytes, cut) => {
       const last = Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(bytes).finish())

@@ -5,7 +5,7 @@ import { decodeReplayMetadata } from './replay-metadata.ts'
 const base = { windowId: 'w', segmentId: 3, firstTs: 1_700_000_000_000, lastTs: 1_700_000_000_500 }
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 
-it('reads what was written, in either alphabet, with padding or without', () => {
+it('decodes metadata in either alphabet, with or without padding', () => {
   const metadata = fc.record(
     {
       windowId: fc.string({ unit: 'binary' }).map(text => text.toWellFormed()),
@@ -22,44 +22,44 @@ it('reads what was written, in either alphabet, with padding or without', () => 
     (text: string) => text,
     (text: string) => text.replace(/=+$/, ''),
     (text: string) => text.replaceAll('+', '-').replaceAll('/', '_'),
-    // As a query parameter whose + nobody has escaped.
+    // A query parameter in which + was not escaped.
     (text: string) => new URLSearchParams(`m=${text}`).get('m') as string,
   )
   fc.assert(
-    fc.property(metadata, spelling, (said, spell) => {
-      const decoded = decodeReplayMetadata(spell(encode(said)))
-      expect(decoded).toEqual({ ok: true, metadata: { ...said, segmentId: String(said.segmentId) } })
+    fc.property(metadata, spelling, (sent, spell) => {
+      const decoded = decodeReplayMetadata(spell(encode(sent)))
+      expect(decoded).toEqual({ ok: true, metadata: { ...sent, segmentId: String(sent.segmentId) } })
     }),
   )
 })
 
-it('throws at nothing', () => {
+it('never throws', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), text => typeof decodeReplayMetadata(text).ok === 'boolean'))
   fc.assert(fc.property(fc.jsonValue(), value => typeof decodeReplayMetadata(encode(value)).ok === 'boolean'))
 })
 
-describe('is usable', () => {
+describe('accepts metadata', () => {
   it.each<[string, object]>([
-    ['with one time for both', { lastTs: base.firstTs }],
+    ['with the same first and last time', { lastTs: base.firstTs }],
     ['with fractions of a millisecond', { firstTs: 0.25, lastTs: 0.5 }],
-    ['with a text for a segment', { segmentId: 'a-1' }],
+    ['with a string as segment id', { segmentId: 'a-1' }],
     ['with empty ids', { windowId: '', segmentId: '' }],
     ['with unknown members', { more: [] }],
     [
-      'with optional members of the wrong kind, which count as not said',
+      'with optional members of the wrong type, which count as absent',
       { eventCount: 'many', activityCount: -1, hasFullSnapshot: null },
     ],
   ])('%s', (_name, fields) => {
     expect(decodeReplayMetadata(encode({ ...base, ...fields }))).toMatchObject({ ok: true })
   })
 
-  it('with a lone surrogate in an id, which becomes what UTF-8 has for it', () => {
+  it('with a lone surrogate in an id, which becomes the replacement character', () => {
     const encoded = Buffer.from('{"windowId":"\\ud800","segmentId":0,"firstTs":1,"lastTs":1}').toString('base64')
     expect(decodeReplayMetadata(encoded)).toMatchObject({ ok: true, metadata: { windowId: '\uFFFD' } })
   })
 })
 
-describe('is not usable', () => {
+describe('refuses metadata that is or has', () => {
   it.each<[string, string | undefined, string]>([
     ['absent', undefined, 'absent'],
     ['empty', '', 'absent'],
@@ -69,15 +69,15 @@ describe('is not usable', () => {
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('base64'), 'not_json_object'],
     ['an array', encode([base]), 'not_json_object'],
     ['null', encode(null), 'not_json_object'],
-    ['no window', encode({ ...base, windowId: undefined }), 'invalid_fields'],
-    ['a number for a window', encode({ ...base, windowId: 1 }), 'invalid_fields'],
-    ['no segment', encode({ ...base, segmentId: undefined }), 'invalid_fields'],
-    ['a segment below zero', encode({ ...base, segmentId: -1 }), 'invalid_fields'],
-    ['a fraction of a segment', encode({ ...base, segmentId: 1.5 }), 'invalid_fields'],
+    ['no window id', encode({ ...base, windowId: undefined }), 'invalid_fields'],
+    ['a number as window id', encode({ ...base, windowId: 1 }), 'invalid_fields'],
+    ['no segment id', encode({ ...base, segmentId: undefined }), 'invalid_fields'],
+    ['a segment id below zero', encode({ ...base, segmentId: -1 }), 'invalid_fields'],
+    ['a fraction as segment id', encode({ ...base, segmentId: 1.5 }), 'invalid_fields'],
     ['no first time', encode({ ...base, firstTs: undefined }), 'invalid_fields'],
-    ['a text for a time', encode({ ...base, lastTs: '1700000000500' }), 'invalid_fields'],
-    ['a time that is none', encode({ ...base, lastTs: 1e300 }), 'invalid_fields'],
-    ['the last before the first', encode({ ...base, lastTs: 1 }), 'invalid_fields'],
+    ['a string as time', encode({ ...base, lastTs: '1700000000500' }), 'invalid_fields'],
+    ['a time out of range', encode({ ...base, lastTs: 1e300 }), 'invalid_fields'],
+    ['a last time before the first', encode({ ...base, lastTs: 1 }), 'invalid_fields'],
   ])('%s', (_name, encoded, reason) => {
     expect(decodeReplayMetadata(encoded)).toEqual({ ok: false, reason })
   })

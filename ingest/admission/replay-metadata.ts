@@ -1,16 +1,20 @@
 import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/replay/schemas.ts'
 
-/** Why an upload is not kept: its metadata is not there, or not usable (CONTRACT 4.3). */
+/** Why the metadata of an upload is absent or unusable. Such an upload is not kept (docs/contract.md#replay). */
 export type MetadataFault = 'absent' | 'not_base64' | 'not_json_object' | 'invalid_fields'
 
+/** The metadata of an upload, or why there is none. */
 export type DecodedMetadata =
   | { readonly ok: true; readonly metadata: ReplayMetadata }
   | { readonly ok: false; readonly reason: MetadataFault }
 
-/** Base64 of a JSON object. base64url is taken too, and padding may be missing: a query parameter suffers both. */
+/**
+ * Decodes base64 of a JSON object. Also accepts base64url and missing padding, because metadata may come in a query
+ * parameter.
+ */
 export function decodeReplayMetadata(encoded: string | undefined): DecodedMetadata {
   if (encoded === undefined || encoded === '') return { ok: false, reason: 'absent' }
-  // An unescaped + in a query reads as a space.
+  // An unescaped + in a query is decoded to a space.
   const symbols = encoded.trim().replaceAll(' ', '+')
   const digits = symbols.replace(/={1,2}$/, '')
   if (!/^[A-Za-z0-9+/_-]+$/.test(digits) || digits.length % 4 === 1) return { ok: false, reason: 'not_base64' }

@@ -25,7 +25,7 @@ function keyOf(text: string, more: Partial<SurfaceKey> = {}): SurfaceKey {
   }
 }
 
-/** A directory of these keys that counts its lookups, and a clock. */
+/** A directory of these keys that records its lookups, and a clock. */
 function given(...keys: SurfaceKey[]) {
   const world = {
     keys: new Map(keys.map(key => [key.digest, key])),
@@ -43,9 +43,9 @@ function given(...keys: SurfaceKey[]) {
   return { world, deps: { directory, logger, now: () => world.time } }
 }
 
-const code = async (answer: unknown) => ((await answer) as { problem?: { code: string } }).problem?.code
+const code = async (outcome: unknown) => ((await outcome) as { problem?: { code: string } }).problem?.code
 
-it('a known public key is answered at once, without a lookup, for ten seconds', async () => {
+it('accepts a cached public key at once, without a lookup, for ten seconds', async () => {
   const key = generateKey('public')
   const { world, deps } = given(keyOf(key))
   const { authenticate } = createPublicKeyAuthenticator(deps)
@@ -58,17 +58,17 @@ it('a known public key is answered at once, without a lookup, for ten seconds', 
   expect(world.lookups).toHaveLength(2)
 })
 
-it('all who ask at once share one lookup, and an unknown key is remembered as such', async () => {
+it('shares one lookup among concurrent requests, and caches that a key is unknown', async () => {
   const key = generateKey('secret')
   const { world, deps } = given()
   const { authenticate } = createSecretKeyAuthenticator(deps)
-  const answers = await Promise.all([1, 2, 3].map(() => authenticate(`Bearer ${key}`)))
-  expect(answers).toMatchObject(Array(3).fill({ problem: { message: 'the secret key is unknown' } }))
-  expect(authenticate(`bearer  ${key}`)).toBe(answers[0])
+  const outcomes = await Promise.all([1, 2, 3].map(() => authenticate(`Bearer ${key}`)))
+  expect(outcomes).toMatchObject(Array(3).fill({ problem: { message: 'the secret key is unknown' } }))
+  expect(authenticate(`bearer  ${key}`)).toBe(outcomes[0])
   expect(world.lookups).toEqual([digestOf(key)])
 })
 
-it('a change of a key counts at once, also for a lookup that was under way', async () => {
+it('applies a change of a key at once, even if a lookup was in progress', async () => {
   const key = generateKey('secret')
   const { world, deps } = given(keyOf(key))
   const { authenticate, cache } = createSecretKeyAuthenticator(deps)
@@ -83,7 +83,7 @@ it('a change of a key counts at once, also for a lookup that was under way', asy
   expect(await authenticate(`Bearer ${key}`)).toMatchObject({ ok: true, build: { scopes: ['release:write'] } })
 })
 
-it('a key is not relied on past its expiry', async () => {
+it('does not accept a key from the cache after the key has expired', async () => {
   const key = generateKey('secret')
   const { world, deps } = given(keyOf(key, { expiresAt: '2026-02-01T00:00:02.000Z' }))
   const { authenticate } = createSecretKeyAuthenticator(deps)
@@ -92,17 +92,17 @@ it('a key is not relied on past its expiry', async () => {
   expect(await authenticate(`Bearer ${key}`)).toMatchObject({ problem: { message: 'the secret key is expired' } })
 })
 
-it('a lookup that fails is 503, and is not remembered', async () => {
+it('returns 503 when a lookup fails, and does not cache it', async () => {
   const key = generateKey('secret')
   const { world, deps } = given(keyOf(key))
   const { authenticate } = createSecretKeyAuthenticator(deps)
-  world.fault = new Error('redis is away')
+  world.fault = new Error('redis is unavailable')
   expect(await code(authenticate(`Bearer ${key}`))).toBe('INGEST_INFRA_UNAVAILABLE')
   world.fault = undefined
   expect(await authenticate(`Bearer ${key}`)).toMatchObject({ ok: true })
 })
 
-it('a key of one kind is none of the other, whatever the store says', async () => {
+it('refuses a key of the other kind, whatever its record', async () => {
   const [publicKey, secretKey] = [generateKey('public'), generateKey('secret')]
   const { world, deps } = given(keyOf(publicKey, { kind: 'secret' }), keyOf(secretKey, { kind: 'public' }))
   expect(await code(createPublicKeyAuthenticator(deps).authenticate(publicKey))).toBe('AUTH_PK_INVALID')

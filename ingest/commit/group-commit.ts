@@ -183,7 +183,7 @@ export class GroupCommit {
         this.#keepBuffer(group.buffer)
         group.resolve()
       } catch (cause) {
-        // The groups that wait would meet the same Redis, and their clients get an answer within a second: all fail now.
+        // The groups that wait would meet the same Redis, and their clients expect a reply within a second: all fail now.
         const error = new TransientError('the queue could not confirm the write', { cause })
         const failed = [group, ...this.#waiting]
         this.#waiting = []

@@ -11,7 +11,7 @@ export interface VerdictWait {
    * in either case.
    */
   verdict(attempt: string): Promise<Verdict | undefined>
-  /** Frees the slot. Must be called once the request is answered. */
+  /** Frees the slot. Must be called once the request has its reply. */
   end(): void
 }
 
