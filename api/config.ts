@@ -63,16 +63,16 @@ export const apiConfigSchema = z
     WORKLOAD_AUDIENCE: z.string().optional(),
   })
   .superRefine((config, context) => {
-    const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+    const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     if ((config.AUTH_JWKS_URL === undefined) === (config.AUTH_PUBLIC_KEY === undefined)) {
-      fault('AUTH_JWKS_URL', 'set either this or AUTH_PUBLIC_KEY')
+      refuse('AUTH_JWKS_URL', 'set either this or AUTH_PUBLIC_KEY')
     }
     const workload = [config.WORKLOAD_JWKS_URL, config.WORKLOAD_ISSUER, config.WORKLOAD_AUDIENCE]
     if (workload.includes(undefined) && workload.some(value => value !== undefined)) {
-      fault('WORKLOAD_ISSUER', 'set all of WORKLOAD_ISSUER, WORKLOAD_JWKS_URL and WORKLOAD_AUDIENCE, or none')
+      refuse('WORKLOAD_ISSUER', 'set all of WORKLOAD_ISSUER, WORKLOAD_JWKS_URL and WORKLOAD_AUDIENCE, or none')
     }
     // The issuer distinguishes the tokens of workloads from those of users.
-    if (config.WORKLOAD_ISSUER === config.AUTH_ISSUER) fault('WORKLOAD_ISSUER', 'must differ from AUTH_ISSUER')
+    if (config.WORKLOAD_ISSUER === config.AUTH_ISSUER) refuse('WORKLOAD_ISSUER', 'must differ from AUTH_ISSUER')
   })
 
 /** The validated configuration of the API. */

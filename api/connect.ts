@@ -21,6 +21,7 @@ export interface ConnectedApi {
 const DIRECTORY_TIMEOUT_MS = 1_000
 /** How many large traces are in memory at once. The skeleton and the tree of the largest trace take 130 MB. */
 const LARGE_TRACES_AT_ONCE = 2
+/** How many pages of manifests are in memory at once, at up to 8 MiB of files each. */
 const MANIFEST_PAGES_AT_ONCE = 4
 
 /** Connects what the routes of the API need. `lifecycle` closes it again, after the server that mounts the routes. */
@@ -66,7 +67,7 @@ export function connectApi(
       replayStreams: config.REPLAY_STREAMS,
       retentionDays: config.RETENTION_DAYS,
     },
-    // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that says so is better than no response.
+    // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.
     async isReady() {
       if (wasReady) return true
       if (redis.status !== 'ready') return 'redis is not connected'

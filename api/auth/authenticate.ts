@@ -44,7 +44,7 @@ async function lookUp(
 }
 
 function checkPermission(access: BearerAccess, { permissions, notFound }: Guard): Access {
-  if (access.is === 'stranger') return { ok: false, problem: notFound }
+  if (access.is === 'notAMember') return { ok: false, problem: notFound }
   if (access.is === 'refused') return { ok: false, problem: access.problem }
   const { caller, reasonForLack } = access
   if (permissions.some(permission => caller.permissions.has(permission))) return { ok: true, caller }

@@ -38,4 +38,4 @@ export type BearerAccess =
     }
   | { readonly is: 'refused'; readonly problem: Problem }
   /** The caller is not a member of the workspace, and must not learn whether it exists. */
-  | { readonly is: 'stranger' }
+  | { readonly is: 'notAMember' }

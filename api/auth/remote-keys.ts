@@ -121,7 +121,7 @@ class RemoteKeys {
   }
 }
 
-/** Describes why `fetch` failed. Its own TypeError says only "fetch failed"; the cause names the reason. */
+/** Describes why `fetch` failed. The message of its TypeError is only "fetch failed"; the cause names the reason. */
 function describeFetch(error: unknown): string {
   return describeError(error instanceof TypeError && error.cause !== undefined ? error.cause : error)
 }

@@ -12,7 +12,7 @@ const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/
 const READ_PERMISSIONS: ReadonlySet<Permission> = new Set(
   PERMISSIONS.filter(permission => permission.endsWith(':read')),
 )
-const STRANGER = { is: 'stranger' } as const
+const NOT_A_MEMBER = { is: 'notAMember' } as const
 
 /**
  * Looks up the bearer of a session token or a workload's token. The token opens only the workspace of its claim `org`. If
@@ -29,11 +29,11 @@ export async function accessByToken(
   if (org === undefined) {
     return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }
   }
-  if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return STRANGER
+  if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return NOT_A_MEMBER
   const workspace = await directory.workspaceBySlug(org)
-  if (workspace === undefined) return STRANGER
+  if (workspace === undefined) return NOT_A_MEMBER
   const permissions = await permissionsIn(directory, workspace.id, verdict.claims)
-  if (permissions === undefined) return STRANGER
+  if (permissions === undefined) return NOT_A_MEMBER
   return { is: 'known', caller: { workspaceId: workspace.id, userId: subject, permissions }, reasonForLack: () => '' }
 }
 

@@ -59,7 +59,7 @@ export function decodeArrivalCursor(
   return cursor
 }
 
-/** Returns 72 bits of a digest. They only tell filters apart; a match grants no access. */
+/** Returns 72 bits of a digest. They only distinguish filters; a match grants no access. */
 function digestOf(list: ListIdentity): string {
   return createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, 12)
 }

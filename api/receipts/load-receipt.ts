@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type ReceiptRow, selectReceipt } from '../../clickhouse/queries/receipts/select-receipt.ts'
 import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts/schemas.ts'
 import { openReceiptId } from '../../shared/ids/receipt.ts'
-import { labelOf } from '../../shared/runtime/reason.ts'
+import { labelOf, type RefusalLabel } from '../../shared/runtime/reason.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 interface Deps {
@@ -23,7 +23,7 @@ export interface ReceiptReader {
 const DAY_MS = 24 * 60 * 60 * 1_000
 
 /** Reasons whose details are from ClickHouse, S3 or an internal error. The details are logged, and not shown to clients. */
-const INTERNAL_REASONS: ReadonlySet<string> = new Set([
+const INTERNAL_REASONS: ReadonlySet<string> = new Set<RefusalLabel>([
   'decoder_fault',
   'refused_by_clickhouse',
   'refused_by_object_store',
