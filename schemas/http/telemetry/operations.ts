@@ -53,8 +53,9 @@ export const drain: Operation = {
     limitBytes: EXPORT_LIMIT_BYTES,
     overLimitAdvice: 'export smaller batches',
     contents: {
-      'application/x-protobuf': { example: EXAMPLE_EXPORT_BASE64 },
+      // First, because generated clients send the first of several media types.
       'application/json': { schema: otlpMessage, example: EXAMPLE_EXPORT },
+      'application/x-protobuf': { example: EXAMPLE_EXPORT_BASE64 },
     },
   },
   receiptStatuses: [200],
