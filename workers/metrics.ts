@@ -7,6 +7,7 @@ import type { CompletionStats } from './source-maps/store-completions.ts'
 import type { SourceMapStats } from './source-maps/store-source-maps.ts'
 import type { SymbolicationStats } from './symbolication/symbolicate-job.ts'
 
+/** The metrics of the pools. */
 export interface WorkerMetrics {
   observeBatch(queue: QueueName, batch: Batch, insertMs: number): void
   observeReplayJob(stats: ReplayJobStats): void
@@ -16,11 +17,11 @@ export interface WorkerMetrics {
   watchPool(pool: Pool): void
 }
 
-/** What the workers tell Prometheus. Reasons come from the decoders' own lists, so their number is bounded. */
+/** Creates the metrics of the workers. The number of series is bounded, because labels of reasons are closed unions. */
 export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
   const payloads = metrics.counter({
     name: 'penstock_payloads_total',
-    help: 'Requests whose payload is done, by what became of it.',
+    help: 'Finished requests, by outcome.',
     labelNames: ['queue', 'outcome'],
   })
   const rows = metrics.counter({
@@ -30,12 +31,12 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
   })
   const rejected = metrics.counter({
     name: 'penstock_rejected_records_total',
-    help: 'Records left out of a stored payload, by reason.',
+    help: 'Records left out of stored payloads, by reason.',
     labelNames: ['queue', 'reason'],
   })
   const insertSeconds = metrics.histogram({
     name: 'penstock_batch_insert_seconds',
-    help: 'From a named batch to its confirmation by every table.',
+    help: 'Time from naming a batch to its confirmation by every table.',
     labelNames: ['queue'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
@@ -47,7 +48,7 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
   })
   const replayChunks = metrics.counter({
     name: 'penstock_replay_chunks_total',
-    help: 'Replay chunks, by what became of them: stored, repeated, or the reason why they were dead-lettered.',
+    help: 'Replay chunks, by outcome: stored, repeated, or the reason why they were dead-lettered.',
     labelNames: ['outcome'],
   })
   const replayBytes = metrics.counter({
@@ -56,42 +57,42 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
   })
   const stackFrames = metrics.counter({
     name: 'penstock_stack_frames_total',
-    help: 'Stack frames that a source map could resolve, by whether one did.',
+    help: 'Stack frames that a source map could resolve, by whether it was resolved.',
     labelNames: ['outcome'],
   })
   const resolvedAgain = metrics.counter({
     name: 'penstock_findings_resolved_again_total',
-    help: 'Findings whose stacks were resolved again because source maps of their release have come.',
+    help: 'Findings whose stacks were resolved again because source maps of their release arrived.',
   })
   const sourceMaps = metrics.counter({
     name: 'penstock_source_map_uploads_total',
-    help: 'Parts and whole source maps, by what became of them.',
+    help: 'Parts and whole source maps, by outcome.',
     labelNames: ['kind', 'outcome'],
   })
   const sourceMapBytes = metrics.counter({
     name: 'penstock_source_map_stored_bytes_total',
-    help: 'Bytes of source maps written to the object store, by what wrote them.',
+    help: 'Bytes of source maps written to the object store, by kind of upload.',
     labelNames: ['kind'],
   })
   const completions = metrics.counter({
     name: 'penstock_completions_total',
-    help: 'Completions of source-map uploads, by what became of them.',
+    help: 'Completions of source-map uploads, by outcome.',
     labelNames: ['outcome'],
   })
   const completionFiles = metrics.counter({
     name: 'penstock_completed_source_maps_total',
-    help: 'Source maps named by manifests that came to hold.',
+    help: 'Source maps named by manifests that became current.',
   })
   const completionSeconds = metrics.histogram({
     name: 'penstock_completion_seconds',
-    help: 'From the arrival of a completion to its verdict.',
+    help: 'Time from the arrival of a completion to its verdict.',
     labelNames: ['outcome'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
   const pools: Pool[] = []
   metrics.gauge({
     name: 'penstock_pool_active_jobs',
-    help: 'Jobs that this process holds.',
+    help: 'Jobs in progress in this process.',
     labelNames: ['queue'],
     collect() {
       for (const pool of pools) this.set({ queue: pool.queue }, pool.activeJobs)

@@ -23,31 +23,31 @@ async function start(isLive: () => Health | Promise<Health>, isReady: () => Heal
   }
 }
 
-it('answers live and ready with 200, or with 503 and the reason', async () => {
-  const well = await start(
+it('returns 200 for a healthy check, and 503 with the cause for an unhealthy one', async () => {
+  const healthy = await start(
     () => true,
     async () => true,
   )
-  expect(await well('/livez')).toEqual({ status: 200, text: 'ok\n' })
-  expect(await well('/readyz?verbose')).toEqual({ status: 200, text: 'ok\n' })
+  expect(await healthy('/livez')).toEqual({ status: 200, text: 'ok\n' })
+  expect(await healthy('/readyz?verbose')).toEqual({ status: 200, text: 'ok\n' })
 
-  const unwell = await start(
+  const unhealthy = await start(
     () => 'no job finished for 90 s',
-    () => Promise.reject(new Error('redis is away')),
+    () => Promise.reject(new Error('redis is unavailable')),
   )
-  expect(await unwell('/livez')).toEqual({ status: 503, text: 'no job finished for 90 s\n' })
-  expect(await unwell('/readyz')).toEqual({ status: 503, text: 'Error: redis is away\n' })
+  expect(await unhealthy('/livez')).toEqual({ status: 503, text: 'no job finished for 90 s\n' })
+  expect(await unhealthy('/readyz')).toEqual({ status: 503, text: 'Error: redis is unavailable\n' })
 })
 
-it('calls a check that hangs unwell', async () => {
+it('reports a check that hangs as unhealthy', async () => {
   const get = await start(
     () => true,
     () => new Promise(() => {}),
   )
-  expect(await get('/readyz')).toEqual({ status: 503, text: 'Error: the check took too long\n' })
+  expect(await get('/readyz')).toEqual({ status: 503, text: 'Error: the check timed out\n' })
 })
 
-it('serves the metrics of its registry with the process as a label, and nothing else', async () => {
+it('serves only the metrics of its registry, with the process as a label', async () => {
   const get = await start(
     () => true,
     () => true,

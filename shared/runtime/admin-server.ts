@@ -1,37 +1,39 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describeError } from './errors.ts'
+import { describeError, errorFields } from './errors.ts'
 import { withDeadline } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import type { Registry } from './metrics.ts'
 
-/** `true` is well; `false` or a text that says what is wrong is not. */
+/** `true` means healthy. `false`, or a text with the cause, means unhealthy. */
 export type Health = boolean | string
 
+/** What an admin server depends on. */
 export interface AdminServerDeps {
   readonly registry: Registry
-  /** Comes from progress (jobs done, event loop), not from an open port. An unwell process is to be restarted. */
+  /** Reports progress (finished jobs, event loop), not an open port. An unhealthy process must be restarted. */
   readonly isLive: () => Health | Promise<Health>
-  /** False while starting, draining, or cut off from a dependency: traffic should go elsewhere. */
+  /** Returns false while the process is starting, draining or cut off from a dependency, so that traffic goes elsewhere. */
   readonly isReady: () => Health | Promise<Health>
   readonly logger: Logger
 }
 
+/** The HTTP server of health and metrics. */
 export interface AdminServer {
-  /** Resolves with the port (0 asks the system for a free one). */
+  /** Resolves with the port. Port 0 selects a free one. */
   listen(host: string, port: number): Promise<number>
   close(): Promise<void>
 }
 
-/** A probe gives up after a second, so a check that hangs must answer "unwell" before that. */
+/** A probe times out after a second, so a check that hangs must be reported as unhealthy before that. */
 const CHECK_DEADLINE_MS = 900
 
-/** `/livez`, `/readyz` and `/metrics` of one process, on a port of its own. */
+/** Serves `/livez`, `/readyz` and `/metrics` of one process on a separate port. */
 export function createAdminServer({ registry, isLive, isReady, logger }: AdminServerDeps): AdminServer {
   async function answerHealth(response: ServerResponse, check: () => Health | Promise<Health>): Promise<void> {
     let health: Health
     try {
-      health = await withDeadline(Promise.resolve(check()), CHECK_DEADLINE_MS, 'the check took too long')
+      health = await withDeadline(Promise.resolve(check()), CHECK_DEADLINE_MS, 'the check timed out')
     } catch (error) {
       health = describeError(error)
     }
@@ -43,7 +45,7 @@ export function createAdminServer({ registry, isLive, isReady, logger }: AdminSe
     const path = request.url?.split('?', 1)[0]
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
-      return send(response, 405, 'text/plain; charset=utf-8', 'GET only\n')
+      return send(response, 405, 'text/plain; charset=utf-8', 'only GET and HEAD are allowed\n')
     }
     if (path === '/livez') return void answerHealth(response, isLive)
     if (path === '/readyz') return void answerHealth(response, isReady)
@@ -51,7 +53,7 @@ export function createAdminServer({ registry, isLive, isReady, logger }: AdminSe
     registry.metrics().then(
       text => send(response, 200, registry.contentType, text),
       error => {
-        logger.error({ error: describeError(error) }, 'the metrics could not be collected')
+        logger.error(errorFields(error), 'the metrics could not be collected')
         send(response, 500, 'text/plain; charset=utf-8', 'the metrics could not be collected\n')
       },
     )

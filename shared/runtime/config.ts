@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** Thrown with every fault of the environment at once, one line each. */
+/** Lists every fault of the environment at once, one line each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
 /**
- * Validates an environment against a schema and freezes the result.
- * An empty variable counts as absent, so that `NAME=` in an env file means the default.
+ * Validates an environment against a schema and freezes the result. An empty variable counts as absent, so that `NAME=` in
+ * an env file means the default.
  */
 export function parseConfig<S extends z.ZodObject>(
   schema: S,
@@ -17,15 +17,17 @@ export function parseConfig<S extends z.ZodObject>(
   const result = schema.safeParse(present)
   if (!result.success) {
     const faults = result.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
-    throw new ConfigError(`the environment is not usable:\n${faults.join('\n')}`)
+    throw new ConfigError(`the environment is invalid:\n${faults.join('\n')}`)
   }
   return Object.freeze(result.data)
 }
 
+/** Accepts a TCP port. */
 export const port = (fallback: number) => z.coerce.number().int().min(1).max(65_535).default(fallback)
+/** Accepts a positive integer. */
 export const count = (fallback: number) => z.coerce.number().int().min(1).default(fallback)
 
-/** Settings that every process takes. */
+/** Settings of every process. */
 export const processSettings = {
   BIND_HOST: z.string().default('127.0.0.1'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
@@ -33,12 +35,14 @@ export const processSettings = {
 
 const redisUrl = z.url({ protocol: /^rediss?$/ })
 
+/** Settings of the connections to Redis. */
 export const redisSettings = {
   REDIS_URL: redisUrl.default('redis://127.0.0.1:4379'),
-  /** Where workspaces, surfaces and keys are kept; left out, the queue's Redis. */
+  /** Redis of the directory (workspaces, users, surfaces, keys). By default that of the queues. */
   CONTROL_REDIS_URL: redisUrl.optional(),
 }
 
+/** Settings of the connection to ClickHouse. */
 export const clickhouseSettings = {
   CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).default('http://127.0.0.1:4123'),
   CLICKHOUSE_USER: z.string().default('default'),
@@ -52,6 +56,7 @@ export const clickhouseSettings = {
 /** Values of {@link clickhouseSettings}. */
 export type ClickHouseSettings = Readonly<z.infer<z.ZodObject<typeof clickhouseSettings>>>
 
+/** Settings of the connection to the object store. */
 export const objectStoreSettings = {
   S3_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   S3_REGION: z.string().default('us-east-1'),

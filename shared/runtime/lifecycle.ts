@@ -1,14 +1,15 @@
-import { describeError } from './errors.ts'
+import { errorFields } from './errors.ts'
 import type { Logger } from './logger.ts'
 
+/** The shutdown of a process. */
 export interface Lifecycle {
-  /** Registers a step of the shutdown. Steps run last-in-first-out, each within the deadline that remains. */
+  /** Registers a step of the shutdown. Steps run last in, first out, each within the remaining deadline. */
   onStop(name: string, step: () => Promise<void> | void): void
   /** Resolves when every step has run or the deadline has passed. Calling it again returns the same promise. */
   stop(reason: string): Promise<void>
 }
 
-/** Runs the shutdown steps of a process in reverse order of their registration, within `deadlineMs` altogether. */
+/** Creates the shutdown of a process, which runs its steps in reverse order within `deadlineMs` in total. */
 export function createLifecycle(logger: Logger, deadlineMs: number): Lifecycle {
   const steps: { name: string; step: () => Promise<void> | void }[] = []
   let stopping: Promise<void> | undefined
@@ -21,7 +22,7 @@ export function createLifecycle(logger: Logger, deadlineMs: number): Lifecycle {
       try {
         await withDeadline(Promise.resolve(step()), remainingMs, `${name} did not stop in time`)
       } catch (error) {
-        logger.error({ step: name, error: describeError(error) }, 'a shutdown step failed')
+        logger.error({ step: name, ...errorFields(error) }, 'a shutdown step failed')
       }
     }
     logger.info('stopped')
@@ -33,7 +34,7 @@ export function createLifecycle(logger: Logger, deadlineMs: number): Lifecycle {
   }
 }
 
-/** Rejects with an Error of this message when the promise has not settled after `deadlineMs`. */
+/** Rejects with an Error of this message if the promise has not settled after `deadlineMs`. */
 export async function withDeadline<T>(promise: Promise<T>, deadlineMs: number, message: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<never>((_, reject) => {
@@ -46,7 +47,7 @@ export async function withDeadline<T>(promise: Promise<T>, deadlineMs: number, m
   }
 }
 
-/** Runs a process until SIGTERM or SIGINT, then stops it; an unexpected fault stops it with exit code 1. */
+/** Stops the process on SIGTERM or SIGINT. An uncaught exception or rejection stops it with exit code 1. */
 export function runUntilSignal(lifecycle: Lifecycle, logger: Logger): void {
   const exitAfterStop = (reason: string, code: number) => {
     void lifecycle.stop(reason).then(() => process.exit(code))

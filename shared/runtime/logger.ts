@@ -2,7 +2,10 @@ import { type Logger, pino } from 'pino'
 
 export type { Logger } from 'pino'
 
-/** JSON lines on stdout. Requests' query strings and credentials never reach a log call; the paths below are a second net. */
+/**
+ * Creates a logger that writes JSON lines to stdout. Query strings and credentials of requests never reach a log call. The
+ * redacted paths are a second safeguard.
+ */
 export function createLogger(process: string, level: string): Logger {
   return pino({
     level,

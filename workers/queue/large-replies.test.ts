@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { LARGE_BYTES, LargeReplies } from './large-replies.ts'
 
-/** Feeds the bytes in pieces of these lengths, as a socket that writes to the target would; what is left comes at once. */
+/** Feeds the bytes in pieces of these lengths, as a socket that writes to the target would. The rest comes in one piece. */
 function pass(stream: Buffer, pieces: readonly number[] = []) {
   const forwarded: Buffer[] = []
   const values: Buffer[] = []
@@ -37,13 +37,13 @@ const arbitraryReply = fc.oneof(
   fc
     .tuple(fc.integer({ min: LARGE_BYTES - 2, max: 3 * LARGE_BYTES }), fc.integer({ min: 0, max: 255 }))
     .map(([length, seed]) => {
-      // CRLFs and what looks like a header stand in them too.
+      // The value itself contains CRLFs and what looks like a header.
       const value = Buffer.alloc(length, Buffer.concat([Buffer.from([seed]), Buffer.from('\r\n$70000\r\n')]))
       return { sent: bulk(value), large: length >= LARGE_BYTES, value }
     }),
 )
 
-it('takes large strings out of any replies, wherever they are cut, and passes on the rest as it is', () => {
+it('takes large strings out of any replies, wherever they are split, and passes on the rest unchanged', () => {
   fc.assert(
     fc.property(
       fc.array(arbitraryReply, { maxLength: 12 }),
@@ -61,7 +61,7 @@ it('takes large strings out of any replies, wherever they are cut, and passes on
   )
 })
 
-it('survives a cut at every byte', () => {
+it('accepts a stream that is split at every byte', () => {
   const value = Buffer.alloc(LARGE_BYTES, '0123456789')
   const stream = Buffer.concat([Buffer.from('+OK\r\n'), bulk(Buffer.from('small')), bulk(value), Buffer.from(':1\r\n')])
   const { text, values } = pass(
@@ -72,7 +72,7 @@ it('survives a cut at every byte', () => {
   expect(values.map(taken => taken.equals(value))).toEqual([true])
 })
 
-it('hands on bytes that it does not write to any more', () => {
+it('passes on bytes that it does not overwrite later', () => {
   const forwarded: Buffer[] = []
   const replies = new LargeReplies({ take: Buffer.alloc, keep: () => 1, forward: bytes => void forwarded.push(bytes) })
   for (const text of ['+first\r\n', '+other\r\n']) {

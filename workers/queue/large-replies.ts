@@ -1,15 +1,16 @@
-/** Strings from here on are taken out. Below are the replies to a handshake, INFO among them, and small payloads. */
+/** Strings of at least this size are taken out. Replies to the handshake, INFO among them, and small payloads are below. */
 export const LARGE_BYTES = 32 * 1024
 const READ_BYTES = 64 * 1024
 const CRLF_BYTES = 2
 const NEWLINE = 0x0a
 
+/** What happens to the large strings and to the rest of the stream. */
 export interface LargeRepliesDeps {
-  /** Memory of this length for a large string. */
+  /** Returns memory of this length for a large string. */
   take(length: number): Buffer
-  /** A large string is complete. Answers the number that stands for it in the replies. */
+  /** Keeps a complete large string. Returns the number that replaces it in the replies. */
   keep(value: Buffer): number
-  /** Replies without their large strings. The bytes are the receiver's own. */
+  /** Passes on replies without their large strings. The receiver owns the bytes. */
   forward(bytes: Buffer): void
 }
 
@@ -18,30 +19,30 @@ export interface LargeRepliesDeps {
  *
  *   $2345678 CRLF <bytes> CRLF   becomes   :7 CRLF
  *
- * The socket writes their bytes to where they stay. ioredis would get them in chunks of 64 KiB, each an allocation, and
- * join them in another.
+ * The socket writes the bytes of a large string directly into its final buffer. ioredis would receive them in chunks of
+ * 64 KiB, each an allocation, and join them in another.
  */
 export class LargeReplies {
   readonly #deps: LargeRepliesDeps
   readonly #chunk = Buffer.allocUnsafeSlow(READ_BYTES)
-  /** The large string that is being read, and how much of it is there. */
+  /** The large string that is being read, and how many of its bytes have arrived. */
   #value: Buffer | undefined
   #filled = 0
-  /** Of a string that is passed on, with the CRLF after it. */
+  /** Bytes left of a small string that is passed on, including its CRLF. */
   #restBytes = 0
-  /** The beginning of a line whose end has not come yet: it may announce a large string. */
+  /** The beginning of an incomplete line, which may announce a large string. */
   #heldLine = ''
 
   constructor(deps: LargeRepliesDeps) {
     this.#deps = deps
   }
 
-  /** Where the socket is to write what it reads next. */
+  /** Returns the buffer into which the socket must read next. */
   target(): Buffer {
     return this.#value === undefined ? this.#chunk : this.#value.subarray(this.#filled)
   }
 
-  /** The socket has written so many bytes to the target. */
+  /** Processes the bytes that the socket has written to the target. */
   received(length: number): void {
     if (this.#value === undefined) this.#scan(this.#chunk.subarray(0, length))
     else this.#fill(this.#value, length)
@@ -75,7 +76,7 @@ export class LargeReplies {
     this.#pass(chunk.subarray(passed))
   }
 
-  /** Answers how much of the large string is in the bytes that came with its length. */
+  /** Starts a large string. Returns how many of its bytes were in the same chunk as its length. */
   #begin(length: number, bytes: Buffer): number {
     const value = this.#deps.take(length)
     const there = bytes.copy(value)
@@ -98,7 +99,7 @@ export class LargeReplies {
   }
 }
 
-/** Of a string, verbatim string or error that the line announces; -1 where it announces none. */
+/** Returns the length of the string, verbatim string or error that a line announces, or -1 if it announces none. */
 function stringLength(line: string): number {
   const type = line[0]
   return type === '$' || type === '=' || type === '!' ? Number.parseInt(line.slice(1), 10) : -1

@@ -1,27 +1,28 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
-import { TransientError } from '../../shared/runtime/errors.ts'
+import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { LargeReplies } from './large-replies.ts'
+import { LargeReplies, type LargeRepliesDeps } from './large-replies.ts'
 
-/** Reads payloads from Redis. */
+/** Reads payloads from Redis into pooled memory. */
 export interface PayloadReader {
   read(key: string): Promise<Buffer | null>
-  /** The payload has been decoded: its memory is for the next. */
+  /** Returns the memory of a decoded payload for the next one. */
   giveBack(payload: Buffer): void
   close(): void
 }
 
+/** Options of a payload reader. */
 export interface PayloadReaderOptions {
-  /** Memory that is kept for payloads while there are none. */
+  /** Bytes of memory that are kept while no payload uses them. */
   readonly maxIdleBytes: number
 }
 
 /**
- * Reads payloads over a connection of its own, straight into memory that is used again. Full load of traces, 200 spans a
- * payload, against `getBuffer` of the shared connection: 1.8 CPU seconds per million spans instead of 2.9, by fewer
- * collections and a copy less.
+ * Opens a connection that reads payloads directly into pooled memory. Under full load of traces with 200 spans per payload,
+ * this takes 1.8 CPU seconds per million spans, and `getBuffer` of the shared connection takes 2.9. There are fewer garbage
+ * collections and one copy less.
  */
 export function openPayloadReader(redis: Redis, logger: Logger, options: PayloadReaderOptions): PayloadReader {
   const pool = new BufferPool(options.maxIdleBytes)
@@ -31,11 +32,11 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
     kept.set(++lastNumber, value)
     return lastNumber
   }
-  // Behind TLS the bytes come in memory of the decoder's; ioredis reads them as it reads all.
+  // With TLS the decoder owns the memory of the bytes, so ioredis reads payloads like any other reply.
   const connection = redis.duplicate(
     redis.options.tls ? {} : { Connector: connectorInto({ take: length => pool.take(length), keep }) },
   )
-  connection.on('error', error => logger.debug({ error: error.message }, 'payload connection failed'))
+  connection.on('error', error => logger.debug(errorFields(error), 'payload connection failed'))
 
   return {
     async read(key) {
@@ -43,7 +44,7 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
       if (typeof reply !== 'number') return reply
       const payload = kept.get(reply)
       kept.delete(reply)
-      if (payload === undefined) throw new TransientError('a payload was read and is not there')
+      if (payload === undefined) throw new TransientError('a payload was received but is not in the reader')
       return payload
     },
     giveBack: payload => pool.giveBack(payload),
@@ -51,12 +52,9 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
   }
 }
 
-interface LargeValues {
-  take(length: number): Buffer
-  keep(value: Buffer): number
-}
+type LargeValues = Omit<LargeRepliesDeps, 'forward'>
 
-/** Connections of ioredis that hand it an integer for every large string. */
+/** Returns a connector class with which ioredis receives an integer in place of every large string. */
 function connectorInto(values: LargeValues) {
   return class extends AbstractConnector {
     readonly #options: RedisOptions

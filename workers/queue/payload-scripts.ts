@@ -1,8 +1,8 @@
-/** The Lua of `payload-store.ts`. Each runs as one step of Redis, and does nothing when it is sent a second time. */
+/** The Lua scripts of `payload-store.ts`. Each runs atomically, and does nothing when it is sent a second time. */
 
 /**
  * KEYS batchOf, batches; ARGV payload prefix, BullMQ prefix, batch id, record, then (job id, lock token) per job.
- * Answers the jobs in the way with their reason, or nothing once all are named.
+ * Returns the jobs in the way, each with its reason, or nothing if all jobs are named.
  */
 export const NAME_BATCH = {
   numberOfKeys: 2,
@@ -30,8 +30,8 @@ return conflicts
 }
 
 /**
- * Puts payloads for other queues: per payload its key, itself, the flow of its queue, its frames and bytes, and how many
- * bytes that queue may be behind for it to be put at all (0: however many).
+ * Stores payloads for other queues. The arguments of each are its key, its bytes, the flow of its queue, its frames, its
+ * size, and the backlog in bytes from which the payload is left out (0: no limit).
  */
 const MOVE_FROM = `
 local function moveFrom(first)
@@ -49,8 +49,8 @@ end
 `
 
 /**
- * KEYS batchOf, batches, flow; ARGV payload prefix, batch id, frames and bytes done, number of jobs, their ids, then what
- * comes of the batch (MOVE_FROM).
+ * KEYS batchOf, batches, flow; ARGV payload prefix, batch id, frames and bytes done, number of jobs, their ids, then the
+ * moves (MOVE_FROM).
  */
 export const FINISH_BATCH = {
   numberOfKeys: 3,
@@ -69,7 +69,7 @@ return 1
 `,
 }
 
-/** KEYS payload, flow; ARGV frames and bytes done, then what comes of the job (MOVE_FROM). */
+/** KEYS payload, flow; ARGV frames and bytes done, then the moves (MOVE_FROM). */
 export const FINISH_JOB = {
   numberOfKeys: 2,
   lua: `
@@ -82,7 +82,7 @@ return 1
 `,
 }
 
-/** KEYS batchOf, batches; ARGV batch id, then per half: batch id, record, number of jobs, job ids. */
+/** KEYS batchOf, batches; ARGV batch id, then for each half: batch id, record, number of jobs, job ids. */
 export const SPLIT_BATCH = {
   numberOfKeys: 2,
   lua: `
@@ -98,7 +98,7 @@ return 1
 `,
 }
 
-/** KEYS batchOf, batches, flow; ARGV payload prefix, batch id, job id, bytes added, then per part: job id, batch id, record, payload. */
+/** KEYS batchOf, batches, flow; ARGV payload prefix, batch id, job id, bytes added, then for each part: job id, batch id, record, payload. */
 export const SPLIT_JOB = {
   numberOfKeys: 3,
   lua: `

@@ -3,11 +3,12 @@ import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { JOB_OPTIONS, openQueue, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { NewPayload } from './payload-store.ts'
+import type { AddJobs } from './process-frames.ts'
 
-/** Adds the jobs of payloads that are in Redis already. A job that exists is left alone, one that was done finds nothing. */
+/** Creates an adder of jobs for payloads that are already in Redis. Jobs that exist are left alone. */
 export function createJobAdder(redis: Redis) {
   const queues = new Map<QueueName, ReturnType<typeof openQueue>>()
   return {
@@ -15,7 +16,8 @@ export function createJobAdder(redis: Redis) {
       let queue = queues.get(name)
       if (queue === undefined) {
         queue = openQueue(redis, name)
-        queue.on('error', () => {}) // the connection logs its own; without a listener BullMQ prints each to stderr
+        // The connection logs its own errors. Without a listener, BullMQ prints each of them to stderr.
+        queue.on('error', () => {})
         queues.set(name, queue)
       }
       await queue.addBulk(
@@ -32,15 +34,16 @@ export function createJobAdder(redis: Redis) {
   }
 }
 
+/** What a sweep depends on. */
 export interface SweepDeps {
   readonly redis: Redis
   readonly logger: Logger
-  readonly addJobs: (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
+  readonly addJobs: AddJobs
 }
 
 /**
- * Gives every payload without a live job its job again: a worker died between moving a payload and adding its job, or
- * someone emptied the queue. Never deletes. Returns how many it found.
+ * Adds the job of every payload that has no live job, because a worker died between moving the payload and adding its job,
+ * or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added.
  */
 export async function sweep(deps: SweepDeps, queue: QueueName, stopping?: AbortSignal): Promise<number> {
   const { redis, logger } = deps
@@ -56,20 +59,20 @@ export async function sweep(deps: SweepDeps, queue: QueueName, stopping?: AbortS
         await deps.addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
         found++
       } catch (error) {
-        // One that this version cannot read must not keep the rest from their jobs.
-        logger.warn({ queue, jobId, error: describeError(error) }, 'a payload could not be given a job')
+        // A payload that this version cannot read must not block the others.
+        logger.warn({ queue, jobId, ...errorFields(error) }, 'could not add the job of a payload')
       }
     }
   }
   return found
 }
 
-/** Only who takes a job from the failed set deletes it: another sweeper may have added its successor meanwhile. */
+/** Deletes a job only after removing it from the failed set, since another sweeper may have added its successor meanwhile. */
 const REMOVE_FAILED = `
 if redis.call('ZREM', KEYS[1], ARGV[1]) == 1 then redis.call('DEL', KEYS[2]) end
 `
 
-/** Asked page by page: in a long outage every payload of the queue is looked at in each sweep. */
+/** Returns the ids without a live job. Runs per page, because in a long outage a sweep looks at every payload of the queue. */
 async function withoutJob(redis: Redis, keys: QueueKeys, jobIds: readonly string[]): Promise<string[]> {
   const states = await Promise.all(
     jobIds.map(async jobId => {
@@ -81,7 +84,7 @@ async function withoutJob(redis: Redis, keys: QueueKeys, jobIds: readonly string
   return states.filter(jobId => jobId !== undefined)
 }
 
-/** Sweeps now and then, one queue after the other, until it is stopped. A pause lies between two sweeps however long they take. */
+/** Sweeps the queues one after the other, with a pause of `intervalMs` after each sweep, until it is stopped. */
 export function startSweeper(deps: SweepDeps, queues: readonly QueueName[], intervalMs: number): { stop(): void } {
   const stopping = new AbortController()
   let timer = setTimeout(sweepAll, intervalMs)
@@ -90,16 +93,16 @@ export function startSweeper(deps: SweepDeps, queues: readonly QueueName[], inte
     for (const queue of queues) {
       try {
         const found = await sweep(deps, queue, stopping.signal)
-        if (found > 0) deps.logger.warn({ queue, found }, 'payloads without a job were given one')
+        if (found > 0) deps.logger.warn({ queue, found }, 'added the jobs of payloads without one')
       } catch (error) {
-        if (!stopping.signal.aborted) deps.logger.warn({ queue, error: describeError(error) }, 'sweep failed')
+        if (!stopping.signal.aborted) deps.logger.warn({ queue, ...errorFields(error) }, 'sweep failed')
       }
     }
     if (!stopping.signal.aborted) timer = setTimeout(sweepAll, intervalMs)
   }
 
   return {
-    /** Does not wait: a sweep may be cut short anywhere, and on a Redis that hangs it would take the pools' time to close. */
+    /** Does not wait. A sweep may be interrupted anywhere, and with a hanging Redis it would use up the deadline of the pools. */
     stop() {
       stopping.abort()
       clearTimeout(timer)

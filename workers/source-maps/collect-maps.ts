@@ -6,19 +6,20 @@ import { type FindMapDeps, findMap } from './find-map.ts'
 import { missingParts } from './part-claims.ts'
 import { type PathUploads, readUploads } from './read-uploads.ts'
 
-/** Maps of one completion that are looked at at once: each holds less than 2 MiB, whatever its size. */
+/** Maps of one completion in progress at the same time. Each takes less than 2 MiB of memory, whatever its size. */
 const CONCURRENT_MAPS = 16
-/** Paths that a refusal names (CONTRACT 4.7). */
+/** Paths that a refusal names (docs/contract.md#source-map-complete). */
 const MAX_FAULTS = 20
 
+/** The files of a manifest, or why it cannot be built. */
 export type CollectedMaps =
   | { readonly ok: true; readonly files: ManifestFile[] }
-  /** One sentence for each path, in the order of the entries. */
+  /** One sentence per path, in the order of the entries. */
   | { readonly ok: false; readonly faults: string[] }
 
 /**
- * Finds and stores the maps of all entries, or says which cannot be. Throws a TransientError while parts that were
- * acknowledged are still on their way, before any map is looked at.
+ * Finds and stores the maps of all entries, or returns the faults of those it cannot find. Throws a TransientError while
+ * acknowledged parts are not stored yet, before it looks up any map.
  */
 export async function collectMaps(deps: FindMapDeps, entries: readonly ManifestEntry[]): Promise<CollectedMaps> {
   const uploads = await readUploads(
@@ -26,8 +27,8 @@ export async function collectMaps(deps: FindMapDeps, entries: readonly ManifestE
     deps.keys,
     entries.map(entry => entry.path),
   )
-  const pending = entries.find((_, i) => isOnItsWay(uploads[i] as PathUploads))
-  if (pending) throw new TransientError(`parts of ${JSON.stringify(pending.path.slice(0, 200))} are still on their way`)
+  const pending = entries.find((_, i) => isPending(uploads[i] as PathUploads))
+  if (pending) throw new TransientError(`parts of ${JSON.stringify(pending.path.slice(0, 200))} are not stored yet`)
 
   const files: ManifestFile[] = new Array(entries.length)
   const faults = new Map<number, string>()
@@ -42,8 +43,8 @@ export async function collectMaps(deps: FindMapDeps, entries: readonly ManifestE
   return { ok: false, faults: inOrder.slice(0, MAX_FAULTS).map(([, fault]) => fault) }
 }
 
-/** A number that is missing stays missing: that is to be said now. */
-function isOnItsWay({ parts }: PathUploads): boolean {
+/** Returns whether all parts are claimed and some are not stored yet. A missing number is a fault, not a reason to wait. */
+function isPending({ parts }: PathUploads): boolean {
   if (parts === undefined || parts.assembled !== undefined) return false
   return missingParts(parts.parts).length === 0 && parts.parts.some(part => !part.stored)
 }

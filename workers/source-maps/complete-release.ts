@@ -15,6 +15,7 @@ import { createMapContents, type MapContents } from './map-contents.ts'
 import { readCompletion } from './read-completion.ts'
 import { readManifest, settleUploads } from './settle-uploads.ts'
 
+/** What completing a release depends on. */
 export interface CompleteReleaseDeps {
   readonly redis: Redis
   readonly objects: ObjectStore
@@ -23,30 +24,33 @@ export interface CompleteReleaseDeps {
   readonly now: () => number
 }
 
+/** A completion that the edge has accepted. */
 export interface AcceptedCompletion extends ReleaseKey {
-  /** Its place in the order in which completions were accepted. */
+  /** Position in the order in which the edges accepted completions. */
   readonly sequence: number
   readonly body: Buffer
 }
 
+/** The outcome of a completion. */
 export type CompletedRelease =
-  /** Its manifest holds. */
+  /** Its manifest is current. */
   | {
       readonly outcome: 'completed'
       readonly release: Release
       readonly fileCount: number
       readonly storedBytes: number
     }
-  /** A later one holds: nothing was changed. */
+  /** The manifest of a later completion is current, so nothing was changed. */
   | { readonly outcome: 'superseded'; readonly fileCount: number }
   | { readonly outcome: 'refused'; readonly code: ProblemCode; readonly message: string }
 
-/** Manifests that may replace each other while the maps of one are looked for; the job begins anew after that. */
+/** Times that another manifest may become current while maps are looked up. The job starts over after that. */
 const MAX_ROUNDS = 5
 
 /**
- * Has the manifest of a completion hold (spec 4.7), with its counters, in one step: until then nothing of the release has
- * changed. A repetition after a crash anywhere comes to the same end. Throws the stores' faults.
+ * Atomically makes the manifest of a completion current, with its counters (docs/contract.md#source-map-complete).
+ * Nothing of the release has changed until then. Repeated after a crash, it has the same result. Throws the faults of the
+ * stores.
  */
 export async function completeRelease(
   deps: CompleteReleaseDeps,
@@ -54,7 +58,7 @@ export async function completeRelease(
 ): Promise<CompletedRelease> {
   const { workspaceId, surfaceId, slug } = accepted
   const release = await deps.releases.release(workspaceId, slug)
-  if (release === undefined) return refused('RELEASE_NOT_FOUND', 'there is no such release')
+  if (release === undefined) return refused('RELEASE_NOT_FOUND', 'the release does not exist: register it first')
   if (release.surfaceId !== surfaceId) {
     return refused('AUTH_AK_SCOPE_MISMATCH', 'the release belongs to another surface than the key')
   }
@@ -62,9 +66,9 @@ export async function completeRelease(
   if (!read.ok) return refused('REQUEST_INVALID', read.message)
 
   const contents = createMapContents(deps, workspaceId)
-  const round = { ...deps, place: accepted, keys: uploadKeys(accepted), contents }
+  const round = { ...deps, releaseKey: accepted, keys: uploadKeys(accepted), contents }
   for (let n = 1; n <= MAX_ROUNDS; n++) {
-    const made = await makeManifestHold(round, accepted.sequence, read.completion)
+    const made = await makeManifestCurrent(round, accepted.sequence, read.completion)
     if (made.outcome === 'overtaken') continue
     if (made.outcome === 'faults') return refused('REQUEST_INVALID', made.faults.join('; '))
     if (made.outcome === 'superseded') return { outcome: 'superseded', fileCount: read.completion.files.length }
@@ -72,41 +76,41 @@ export async function completeRelease(
     const fileCount = made.manifest.files.length
     return { outcome: 'completed', release, fileCount, storedBytes: contents.writtenBytes }
   }
-  throw new TransientError('the manifest of the release was replaced again and again')
+  throw new TransientError(`the manifest of the release was replaced ${MAX_ROUNDS} times while maps were looked up`)
 }
 
 const refused = (code: ProblemCode, message: string) => ({ outcome: 'refused', code, message }) as const
 
 interface Round extends CompleteReleaseDeps {
-  readonly place: ReleaseKey
+  readonly releaseKey: ReleaseKey
   readonly keys: UploadKeys
   readonly contents: MapContents
 }
 
 type MadeManifest =
-  | { readonly outcome: 'holds'; readonly manifest: Manifest }
+  | { readonly outcome: 'current'; readonly manifest: Manifest }
   | { readonly outcome: 'superseded' }
-  /** Its maps were looked for while another manifest came to hold: what was missing may be part of that. */
+  /** Another manifest became current while maps were looked up, and may name the maps that were missing. */
   | { readonly outcome: 'overtaken' }
   | { readonly outcome: 'faults'; readonly faults: readonly string[] }
 
-async function makeManifestHold(
+async function makeManifestCurrent(
   round: Round,
   sequence: number,
   { files, sourceFileCount }: CompleteSourceMaps,
 ): Promise<MadeManifest> {
   const { releases, objects, contents, retry } = round
-  const { workspaceId, slug } = round.place
+  const { workspaceId, slug } = round.releaseKey
   const pointer = await releases.manifest(workspaceId, slug)
   if (pointer && pointer.sequence > sequence) return { outcome: 'superseded' }
   if (pointer?.sequence === sequence) {
-    // It came to hold before its worker died.
-    const held = await retry('read a manifest', () => readManifest(objects, pointer.objectKey))
-    if (held) return { outcome: 'holds', manifest: held }
+    // It became current before its worker died.
+    const own = await retry('read a manifest', () => readManifest(objects, pointer.objectKey))
+    if (own) return { outcome: 'current', manifest: own }
   }
   const current = lazily(() => currentFiles(objects, pointer?.objectKey))
   const collected = await collectMaps({ ...round, current }, files)
-  // Also when others are missing: these were verified, and need not be sent again.
+  // Also when other maps are missing: these were verified and need not be sent again.
   await releases.addStoredMaps(workspaceId, [...contents.written])
   if (!collected.ok) {
     const after = await releases.manifest(workspaceId, slug)
@@ -122,12 +126,12 @@ async function makeManifestHold(
     sourceFileCount,
     completedAt,
   } as const
-  return (await replaceManifest(round, manifest)) ? { outcome: 'holds', manifest } : { outcome: 'superseded' }
+  return (await replaceManifest(round, manifest)) ? { outcome: 'current', manifest } : { outcome: 'superseded' }
 }
 
-/** False: a later one holds. */
-async function replaceManifest({ objects, releases, place, retry }: Round, manifest: Manifest): Promise<boolean> {
-  const { workspaceId, slug } = place
+/** Stores a manifest and makes it current. Returns false if the manifest of a later completion is current. */
+async function replaceManifest({ objects, releases, releaseKey, retry }: Round, manifest: Manifest): Promise<boolean> {
+  const { workspaceId, slug } = releaseKey
   const { sequence, files, sourceFileCount, completedAt } = manifest
   const objectKey = manifestKey(workspaceId, slug, sequence)
   const body = Buffer.from(JSON.stringify(manifest))
@@ -141,7 +145,7 @@ async function replaceManifest({ objects, releases, place, retry }: Round, manif
     completedAt,
   } as const
   const { holds } = await releases.replaceManifest(workspaceId, slug, pointer)
-  // Nobody has ever read its name: it did not hold when its maps were looked for.
+  // It never became current, so nobody has read its key.
   if (!holds) await retry('delete a manifest', () => objects.deleteMany([objectKey]))
   return holds
 }
@@ -154,7 +158,7 @@ async function currentFiles(
   return new Map(manifest?.files.map(file => [file.path, file]))
 }
 
-/** What is made once, when it is first asked for; a failure is not kept. */
+/** Returns a function that runs `make` on its first call and returns the same result afterwards. A failure is not kept. */
 function lazily<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {

@@ -10,25 +10,28 @@ import { type LookedUp, type MapContents, OTHER_DIGEST } from './map-contents.ts
 import { missingParts, type PartClaims, recordAssembled } from './part-claims.ts'
 import { type PathUploads, readUploads } from './read-uploads.ts'
 
+/** What looking up a map depends on. */
 export interface FindMapDeps {
-  readonly place: ReleaseKey
+  readonly releaseKey: ReleaseKey
   readonly redis: Redis
   readonly keys: UploadKeys
   readonly contents: MapContents
-  /** What the manifest that holds names, by path; read when it is first asked for. */
+  /** Returns the files of the current manifest by path. Reads the manifest on the first call. */
   readonly current: () => Promise<ReadonlyMap<string, ManifestFile>>
   readonly retry: Retry
 }
 
+/** The map of one manifest entry, or why it cannot be used. */
 export type FoundMap =
   | { readonly ok: true; readonly file: ManifestFile }
-  /** What is wrong with the path, as the rest of a sentence that begins with it. */
+  /** The rest of a sentence that begins with the path. */
   | { readonly ok: false; readonly fault: string }
 
 /**
- * Finds and stores the map of one entry (CONTRACT 4.7): what the sign call's address was given, else the parts, else the
- * last single upload, else what was stored before the sign call, else what the manifest that holds names. Bytes that are
- * not those of `hash` are passed over for the next; where nothing can be compared, the first there are count.
+ * Finds and stores the map of one entry (docs/contract.md#source-map-complete). The candidates are, in this order: the
+ * object at the signed address, the parts, the last single upload, the map stored before the sign call, and the map that
+ * the current manifest names. A candidate whose bytes do not match `hash` is skipped. If `hash` cannot be compared, the
+ * first candidate is used.
  */
 export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: PathUploads): Promise<FoundMap> {
   const declared = parseDeclaredHash(entry.hash)
@@ -70,12 +73,12 @@ async function lookAtParts(deps: FindMapDeps, { entry, declared, uploads }: Want
       fault: missing.length === 1 ? `part ${missing[0]} is missing` : `parts ${missing.join(', ')} are missing`,
     }
   }
-  const { place, contents, redis, keys } = deps
-  const pieces = parts.map(claim => ({ key: partKey({ ...place, path: entry.path }, claim.part), known: claim }))
+  const { releaseKey, contents, redis, keys } = deps
+  const pieces = parts.map(claim => ({ key: partKey({ ...releaseKey, path: entry.path }, claim.part), known: claim }))
   const kept = await contents.keep(pieces, declared)
   if (kept.outcome === 'found') await recordAssembled(redis, keys.parts(entry.path), parts, kept.map)
   if (kept.outcome !== 'absent') return kept
-  // Another completion has made its map of them meanwhile, and deleted them.
+  // Another completion has meanwhile assembled its map from these parts and deleted them.
   const [now] = await readUploads(redis, keys, [entry.path])
   return now?.parts ? lookAtAssembled(deps, now.parts, declared) : ABSENT
 }
@@ -101,6 +104,6 @@ async function lookAtManifest({ contents, current }: FindMapDeps, { entry, decla
   const file = (await current()).get(entry.path)
   if (file === undefined) return ABSENT
   if (file.hash === entry.hash) return contents.find(file.sha256, undefined)
-  // Of two words that nothing can be compared with, another one means another map.
+  // If neither hash can be compared with the bytes, different hashes mean different maps.
   return declared ? contents.find(file.sha256, declared) : { outcome: 'fault', fault: OTHER_DIGEST }
 }

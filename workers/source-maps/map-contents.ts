@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { Digested } from './part-claims.ts'
 import { type PieceObject, readMapBytes, sameBytes } from './read-map-bytes.ts'
 
-/** A map that was looked for: its bytes are stored under their digest now, or it is absent, or not what it should be. */
+/** The outcome of looking up a map. `found`: its bytes are stored under their digest. `fault`: the map cannot be used. */
 export type LookedUp =
   | { readonly outcome: 'found'; readonly map: Digested }
   | { readonly outcome: 'absent' }
@@ -14,28 +14,30 @@ export type LookedUp =
 
 /** The maps of one workspace, each stored once under the SHA-256 of its bytes. */
 export interface MapContents {
-  /** Digests what these objects hold together and stores it, if it is what was declared. */
+  /** Digests the concatenated bytes of these objects and stores them if they match the declared hash. */
   keep(pieces: readonly PieceObject[], declared: DeclaredHash | undefined): Promise<LookedUp>
-  /** A map that is stored already, if it is there and what was declared. */
+  /** Returns a stored map if it exists and matches the declared hash. */
   find(sha256: string, declared: DeclaredHash | undefined): Promise<LookedUp>
-  /** The SHA-256 of what was written, for the record of stored maps: one for each would be an fsync of Redis for each. */
+  /** SHA-256 digests of the maps that were written. They are recorded together, since every record is an fsync of Redis. */
   readonly written: ReadonlySet<string>
   readonly writtenBytes: number
 }
 
+/** What the stored maps depend on. */
 export interface MapContentsDeps {
   readonly objects: Pick<ObjectStore, 'head' | 'getStream' | 'put' | 'putStream'>
   readonly releases: Pick<ReleaseStore, 'storedMaps' | 'removeStoredMaps'>
 }
 
-/** Most maps of a build are smaller: they are read once and put as they are. */
+/** A map up to this size, as most are, is kept in memory while it is read and need not be read twice. */
 const KEEP_BYTES = 1024 * 1024
 const LIMITS = { maxBytes: SOURCE_MAP_MAX_BYTES, keepBytes: KEEP_BYTES }
 const CONTENT = { contentType: 'application/json' }
 
-export const OTHER_DIGEST = 'has another digest than its hash says'
+/** Fault of a map whose bytes do not match the declared hash. */
+export const OTHER_DIGEST = 'does not match its hash'
 
-/** Every call may be repeated; a store's faults are thrown. */
+/** Opens the maps of one workspace. Every call may be repeated. Faults of the stores are thrown. */
 export function createMapContents(deps: MapContentsDeps, workspaceId: string): MapContents {
   const { objects, releases } = deps
   const written = new Set<string>()
@@ -49,7 +51,7 @@ export function createMapContents(deps: MapContentsDeps, workspaceId: string): M
 
   async function headStored(sha256: string) {
     const head = await objects.head(sourceMapKey(workspaceId, sha256))
-    // Somebody has deleted it: the sign call must ask for it again.
+    // The object was deleted, so the sign call must request it again.
     if (head === undefined) await releases.removeStoredMaps(workspaceId, [sha256])
     return head
   }
@@ -59,7 +61,8 @@ export function createMapContents(deps: MapContentsDeps, workspaceId: string): M
       const read = await readMapBytes(objects, pieces, declared, LIMITS)
       if (read.outcome === 'gone') return { outcome: 'absent' }
       if (read.outcome === 'too_large') return { outcome: 'fault', fault: `is over ${SOURCE_MAP_MAX_BYTES} bytes` }
-      if (read.outcome === 'other') return { outcome: 'fault', fault: `part ${read.index} is not as it was sent` }
+      if (read.outcome === 'other')
+        return { outcome: 'fault', fault: `part ${read.index} has changed since it was sent` }
       const { map, matches, bytes } = read
       if (!matches) return { outcome: 'fault', fault: OTHER_DIGEST }
       if (!(await isStored(map))) {

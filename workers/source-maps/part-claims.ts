@@ -1,28 +1,29 @@
 import type { Redis } from 'ioredis'
 import { UPLOAD_LIFETIME_S } from '../../shared/queue/upload-keys.ts'
 
-/** Bytes that are known by their digest. */
+/** Digest and size of some bytes. */
 export interface Digested {
-  /** In hex. */
+  /** SHA-256 in hex. */
   readonly sha256: string
   readonly size: number
 }
 
+/** The claim of one part of a map: the bytes that its number is reserved for. */
 export interface PartClaim extends Digested {
   readonly part: number
-  /** Whether its object was put; it is gone again once a manifest names the map made of it. */
+  /** Whether the object of the part was written. It is deleted once a manifest names the assembled map. */
   readonly stored: boolean
 }
 
-/** What was sent of one map by parts. */
+/** The parts that were sent of one map. */
 export interface PartClaims {
   /** In the order of their numbers. */
   readonly parts: readonly PartClaim[]
-  /** The map that was made of exactly these parts. */
+  /** The map that was assembled from exactly these parts. */
   readonly assembled: Digested | undefined
 }
 
-/** Reads the hash of the parts of one path (`shared/queue/upload-keys.ts`). Undefined where no part is claimed. */
+/** Parses the Redis hash of the parts of one path (`shared/queue/upload-keys.ts`). Returns undefined if no part is claimed. */
 export function parsePartClaims(fields: Readonly<Record<string, string>>): PartClaims | undefined {
   const parts: PartClaim[] = []
   for (const [name, value] of Object.entries(fields)) {
@@ -36,7 +37,7 @@ export function parsePartClaims(fields: Readonly<Record<string, string>>): PartC
   return { parts, assembled: isOfThese ? parseDigested(rest.join(':')) : undefined }
 }
 
-/** The numbers that are left out between 0 and the last one, the first of them where there are many. */
+/** Returns the numbers that are missing between 0 and the last part, at most the first `most` of them. */
 export function missingParts(parts: readonly { part: number }[], most = 10): number[] {
   const missing: number[] = []
   let next = 0
@@ -47,20 +48,23 @@ export function missingParts(parts: readonly { part: number }[], most = 10): num
   return missing
 }
 
+/** Returns the text form of a digest and size. */
 export const digestedText = ({ sha256, size }: Digested) => `${sha256}:${size}`
 
+/** Parses the text form of a digest and size. Returns undefined for any other text. */
 export function parseDigested(text: string): Digested | undefined {
   const match = /^([0-9a-f]{64}):(\d+)$/.exec(text)
   return match ? { sha256: match[1] as string, size: Number(match[2]) } : undefined
 }
 
-/** KEYS parts; ARGV part, claim. The claim may be gone, or another's, when its part is stored a day later. */
+/** KEYS parts; ARGV part, claim. A part that is stored a day later may find its claim expired or replaced. */
 const CONFIRM_PART = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'stored:' .. ARGV[1], 1)
 return 1
 `
 
+/** Marks a claimed part as stored. Returns false if its claim has expired or was replaced. */
 export async function confirmPart(redis: Redis, key: string, part: number, claim: Digested): Promise<boolean> {
   return (await redis.eval(CONFIRM_PART, 1, key, part, digestedText(claim))) === 1
 }
@@ -74,12 +78,12 @@ redis.call('HINCRBY', KEYS[1], 'bytes', -ARGV[3])
 return 1
 `
 
-/** The part cannot be stored: its number is free again. */
+/** Frees the number of a part that cannot be stored. Returns false if the claim was replaced or the part is stored. */
 export async function givePartBack(redis: Redis, key: string, part: number, claim: Digested): Promise<boolean> {
   return (await redis.eval(GIVE_CLAIM_BACK, 1, key, part, digestedText(claim), claim.size)) === 1
 }
 
-/** KEYS parts; ARGV what was assembled, then the claims of the parts in order. */
+/** KEYS parts; ARGV the record of the assembled map, then the claims of the parts in order. */
 const RECORD_ASSEMBLED = `
 for i = 2, #ARGV do
   if redis.call('HGET', KEYS[1], i - 2) ~= ARGV[i] then return 0 end
@@ -88,7 +92,7 @@ redis.call('HSET', KEYS[1], 'assembled', ARGV[1])
 return 1
 `
 
-/** The map made of these parts is stored: they are not needed any more. */
+/** Records that the map of these parts is stored, so that they are no longer needed. Returns false if a claim has changed. */
 export async function recordAssembled(
   redis: Redis,
   key: string,
@@ -99,7 +103,7 @@ export async function recordAssembled(
   return (await redis.eval(RECORD_ASSEMBLED, 1, key, record, ...parts.map(digestedText))) === 1
 }
 
-/** KEYS parts of each path; ARGV sequence, then the SHA-256 that the manifest names for each. Answers how many parts each was made of. */
+/** KEYS parts of each path; ARGV sequence, then the SHA-256 that the manifest names for each. Returns the number of parts of each. */
 const SEAL_PARTS = `
 local counts = {}
 for i, key in ipairs(KEYS) do
@@ -115,7 +119,10 @@ end
 return counts
 `
 
-/** Keeps the claims of the parts that these maps were made of for as long as a manifest names them. */
+/**
+ * Keeps the claims of the parts of these maps for as long as a manifest names the maps. Returns the number of parts of
+ * each map.
+ */
 export async function sealParts(
   redis: Redis,
   sequence: number,
@@ -125,7 +132,7 @@ export async function sealParts(
   return (await redis.eval(SEAL_PARTS, maps.length, ...args)) as number[]
 }
 
-/** KEYS parts of each path; ARGV sequence, lifetime. A manifest of a later completion may have sealed them anew. */
+/** KEYS parts of each path; ARGV sequence, lifetime. Claims that a later completion has sealed again are left alone. */
 const UNSEAL_PARTS = `
 for _, key in ipairs(KEYS) do
   local sealed = redis.call('HGET', key, 'sealed')
@@ -136,7 +143,7 @@ for _, key in ipairs(KEYS) do
 end
 `
 
-/** The manifest of this sequence does not name what was made of these parts. */
+/** Lets claims expire whose maps the manifest of this sequence does not name. */
 export async function unsealParts(redis: Redis, sequence: number, keys: readonly string[]): Promise<void> {
   await redis.eval(UNSEAL_PARTS, keys.length, ...keys, sequence, UPLOAD_LIFETIME_S)
 }

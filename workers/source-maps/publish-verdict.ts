@@ -3,8 +3,8 @@ import type { CompletionRecord, Verdict } from '../../schemas/queues/source-maps
 import { UPLOAD_LIFETIME_S, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 
 /**
- * KEYS verdict, record of the completion (or none); ARGV attempt, verdict, its lifetime, channel, then the record as it is
- * to be and its lifetime, or nothing to delete it. A record of another attempt is left alone.
+ * KEYS verdict, record of the completion (or none); ARGV attempt, verdict, its lifetime, channel, then the new record and
+ * its lifetime, or nothing to delete the record. The record of another attempt is left alone.
  */
 const DELIVER_VERDICT = `
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
@@ -17,15 +17,15 @@ end
 redis.call('PUBLISH', ARGV[4], ARGV[1])
 `
 
-/** Tells the edge whose client waits. */
+/** Publishes the verdict to the edge whose client waits. */
 export async function deliverVerdict(redis: Redis, attempt: string, verdict: Verdict): Promise<void> {
   const args = [attempt, JSON.stringify(verdict), VERDICT_LIFETIME_S, VERDICTS_CHANNEL]
   await redis.eval(DELIVER_VERDICT, 1, verdictKey(attempt), ...args)
 }
 
 /**
- * The same for a completion, whose record follows in the same step: that of one that is done answers its repetitions for
- * a day, that of one that was refused goes, so that a repetition is judged anew.
+ * Publishes the verdict of a completion and updates its record in the same step. The record of a successful completion
+ * answers its repetitions for a day. The record of a refused completion is deleted, so that a repetition is judged again.
  */
 export async function deliverCompletion(
   redis: Redis,

@@ -9,15 +9,19 @@ import {
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import { JsonScanner } from './json-scanner.ts'
 
-/** Files that one manifest may name. */
+/** Files of one manifest. */
 export const MAX_FILES = 100_000
-/** Each file has five values; the rest is for what a newer client may say besides. `JSON.parse` takes 0.1 s for so many. */
+/**
+ * JSON values of one body. Each file has five; the rest is for fields of newer clients. `JSON.parse` takes 0.1 s for this
+ * many.
+ */
 const MAX_VALUES = 1_000_000
 const MAX_FAULTS = 20
-/** One turn of the event loop. */
+/** Bytes that are scanned per turn of the event loop. */
 const SCAN_BYTES = 128 * 1024
 const PAGE_FILES = 1_000
 
+/** A parsed completion, or the message of its refusal. */
 export type ReadCompletion =
   | { readonly ok: true; readonly completion: CompleteSourceMaps }
   | { readonly ok: false; readonly message: string }
@@ -25,8 +29,8 @@ export type ReadCompletion =
 const outerSchema = completeSourceMapsSchema.extend({ files: z.array(z.unknown()).max(MAX_FILES) })
 
 /**
- * Reads the body of a completion, of up to 16 MiB, in turns: 16 MiB of what clients send take 0.1 s to parse, but as many
- * of `[],[],…` more than a second and 500 MB. So values are counted before they are built.
+ * Reads the body of a completion, of up to 16 MiB, in turns. Parsing takes 0.1 s for 16 MiB of what clients send, but more
+ * than a second and 500 MB for 16 MiB of `[],[],…`. So values are counted before they are built.
  */
 export async function readCompletion(body: Buffer): Promise<ReadCompletion> {
   const scanner = new JsonScanner()
@@ -46,9 +50,9 @@ export async function readCompletion(body: Buffer): Promise<ReadCompletion> {
     await nextTurn()
     for (const file of page) {
       const entry = manifestEntrySchema.safeParse(file)
-      const place = `files[${files.length + faults.length}]`
-      if (!entry.success) faults.push(entry.error.issues.map(issue => describe(issue, place)).join('; '))
-      else if (seen.has(entry.data.path)) faults.push(`${place}.path ${quote(entry.data.path)} is named twice`)
+      const position = `files[${files.length + faults.length}]`
+      if (!entry.success) faults.push(entry.error.issues.map(issue => describe(issue, position)).join('; '))
+      else if (seen.has(entry.data.path)) faults.push(`${position}.path ${quote(entry.data.path)} is named twice`)
       else {
         seen.add(entry.data.path)
         files.push(entry.data)
@@ -62,11 +66,11 @@ export async function readCompletion(body: Buffer): Promise<ReadCompletion> {
 
 const refused = (message: string) => ({ ok: false, message }) as const
 
-function describe(issue: z.core.$ZodIssue, place = ''): string {
+function describe(issue: z.core.$ZodIssue, position = ''): string {
   const field = issue.path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`
     return text === '' ? String(key) : `${text}.${String(key)}`
-  }, place)
+  }, position)
   return `${field || 'the body'}: ${issue.message}`
 }
 

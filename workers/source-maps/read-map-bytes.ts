@@ -4,34 +4,36 @@ import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Digested } from './part-claims.ts'
 
-/** One of the objects that together hold the bytes of a map; what is known of it before it is read. */
+/** One of the objects whose concatenated bytes are a map. `known` is its digest, if the client declared it. */
 export interface PieceObject {
   readonly key: string
   readonly known?: Digested
 }
 
+/** The outcome of reading a map. */
 export type ReadBytes =
   | {
       readonly outcome: 'read'
       readonly map: Digested
-      /** Whether the declared hash is that of the bytes; true where nothing can be compared. */
+      /** Whether the bytes match the declared hash. True if there is nothing to compare. */
       readonly matches: boolean
-      /** The bytes themselves, where they are few enough to be held. */
+      /** The bytes themselves, if they are within `keepBytes`. */
       readonly bytes: Buffer | undefined
     }
-  /** One of the objects is not there. */
+  /** One of the objects does not exist. */
   | { readonly outcome: 'gone' }
   | { readonly outcome: 'too_large' }
-  /** This object holds other bytes than was known of it. */
+  /** The bytes of the object at `index` do not match its known digest. */
   | { readonly outcome: 'other'; readonly index: number }
 
+/** Limits of reading a map. */
 export interface ReadLimits {
   readonly maxBytes: number
-  /** What is smaller is kept while it is read, and need not be read again. */
+  /** A map up to this size is kept in memory while it is read, and need not be read again. */
   readonly keepBytes: number
 }
 
-/** Reads the bytes of a map through, as they come, and digests them. */
+/** Reads the bytes of a map as a stream and digests them. */
 export async function readMapBytes(
   objects: Pick<ObjectStore, 'getStream'>,
   pieces: readonly PieceObject[],
@@ -48,7 +50,7 @@ export async function readMapBytes(
     const own = known && createHash('sha256')
     for await (const chunk of object.body as AsyncIterable<Buffer>) {
       size += chunk.length
-      // Leaving the loop ends the stream.
+      // Leaving the loop destroys the stream.
       if (size > limits.maxBytes) return { outcome: 'too_large' }
       for (const hash of [sha256, other, own]) hash?.update(chunk)
       if (size > limits.keepBytes) kept = undefined
@@ -65,8 +67,8 @@ function isDeclared(declared: DeclaredHash | undefined, map: Digested, other: Ha
 }
 
 /**
- * The bytes of the objects again, which must be those that were digested: the last of them is held back until that is
- * certain, so that a store that is given these bytes and their size never keeps others. Throws a TransientError else.
+ * Yields the bytes of the objects again and checks that they are the digested ones. The last chunk is yielded only after
+ * the check, so that a store that knows the size never keeps other bytes. Throws a TransientError if the bytes differ.
  */
 export async function* sameBytes(
   objects: Pick<ObjectStore, 'getStream'>,
@@ -77,7 +79,7 @@ export async function* sameBytes(
   let last: Buffer | undefined
   for (const { key } of pieces) {
     const object = await objects.getStream(key)
-    if (object === undefined) throw new TransientError('an uploaded object is gone since it was read')
+    if (object === undefined) throw new TransientError('an uploaded object was deleted after it was read')
     for await (const chunk of object.body as AsyncIterable<Buffer>) {
       if (chunk.length === 0) continue
       hash.update(chunk)
@@ -85,6 +87,6 @@ export async function* sameBytes(
       last = chunk
     }
   }
-  if (hash.digest('hex') !== map.sha256) throw new TransientError('an uploaded object has changed since it was read')
+  if (hash.digest('hex') !== map.sha256) throw new TransientError('an uploaded object has changed after it was read')
   if (last) yield last
 }

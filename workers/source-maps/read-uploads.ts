@@ -4,7 +4,7 @@ import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { type Digested, type PartClaims, parseDigested, parsePartClaims } from './part-claims.ts'
 
-/** What was sent for one path of a release. */
+/** The uploads of one path of a release. */
 export interface PathUploads {
   readonly declared: DeclaredMap | undefined
   readonly parts: PartClaims | undefined
@@ -14,7 +14,7 @@ export interface PathUploads {
 
 const PAGE_PATHS = 500
 
-/** What was sent for these paths, in their order. */
+/** Reads the uploads of these paths, in their order. */
 export async function readUploads(redis: Redis, keys: UploadKeys, paths: readonly string[]): Promise<PathUploads[]> {
   const uploads: PathUploads[] = []
   for (const page of pagesOf(paths, PAGE_PATHS)) {
@@ -42,7 +42,7 @@ async function readAllFields(redis: Redis, keys: readonly string[]): Promise<Rec
   const pipeline = redis.pipeline()
   for (const key of keys) pipeline.hgetall(key)
   const replies = (await pipeline.exec()) ?? []
-  if (replies.length !== keys.length) throw new TransientError('Redis left questions open')
+  if (replies.length !== keys.length) throw new TransientError('Redis did not reply to every command of a pipeline')
   return replies.map(([error, fields]) => {
     if (error) throw error
     return fields as Record<string, string>

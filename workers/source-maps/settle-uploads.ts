@@ -9,8 +9,9 @@ import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { sealParts, unsealParts } from './part-claims.ts'
 
+/** What settling the uploads of a release depends on. */
 export interface SettleDeps {
-  readonly place: ReleaseKey
+  readonly releaseKey: ReleaseKey
   readonly redis: Redis
   readonly keys: UploadKeys
   readonly objects: Pick<ObjectStore, 'get' | 'list' | 'deleteMany'>
@@ -18,55 +19,55 @@ export interface SettleDeps {
 }
 
 const PAGE_PATHS = 500
-/** 100,000 entries of a body of 16 MiB, and what was found of each. */
+/** Bytes of a manifest: 100,000 entries from a body of 16 MiB, and what was found for each. */
 const MANIFEST_MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Puts in order what a manifest leaves behind once it holds: claims of the parts it is made of live on, those of the
- * manifest before come to their end, what was uploaded is deleted where it is stored as a map, and so are manifests
- * older than the one before. All of it follows from the stores alone, so that it may be cut short and begun again.
+ * Cleans up after a manifest became current. Claims of the parts of its maps are kept; claims of the previous manifest
+ * expire. Uploads that are stored as maps are deleted, and so are manifests older than the previous one. All of this
+ * follows from the state of the stores, so it may be interrupted and repeated.
  */
 export async function settleUploads(deps: SettleDeps, manifest: Manifest): Promise<void> {
   await consumeUploads(deps, manifest)
   await retireManifests(deps, manifest)
-  const pointer = await deps.releases.manifest(deps.place.workspaceId, deps.place.slug)
+  const pointer = await deps.releases.manifest(deps.releaseKey.workspaceId, deps.releaseKey.slug)
   if (pointer === undefined || pointer.sequence <= manifest.sequence) return
-  // A later one holds by now, and may have come to its end before what was sealed here: it cannot have seen that.
+  // A later manifest is current by now. It may have settled before the claims were sealed here, and cannot have seen them.
   const later = await readManifest(deps.objects, pointer.objectKey)
   if (later) await unsealLeftOut(deps, manifest.files, later)
 }
 
-/** The manifest of this key; undefined when it was deleted. */
+/** Reads the manifest with this key. Returns undefined if it was deleted. */
 export async function readManifest(objects: Pick<ObjectStore, 'get'>, key: string): Promise<Manifest | undefined> {
   const object = await objects.get(key, MANIFEST_MAX_BYTES)
   return object && manifestSchema.parse(JSON.parse(object.body.toString()))
 }
 
 async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<void> {
-  const { place, redis, keys, objects } = deps
+  const { releaseKey, redis, keys, objects } = deps
   for (const page of pagesOf(manifest.files, PAGE_PATHS)) {
     const maps = page.map(({ path, sha256 }) => ({ key: keys.parts(path), sha256 }))
     const counts = await sealParts(redis, manifest.sequence, maps)
     const declared = await redis.hmget(keys.signed, ...page.map(file => file.path))
-    await objects.deleteMany(consumedKeys(place, page, counts, declared))
+    await objects.deleteMany(consumedKeys(releaseKey, page, counts, declared))
   }
 }
 
-/** What was sent of these maps. */
+/** Yields the keys of the objects that were uploaded for these maps. */
 function* consumedKeys(
-  place: ReleaseKey,
+  releaseKey: ReleaseKey,
   files: readonly ManifestFile[],
   partCounts: readonly number[],
   declared: readonly (string | null)[],
 ): Generator<string> {
   for (const [i, file] of files.entries()) {
-    for (let part = 0; part < (partCounts[i] ?? 0); part++) yield partKey({ ...place, path: file.path }, part)
+    for (let part = 0; part < (partCounts[i] ?? 0); part++) yield partKey({ ...releaseKey, path: file.path }, part)
     const staged = stagedObject(file, declared[i])
     if (staged !== undefined) yield staged
   }
 }
 
-/** Where the upload of this very map was put; one that was declared since for another map is not to be touched. */
+/** Returns the staging key of this map. The staged object of another map that was declared since must not be deleted. */
 function stagedObject(file: ManifestFile, record: string | null | undefined): string | undefined {
   if (!record) return undefined
   const { hash, stagingKey } = JSON.parse(record) as DeclaredMap
@@ -75,8 +76,8 @@ function stagedObject(file: ManifestFile, record: string | null | undefined): st
 }
 
 async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<void> {
-  const { place, objects } = deps
-  const prefix = manifestPrefix(place.workspaceId, place.slug)
+  const { releaseKey, objects } = deps
+  const prefix = manifestPrefix(releaseKey.workspaceId, releaseKey.slug)
   const older: { key: string; sequence: number }[] = []
   for await (const page of objects.list(prefix)) {
     for (const { key } of page) {
@@ -89,21 +90,21 @@ async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<vo
     const before = await readManifest(objects, key)
     if (before) await unsealLeftOut(deps, before.files, manifest)
   }
-  // The one before stays for those who have just read its name.
+  // The previous manifest stays for readers that have just read its key.
   await objects.deleteMany(older.slice(1).map(({ key }) => key))
 }
 
 async function unsealLeftOut(
   { redis, keys }: SettleDeps,
   files: readonly ManifestFile[],
-  holding: Manifest,
+  current: Manifest,
 ): Promise<void> {
-  const named = new Map(holding.files.map(file => [file.path, file.sha256]))
+  const named = new Map(current.files.map(file => [file.path, file.sha256]))
   const leftOut = files.filter(file => named.get(file.path) !== file.sha256)
   for (const page of pagesOf(leftOut, PAGE_PATHS)) {
     await unsealParts(
       redis,
-      holding.sequence,
+      current.sequence,
       page.map(file => keys.parts(file.path)),
     )
   }

@@ -209,7 +209,7 @@ describe('a single upload', () => {
     const [first, last] = [named('a.js.map'), named('a.js.map')]
     await client.putSingle(slug, 'a.js.map', first.bytes)
     await client.putSingle(slug, 'a.js.map', last.bytes)
-    expect(await client.complete(slug, [entryOf(first)])).toMatchObject(invalid(/"a.js.map" has another digest/))
+    expect(await client.complete(slug, [entryOf(first)])).toMatchObject(invalid(/"a.js.map" does not match its hash/))
     expect(await client.complete(slug, [entryOf(last)])).toMatchObject({ status: 200 })
   })
 })
