@@ -19,7 +19,6 @@ export interface ArrivalCursor {
 /** Pages after the first read `finding_arrivals` (migration 0012), which keeps its rows for two days. */
 const SNAPSHOT_MAX_AGE_MS = 86_400_000
 
-const SERVICE = 'api-findings'
 const unixMs = z.string().regex(/^\d{1,15}$/)
 const cursorSchema = z
   .tuple([
@@ -47,14 +46,14 @@ export function decodeArrivalCursor(
   text: string | undefined,
   nowMs: number,
 ): Outcome<ArrivalCursor | undefined> {
-  const cursor = decodeCursor(cursorSchema, text, SERVICE)
+  const cursor = decodeCursor(cursorSchema, text)
   if (!cursor.ok || cursor.value === undefined) return cursor
   const { snapshot } = cursor.value
   if (cursor.value.list !== digestOf(list)) {
-    return invalid('cursor is for a list with other filters: start again without it', SERVICE)
+    return invalid('cursor is for a list with other filters: start again without it')
   }
   if (snapshot && nowMs - snapshot.asOfMs > SNAPSHOT_MAX_AGE_MS) {
-    return invalid('cursor is older than a day: start again without it', SERVICE)
+    return invalid('cursor is older than a day: start again without it')
   }
   return cursor
 }

@@ -4,10 +4,10 @@ import { z } from 'zod'
 import { cutPage, decodeCursor, encodeCursor } from './cursor.ts'
 
 const schema = z.tuple([z.int().min(0), z.string()]).transform(([createdAtMs, id]) => ({ createdAtMs, id }))
-const decode = (text: string | undefined) => decodeCursor(schema, text, 'operation')
+const decode = (text: string | undefined) => decodeCursor(schema, text)
 const INVALID = {
   ok: false,
-  problem: { code: 'REQUEST_INVALID', message: 'cursor is invalid: start again without it', service: 'operation' },
+  problem: { code: 'REQUEST_INVALID', message: 'cursor is invalid: start again without it' },
 }
 
 it('decodes what it has encoded, as text that needs no escaping in a URL', () => {

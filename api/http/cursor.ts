@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import type { ProblemService } from '../../schemas/http/problems.ts'
-import { invalid, type Outcome, type Refusal } from './outcome.ts'
+import { invalid, type Outcome } from './outcome.ts'
 
 /** Encodes the values that name the last entry of a page. The text is opaque to clients. */
 export function encodeCursor(values: readonly unknown[]): string {
@@ -11,20 +10,17 @@ export function encodeCursor(values: readonly unknown[]): string {
 export function decodeCursor<S extends z.ZodType>(
   schema: S,
   text: string | undefined,
-  service: ProblemService,
 ): Outcome<z.infer<S> | undefined> {
   if (text === undefined) return { ok: true, value: undefined }
   try {
     return { ok: true, value: schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString())) }
   } catch {
-    return invalidCursor(service)
+    return INVALID_CURSOR
   }
 }
 
-/** Refuses a cursor that no page has returned. */
-export function invalidCursor(service: ProblemService): Refusal {
-  return invalid('cursor is invalid: start again without it', service)
-}
+/** The refusal of a cursor that no page has returned. */
+export const INVALID_CURSOR = invalid('cursor is invalid: start again without it')
 
 /** A page of a list, and the cursor of the next page, which is null on the last one. */
 export interface Page<T> {

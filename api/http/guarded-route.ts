@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
-import type { Problem } from '../../schemas/http/problems.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
 import { problemReply, type Reply, type RequestHead, type Route } from '../../shared/http/route.ts'
-import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
-import { invalid, type Outcome, okReply } from './outcome.ts'
+import { invalid, type Outcome, okReply, refusalReply, replyOf } from './outcome.ts'
 import type { Resource } from './resource.ts'
 
 /** What every guarded route needs, besides what its own operation uses. */
@@ -63,10 +61,10 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const access = await authenticate(head.header('authorization'), guard, workspaceSlugOf(operation, param))
       if (!access.ok) return problemReply(access.problem)
       const query = parseQuery(schema, parameters)
-      if (!query.ok) return problemReply(invalid(query.fault, operation.service).problem)
+      if (!query.ok) return refusalReply(invalid(query.fault).problem, operation)
       const { caller } = access
       const request = { caller, workspaceId: caller.workspaceId, query: query.value, param, deadline }
-      return replyOf(() => run(request), { reply, unavailable: resource.unavailable, logger })
+      return replyOf(() => run(request), { operation, reply, unavailable: resource.unavailable, logger })
     },
   })
 }
@@ -96,26 +94,4 @@ export function workspaceSlugOf(
   param: (name: string) => string,
 ): string | undefined {
   return parameters?.path && 'workspaceSlug' in parameters.path.shape ? param('workspaceSlug') : undefined
-}
-
-/** How the outcome of an operation becomes a reply. */
-export interface ReplyOptions<T> {
-  readonly reply: (value: T) => Reply
-  readonly unavailable: Problem
-  readonly logger: Logger
-}
-
-/** Runs an operation and returns its reply. If a store fails, logs the error and returns the problem `unavailable`. */
-export async function replyOf<T>(
-  run: () => Promise<Outcome<T>>,
-  { reply, unavailable, logger }: ReplyOptions<T>,
-): Promise<Reply> {
-  try {
-    const outcome = await run()
-    return outcome.ok ? reply(outcome.value) : problemReply(outcome.problem)
-  } catch (error) {
-    if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
-    logger.warn({ error: describeError(error), problem: unavailable.code }, 'an operation failed')
-    return problemReply(unavailable)
-  }
 }

@@ -1,5 +1,8 @@
-import type { Problem, ProblemService } from '../../schemas/http/problems.ts'
-import { type Header, jsonReply, type Reply } from '../../shared/http/route.ts'
+import type { RoutedOperation } from '../../schemas/http/operation.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import { type Header, jsonReply, problemReply, type Reply } from '../../shared/http/route.ts'
+import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** The outcome of an operation: a value, or the problem to return. */
 export type Outcome<T> = { readonly ok: true; readonly value: T } | Refusal
@@ -26,6 +29,34 @@ export function createdReply(value: unknown): Reply {
 }
 
 /** Refuses a request that breaks a rule. The message names the field and the rule. */
-export function invalid(message: string, service: ProblemService): Refusal {
-  return { ok: false, problem: { code: 'REQUEST_INVALID', message, service } }
+export function invalid(message: string): Refusal {
+  return { ok: false, problem: { code: 'REQUEST_INVALID', message } }
+}
+
+/** How the outcome of an operation becomes a reply. */
+export interface ReplyOptions<T> {
+  readonly operation: RoutedOperation
+  readonly reply: (value: T) => Reply
+  readonly unavailable: Problem
+  readonly logger: Logger
+}
+
+/** Runs an operation and returns its reply. If a store fails, logs the error and returns the problem `unavailable`. */
+export async function replyOf<T>(
+  run: () => Promise<Outcome<T>>,
+  { operation, reply, unavailable, logger }: ReplyOptions<T>,
+): Promise<Reply> {
+  try {
+    const outcome = await run()
+    return outcome.ok ? reply(outcome.value) : refusalReply(outcome.problem, operation)
+  } catch (error) {
+    if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
+    logger.warn({ error: describeError(error), path: operation.path, problem: unavailable.code }, 'an operation failed')
+    return problemReply(unavailable)
+  }
+}
+
+/** Returns the reply of a refusal. An invalid request names the service of its operation, every other problem that of its code. */
+export function refusalReply(problem: Problem, { service }: RoutedOperation): Reply {
+  return problemReply(problem.code === 'REQUEST_INVALID' ? { ...problem, service } : problem)
 }

@@ -8,8 +8,8 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { problemReply, type Route } from '../../shared/http/route.ts'
 import type { Guard } from '../auth/caller.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from '../auth/surface-key-access.ts'
-import { type GuardedRouteDeps, replyOf } from '../http/guarded-route.ts'
-import { type Outcome, okReply } from '../http/outcome.ts'
+import type { GuardedRouteDeps } from '../http/guarded-route.ts'
+import { type Outcome, okReply, replyOf } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
 import { notFound, type Resource } from '../http/resource.ts'
 import { loadReceipt, type ReceiptReader } from './load-receipt.ts'
@@ -54,7 +54,8 @@ export function readReceiptRoute(deps: Deps): Route {
       const key = presentedSurfaceKey(head)
       if (key === undefined && authorization === undefined) return problemReply(ABSENT)
       const run = () => readAs(deps, { authorization, key }, id, deadline)
-      return replyOf(run, { reply: okReply, unavailable: RECEIPT.unavailable, logger: deps.logger })
+      const { unavailable } = RECEIPT
+      return replyOf(run, { operation: readReceipt, reply: okReply, unavailable, logger: deps.logger })
     },
   })
 }

@@ -26,7 +26,7 @@ export function listReleasesRoute(deps: Deps): Route {
     resource: RELEASES,
     query: pageQuerySchema,
     async run({ workspaceId, query: { limit, cursor } }): Promise<Outcome<ReleasesPage>> {
-      const after = decodeCursor(cursorSchema, cursor, 'api-analytics')
+      const after = decodeCursor(cursorSchema, cursor)
       if (!after.ok) return after
       const page = { limit, after: after.value }
       const { releases, end } = await queryDirectory(deps.releases.releases(workspaceId, page))

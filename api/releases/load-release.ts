@@ -9,7 +9,7 @@ import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { encodeCursor, invalidCursor } from '../http/cursor.ts'
+import { encodeCursor, INVALID_CURSOR } from '../http/cursor.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
 import { notFound } from '../http/resource.ts'
@@ -26,7 +26,6 @@ interface Deps {
 
 type ReleaseSlugKey = Pick<ReleaseKey, 'workspaceId' | 'slug'>
 
-const SERVICE = 'api-analytics'
 const whole = z.number().int().min(0)
 
 /** Schema of the cursor of a manifest page. */
@@ -78,7 +77,7 @@ async function readCurrentManifest(
   for (;;) {
     const pointer = await queryDirectory(deps.releases.manifest(workspaceId, slug))
     if (page.after && page.after.sequence !== pointer?.sequence) {
-      return invalid('cursor is for a manifest that was replaced: start again without it', SERVICE)
+      return invalid('cursor is for a manifest that was replaced: start again without it')
     }
     if (pointer === undefined) return { ok: true, value: undefined }
     if (pointer.sequence === missingSequence) {
@@ -90,7 +89,7 @@ async function readCurrentManifest(
       if (files) return { ok: true, value: { pointer, page: files } }
     } catch (error) {
       // The offset comes from the client, so it is the likely cause.
-      if (page.after && error instanceof PermanentError) return invalidCursor(SERVICE)
+      if (page.after && error instanceof PermanentError) return INVALID_CURSOR
       throw error
     }
     missingSequence = pointer.sequence

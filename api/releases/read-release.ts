@@ -29,7 +29,7 @@ export function readReleaseRoute(deps: Deps): Route {
     resource: RELEASES,
     query: manifestQuerySchema,
     async run({ workspaceId, param, query: { limit, cursor }, deadline }): Promise<Outcome<ReleaseAnswer>> {
-      const after = decodeCursor(manifestCursorSchema, cursor, 'api-analytics')
+      const after = decodeCursor(manifestCursorSchema, cursor)
       if (!after.ok) return after
       const slug = param('releaseSlug')
       if (!releaseSlugSchema.safeParse(slug).success) return notFound(RELEASES)

@@ -56,7 +56,7 @@ export function encodeChunkCursor({ firstEventMs, windowRank, segmentNumber, id 
 
 /** Decodes a cursor of `encodeChunkCursor`. */
 export function decodeChunkCursor(text: string | undefined): Outcome<ChunkPlace | undefined> {
-  return decodeCursor(cursorSchema, text, 'api-analytics')
+  return decodeCursor(cursorSchema, text)
 }
 
 /** Returns a stored chunk as responses show it. */

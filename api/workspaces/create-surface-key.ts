@@ -25,7 +25,6 @@ interface Deps extends CreationRouteDeps {
 
 const TOO_MANY_KEYS = invalid(
   `a surface can have at most ${SURFACE_KEYS_MAX} keys, including revoked and expired ones: create another surface`,
-  'operation',
 )
 
 /** Returns the route that creates a public or secret key of a surface. Only its response contains the text of the key. */

@@ -16,10 +16,7 @@ interface Deps extends CreationRouteDeps {
   readonly now: () => number
 }
 
-const TOO_MANY_SURFACES = invalid(
-  `a workspace can have at most ${SURFACES_MAX} surfaces, including deleted ones`,
-  'operation',
-)
+const TOO_MANY_SURFACES = invalid(`a workspace can have at most ${SURFACES_MAX} surfaces, including deleted ones`)
 
 /** Returns the route that creates a surface. */
 export function createSurfaceRoute(deps: Deps): Route {

@@ -28,7 +28,6 @@ interface Deps extends CreationRouteDeps {
 const SALT_BYTES = 32
 const TOO_MANY_KEYS = invalid(
   `a workspace can have at most ${WORKSPACE_KEYS_MAX} API keys, including revoked and expired ones`,
-  'operation',
 )
 
 /**

@@ -5,8 +5,8 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { problemReply, type Route } from '../../shared/http/route.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type GuardedRouteDeps, guardOf, pathParameters, replyOf, workspaceSlugOf } from '../http/guarded-route.ts'
-import { createdReply, invalid, type Outcome } from '../http/outcome.ts'
+import { type GuardedRouteDeps, guardOf, pathParameters, workspaceSlugOf } from '../http/guarded-route.ts'
+import { createdReply, invalid, type Outcome, refusalReply, replyOf } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
 
 /** What every route that creates something needs. */
@@ -39,7 +39,6 @@ export function creationRoute<S extends z.ZodType, T>(
   { resource, body: schema, create }: CreationRoute<S, T>,
 ): Route {
   const guard = guardOf(operation, resource)
-  const { service } = operation
   const paramsOf = pathParameters(operation)
   return operationRoute(operation, {
     async accept(head) {
@@ -51,13 +50,14 @@ export function creationRoute<S extends z.ZodType, T>(
       if (!accepted.ok) return problemReply(accepted.problem)
       return async bytes => {
         const typeFault = bodyTypeFault(type, ['application/json'])
-        if (typeFault) return problemReply({ ...typeFault, service })
+        if (typeFault) return refusalReply(typeFault, operation)
         const body = parseJsonBody(schema, bytes)
-        if (!body.ok) return problemReply(invalid(body.fault, service).problem)
+        if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
         const access = await authenticate(authorization, guard, slug)
         if (!access.ok) return problemReply(access.problem)
         const request = { caller: access.caller, body: body.value, param }
-        return replyOf(() => create(request), { reply: createdReply, unavailable: resource.unavailable, logger })
+        const { unavailable } = resource
+        return replyOf(() => create(request), { operation, reply: createdReply, unavailable, logger })
       }
     },
   })

@@ -10,7 +10,7 @@ const cursorSchema = z
 
 /** Returns the page that a query requests, for a list of the directory: newest first, by the time of creation. */
 export function directoryPage({ limit, cursor }: PageQuery): Outcome<ListPage> {
-  const after = decodeCursor(cursorSchema, cursor, 'operation')
+  const after = decodeCursor(cursorSchema, cursor)
   return after.ok ? { ok: true, value: { limit, after: after.value } } : after
 }
 
