@@ -2,9 +2,9 @@ import type { Redis } from 'ioredis'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL } from '../../shared/directory/record.ts'
+import { setBounded } from '../../shared/memory/bounded-map.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { setBounded } from './bounded-map.ts'
 
 /** The outcome of the check of a key. A key is called known if its outcome is `ok`. */
 export interface Judgement {

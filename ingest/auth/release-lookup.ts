@@ -1,6 +1,6 @@
 import type { Release } from '../../schemas/records/directory.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
-import { setBounded } from './bounded-map.ts'
+import { setBounded } from '../../shared/memory/bounded-map.ts'
 
 /** Finds the surface that a release belongs to. */
 export interface ReleaseLookup {

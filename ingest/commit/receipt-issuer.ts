@@ -9,9 +9,9 @@ import {
   receiptIds,
   receiptSeal,
 } from '../../shared/ids/receipt.ts'
+import { setBounded } from '../../shared/memory/bounded-map.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { setBounded } from '../auth/bounded-map.ts'
 
 /** Issues the receipts of accepted requests. */
 export interface ReceiptIssuer {

@@ -3,12 +3,12 @@ import { drain } from '../../schemas/http/telemetry/operations.ts'
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import type { BodyHandler, Header, Reply, Route } from '../../shared/http/route.ts'
+import type { Header, Reply, Route } from '../../shared/http/route.ts'
 import { CONTENT_ENCODINGS, type ContentType, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { isProtobufMessage } from '../admission/protobuf-framing.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
-import { type SurfaceRouteDeps, withSurface } from './surface-route.ts'
+import { type SurfaceRouteDeps, type TakeRequest, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
   /** The sink of each OTLP signal's queue. */
@@ -16,15 +16,13 @@ interface Deps extends SurfaceRouteDeps {
   readonly now: () => number
 }
 
-/** What the head of an export states. */
-interface ExportHead {
+/** What the exports of one signal use. */
+interface SignalDeps {
   readonly sink: FrameSink
-  readonly type: BodyType
+  readonly now: () => number
 }
 
 type OtlpContentType = Exclude<ContentType, 'application/octet-stream'>
-
-const QUEUES: ReadonlyMap<string, SignalQueue> = new Map(Object.entries(SIGNAL_QUEUES))
 
 /** The empty Export…ServiceResponse, in the encoding of the request. */
 const SUCCESS: Record<OtlpContentType, Reply> = {
@@ -34,26 +32,29 @@ const SUCCESS: Record<OtlpContentType, Reply> = {
 
 /** Accepts OTLP exports without decoding them, and replies once they are on disk (docs/contract.md#drain). */
 export function drainRoute(deps: Deps): Route {
-  const take =
-    (surface: SurfaceCaller, head: ExportHead): BodyHandler =>
-    body =>
-      takeExport(deps, head, surface, body)
+  const signals = new Map<string, TakeRequest<BodyType>>()
+  for (const [signal, queue] of Object.entries(SIGNAL_QUEUES)) {
+    const signalDeps: SignalDeps = { sink: deps.sinks[queue], now: deps.now }
+    signals.set(signal, (surface, type) => body => takeExport(signalDeps, surface, type, body))
+  }
+  const unknownSignal: Problem = {
+    code: 'NOT_FOUND',
+    message: `signal must be one of: ${[...signals.keys()].join(', ')}`,
+  }
   return operationRoute(drain, {
     renderProblem: drainProblem,
     accept(head) {
-      const queue = QUEUES.get(head.param('signal'))
-      if (queue === undefined) {
-        return drainProblem({ code: 'NOT_FOUND', message: `signal must be one of: ${[...QUEUES.keys()].join(', ')}` })
-      }
-      return withSurface(deps, head, { sink: deps.sinks[queue], type: bodyTypeOf(head) }, take, drainProblem)
+      const take = signals.get(head.param('signal'))
+      if (take === undefined) return drainProblem(unknownSignal)
+      return withSurface(deps, head, bodyTypeOf(head), take, drainProblem)
     },
   })
 }
 
 function takeExport(
-  deps: Deps,
-  { sink, type }: ExportHead,
+  { sink, now }: SignalDeps,
   surface: SurfaceCaller,
+  type: BodyType,
   body: Buffer,
 ): Reply | Promise<Reply> {
   const backpressure = sink.refuse()
@@ -72,7 +73,7 @@ function takeExport(
   if (fault !== undefined) return invalid(400, fault)
   const frame: PayloadFrame = {
     ...surface,
-    receivedAtMs: deps.now(),
+    receivedAtMs: now(),
     contentType,
     contentEncoding,
     attributes: '',

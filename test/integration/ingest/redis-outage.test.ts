@@ -106,6 +106,7 @@ it('a Redis that hangs is answered 503 within a second, and what was acknowledge
     process.kill(server.pid, 'SIGCONT')
   })
   await expectStored(markers)
+  expect(await edge.metrics()).toMatch(/penstock_commit_failures_total\{[^}]*queue="spans"[^}]*\} [1-9]/)
 })
 
 it('a request that waited for a slow commit is refused within a second all the same', async () => {
