@@ -4,7 +4,12 @@ import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import type { Header, Reply, Route } from '../../shared/http/route.ts'
-import { CONTENT_ENCODINGS, type ContentType, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import {
+  CONTENT_ENCODINGS,
+  type ContentEncoding,
+  type ContentType,
+  type PayloadFrame,
+} from '../../shared/queue/payload-frame.ts'
 import { isProtobufMessage } from '../admission/protobuf-framing.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
@@ -63,7 +68,7 @@ function takeExport(
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
     return invalid(415, 'content-type must be application/x-protobuf or application/json')
   }
-  const contentEncoding = CONTENT_ENCODINGS.find(known => known === type.contentEncoding)
+  const contentEncoding = parseContentEncoding(type.contentEncoding)
   if (contentEncoding === undefined) {
     return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
   }
@@ -97,6 +102,10 @@ function startsJsonObject(body: Buffer): boolean {
     if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return byte === 0x7b
   }
   return false
+}
+
+function parseContentEncoding(encoding: string): ContentEncoding | undefined {
+  return encoding === 'identity' ? encoding : CONTENT_ENCODINGS.find(known => known === encoding)
 }
 
 function invalid(status: number, message: string): Reply {

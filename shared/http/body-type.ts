@@ -17,9 +17,9 @@ export function bodyTypeOf(head: RequestHead): BodyType {
   }
 }
 
-/** Returns the media type without its parameters. Allocates nothing for the usual spelling: this runs for every export. */
+/** Returns the media type without its parameters. Usual headers are returned as they are: this runs for every export. */
 function parseMediaType(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined
+  if (header === undefined || header === 'application/x-protobuf' || header === 'application/json') return header
   const end = header.indexOf(';')
   return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase()
 }
