@@ -1,7 +1,6 @@
 import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { drawChart } from './report/chart.ts'
 import { type EarlierRun, readRun, renderComparison } from './report/compare-runs.ts'
 import { machineFacts } from './report/machine.ts'
 import { type BenchRun, type FailedScenario, renderMarkdown, renderText } from './report/report.ts'
@@ -137,6 +136,8 @@ async function assertWritable(file: string): Promise<void> {
 }
 
 async function writeResults(done: BenchRun): Promise<string[]> {
+  // Loaded late: it takes longer than a list of the scenarios.
+  const { drawChart } = await import('./report/chart.ts')
   const charts = throughputCharts(done.scenarios).map(chart => ({ file: chart.file, text: drawChart(chart) }))
   const files = [{ file: 'RESULTS.md', text: renderMarkdown(done) }, ...charts]
   for (const { file, text } of files) await writeFile(new URL(file, import.meta.url), text)

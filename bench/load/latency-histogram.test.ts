@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Histogram } from './histogram.ts'
+import { LatencyHistogram } from './latency-histogram.ts'
 
 const latency = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 100_000, noNaN: true }))
 
 it('gives percentiles that are never below the exact ones, and at most 1 % and 1 µs above', () => {
   fc.assert(
     fc.property(fc.array(latency, { minLength: 1, maxLength: 500 }), values => {
-      const histogram = new Histogram()
+      const histogram = new LatencyHistogram()
       for (const value of values) histogram.record(value)
       const sorted = values.map(value => Math.round(value * 1_000) / 1_000).sort((a, b) => a - b)
       const exact = (quantile: number) => sorted[Math.ceil(sorted.length * quantile) - 1] as number
@@ -26,7 +26,7 @@ it('gives percentiles that are never below the exact ones, and at most 1 % and 1
 })
 
 it('is empty after a reset', () => {
-  const histogram = new Histogram()
+  const histogram = new LatencyHistogram()
   histogram.record(5)
   histogram.reset()
   expect(histogram.count).toBe(0)

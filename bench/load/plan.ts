@@ -1,5 +1,5 @@
 import type { Signal } from '../../schemas/queues/names.ts'
-import type { Percentiles } from '../report/histogram.ts'
+import type { Percentiles } from './latency-histogram.ts'
 
 /** What the generator is to send, and for how long. Sent to it as a message, so it is plain data. */
 export interface LoadPlan {

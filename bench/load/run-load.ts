@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Histogram } from '../report/histogram.ts'
 import { LoadConnection } from './connection.ts'
+import { LatencyHistogram } from './latency-histogram.ts'
 import type { LoadPlan, LoadResult } from './plan.ts'
 import { createChanges, renew } from './renewal.ts'
 import { prepareRequest } from './requests.ts'
@@ -17,7 +17,7 @@ export async function runLoad(
   notify: (edge: 'begin' | 'end') => void,
 ): Promise<LoadResult> {
   const nextChange = createChanges(Date.now())
-  const latency = new Histogram()
+  const latency = new LatencyHistogram()
   const statuses: Record<string, number> = {}
   const faults: Record<string, number> = {}
   let window: { start: number; end: number } | undefined
@@ -80,7 +80,7 @@ export async function runLoad(
       seconds: (Math.min(end, window.end) - start) / 1_000,
       ok,
       latency: latency.percentiles(),
-      lateness: (schedule?.lateness ?? new Histogram()).percentiles(),
+      lateness: (schedule?.lateness ?? new LatencyHistogram()).percentiles(),
       statuses,
       faults,
       bodyBytes: bodies.reduce((sum, body) => sum + body.length, 0) / bodies.length,

@@ -1,5 +1,5 @@
-import { Histogram } from '../report/histogram.ts'
 import type { LoadConnection } from './connection.ts'
+import { LatencyHistogram } from './latency-histogram.ts'
 
 /** Requests are due in groups, one group per tick: a timer of Node cannot do better, and a finer plan would only blur. */
 const TICK_MS = 1
@@ -13,7 +13,7 @@ export interface Schedule {
   /** Requests that are due and have no connection. */
   readonly waiting: number
   /** How late ticks came. */
-  readonly lateness: Histogram
+  readonly lateness: LatencyHistogram
 }
 
 /** Makes requests due at a fixed rate, whether or not there is a connection to take them: the queue is the client's wait. */
@@ -22,7 +22,7 @@ export function createSchedule(
   send: (connection: LoadConnection, dueAt: number) => void,
 ): Schedule {
   const perTick = (requestsPerSecond * TICK_MS) / 1_000
-  const lateness = new Histogram()
+  const lateness = new LatencyHistogram()
   const idle: LoadConnection[] = []
   let due: number[] = []
   let taken = 0

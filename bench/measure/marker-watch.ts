@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { Histogram, type Percentiles } from '../report/histogram.ts'
+import { LatencyHistogram, type Percentiles } from '../load/latency-histogram.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import type { Marker } from './marker-sender.ts'
 
@@ -27,7 +27,7 @@ const VISIBLE_DEADLINE_MS = 60_000
  * 2.2 ms of ClickHouse's CPU, with twelve parts to read 6.2.
  */
 export function watchMarkers(client: ClickHouseClient, workspaceId: string, markers: readonly Marker[]): MarkerWatch {
-  const gaps = new Histogram()
+  const gaps = new LatencyHistogram()
   const stopping = new AbortController()
   const beganAt = performance.now()
   const seenParts = new Set<string>()

@@ -1,14 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  BACKGROUNDS,
-  CHART_HEIGHT,
-  CHART_WIDTH,
-  type Chart,
-  drawChart,
-  LABEL_LINE_HEIGHT,
-  LINE_COLORS,
-} from './chart.ts'
+import { type Chart, drawChart, LINE_COLORS, SIZE, THEMES } from './chart.ts'
+
+/** Height of one line of a label, in pixels. */
+const LABEL_LINE_HEIGHT = 15
 
 const flat = (value: number) => ({ median: value, min: value, max: value })
 
@@ -24,66 +19,84 @@ function chartOf(lines: Record<string, [x: number, y: number][]>): Chart {
   }
 }
 
-const attributes = (svg: string, name: string) =>
-  [...svg.matchAll(new RegExp(` ${name}="([^"]*)"`, 'g'))].map(match => match[1] as string)
-const texts = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(match => match[1] as string)
-const labelTops = (svg: string) => [...svg.matchAll(/class="label"[^>]* y="([^"]+)"/g)].map(match => Number(match[1]))
+interface Text {
+  readonly x: number
+  readonly y: number
+  readonly text: string
+  readonly isLabel: boolean
+}
 
-function polylines(svg: string): { x: number; y: number }[][] {
-  return attributes(svg, 'points').map(points =>
-    points.split(' ').map(point => {
-      const [x = Number.NaN, y = Number.NaN] = point.split(',').map(Number)
+/** The texts of a chart in drawing order. Labels of lines have an outline. */
+function textsOf(svg: string): Text[] {
+  return [...svg.matchAll(/<text([^>]*)>([^<]*)<\/text>/g)].map(([, attributes = '', text = '']) => {
+    const [, x = '0', y = '0'] = /translate\(([\d.-]+) ([\d.-]+)\)/.exec(attributes) ?? []
+    const [, offset = '0'] = / y="([\d.-]+)"/.exec(attributes) ?? []
+    return { x: Number(x), y: Number(y) + Number(offset), text, isLabel: attributes.includes('paint-order') }
+  })
+}
+
+const wordsOf = (svg: string) => textsOf(svg).map(({ text }) => text)
+const labelsOf = (svg: string) => textsOf(svg).filter(({ isLabel }) => isLabel)
+
+function linesOf(svg: string): Point[][] {
+  return [...svg.matchAll(/<path d="M([^"]*)"[^>]*stroke-width="2"/g)].map(([, path = '']) =>
+    path.split('L').map(point => {
+      const [x = Number.NaN, y = Number.NaN] = point.split(' ').map(Number)
       return { x, y }
     }),
   )
 }
 
-describe('a chart', () => {
-  it('places more above less, and equal factors of x equally far apart', () => {
-    const [line = []] = polylines(
-      drawChart(
-        chartOf({
-          product: [
-            [1, 100],
-            [2, 150],
-            [4, 200],
-            [8, 90],
-          ].map(pair),
-        }),
-      ),
-    )
-    const [first, second, third, last] = line as [Place, Place, Place, Place]
+const symbolsOf = (svg: string): Point[] =>
+  [...svg.matchAll(/transform="matrix\(3\.5,0,0,3\.5,([^,]+),([^)]+)\)"/g)].map(([, x, y]) => ({
+    x: Number(x),
+    y: Number(y),
+  }))
+
+describe('drawChart', () => {
+  it('draws larger values higher, and equal factors of x equally far apart', () => {
+    const points: [number, number][] = [
+      [1, 100],
+      [2, 150],
+      [4, 200],
+      [8, 90],
+    ]
+    const [line = []] = linesOf(drawChart(chartOf({ product: points })))
+    const [first, second, third, last] = line as [Point, Point, Point, Point]
     expect(second.x - first.x).toBeCloseTo(third.x - second.x, 0)
     expect(third.x - second.x).toBeCloseTo(last.x - third.x, 0)
     expect(first.y - second.y).toBeCloseTo(second.y - third.y, 0)
     expect(last.y).toBeGreaterThan(first.y)
   })
 
-  it('marks the measured x, and begins at zero while the values are of one size', () => {
-    const drawn = texts(drawChart(chartOf({ product: [pair([1, 40_000]), pair([20, 150_000]), pair([200, 250_000])] })))
+  it('labels the measured x values, and starts y at zero when all values are of one magnitude', () => {
+    const drawn = wordsOf(
+      drawChart(chartOf({ product: [pair([1, 40_000]), pair([20, 150_000]), pair([200, 250_000])] })),
+    )
     expect(drawn).toEqual(expect.arrayContaining(['1', '20', '200', '0', '50K', '250K', 'spans/s']))
   })
 
-  it('says so when y is logarithmic, which it is when values are of different sizes', () => {
-    const drawn = texts(drawChart(chartOf({ product: [pair([1, 4_000]), pair([200, 250_000])] })))
-    expect(drawn).toEqual(expect.arrayContaining(['spans/s, logarithmic', '2K', '500K']))
+  it('uses and names a logarithmic y axis when the magnitudes differ', () => {
+    const drawn = wordsOf(drawChart(chartOf({ product: [pair([1, 4_000]), pair([200, 250_000])] })))
+    expect(drawn).toEqual(expect.arrayContaining(['spans/s, logarithmic', '1K', '1M']))
     expect(drawn).not.toContain('0')
   })
 
-  it('escapes what names contain', () => {
+  it('escapes the names of lines', () => {
     const svg = drawChart(chartOf({ 'a < b & "c"': [pair([1, 1])] }))
     expect(svg).toContain('a &lt; b &amp; &quot;c&quot;')
   })
 
-  it('labels lines in the order in which they end', () => {
+  it('orders labels by the last value of their lines', () => {
     const long = 'a peer whose name takes two lines of a label'
     const svg = drawChart(chartOf({ [long]: [pair([1, 36_000])], 'the better one': [pair([1, 37_000])] }))
-    const labels = [...svg.matchAll(/class="label"[^>]* y="([^"]+)">([^<]*)/g)]
-    const topOf = (start: string) => Number(labels.find(([, , text]) => text?.startsWith(start))?.[1])
+    const labels = labelsOf(svg)
+    expect(labels.length).toBeGreaterThan(2)
+    const topOf = (start: string) => labels.find(({ text }) => text.startsWith(start))?.y ?? Number.NaN
     expect(topOf('the better')).toBeLessThan(topOf('a peer'))
   })
 
-  it('keeps everything inside and no label on another, whatever is measured', () => {
+  it('keeps everything inside the chart and no label on top of another, whatever was measured', () => {
     const value = fc.double({ min: 1e-3, max: 1e12, noNaN: true })
     const points = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 100_000 }), value), {
       minLength: 1,
@@ -97,28 +110,37 @@ describe('a chart', () => {
     const lines = fc.array(fc.tuple(name, points), { minLength: 1, maxLength: 8 })
     fc.assert(
       fc.property(lines, drawn => {
-        const named = drawn.map(([words, points], i) => [`${i} ${words.join(' ')}`, points] as const)
+        const named = drawn.map(
+          ([words, points], i) => [`${i} ${words.join(' ')}`, points.toSorted(([a], [b]) => a - b)] as const,
+        )
         const svg = drawChart(chartOf(Object.fromEntries(named) as Record<string, [number, number][]>))
         expect(svg).not.toMatch(/NaN|Infinity|undefined/)
-        for (const y of [...attributes(svg, 'y'), ...attributes(svg, 'cy')].map(Number)) {
+        const symbols = symbolsOf(svg)
+        expect(symbols).toHaveLength(drawn.reduce((sum, [, points]) => sum + points.length, 0))
+        for (const { x, y } of [...symbols, ...textsOf(svg)]) {
           expect(y).toBeGreaterThanOrEqual(0)
-          expect(y).toBeLessThanOrEqual(CHART_HEIGHT)
+          expect(y).toBeLessThanOrEqual(SIZE.height)
+          expect(x).toBeLessThan(SIZE.width)
         }
-        for (const x of attributes(svg, 'cx').map(Number)) expect(x).toBeLessThan(CHART_WIDTH)
-        const tops = labelTops(svg).sort((a, b) => a - b)
+        const tops = labelsOf(svg)
+          .map(({ y }) => y)
+          .sort((a, b) => a - b)
         for (const [i, top] of tops.slice(1).entries())
           expect(top - (tops[i] as number)).toBeGreaterThanOrEqual(LABEL_LINE_HEIGHT - 0.2)
       }),
     )
   })
 
-  it('has colours that stand out from a light and a dark background (WCAG 2.2, 1.4.11)', () => {
-    for (const background of Object.values(BACKGROUNDS))
+  it('uses colours with enough contrast on a light and a dark background (WCAG 2.2, 1.4.11)', () => {
+    for (const { background } of Object.values(THEMES))
       for (const color of LINE_COLORS) expect(contrast(color, background), color).toBeGreaterThanOrEqual(3)
   })
 })
 
-type Place = { x: number; y: number }
+interface Point {
+  readonly x: number
+  readonly y: number
+}
 
 const pair = ([x, y]: readonly number[]): [number, number] => [x as number, y as number]
 

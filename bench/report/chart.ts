@@ -1,6 +1,11 @@
+import { CustomChart, type CustomSeriesOption, LineChart, type LineSeriesOption } from 'echarts/charts'
+import { GridComponent, type GridComponentOption, TitleComponent, type TitleComponentOption } from 'echarts/components'
+import { type ComposeOption, format, init, use } from 'echarts/core'
+import { LabelLayout } from 'echarts/features'
+import { SVGRenderer } from 'echarts/renderers'
 import type { Summary } from './statistics.ts'
 
-/** Lines over a logarithmic x axis. All x and y are above 0. */
+/** Lines over a logarithmic x axis. Every x and y is above 0. */
 export interface Chart {
   readonly title: string
   readonly xTitle: string
@@ -8,28 +13,32 @@ export interface Chart {
   readonly lines: readonly ChartLine[]
 }
 
+/** One labelled line of a chart. */
 export interface ChartLine {
   readonly name: string
-  /** By growing x. */
+  /** Sorted by ascending x. */
   readonly points: readonly ChartPoint[]
 }
 
+/** A measured value at one x, with the range of its rounds. */
 export interface ChartPoint {
   readonly x: number
   readonly y: Summary
 }
 
-export const CHART_WIDTH = 880
-export const CHART_HEIGHT = 440
-const PLOT = { left: 68, top: 64, right: 620, bottom: CHART_HEIGHT - 60 }
-const LABEL_LEFT = PLOT.right + 34
-const LABEL_CHARACTERS = 32
-export const LABEL_LINE_HEIGHT = 15
-/** From this ratio of the largest to the smallest value on, lines near zero could not be told apart. */
+/** Size of every chart, in pixels. */
+export const SIZE = { width: 880, height: 440 }
+/** Above this ratio of the largest to the smallest value, a linear axis would draw small values on top of each other. */
 const LOG_FROM_RATIO = 20
+const RANGE_CAP_PX = 3
 
-/** All readable on both backgrounds, without relying on hue alone: lines are labelled where they end. */
-export const BACKGROUNDS = { light: '#ffffff', dark: '#0d1117' } as const
+/** Colours of the text, the grid and the background in the reader's light or dark theme. */
+export const THEMES = {
+  light: { text: '#1f2328', grid: '#d1d9e0', background: '#ffffff' },
+  dark: { text: '#e6edf3', grid: '#30363d', background: '#0d1117' },
+} as const
+
+/** Readable on both backgrounds. Lines are also labelled, so that no reader depends on the hue. */
 export const LINE_COLORS = [
   '#2b7de1',
   '#d0600a',
@@ -41,166 +50,123 @@ export const LINE_COLORS = [
   '#7a828c',
 ] as const
 
-/** The chart as an SVG document, in the colours of the reader's theme. */
+/** Replaces the light colours in a dark theme: CSS overrides the attributes of SVG elements. */
+const DARK_STYLE = [
+  '<style>@media (prefers-color-scheme: dark) {',
+  ...(['text', 'grid', 'background'] as const).flatMap(part =>
+    ['fill', 'stroke'].map(name => `[${name}="${THEMES.light[part]}"] { ${name}: ${THEMES.dark[part]} }`),
+  ),
+  '}</style>',
+].join('\n')
+
+type ChartOption = ComposeOption<CustomSeriesOption | GridComponentOption | LineSeriesOption | TitleComponentOption>
+
+use([CustomChart, GridComponent, LabelLayout, LineChart, SVGRenderer, TitleComponent])
+
+/** Renders the chart as an SVG document that follows the light or dark theme of the reader. */
 export function drawChart(chart: Chart): string {
-  const points = chart.lines.flatMap(line => line.points)
-  const x = xScale(points.map(point => point.x))
-  const y = yScale(points.flatMap(point => [point.y.min, point.y.max]))
-  const labels = placeLabels(chart.lines, y.at)
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${CHART_HEIGHT}" role="img" aria-label="${escaped(chart.title)}">`,
-    STYLE,
-    `<rect class="background" width="${CHART_WIDTH}" height="${CHART_HEIGHT}" rx="6"/>`,
-    `<text class="title" x="16" y="28">${escaped(chart.title)}</text>`,
-    `<text x="16" y="48">${escaped(chart.yTitle)}${y.isLog ? ', logarithmic' : ''}</text>`,
-    ...drawAxes(x, y, chart.xTitle),
-    ...chart.lines.flatMap((line, i) => drawLine(line, labels[i] as Label, LINE_COLORS[i % LINE_COLORS.length], x, y)),
-    '</svg>\n',
-  ].join('\n')
+  const rendered = init(null, null, { renderer: 'svg', ssr: true, ...SIZE })
+  rendered.setOption(optionOf(chart))
+  const svg = rendered.renderToSVGString({ useViewBox: true })
+  rendered.dispose()
+  const label = ` role="img" aria-label="${format.encodeHTML(chart.title)}"`
+  return `${withoutHoverStyle(svg).replace(/^<svg([^>]*)>/, (_tag, attributes) => `<svg${attributes}${label}>\n${DARK_STYLE}`)}\n`
 }
 
-const STYLE = `<style>
-text { font: 12px system-ui, sans-serif; fill: #1f2328 }
-.title { font-size: 15px; font-weight: 600 }
-.background { fill: ${BACKGROUNDS.light} }
-.grid { stroke: #d1d9e0 }
-.line { fill: none; stroke-width: 2 }
-.range { stroke-width: 1 }
-.leader { stroke-width: 1; stroke-dasharray: 1 3 }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
-  .background { fill: ${BACKGROUNDS.dark} }
-  .grid { stroke: #30363d }
-}
-</style>`
-
-interface Scale {
-  readonly ticks: readonly number[]
-  readonly isLog: boolean
-  at(value: number): number
+/** Removes what only a chart in a page needs: the styles of hovered elements, and the classes that refer to them. */
+function withoutHoverStyle(svg: string): string {
+  return svg.replaceAll(/ class="zr[^"]*"/g, '').replace(/<style ><!\[CDATA\[.*?\]\]>\s*<\/style>\n/s, '')
 }
 
-/** Its ticks are the values themselves: few, and the only ones that were measured. */
-function xScale(values: readonly number[]): Scale {
-  const ticks = [...new Set(values)].sort((a, b) => a - b)
-  const [low = 1, high = 1] = [ticks[0], ticks.at(-1)]
-  const middle = (PLOT.left + PLOT.right) / 2
-  const perDoubling = (PLOT.right - PLOT.left) / Math.log2(high / low)
-  return { ticks, isLog: true, at: x => (high > low ? PLOT.left + Math.log2(x / low) * perDoubling : middle) }
-}
-
-function yScale(values: readonly number[]): Scale {
-  const [low, high] = [Math.min(...values), Math.max(...values)]
-  const isLog = high / low > LOG_FROM_RATIO
-  const ticks = isLog ? logTicks(low, high) : linearTicks(high)
-  const [bottom = 0, top = 1] = [ticks[0], ticks.at(-1)]
-  const share = (value: number) =>
-    isLog ? Math.log(value / bottom) / Math.log(top / bottom) : (value - bottom) / (top - bottom)
-  return { ticks, isLog, at: value => PLOT.bottom - share(value) * (PLOT.bottom - PLOT.top) }
-}
-
-/** From 0 to the first multiple of 1, 2, 2.5 or 5 × 10ⁿ that is not below `high`, in at most six steps. */
-function linearTicks(high: number): number[] {
-  const power = 10 ** Math.floor(Math.log10(high / 5))
-  const step = [1, 2, 2.5, 5, 10].map(factor => factor * power).find(candidate => high / candidate <= 6) ?? high
-  return Array.from({ length: Math.ceil(high / step) + 1 }, (_, i) => i * step)
-}
-
-function logTicks(low: number, high: number): number[] {
-  const factors = high / low <= 1_000 ? [1, 2, 5] : [1]
-  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))]
-  const all = Array.from({ length: last - first + 1 }, (_, i) =>
-    factors.map(factor => factor * 10 ** (first + i)),
-  ).flat()
-  const from = all.findLastIndex(tick => tick <= low)
-  const to = all.findIndex(tick => tick >= high)
-  return all.slice(Math.max(0, from), to < 0 ? undefined : to + 1)
-}
-
-function drawAxes(x: Scale, y: Scale, xTitle: string): string[] {
-  const horizontal = y.ticks.flatMap(tick => [
-    `<line class="grid" x1="${PLOT.left}" x2="${PLOT.right}" y1="${px(y.at(tick))}" y2="${px(y.at(tick))}"/>`,
-    `<text x="${PLOT.left - 8}" y="${px(y.at(tick) + 4)}" text-anchor="end">${compact(tick)}</text>`,
-  ])
-  const vertical = x.ticks.flatMap(tick => [
-    `<line class="grid" x1="${px(x.at(tick))}" x2="${px(x.at(tick))}" y1="${PLOT.bottom}" y2="${PLOT.bottom + 5}"/>`,
-    `<text x="${px(x.at(tick))}" y="${PLOT.bottom + 20}" text-anchor="middle">${compact(tick)}</text>`,
-  ])
-  const middle = (PLOT.left + PLOT.right) / 2
-  const title = `<text x="${middle}" y="${PLOT.bottom + 44}" text-anchor="middle">${escaped(xTitle)}, logarithmic</text>`
-  return [...horizontal, ...vertical, title]
-}
-
-/** The medians as a line, the range of each as a bar, and a dotted leader from its end to its label. */
-function drawLine({ points }: ChartLine, label: Label, color: string | undefined, x: Scale, y: Scale): string[] {
-  const medians = points.map(point => [px(x.at(point.x)), px(y.at(point.y.median))] as const)
-  const [endX, endY] = medians.at(-1) ?? [PLOT.left, PLOT.bottom]
-  const middle = px(label.top + (label.lines.length * LABEL_LINE_HEIGHT) / 2)
-  return [
-    `<g stroke="${color}" fill="${color}">`,
-    ...points.map(point => {
-      const at = px(x.at(point.x))
-      return `<line class="range" x1="${at}" x2="${at}" y1="${px(y.at(point.y.min))}" y2="${px(y.at(point.y.max))}"/>`
-    }),
-    `<polyline class="line" points="${medians.map(at => at.join(',')).join(' ')}"/>`,
-    ...medians.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3.5"/>`),
-    `<line class="leader" x1="${endX}" y1="${endY}" x2="${LABEL_LEFT - 10}" y2="${middle}"/>`,
-    `<circle cx="${LABEL_LEFT - 10}" cy="${middle}" r="3.5"/>`,
-    '</g>',
-    ...label.lines.map(
-      (text, i) =>
-        `<text class="label" x="${LABEL_LEFT}" y="${px(label.top + (i + 0.75) * LABEL_LINE_HEIGHT)}">${escaped(text)}</text>`,
-    ),
-  ]
-}
-
-interface Label {
-  readonly lines: readonly string[]
-  /** Where its line ends. */
-  readonly anchor: number
-  top: number
-}
-
-/** Beside the end of its line, or as near to it as the others leave room. */
-function placeLabels(lines: readonly ChartLine[], at: Scale['at']): Label[] {
-  const height = (label: Label) => label.lines.length * LABEL_LINE_HEIGHT + 3
-  const labels = lines.map(({ name, points }): Label => {
-    const lines = wrapped(name)
-    const anchor = at(points.at(-1)?.y.median ?? 1)
-    return { lines, anchor, top: anchor - (lines.length * LABEL_LINE_HEIGHT) / 2 }
-  })
-  const downwards = labels.toSorted((a, b) => a.anchor - b.anchor)
-  let free = 0
-  for (const label of downwards) {
-    label.top = Math.max(label.top, free)
-    free = label.top + height(label)
+function optionOf({ title, xTitle, yTitle, lines }: Chart): ChartOption {
+  const points = lines.flatMap(line => line.points)
+  const values = points.flatMap(({ y }) => [y.min, y.max])
+  const isLog = Math.max(...values) / Math.min(...values) > LOG_FROM_RATIO
+  const { text, grid, background } = THEMES.light
+  const xValues = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b)
+  const [xMin = 1, xMax = 1] = [xValues[0], xValues.at(-1)]
+  return {
+    animation: false,
+    backgroundColor: background,
+    color: [...LINE_COLORS],
+    textStyle: { color: text, fontFamily: 'system-ui, sans-serif', fontSize: 12 },
+    title: {
+      text: title,
+      subtext: isLog ? `${yTitle}, logarithmic` : yTitle,
+      textStyle: { color: text, fontSize: 15, fontWeight: 600 },
+      subtextStyle: { color: text },
+      left: 12,
+      top: 10,
+    },
+    grid: { left: 68, top: 72, right: 210, bottom: 56 },
+    xAxis: {
+      type: 'log',
+      logBase: 2,
+      ...(xMin < xMax ? { min: xMin, max: xMax } : { min: xMin / 2, max: xMax * 2 }),
+      name: `${xTitle}, logarithmic`,
+      nameLocation: 'middle',
+      nameGap: 30,
+      nameTextStyle: { color: text },
+      axisLine: { lineStyle: { color: grid }, onZero: false },
+      axisTick: { customValues: xValues, lineStyle: { color: grid } },
+      axisLabel: { customValues: xValues, formatter: compact, color: text },
+      splitLine: { show: false },
+    },
+    yAxis: {
+      type: isLog ? 'log' : 'value',
+      axisLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { formatter: compact, color: text },
+      splitLine: { lineStyle: { color: grid } },
+    },
+    series: lines.flatMap((line, i) => seriesOf(line, LINE_COLORS[i % LINE_COLORS.length] ?? text)),
   }
-  let limit = CHART_HEIGHT
-  for (const label of downwards.toReversed()) {
-    label.top = Math.min(label.top, limit - height(label))
-    limit = label.top
-  }
-  return labels
 }
 
-function wrapped(text: string): string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + word.length < LABEL_CHARACTERS) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
+/** The medians as a line with its name at the end, and the range of every point as a bar with caps. */
+function seriesOf({ name, points }: ChartLine, color: string): [LineSeriesOption, CustomSeriesOption] {
+  const medians: LineSeriesOption = {
+    type: 'line',
+    data: points.map(({ x, y }) => [x, y.median]),
+    symbol: 'circle',
+    symbolSize: 7,
+    lineStyle: { color, width: 2 },
+    itemStyle: { color },
+    endLabel: {
+      show: true,
+      formatter: () => name,
+      color: THEMES.light.text,
+      distance: 12,
+      lineHeight: 15,
+      width: 180,
+      overflow: 'break',
+      textBorderColor: THEMES.light.background,
+      textBorderWidth: 3,
+    },
+    silent: true,
+    emphasis: { disabled: true },
+    labelLayout: { moveOverlap: 'shiftY' },
   }
-  return lines
+  const ranges: CustomSeriesOption = {
+    type: 'custom',
+    silent: true,
+    data: points.map(({ x, y }) => [x, y.min, y.max]),
+    encode: { x: 0, y: [1, 2] },
+    renderItem(_params, api) {
+      const [x = 0, low = 0] = api.coord([api.value(0), api.value(1)])
+      const [, high = 0] = api.coord([api.value(0), api.value(2)])
+      const line = (x1: number, y1: number, x2: number, y2: number) => ({
+        type: 'line' as const,
+        shape: { x1, y1, x2, y2 },
+        style: { stroke: color, lineWidth: 1 },
+      })
+      return {
+        type: 'group',
+        children: [line(x, low, x, high), ...[low, high].map(y => line(x - RANGE_CAP_PX, y, x + RANGE_CAP_PX, y))],
+      }
+    },
+  }
+  return [medians, ranges]
 }
-
-const px = (value: number) => Math.round(value * 10) / 10
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 }).format
-
-const ENTITIES: ReadonlyMap<string, string> = new Map([
-  ['&', '&amp;'],
-  ['<', '&lt;'],
-  ['>', '&gt;'],
-  ['"', '&quot;'],
-])
-const escaped = (text: string) => text.replace(/[&<>"]/g, character => ENTITIES.get(character) ?? character)

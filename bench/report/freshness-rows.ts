@@ -1,8 +1,8 @@
+import type { Percentiles } from '../load/latency-histogram.ts'
 import type { Marker } from '../measure/marker-sender.ts'
 import type { Freshness, LoadedFreshness } from '../measure/measure-freshness.ts'
 import { SPANS } from '../measure/measure-stored.ts'
 import type { Row } from '../support/scenario.ts'
-import type { Percentiles } from './histogram.ts'
 import { summarize } from './statistics.ts'
 
 /** At this share of capacity. */
