@@ -18,11 +18,8 @@ afterAll(() => rm(dir, { recursive: true }))
 function bench(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const placed = args.map(arg => arg.replace('DIR', dir))
   return new Promise(resolve => {
-    execFile(
-      process.execPath,
-      ['--import', 'tsx', 'bench/main.ts', ...placed],
-      { cwd: ROOT, timeout: 15_000 },
-      (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    execFile(process.execPath, ['bench/main.ts', ...placed], { cwd: ROOT, timeout: 15_000 }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
     )
   })
 }

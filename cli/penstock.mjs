@@ -1,6 +1,3 @@
 #!/usr/bin/env node
-// The command `penstock`: the sources are TypeScript, which tsx runs.
-import { register } from 'tsx/esm/api'
-
-register()
+// The command `penstock`. Node runs the TypeScript sources as they are.
 await import('./main.ts')

@@ -14,7 +14,7 @@ const GENERATOR = fileURLToPath(new URL('generator.ts', import.meta.url))
 
 /** Starts the load generator as a child. It ends with this process. */
 export async function startGenerator(): Promise<LoadGenerator> {
-  const child = fork(GENERATOR, { execArgv: ['--import', 'tsx'] })
+  const child = fork(GENERATOR, { execArgv: [] })
   await message(child, 'ready')
   return {
     pid: child.pid as number,

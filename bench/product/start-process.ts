@@ -16,7 +16,7 @@ export interface BenchProcessOptions {
   readonly readyUrl: string
 }
 
-/** Runs a script with this Node and tsx as a child of the scenario. `BENCH_CPU_PROF_DIR` takes a V8 profile of every one. */
+/** Runs a script with this Node as a child of the scenario. `BENCH_CPU_PROF_DIR` takes a V8 profile of every one. */
 export async function startProcess(context: ScenarioContext, options: BenchProcessOptions): Promise<ChildProcess> {
   const profileDir = process.env.BENCH_CPU_PROF_DIR
   const name = options.script.replaceAll(/[/.]/g, '-')
@@ -26,7 +26,7 @@ export async function startProcess(context: ScenarioContext, options: BenchProce
   const lastLines: string[] = []
   const child = await startChild({
     command: process.execPath,
-    args: [...profiling, '--import', END_WITH_PARENT, '--import', 'tsx', options.script, ...(options.args ?? [])],
+    args: [...profiling, '--import', END_WITH_PARENT, options.script, ...(options.args ?? [])],
     cwd: ROOT,
     env: { ...process.env, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...options.env },
     log(line) {

@@ -42,7 +42,7 @@ export const scenario: Scenario = {
     const repetitions = context.quick ? 2 : 5
     const starts: Record<Name, Start[]> = { edge: [], workers: [], api: [] }
     const floors: Floor[] = []
-    // The first is not counted: it fills the caches of the file system and of tsx.
+    // The first is not counted: it fills the caches of the file system.
     for (let repetition = 0; repetition <= repetitions; repetition++) {
       const started = await startAll(context, setup, clickhouse)
       const floor = await startNothing()
@@ -59,7 +59,7 @@ export const scenario: Scenario = {
       ],
       method: `${repetitions} starts of each, one more before that is not counted`,
       notes: [
-        'Each process starts while the two others are down, as its npm script starts it, through tsx, without NODE_COMPILE_CACHE. Ready is the first 200 of /readyz, asked every 10 ms.',
+        'Each process starts while the two others are down, as its npm script starts it, without NODE_COMPILE_CACHE. Ready is the first 200 of /readyz, asked every 10 ms.',
         'The first work is asked for once the process is ready: a request with one span to the edge; for the workers that span, which waits in Redis (the batch waits 250 ms for more); its trace, read from the API.',
       ],
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
@@ -93,7 +93,7 @@ async function timeStart(
   const startedAt = performance.now()
   const child = await startChild({
     command: process.execPath,
-    args: ['--import', END_WITH_PARENT, '--import', 'tsx', script],
+    args: ['--import', END_WITH_PARENT, script],
     cwd: ROOT,
     env: { ...process.env, NODE_COMPILE_CACHE: undefined, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...env },
     log: context.progress,
@@ -154,12 +154,12 @@ interface Floor {
   readonly cpuSeconds: number
 }
 
-const FLOOR = 'Node with tsx and nothing to run, until its end'
+const FLOOR = 'Node with nothing to run, until its end'
 
 /** What any script costs that is started so. */
 async function startNothing(): Promise<Floor> {
   const startedAt = performance.now()
-  const args = ['--import', 'tsx', '--eval', 'console.log(JSON.stringify(process.cpuUsage()))']
+  const args = ['--eval', 'console.log(JSON.stringify(process.cpuUsage()))']
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, timeout: DEADLINE_MS })
   const { user, system } = JSON.parse(stdout) as NodeJS.CpuUsage
   return { ms: performance.now() - startedAt, cpuSeconds: (user + system) / 1e6 }

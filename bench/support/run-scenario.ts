@@ -43,7 +43,7 @@ function runInChild(
   progress: (text: string) => void,
   signal: AbortSignal,
 ): Promise<ScenarioResult> {
-  const child = fork(SCENARIO_PROCESS, { cwd: ROOT, execArgv: ['--expose-gc', '--import', 'tsx'] })
+  const child = fork(SCENARIO_PROCESS, { cwd: ROOT, execArgv: ['--expose-gc'] })
   let killer: NodeJS.Timeout | undefined
   const end = () => {
     child.kill('SIGTERM')

@@ -40,15 +40,19 @@ export async function readInlineMap(file: BuildFile): Promise<Buffer | undefined
 }
 
 async function readEnd(file: BuildFile): Promise<{ start: number; bytes: Buffer; comments: BundleComments }> {
-  await using handle = await open(file.absolutePath)
-  const { size } = await handle.stat()
-  const read = async (start: number) => {
-    const bytes = await readRange(handle, start, size)
-    return { start, bytes, comments: readBundleComments(bytes) }
+  const handle = await open(file.absolutePath)
+  try {
+    const { size } = await handle.stat()
+    const read = async (start: number) => {
+      const bytes = await readRange(handle, start, size)
+      return { start, bytes, comments: readBundleComments(bytes) }
+    }
+    const end = await read(Math.max(0, size - TAIL_BYTES))
+    const mayBeLonger = end.start > 0 && end.comments.sourceMappingUrl === undefined
+    return mayBeLonger && size <= MAX_BYTES ? await read(0) : end
+  } finally {
+    await handle.close()
   }
-  const end = await read(Math.max(0, size - TAIL_BYTES))
-  const mayBeLonger = end.start > 0 && end.comments.sourceMappingUrl === undefined
-  return mayBeLonger && size <= MAX_BYTES ? read(0) : end
 }
 
 function isDataUrl(url: string | undefined): url is string {

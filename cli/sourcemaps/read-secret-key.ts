@@ -44,8 +44,12 @@ export async function readSecretKey({ file, environment, local }: KeySources): P
 
 async function readKeyFile(path: string): Promise<string> {
   try {
-    await using file = await open(path)
-    return (await readRange(file, 0, KEY_FILE_BYTES)).toString('utf8').trim()
+    const file = await open(path)
+    try {
+      return (await readRange(file, 0, KEY_FILE_BYTES)).toString('utf8').trim()
+    } finally {
+      await file.close()
+    }
   } catch (error) {
     throw new BuildStop('api_key_unreadable', `the key file cannot be read: ${describeError(error)}`)
   }

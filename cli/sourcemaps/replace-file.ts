@@ -5,8 +5,12 @@ import { basename, dirname, join } from 'node:path'
 /** Replaces a file by these pieces. Whoever reads it meanwhile sees the old bytes or the new ones. It keeps its mode. */
 export function replaceFile(path: string, pieces: readonly Buffer[]): Promise<void> {
   return byRename(path, async temporary => {
-    await using file = await open(temporary, 'wx', 0o600)
-    for (const piece of pieces) await file.writeFile(piece)
+    const file = await open(temporary, 'wx', 0o600)
+    try {
+      for (const piece of pieces) await file.writeFile(piece)
+    } finally {
+      await file.close()
+    }
   })
 }
 
@@ -15,10 +19,14 @@ export function insertNearEnd(path: string, at: number, inserted: Buffer): Promi
   return byRename(path, async temporary => {
     await copyFile(path, temporary)
     await chmod(temporary, 0o600) // the copy of a read-only file is read-only
-    await using file = await open(temporary, 'r+')
-    const { size } = await file.stat()
-    const tail = await readRange(file, at, size)
-    await writeAll(file, Buffer.concat([inserted, tail]), at)
+    const file = await open(temporary, 'r+')
+    try {
+      const { size } = await file.stat()
+      const tail = await readRange(file, at, size)
+      await writeAll(file, Buffer.concat([inserted, tail]), at)
+    } finally {
+      await file.close()
+    }
   })
 }
 

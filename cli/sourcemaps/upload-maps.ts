@@ -60,10 +60,14 @@ export async function uploadMaps(
 }
 
 async function putParts(api: Pick<BuildApi, 'putPart'>, slug: string, map: PreparedMap): Promise<void> {
-  await using file = await open(map.absolutePath)
-  for (let start = 0, part = 0; start < map.size; start += PART_BYTES, part++) {
-    const bytes = await readRange(file, start, Math.min(start + PART_BYTES, map.size))
-    await api.putPart(slug, map.path, part, bytes)
+  const file = await open(map.absolutePath)
+  try {
+    for (let start = 0, part = 0; start < map.size; start += PART_BYTES, part++) {
+      const bytes = await readRange(file, start, Math.min(start + PART_BYTES, map.size))
+      await api.putPart(slug, map.path, part, bytes)
+    }
+  } finally {
+    await file.close()
   }
 }
 

@@ -12,14 +12,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
 const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|bench [arguments]'
-/** uWebSockets.js has binaries up to Node 23; miniflare needs 22; 22.15 is the first with zstd in zlib. */
-const isUsableNode = version => /^v?(22\.(1[5-9]|[2-9]\d)|23)\./.test(version)
+/** 22.18 and 23.6 are the first that run TypeScript files as they are; uWebSockets.js has binaries up to Node 23. */
+const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
 const [task, ...rest] = process.argv.slice(2)
 const commands = {
-  start: ['--import', 'tsx', 'deploy/local/main.ts', ...rest],
+  start: ['deploy/local/main.ts', ...rest],
   test: ['node_modules/vitest/vitest.mjs', 'run', ...rest],
-  bench: ['--import', 'tsx', 'bench/main.ts', ...rest],
+  bench: ['bench/main.ts', ...rest],
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 

@@ -71,7 +71,7 @@ describe('a client generated from /openapi.json', () => {
     )
     expect(faults).toBe('')
 
-    const { stdout } = await run(process.execPath, ['--import', 'tsx', join(dir, 'tour.ts')], {
+    const { stdout } = await run(process.execPath, [join(dir, 'tour.ts')], {
       cwd: ROOT,
       timeout: 60_000,
       env: {

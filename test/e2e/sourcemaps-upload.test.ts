@@ -110,17 +110,7 @@ async function writeBuild(seed: string, fileCount: number): Promise<void> {
 }
 
 function startUpload(version: string, args: readonly string[]) {
-  const argv = [
-    '--import',
-    import.meta.resolve('tsx'),
-    MAIN,
-    'sourcemaps',
-    'upload',
-    dist,
-    '--version',
-    version,
-    '--json',
-  ]
+  const argv = [MAIN, 'sourcemaps', 'upload', dist, '--version', version, '--json']
   const child = spawn(process.execPath, [...argv, '--retry-timeout', '120', ...args], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH, PENSTOCK_URL: stack.ingestUrl, PENSTOCK_SECRET_KEY: stack.secrets.secretKey },

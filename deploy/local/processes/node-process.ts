@@ -14,11 +14,11 @@ export interface NodeProcessOptions {
 
 const END_WITH_PARENT = fileURLToPath(new URL('end-with-parent.mjs', import.meta.url))
 
-/** Runs one of the service's own processes with this Node and tsx, until its `/readyz` says 200. */
+/** Runs one of the service's own processes with this Node, until its `/readyz` says 200. */
 export async function startNodeProcess(options: NodeProcessOptions): Promise<ChildProcess> {
   const child = await startChild({
     command: process.execPath,
-    args: ['--import', END_WITH_PARENT, '--import', 'tsx', options.script],
+    args: ['--import', END_WITH_PARENT, options.script],
     cwd: ROOT,
     env: options.env,
     log: options.log,

@@ -153,9 +153,8 @@ describe('penstock sessions delete', () => {
       AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
       ...settings,
     }
-    const tsx = import.meta.resolve('tsx')
     return new Promise<{ code: number; stdout: string; stderr: string }>(resolve => {
-      const argv = ['--import', tsx, MAIN, 'sessions', 'delete', ...args]
+      const argv = [MAIN, 'sessions', 'delete', ...args]
       const child = execFile(
         process.execPath,
         argv,

@@ -23,7 +23,6 @@ import { until } from '../../support/until.ts'
 const services = inject('services')
 const redisUrl = `${services.redisUrl}/6`
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
-const TSX = import.meta.resolve('tsx')
 const SOURCE = 'const shout = (name: string): string => name.toUpperCase()\nconsole.log(shout("it runs"))\n'
 const MIB = 1024 * 1024
 
@@ -336,7 +335,7 @@ describe('penstock sourcemaps upload', () => {
 
   function runCli(args: readonly string[], settings: Record<string, string> = {}, cwd = tmpdir()): Promise<Ended> {
     const env = { PENSTOCK_URL: edge.baseUrl, PENSTOCK_SECRET_KEY: key, ...settings }
-    return runNode(['--import', TSX, MAIN, 'sourcemaps', 'upload', dist, ...args], env, cwd)
+    return runNode([MAIN, 'sourcemaps', 'upload', dist, ...args], env, cwd)
   }
 })
 

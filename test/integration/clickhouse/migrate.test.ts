@@ -149,13 +149,13 @@ describe('migrate', () => {
   function startMigrator(): ChildProcess {
     const script = `
       import { createClickHouse } from './clickhouse/client.ts'
-      import { migrate } from './clickhouse/migrate.ts'
-      import { createLogger } from './shared/logger.ts'
+      import { migrate } from './clickhouse/migrate/migrate.ts'
+      import { createLogger } from './shared/runtime/logger.ts'
       const client = createClickHouse({ url: ${JSON.stringify(inject('services').clickhouseUrl)}, user: 'default', password: '' })
       const options = ${JSON.stringify({ database, retentionDays: 30, directory })}
       await migrate(client, { ...options, logger: createLogger('migrate', 'fatal') })
       await client.close()`
-    const args = ['--import', 'tsx', '--input-type=module', '--eval', script]
+    const args = ['--input-type=module', '--eval', script]
     return spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit' })
   }
 
