@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { freePort } from '../../../deploy/local/ports.ts'
-import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
-import { type Trace, traceSchema } from '../../../schemas/http/traces/schemas.ts'
+import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
+import { freePort } from '../../../../deploy/local/ports.ts'
+import { startNodeProcess } from '../../../../deploy/local/processes/node-process.ts'
+import { type Trace, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
 import {
   AUDIENCE,
   createDatabase,
@@ -15,7 +15,7 @@ import {
   type StoredSpan,
   sessionPublicKeyPem,
   signToken,
-} from '../../support/services/api.ts'
+} from '../../../support/services/api.ts'
 
 const DATABASE = `api_trace_scale_${process.pid}`
 const FINDING = `fnd_${'a'.repeat(26)}`

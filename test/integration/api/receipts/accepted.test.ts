@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest'
+import { digestOf, entryOf, mapOf } from '../../../support/clients/release-client.ts'
+import { call } from '../../../support/services/api.ts'
+import {
+  api,
+  ask,
+  browse,
+  build,
+  expectOneRowEach,
+  LINE,
+  publicKey,
+  receiptOf,
+  release,
+  type Sent,
+  secretKey,
+  settled,
+  span,
+  startWorkers,
+  token,
+  uploadChunk,
+} from './fixture.ts'
+
+describe('an accepted request', () => {
+  it('is queued while no worker takes it, then stored, for its keys and for the workspace', async () => {
+    const before = Date.now()
+    const sent = await browse('POST /drain/v1/traces', span('first'))
+    const secret = { bearer: secretKey }
+    for (const credential of [undefined, secret, { bearer: token }]) {
+      const receipt = await receiptOf(sent, credential)
+      expect(receipt).toMatchObject({ status: 'queued', kind: 'traces' })
+      expect(receipt.storedAt).toBeUndefined()
+      expect(Math.abs(Date.parse(receipt.receivedAt) - before)).toBeLessThan(5_000)
+    }
+    const stored = await settled(sent)
+    expect(stored).toMatchObject({ status: 'stored', kind: 'traces' })
+    expect(Date.parse(stored.storedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(stored.receivedAt))
+    for (const credential of [secret, { bearer: token }]) expect(await receiptOf(sent, credential)).toEqual(stored)
+    const byQuery = await call(api.baseUrl, `GET /v3/receipts/${sent.receiptId}?public_key=${publicKey}`)
+    expect(byQuery.body).toEqual({ receipt: stored })
+  })
+
+  it('has a receipt from every operation that enqueues, and is stored', async () => {
+    startWorkers()
+    const maps = `/v3/releases/${release}/source-maps`
+    const map = mapOf('a')
+    const octets = 'application/octet-stream'
+    const sent: [kind: string, answer: Sent][] = [
+      ['traces', await browse('POST /drain/v1/traces', span('a'))],
+      ['logs', await browse('POST /drain/v1/logs', '{"resourceLogs":[]}')],
+      ['metrics', await browse('POST /drain/v1/metrics', '{"resourceMetrics":[]}')],
+      [
+        'sessions',
+        await browse(
+          'POST /v3/session/identify',
+          '{"sessionId":"s","identifier":"i","source":{"type":"custom","name":"n"}}',
+        ),
+      ],
+      ['sessions', await browse('POST /v3/session', '{"sessionId":"s"}')],
+      ['replay', await uploadChunk(0)],
+      ['source-maps', await build(`PUT ${maps}?path=a.map&part=0`, map, octets)],
+      ['source-maps', await build(`PUT ${maps}/upload?path=b.map`, map)],
+      ['build-reports', await build(`POST /v3/releases/${release}/telemetry`, '{"upload":1}')],
+    ]
+    const files = ['a.map', 'b.map'].map(path => entryOf({ path, bytes: map }))
+    const completion = JSON.stringify({ files, sourceFileCount: 1 })
+    const complete = () => build(`POST ${maps}/complete`, completion)
+    sent.push(['completions', await complete()])
+    for (const [kind, answer] of sent) {
+      expect(await receiptOf(answer)).toMatchObject({ kind })
+      expect(await settled(answer)).toMatchObject({ kind, status: 'stored' })
+    }
+    expect(new Set(sent.map(([, { receiptId }]) => receiptId)).size).toBe(sent.length)
+
+    // What is not enqueued has none.
+    const without = [
+      await complete(),
+      await build(`PUT ${maps}?path=a.map&part=0`, map, octets),
+      await browse('POST /v3/replay/upload/session-1', LINE),
+      await browse('POST /drain/v1/traces', '', { 'content-type': 'application/x-protobuf' }),
+      await build(`POST ${maps}/sign`, JSON.stringify({ files: [{ path: 'c', size: 1, hash: digestOf(map) }] })),
+    ]
+    for (const { status, receiptId } of without) expect({ status, receiptId }).toEqual({ status: 200, receiptId: null })
+  })
+
+  it('shows its receipt to pages of any origin', async () => {
+    const headers = { origin: 'https://shop.example' }
+    const sent = await browse('POST /v3/session', '{"sessionId":"s"}', headers)
+    expect(sent.headers.get('access-control-expose-headers')).toBe('Retry-After, x-receipt-id')
+    const answer = await ask(sent.receiptId, { headers: { ...headers, 'x-service-public-key': publicKey } })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('access-control-allow-origin')).toBe('https://shop.example')
+  })
+
+  it('is in one row of the log, with its neighbours in the commit, whatever the order', async () => {
+    startWorkers()
+    const sent = await Promise.all(Array.from({ length: 60 }, (_, i) => browse('POST /drain/v1/traces', span(`${i}`))))
+    const receipts = await Promise.all(sent.map(settled))
+    expect(receipts.every(({ status }) => status === 'stored')).toBe(true)
+    await expectOneRowEach(sent)
+  })
+})

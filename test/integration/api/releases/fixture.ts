@@ -1,0 +1,64 @@
+import { Redis } from 'ioredis'
+import { afterAll, expect, inject } from 'vitest'
+import { releaseAnswerSchema } from '../../../../schemas/http/releases/schemas.ts'
+import type { Release } from '../../../../schemas/records/directory.ts'
+import type { ManifestFile } from '../../../../schemas/records/manifest.ts'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
+import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
+import type { ServiceAddresses } from '../../../support/services/services.ts'
+import { completeRelease } from '../../../support/workspaces/stored-releases.ts'
+
+const DATABASE = `api_releases_${process.pid}`
+/** Some hours ago: retention takes what is older than a month. */
+export const NOW = Date.now() - 4 * 3_600_000
+export const slugOf = (name: string) => `rel_${process.pid}${name}`
+
+export const s3Settings = ({ s3 }: ServiceAddresses) => ({
+  S3_ENDPOINT: s3.endpoint,
+  S3_BUCKET: s3.bucket,
+  AWS_ACCESS_KEY_ID: s3.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+})
+
+export async function request(baseUrl: string, path: string, token: string) {
+  const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } })
+  return {
+    status: response.status,
+    retryAfter: response.headers.get('retry-after'),
+    body: (await response.json()) as unknown,
+  }
+}
+
+const services = inject('services')
+export const redis = new Redis(services.redisUrl)
+export const store = createReleaseStore(redis)
+export const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
+export const client = await createDatabase(services.clickhouseUrl, DATABASE)
+await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
+await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
+const narrow = { id: 'ws_3', slug: 'narrow', userId: 'user_3', permissions: ['org:findings:read'] } as const
+await putWorkspace(services.redisUrl, narrow)
+await redis.del('penstock:workspace:ws_1:releases', 'penstock:workspace:ws_2:releases')
+const api = await startApi(services, DATABASE, s3Settings(services))
+const token = await signToken()
+
+afterAll(async () => {
+  await api.stop()
+  objects.close()
+  redis.disconnect()
+  await client.command({ query: `DROP DATABASE ${DATABASE}` })
+  await client.close()
+})
+
+export const ask = (path: string, bearer = token) => request(api.baseUrl, path, bearer)
+
+export async function askRelease(slug: string, query = '') {
+  const { status, body } = await ask(`/v3/releases/${slug}${query}`)
+  expect(status).toBe(200)
+  expect(releaseAnswerSchema.parse(body)).toEqual(body)
+  return releaseAnswerSchema.parse(body).release
+}
+
+export const complete = (release: Release, sequence: number, files: ManifestFile[]) =>
+  completeRelease({ store, objects }, release, { sequence, files })

@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { createObjectStore, type ObjectStore } from '../../../../shared/object-store/object-store.ts'
+import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../../support/services/api.ts'
+import { type ServiceAddresses, type Services, startServices } from '../../../support/services/services.ts'
+import { until } from '../../../support/until.ts'
+import { completeRelease, manifestFile, registerRelease } from '../../../support/workspaces/stored-releases.ts'
+
+const s3Settings = ({ s3 }: ServiceAddresses) => ({
+  S3_ENDPOINT: s3.endpoint,
+  S3_BUCKET: s3.bucket,
+  AWS_ACCESS_KEY_ID: s3.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+})
+
+async function request(baseUrl: string, path: string, token: string) {
+  const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } })
+  return {
+    status: response.status,
+    retryAfter: response.headers.get('retry-after'),
+    body: (await response.json()) as unknown,
+  }
+}
+
+describe('releases, while something is away', () => {
+  let services: Services
+  let redis: Redis
+  let objects: ObjectStore
+  let api: TestApi
+  let token: string
+
+  beforeAll(async () => {
+    services = await startServices()
+    redis = new Redis(services.redisUrl, { maxRetriesPerRequest: null })
+    redis.on('error', () => undefined)
+    objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
+    const client = await createDatabase(services.clickhouseUrl, 'penstock')
+    await client.close()
+    await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
+    const store = createReleaseStore(redis)
+    const release = await registerRelease(store, { slug: 'rel_a' })
+    await completeRelease({ store, objects }, release, { sequence: 1, files: [manifestFile(1)] })
+    api = await startApi(services, 'penstock', { ...s3Settings(services), API_QUERY_TIMEOUT_MS: '1500' })
+    token = await signToken()
+  })
+  afterAll(async () => {
+    await api?.stop()
+    objects?.close()
+    redis?.disconnect()
+    await services?.stop()
+  })
+
+  it.each([
+    ['ClickHouse', 'clickhouse', ['/v3/releases/rel_a']],
+    ['the object store', 's3Server', ['/v3/releases/rel_a']],
+    ['Redis', 'redis', ['/v3/releases/rel_a', '/v3/releases']],
+  ] as const)('%s: 503 with Retry-After, and 200 when it is back', async (_name, which, paths) => {
+    const ask = (path: string) => request(api.baseUrl, path, token)
+    const service = services[which]
+    expect((await ask('/v3/releases')).status).toBe(200)
+    await service.kill9()
+    for (const path of paths) {
+      const startedAt = performance.now()
+      expect(await ask(path)).toEqual({
+        status: 503,
+        retryAfter: '5',
+        body: { code: 'INGEST_INFRA_UNAVAILABLE', message: expect.any(String), service: 'api-analytics' },
+      })
+      expect(performance.now() - startedAt).toBeLessThan(3_000)
+    }
+    if (which !== 'redis') expect((await ask('/v3/releases')).status).toBe(200)
+    await service.restart()
+    for (const path of paths) await until(`${path} is read again`, async () => (await ask(path)).status === 200)
+  })
+
+  it('an object store that is silent: 503 when the deadline has passed', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const settings = { ...s3Settings(services), S3_ENDPOINT: `http://127.0.0.1:${port}`, API_QUERY_TIMEOUT_MS: '1500' }
+    const waiting = await startApi(services, 'penstock', settings)
+    try {
+      const startedAt = performance.now()
+      const answer = await request(waiting.baseUrl, '/v3/releases/rel_a', token)
+      expect(answer).toMatchObject({ status: 503, body: { code: 'INGEST_INFRA_UNAVAILABLE' } })
+      expect(performance.now() - startedAt).toBeLessThan(2_500)
+    } finally {
+      await waiting.stop()
+      silent.close()
+    }
+  })
+})

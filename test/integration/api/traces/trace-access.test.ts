@@ -1,0 +1,92 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { insertExceptions, insertSpans, sessionPublicKeyPem, signToken } from '../../../support/services/api.ts'
+import { api, ask, client, FINDING, id, nextTraceId, OTHER_FINDING, read, span, store } from './fixture.ts'
+
+describe('what it does not find', () => {
+  const notFound = {
+    status: 404,
+    body: { code: 'FINDING_NOT_FOUND', message: expect.any(String), service: 'api-findings' },
+  }
+
+  it('is a malformed finding or trace id, an unknown one, or a trace of another finding', async () => {
+    const traceId = await store([span(1)])
+    await insertExceptions(client, [{ findingId: OTHER_FINDING, traceId: nextTraceId() }])
+    expect(await ask(traceId, '', OTHER_FINDING)).toEqual(notFound)
+    expect(await ask(traceId, '', `fnd_${'z'.repeat(26)}`)).toEqual(notFound)
+    for (const malformed of ['fnd_', 'x', `fnd_${'a'.repeat(27)}`, `fnd_${'a'.repeat(25)}'`, '%00', '%F0%9F%A6%8A']) {
+      expect(await ask(traceId, '', malformed)).toEqual(notFound)
+    }
+    const malformedTraces = [traceId.slice(1), `${traceId}0`, 'g'.repeat(32), `${traceId.slice(1)}F`, '%27%20OR%201']
+    for (const malformed of [...malformedTraces, nextTraceId(), '0'.repeat(32)]) {
+      expect(await ask(malformed)).toEqual(notFound)
+    }
+  })
+
+  it('is a trace whose spans have all expired', async () => {
+    const traceId = nextTraceId()
+    await insertExceptions(client, [{ findingId: FINDING, traceId }])
+    expect(await ask(traceId)).toEqual(notFound)
+  })
+
+  it('is anything of another workspace, same ids or not', async () => {
+    const traceId = await store([span(1)])
+    const own = await signToken({ sub: 'user_2', org: 'globex' })
+    expect(await ask(traceId, '', FINDING, own)).toEqual(notFound)
+    // The other workspace gets a trace and a finding of the same ids: each sees its own.
+    await insertSpans(client, [{ ...span(2), traceId, workspaceId: 'ws_2', name: 'of globex' }])
+    await insertExceptions(client, [{ findingId: FINDING, traceId, workspaceId: 'ws_2' }])
+    expect((await ask(traceId, '', FINDING, own)).body).toMatchObject({ spans: [{ name: 'of globex' }] })
+    expect((await read(traceId)).spans).toMatchObject([{ name: `span ${id(1)}` }])
+  })
+
+  it('is everything, to who is no member of the organization or names an unknown one', async () => {
+    const traceId = await store([span(1)])
+    expect(await ask(traceId, '', FINDING, await signToken({ sub: 'user_2' }))).toEqual(notFound)
+    expect(await ask(traceId, '', FINDING, await signToken({ org: 'nowhere' }))).toEqual(notFound)
+    expect(await ask(traceId, '?limit=0', FINDING, await signToken({ sub: 'user_2' }))).toEqual(notFound)
+  })
+})
+
+describe('whom it answers', () => {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { iss: 'https://login.test', aud: 'penstock', sub: 'user_1', org: 'acme', exp: 4_000_000_000 }
+  const hs256 = () => {
+    const signed = `${part({ alg: 'HS256' })}.${part(claims)}`
+    return `${signed}.${createHmac('sha256', sessionPublicKeyPem).update(signed).digest('base64url')}`
+  }
+
+  it.each<[string, () => string | Promise<string> | undefined, RegExp]>([
+    ['no token', () => undefined, /absent/],
+    ['garbage', () => 'garbage', /malformed/],
+    ['an expired token', () => signToken({ exp: 1_700_000_000 }), /expired/],
+    ['a token of another issuer', () => signToken({ iss: 'https://evil.test' }), /another issuer/],
+    ['a token for another audience', () => signToken({ aud: 'elsewhere' }), /another audience/],
+    ['a token without a signature', () => `${part({ alg: 'none' })}.${part(claims)}.`, /algorithm/],
+    ['a token signed with the public key as a secret', hs256, /algorithm/],
+    ['a changed token', async () => (await signToken()).replace(/\.[^.]+\./, `.${part(claims)}.`), /signature/],
+  ])('tells %s apart with 401 AUTH_MISSING', async (_, bad, message) => {
+    const { status, body } = await ask(nextTraceId(), '', FINDING, (await bad()) ?? null)
+    expect(status).toBe(401)
+    expect(body).toEqual({ code: 'AUTH_MISSING', message: expect.stringMatching(message), service: 'frontier-auth' })
+  })
+
+  it('wants an organization, and the permission', async () => {
+    const traceId = await store([span(1)])
+    expect(await ask(traceId, '', FINDING, await signToken({ org: undefined }))).toMatchObject({
+      status: 403,
+      body: { code: 'AUTH_ORG_REQUIRED', service: 'frontier-auth' },
+    })
+    expect(await ask(traceId, '', FINDING, await signToken({ sub: 'user_limited' }))).toMatchObject({
+      status: 403,
+      body: { code: 'PERMISSION_DENIED', message: expect.stringContaining('org:findings:read') },
+    })
+  })
+
+  it('takes nothing but GET and HEAD', async () => {
+    const url = `${api.baseUrl}/v3/findings/${FINDING}/traces/${nextTraceId()}`
+    const response = await fetch(url, { method: 'POST', body: '{}' })
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS')
+  })
+})

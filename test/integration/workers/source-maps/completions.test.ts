@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest'
+import { manifestPrefix } from '../../../../shared/object-store/object-keys.ts'
+import { digestOf, entryOf } from '../../../support/clients/release-client.ts'
+import { until } from '../../../support/until.ts'
+import {
+  client,
+  held,
+  invalid,
+  keysOf,
+  listed,
+  MIB,
+  named,
+  putParts,
+  redis,
+  register,
+  releases,
+  stack,
+  workspaceId,
+} from './fixture.ts'
+
+describe('a hash', () => {
+  it.each([
+    ['SHA-256 in capitals', (bytes: Buffer) => digestOf(bytes).toUpperCase(), true],
+    ['SHA-256 with its name', (bytes: Buffer) => `sha256:${digestOf(bytes)}`, true],
+    ['SHA-1', (bytes: Buffer) => digestOf(bytes, 'sha1'), true],
+    ['MD5 with its name', (bytes: Buffer) => `md5-${digestOf(bytes, 'md5')}`, true],
+    ['of no known form', () => 'v1', false],
+  ])('%s is kept as it was sent', async (_name, hashOf, verified) => {
+    const slug = await register()
+    const maps = [named('staged.map'), named('parts.map'), named('single.map')] as const
+    const hashes = maps.map(map => hashOf(map.bytes))
+    await client.upload(slug, [maps[0]], hashes)
+    await putParts(slug, maps[1])
+    await client.putSingle(slug, maps[2].path, maps[2].bytes)
+    const files = maps.map((map, i) => entryOf(map, { hash: hashes[i] as string }))
+    expect(await client.complete(slug, files)).toMatchObject({ status: 200 })
+    expect((await held(slug))?.manifest.files).toEqual(
+      maps.map(({ bytes }, i) => ({ ...files[i], sha256: digestOf(bytes), size: bytes.length, verified })),
+    )
+    // What was sent is gone: now the manifest says what the paths are.
+    expect(await client.complete(slug, files, 99)).toMatchObject({ status: 200 })
+    expect((await held(slug))?.pointer.sourceFileCount).toBe(99)
+  })
+
+  it('of other bytes is refused, whichever way they came', async () => {
+    const slug = await register()
+    const maps = [named('staged.map'), named('parts.map'), named('single.map')] as const
+    await client.upload(slug, [maps[0]])
+    await putParts(slug, maps[1])
+    await client.putSingle(slug, maps[2].path, maps[2].bytes)
+    const wrong = maps.map((map, i) =>
+      entryOf(map, { hash: digestOf(Buffer.from('other'), ['sha256', 'sha1', 'md5'][i]) }),
+    )
+    const answer = await client.complete(slug, wrong)
+    expect(answer).toMatchObject(
+      invalid(/^"staged.map" has another.*; "parts.map" has another.*; "single.map" has another/),
+    )
+    expect(await releases.manifest(workspaceId, slug)).toBeUndefined()
+    expect(await listed(manifestPrefix(workspaceId, slug))).toEqual([])
+  })
+})
+
+describe('a completion that cannot be', () => {
+  it('names up to 20 paths', async () => {
+    const slug = await register()
+    const maps = Array.from({ length: 30 }, (_, i) => named(`${i}.js.map`))
+    const { body } = await client.complete(
+      slug,
+      maps.map(map => entryOf(map)),
+    )
+    expect(String(body.message).match(/"\d+\.js\.map" was not uploaded/g)).toHaveLength(20)
+  })
+
+  it('is refused when it names a path twice', async () => {
+    const slug = await register()
+    const map = named('a.js.map')
+    expect(await client.complete(slug, [entryOf(map), entryOf(map)])).toMatchObject(
+      invalid(/files\[1\].path "a.js.map"/),
+    )
+  })
+
+  it('changes nothing of the release', async () => {
+    const slug = await register()
+    const map = named('a.js.map')
+    await client.upload(slug, [map])
+    await client.complete(slug, [entryOf(map)])
+    const before = await held(slug)
+    expect(await client.complete(slug, [entryOf(map), entryOf(named('b.js.map'))])).toMatchObject({ status: 400 })
+    expect(await held(slug)).toEqual(before)
+  })
+})
+
+describe('completions of one release', () => {
+  it('that are the same give the same answer, and one manifest', async () => {
+    const slug = await register()
+    const maps = [named('a.js.map'), named('b.js.map')]
+    await client.upload(slug, maps)
+    const files = maps.map(map => entryOf(map))
+    const answers = await Promise.all(Array.from({ length: 5 }, () => client.complete(slug, files, 9)))
+    const before = await held(slug)
+    answers.push(await client.complete(slug, files, 9))
+    for (const answer of answers) expect(answer).toEqual({ status: 200, body: { ok: true, fileCount: 2 } })
+    expect(await held(slug)).toEqual(before)
+    expect(await listed(manifestPrefix(workspaceId, slug))).toHaveLength(1)
+  })
+
+  it('end with the one that was accepted last, whichever is done first', async () => {
+    const slug = await register()
+    const large = named('large.js.map', 8 * MIB)
+    const maps = [large, ...Array.from({ length: 40 }, (_, i) => named(`${i}.js.map`))]
+    await client.upload(slug, maps)
+    const first = client.complete(
+      slug,
+      maps.map(map => entryOf(map)),
+    )
+    await until('it is accepted', () => redis.exists(keysOf(slug).sequence))
+    const later = await client.complete(
+      slug,
+      maps.slice(1, 3).map(map => entryOf(map)),
+    )
+    expect(later).toEqual({ status: 200, body: { ok: true, fileCount: 2 } })
+    expect(await first).toEqual({ status: 200, body: { ok: true, fileCount: 41 } })
+    expect((await held(slug))?.pointer.sourceMapCount).toBe(2)
+    expect((await held(slug))?.pointer.sequence).toBe(Number(await redis.get(keysOf(slug).sequence)))
+  })
+
+  it('are seen whole by who reads meanwhile, one or the other', async () => {
+    const slug = await register()
+    const maps = Array.from({ length: 12 }, (_, i) => named(`${i}.js.map`))
+    await client.upload(slug, maps)
+    let reading = true
+    let reads = 0
+    const sizes = new Set<number>()
+    const reader = (async () => {
+      while (reading) {
+        const seen = await held(slug)
+        if (!seen) continue
+        const { pointer, manifest } = seen
+        reads++
+        sizes.add(manifest.files.length)
+        expect(manifest.sequence).toBe(pointer.sequence)
+        expect(manifest.files).toHaveLength(pointer.sourceMapCount)
+        expect(manifest.sourceFileCount).toBe(pointer.sourceFileCount)
+      }
+    })()
+    for (let count = 1; count <= 12; count++) {
+      const files = maps.slice(0, count).map(map => entryOf(map))
+      expect(await client.complete(slug, files, 1_000 + count)).toMatchObject({ status: 200 })
+    }
+    reading = false
+    await reader
+    expect(reads).toBeGreaterThan(12)
+    expect(sizes.size).toBeGreaterThan(3)
+    // The one that holds, and the one before.
+    expect(await listed(manifestPrefix(workspaceId, slug))).toHaveLength(2)
+  })
+})
+
+it('counts completions by their outcome', async () => {
+  const text = await stack.pools.metrics()
+  for (const line of [
+    /penstock_completions_total\{outcome="completed"[^}]*\} \d+/,
+    /penstock_completions_total\{outcome="refused"[^}]*\} \d+/,
+    /penstock_completions_total\{outcome="superseded"[^}]*\} 1/,
+  ]) {
+    expect(text).toMatch(line)
+  }
+})

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import type { SourceMapJob } from '../../../../schemas/queues/source-maps.ts'
+import { partKey } from '../../../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../../../shared/object-store/object-store.ts'
+import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
+import { PermanentError, TransientError } from '../../../../shared/runtime/errors.ts'
+import { digestOf } from '../../../support/clients/release-client.ts'
+import { enqueue, keysOf, movedTo, NEVER, objects, placeOf, redis, register, runUpload } from './upload-jobs-fixture.ts'
+
+describe('a part', () => {
+  const BODY = Buffer.from('a part')
+  const CLAIM = `${digestOf(BODY)}:${BODY.length}`
+
+  async function enqueuePart(claims: Record<string, string | number>) {
+    const slug = await register()
+    const parts = keysOf(slug).parts('a.map')
+    if (Object.keys(claims).length > 0) await redis.hset(parts, claims)
+    const job = { kind: 'part', slug, path: 'a.map', part: 1, sha256: digestOf(BODY) } satisfies SourceMapJob
+    return { slug, parts, jobId: await enqueue('source-maps', job, BODY) }
+  }
+
+  async function deadLetterOf(jobId: string) {
+    const [letter] = decodePayload((await movedTo('dead-letters', `dead-${jobId}`)) as Buffer)
+    return { body: String(letter?.body), ...JSON.parse(letter?.attributes ?? '{}') }
+  }
+
+  it('that the object store never takes is dead-lettered, and its number is free again', async () => {
+    const { parts, jobId } = await enqueuePart({ 0: CLAIM, 1: CLAIM, 'stored:0': 1, bytes: 12 })
+    const put = async () => {
+      throw new PermanentError('S3 put: EntityTooLarge')
+    }
+    await runUpload(jobId, NEVER, { put })
+    expect(await redis.hgetall(parts)).toEqual({ 0: CLAIM, 'stored:0': '1', bytes: '6' })
+    const reason = expect.stringMatching(/^refused_by_object_store: S3 put: EntityTooLarge/)
+    expect(await deadLetterOf(jobId)).toMatchObject({ queue: 'source-maps', reason, body: 'a part' })
+  })
+
+  it('whose claim has run out is kept, and does not claim its number again', async () => {
+    const { slug, parts, jobId } = await enqueuePart({})
+    await runUpload(jobId)
+    expect(await objects.head(partKey(placeOf(slug, 'a.map'), 1))).toBeDefined()
+    expect(await redis.exists(parts)).toBe(0)
+  })
+
+  it('whose number others have claimed meanwhile does not replace their bytes', async () => {
+    const other = `${digestOf(Buffer.from('other'))}:5`
+    const { slug, parts, jobId } = await enqueuePart({ 1: other })
+    await runUpload(jobId)
+    expect(await objects.head(partKey(placeOf(slug, 'a.map'), 1))).toBeUndefined()
+    expect(await redis.hgetall(parts)).toEqual({ 1: other })
+    expect(await deadLetterOf(jobId)).toMatchObject({ reason: expect.stringMatching(/^claim_replaced/) })
+  })
+
+  it('waits where it stands while the object store is away', async () => {
+    const { slug, jobId } = await enqueuePart({ 1: CLAIM })
+    let away = 2
+    const put: ObjectStore['put'] = async (...args) => {
+      if (away-- > 0) throw new TransientError('S3 is away')
+      await objects.put(...args)
+    }
+    await runUpload(jobId, NEVER, { put })
+    expect(await objects.head(partKey(placeOf(slug, 'a.map'), 1))).toBeDefined()
+  })
+})

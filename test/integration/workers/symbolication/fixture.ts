@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { pino } from 'pino'
+import { afterAll, afterEach, expect, inject } from 'vitest'
+import { type FindingFrame, findingAnswerSchema } from '../../../../schemas/http/findings/schemas.ts'
+import { ExportTraceServiceRequestSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { QueueName } from '../../../../schemas/queues/names.ts'
+import type { SymbolicationRequest } from '../../../../schemas/queues/symbolication.ts'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
+import { encodePayload } from '../../../../shared/queue/payload-frame.ts'
+import { newJobId, queueKeys } from '../../../../shared/queue/queue.ts'
+import { connectConsumer } from '../../../../shared/queue/redis.ts'
+import { findingIdOf } from '../../../../workers/exceptions/fingerprint.ts'
+import { createJobAdder } from '../../../../workers/queue/sweep.ts'
+import { buildApp, ORIGINAL_FRAMES } from '../../../support/pages/built-app.ts'
+import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
+import { startPools, type TestPools } from '../../../support/services/pools.ts'
+import { until } from '../../../support/until.ts'
+import type { ReleaseOwner } from '../../../support/workspaces/store-release.ts'
+
+export const services = inject('services')
+const redisUrl = `${services.redisUrl}/13`
+export const DATABASE = `symbolication_${process.pid}`
+export const OWNER: ReleaseOwner = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
+const logger = pino({ level: 'silent' })
+
+export const redis = connectConsumer(redisUrl, logger)
+await redis.flushdb()
+export const client = await createDatabase(services.clickhouseUrl, DATABASE)
+await putWorkspace(redisUrl, { id: 'ws_1', slug: 'acme' })
+await putWorkspace(redisUrl, { id: 'ws_2', slug: 'globex' })
+const api = await startApi({ ...services, redisUrl }, DATABASE)
+const token = await signToken()
+const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
+export const stores = { objects, releases: createReleaseStore(redis) }
+const directory = await mkdtemp(join(tmpdir(), 'penstock-app-'))
+export const app = await buildApp('esbuild', directory, '1.0.0')
+export const opened: (() => Promise<unknown>)[] = []
+
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close()
+})
+
+afterAll(async () => {
+  await api.stop()
+  objects.close()
+  await client.command({ query: `DROP DATABASE ${DATABASE} SYNC` })
+  await client.close()
+  await redis.flushdb()
+  redis.disconnect()
+  await rm(directory, { recursive: true, force: true })
+})
+
+export function workers(queues: readonly QueueName[] = ['spans', 'symbolication'], s3 = services.s3): TestPools {
+  const pools = startPools(queues, { ...services, redisUrl, s3 }, DATABASE)
+  opened.push(() => pools.stop())
+  return pools
+}
+
+export async function enqueue(queue: QueueName, owner: ReleaseOwner, body: Buffer): Promise<string> {
+  const contentType = queue === 'spans' ? ('application/x-protobuf' as const) : ('application/json' as const)
+  const frame = { ...owner, receivedAtMs: Date.now(), contentType, contentEncoding: 'identity' as const }
+  const payload = encodePayload([{ ...frame, attributes: '', body }])
+  const jobId = newJobId()
+  await redis.set(queueKeys(queue).payload(jobId), payload)
+  const jobs = createJobAdder(redis)
+  await jobs.add(queue, [{ jobId, payload, frames: 1 }])
+  await jobs.close()
+  return jobId
+}
+
+/** The stack of the app's failure, in a script of this address. */
+export async function throwIn(url: string): Promise<string> {
+  const scope: { shop?: { placeOrder(sku: string): Promise<number> } } = {}
+  runInNewContext(await readFile(join(app.directory, app.script), 'utf8'), scope, { filename: url })
+  return scope.shop?.placeOrder('pen').then(
+    () => '',
+    error => String(error.stack),
+  ) as Promise<string>
+}
+
+interface Thrown {
+  readonly stack: string
+  readonly version?: string
+  readonly service: string
+  readonly debugIds?: Record<string, string>
+}
+
+/** Sends an exception on its way, and returns the id of its finding. */
+export async function send(thrown: Thrown, owner = OWNER): Promise<string> {
+  await enqueueSpan(thrown, owner)
+  return findingIdOf({ ...owner, serviceName: thrown.service, type: 'Error', message: '', stacktrace: thrown.stack })
+}
+
+export function enqueueSpan({ stack, version, service, debugIds }: Thrown, owner: ReleaseOwner): Promise<string> {
+  const text = (key: string, value: string) => ({
+    key,
+    value: { value: { case: 'stringValue' as const, value } },
+  })
+  const message = create(ExportTraceServiceRequestSchema, {
+    resourceSpans: [
+      {
+        resource: {
+          attributes: [
+            text('service.name', service),
+            ...(version === undefined ? [] : [text('service.version', version)]),
+          ],
+        },
+        scopeSpans: [
+          {
+            spans: [
+              {
+                traceId: Buffer.from(randomUUID().replaceAll('-', ''), 'hex'),
+                spanId: Buffer.from('00000000000000aa', 'hex'),
+                name: 'order',
+                events: [
+                  {
+                    name: 'exception',
+                    timeUnixNano: BigInt(Date.now()) * 1_000_000n,
+                    attributes: [
+                      text('exception.type', 'Error'),
+                      text('exception.stacktrace', stack),
+                      ...(debugIds === undefined
+                        ? []
+                        : [
+                            {
+                              key: 'exception.debug_ids',
+                              value: {
+                                value: {
+                                  case: 'kvlistValue' as const,
+                                  value: { values: Object.entries(debugIds).map(([url, id]) => text(url, id)) },
+                                },
+                              },
+                            },
+                          ]),
+                    ],
+                  },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  })
+  return enqueue('spans', owner, Buffer.from(toBinary(ExportTraceServiceRequestSchema, message)))
+}
+
+export async function mapsHaveArrived(slug: string, release: string, owner = OWNER): Promise<void> {
+  const request: SymbolicationRequest = { kind: 'release', slug, release }
+  await enqueue('symbolication', owner, Buffer.from(JSON.stringify(request)))
+}
+
+export async function framesOf(findingId: string): Promise<FindingFrame[] | undefined> {
+  const answer = await fetch(`${api.baseUrl}/v3/findings/${findingId}`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  if (answer.status === 404) return undefined
+  expect(answer.status).toBe(200)
+  return findingAnswerSchema.parse(await answer.json()).finding.frames
+}
+
+export async function storedFrames(findingId: string): Promise<FindingFrame[]> {
+  return until('frames are stored', async () => {
+    const frames = await framesOf(findingId)
+    return frames && frames.length > 0 ? frames : undefined
+  })
+}
+
+export async function resolvedFrames(findingId: string): Promise<FindingFrame[]> {
+  return until('frames are resolved', async () => {
+    const frames = await framesOf(findingId)
+    return frames?.some(frame => frame.resolved) ? frames : undefined
+  })
+}
+
+/** Stacks and releases that wait to be looked at; Redis names keys in no order that stays. */
+export const requests = async () => (await redis.keys(`${queueKeys('symbolication').payloadPrefix}*`)).sort()
+
+export const EXPECTED = ORIGINAL_FRAMES.map(frame => ({ ...frame, file: `src/${frame.file}`, resolved: true }))
+export const uploaded = () => ({ path: `${app.script}.map`, map: app.map })

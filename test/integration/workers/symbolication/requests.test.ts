@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { queueKeys } from '../../../../shared/queue/queue.ts'
+import { RedisPayloadStore } from '../../../../workers/queue/payload-store.ts'
+import { until } from '../../../support/until.ts'
+import {
+  app,
+  client,
+  enqueue,
+  enqueueSpan,
+  framesOf,
+  OWNER,
+  opened,
+  redis,
+  requests,
+  send,
+  throwIn,
+  workers,
+} from './fixture.ts'
+
+describe('the frames of a finding', () => {
+  it('are not known of a request that is none, which goes to the dead letters', async () => {
+    workers(['symbolication'])
+    const jobId = await enqueue('symbolication', OWNER, Buffer.from('{"kind":"stack"}'))
+    const letter = queueKeys('dead-letters').payload(`dead-${jobId}`)
+    await until('it is a dead letter', async () => (await redis.exists(letter)) === 1)
+    await until('nothing is left to do', async () => (await requests()).length === 0)
+  })
+
+  it('are asked for once, however often the finding is thrown', async () => {
+    const stack = await throwIn(`https://cdn.test/often/${app.script}`)
+    workers(['spans'])
+    const sent = { stack, version: '5.0.0', service: 'often' }
+    const findingId = await send(sent)
+    await until('the first is stored', async () => (await framesOf(findingId)) !== undefined)
+    await until('its stack is asked for', async () => (await requests()).length === 1)
+    for (let i = 0; i < 3; i++) await send(sent)
+    await until('all are stored', async () => {
+      const query = `SELECT count() AS n FROM exceptions WHERE finding_id = '${findingId}'`
+      const [row] = await (await client.query({ query, format: 'JSONEachRow' })).json<{ n: string }>()
+      return Number(row?.n) === 4
+    })
+    expect(await requests()).toHaveLength(1)
+  })
+
+  it('are asked for by the worker that forms the batch of a dead one again', async () => {
+    const stack = await throwIn(`https://cdn.test/dead/${app.script}`)
+    const jobId = await enqueueSpan({ stack, version: '6.0.0', service: 'dead' }, OWNER)
+    const batchId = randomUUID()
+    await redis.set(queueKeys('spans').lock(jobId), 'token of the dead')
+    expect(
+      await new RedisPayloadStore(redis, 'spans').nameBatch(batchId, [{ jobId, token: 'token of the dead' }]),
+    ).toEqual(new Map())
+    await redis.del(queueKeys('spans').lock(jobId))
+    workers(['spans'])
+    const request = queueKeys('symbolication').payload(`stacks-${batchId}`)
+    await until('its stack is asked for', async () => (await redis.exists(request)) === 1)
+  })
+
+  it('are not asked for while symbolication is far behind; the exception is stored all the same', async () => {
+    const { flow } = queueKeys('symbolication')
+    const before = await requests()
+    await redis.hincrby(flow, 'acceptedBytes', 256 * 1024 * 1024)
+    opened.push(() => redis.hincrby(flow, 'acceptedBytes', -256 * 1024 * 1024))
+    workers(['spans'])
+    const stack = await throwIn(`https://cdn.test/behind/${app.script}`)
+    const findingId = await send({ stack, version: '7.0.0', service: 'behind' })
+    await until('the finding is there', async () => (await framesOf(findingId)) !== undefined)
+    await until(
+      'its payload is done',
+      async () => (await redis.keys(`${queueKeys('spans').payloadPrefix}*`)).length === 0,
+    )
+    expect(await requests()).toEqual(before)
+  })
+})
