@@ -12,13 +12,13 @@ const ALLOWED_HEADERS = [
 
 const EXPOSED_HEADERS = `Retry-After, ${RECEIPT_HEADER}`
 
-/** The Origin to echo. Anything but visible ASCII is not echoed: a bare line feed would forge a header for lenient readers. */
+/** Returns the Origin to echo. Only visible ASCII is echoed, because a bare line feed would forge a header for lenient clients. */
 export function readOrigin(head: RequestHead): string | undefined {
   const origin = head.header('origin')
   return origin !== undefined && origin.length <= 512 && /^[\x21-\x7e]+$/.test(origin) ? origin : undefined
 }
 
-/** What a browser needs to hand the answer to the page. Credentials are allowed because beacons send them; none are read. */
+/** Writes what a browser needs to show the response to the page. Credentials are allowed because beacons send them; none are read. */
 export function writeCorsHeaders(res: HttpResponse, origin: string): void {
   res.writeHeader('access-control-allow-origin', origin)
   res.writeHeader('access-control-allow-credentials', 'true')
@@ -26,7 +26,7 @@ export function writeCorsHeaders(res: HttpResponse, origin: string): void {
   res.writeHeader('vary', 'Origin')
 }
 
-/** What a preflight's answer says beyond `writeCorsHeaders`. */
+/** Returns the headers of a preflight response beyond those of `writeCorsHeaders`. */
 export function preflightHeaders(head: RequestHead, methods: readonly string[]): Header[] {
   return [
     ['access-control-allow-methods', methods.join(', ')],
@@ -35,7 +35,7 @@ export function preflightHeaders(head: RequestHead, methods: readonly string[]):
   ]
 }
 
-/** Tracing libraries add headers of their own, and `*` does not count where credentials are allowed. */
+/** Returns the requested headers: tracing libraries add some, and `*` has no effect where credentials are allowed. */
 function requestedHeaders(head: RequestHead): string[] {
   const names = (head.header('access-control-request-headers') ?? '').slice(0, 2048).toLowerCase().split(',', 50)
   return names.map(name => name.trim()).filter(name => /^[a-z0-9-]{1,64}$/.test(name))

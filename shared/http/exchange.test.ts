@@ -1,37 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { RawConnection, rawRequest, request, until } from '../../test/support/clients/raw-http-client.ts'
-import type { Logger } from '../runtime/logger.ts'
+import { getRoute, postRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
 import { problemReply, type Reply, type Route } from './route.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
 
 const MIB = 1024 * 1024
-const logger = { error: () => {}, warn: () => {} } as unknown as Logger
+const { serve, statuses, heldBodyBytes } = useHttpServer()
 
-let server: HttpServer
-const statuses: number[] = []
-
-afterEach(async () => {
-  await server.close(0)
-  statuses.length = 0
-})
-
-async function serve(routes: Route[], options: Partial<HttpServerOptions> = {}): Promise<number> {
-  const observe = (_: Route, status: number) => statuses.push(status)
-  server = createHttpServer({ routes, logger, heldBodyLimitBytes: 64 * MIB, observe, ...options })
-  return server.listen('127.0.0.1', 0)
-}
-
-const text = (body: string): Reply => ({ status: 200, body })
-const post = (accept: Route['accept'], more: Partial<Route> = {}): Route => ({
-  method: 'POST',
-  path: '/',
-  bodyLimitBytes: 20 * MIB,
-  accept,
-  ...more,
-})
-const get = (accept: Route['accept']): Route => ({ method: 'GET', path: '/', bodyLimitBytes: 0, accept })
-/** Answers with the length and the sum of the bytes. */
+const post = (accept: Route['accept'], more: Partial<Route> = {}) =>
+  postRoute('/', accept, { bodyLimitBytes: 20 * MIB, ...more })
+const get = (accept: Route['accept']) => getRoute('/', accept)
+/** Replies with the length and the checksum of the body. */
 const measure = post(() => body => text(`${body.length} ${checksum(body)}`))
 const checksum = (bytes: Uint8Array) => bytes.reduce((sum, byte) => (sum * 31 + byte) >>> 0, 0)
 const unauthorized = () => problemReply({ code: 'AUTH_MISSING', message: 'no key' })
@@ -40,7 +19,7 @@ const announce = (length: number, headers: Record<string, string> = {}) =>
 const CHUNKED = rawRequest('POST', '/', { 'transfer-encoding': 'chunked' })
 const chunk = (bytes: string) => `${bytes.length.toString(16)}\r\n${bytes}\r\n`
 
-/** Sends until the server hangs up or `totalBytes` are out, reading nothing meanwhile; returns what was taken off our hands. */
+/** Sends until the server closes the connection or `totalBytes` are sent, and reads nothing meanwhile. Returns the sent bytes. */
 async function flood(connection: RawConnection, totalBytes: number): Promise<number> {
   const { socket } = connection
   const piece = Buffer.alloc(256 * 1024, 120)
@@ -61,7 +40,7 @@ async function flood(connection: RawConnection, totalBytes: number): Promise<num
 }
 
 describe('a body', () => {
-  it('no longer counts as held once its handler says so, long before the answer', async () => {
+  it('no longer counts as held once its handler releases it, long before the reply', async () => {
     let answer = (_: Reply) => {}
     const port = await serve([
       post(() => async (body, held) => {
@@ -74,12 +53,12 @@ describe('a body', () => {
       }),
     ])
     const connection = new RawConnection(port).send(announce(6)).send('abc')
-    await until(() => server.heldBodyBytes > 0, 'the first half')
+    await until(() => heldBodyBytes() > 0, 'the first half')
     connection.send('def')
-    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
+    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
     answer(text(''))
     expect((await connection.response()).body).toBe('abcdef')
-    expect(server.heldBodyBytes).toBe(0)
+    expect(heldBodyBytes()).toBe(0)
   })
 
   it('arrives whole, in one piece and in many, announced and chunked', async () => {
@@ -96,11 +75,11 @@ describe('a body', () => {
     expect(second?.body).toBe(`3 ${checksum(Buffer.from('abc'))}`)
     expect((await request(port, rawRequest('POST', '/', {}, ''))).body).toBe('0 0')
     expect((await request(port, rawRequest('POST', '/'))).body).toBe('0 0')
-    expect(server.heldBodyBytes).toBe(0)
+    expect(heldBodyBytes()).toBe(0)
     for (const { socket } of [announced, chunked]) socket.destroy()
   })
 
-  it('is asked for where the client waits to be asked', async () => {
+  it('is requested with 100 Continue where the client waits for that', async () => {
     const port = await serve([measure])
     const connection = new RawConnection(port).send(announce(2, { expect: '100-continue' }))
     await until(() => connection.received.startsWith('HTTP/1.1 100 Continue\r\n\r\n'), '100 Continue')
@@ -108,7 +87,7 @@ describe('a body', () => {
     connection.socket.destroy()
   })
 
-  it('may come before accept has decided', async () => {
+  it('may arrive before accept has decided', async () => {
     let decide = (_: Awaited<ReturnType<Route['accept']>>) => {}
     const port = await serve([
       post(
@@ -119,7 +98,7 @@ describe('a body', () => {
       ),
     ])
     const connection = new RawConnection(port).send(announce(6)).send('abc')
-    await until(() => server.heldBodyBytes > 0, 'the first half')
+    await until(() => heldBodyBytes() > 0, 'the first half')
     connection.send('def')
     decide(body => text(body.toString()))
     expect((await connection.response()).body).toBe('abcdef')
@@ -128,7 +107,7 @@ describe('a body', () => {
 })
 
 describe('a body over the limit', () => {
-  it('is answered on its announcement, after the credential', async () => {
+  it('is refused as soon as it is announced, after the credential was checked', async () => {
     let handled = 0
     const port = await serve([
       post(head => (head.header('key') ? () => text(String(++handled)) : unauthorized()), { bodyLimitBytes: 1_000 }),
@@ -149,7 +128,7 @@ describe('a body over the limit', () => {
     large.socket.destroy()
   })
 
-  it('waits for a credential that takes its time', async () => {
+  it('is refused only after a slow check of the credential', async () => {
     const late = (decision: Reply | (() => Reply)) => async () => {
       await new Promise(resolve => setTimeout(resolve, 30))
       return decision
@@ -166,23 +145,23 @@ describe('a body over the limit', () => {
     expect((await request(port, chunkedTo('/unknown'))).status).toBe(401)
     expect((await request(port, chunkedTo('/known'))).status).toBe(413)
     expect((await request(port, `${chunkedTo('/known')}0\r\n\r\n`)).status).toBe(413)
-    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
+    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
   })
 
-  it('is answered as the route words it, when it was not announced', async () => {
-    const overLimit = { code: 'REPLAY_UPLOAD_REJECTED', status: 413, message: 'too large a chunk' } as const
+  it('is refused with the problem of the route when it was not announced', async () => {
+    const overLimit = { code: 'REPLAY_UPLOAD_REJECTED', status: 413, message: 'the chunk is too large' } as const
     const renderProblem: Route['renderProblem'] = ({ message, status = 0 }) => ({ status, body: message })
     const port = await serve([post(() => () => text('ok'), { bodyLimitBytes: 1_000, overLimit, renderProblem })])
     const connection = new RawConnection(port)
       .send(CHUNKED)
       .send(chunk('x'.repeat(900)))
       .send(chunk('x'.repeat(101)))
-    expect(await connection.response()).toMatchObject({ status: 413, body: 'too large a chunk' })
-    expect(server.heldBodyBytes).toBe(0)
+    expect(await connection.response()).toMatchObject({ status: 413, body: 'the chunk is too large' })
+    expect(heldBodyBytes()).toBe(0)
     await connection.send('0\r\n\r\n').end()
   })
 
-  it('gets its answer across to a client that writes 21 MiB before it reads', async () => {
+  it('is refused in a way that reaches a client which writes 21 MiB before it reads', async () => {
     const port = await serve([measure])
     const connection = new RawConnection(port).send(announce(21 * MIB))
     expect(await flood(connection, 21 * MIB)).toBe(21 * MIB)
@@ -191,7 +170,7 @@ describe('a body over the limit', () => {
     expect(connection.error).toBeUndefined()
   })
 
-  it('is cut when it goes on and on', async () => {
+  it('is cut off after the limit of discarded bytes', async () => {
     const port = await serve([measure], { discardLimitBytes: 2 * MIB })
     const connection = new RawConnection(port).send(announce(1024 * MIB))
     expect(await flood(connection, 1024 * MIB)).toBeLessThan(32 * MIB)
@@ -199,18 +178,18 @@ describe('a body over the limit', () => {
     expect((await request(port, rawRequest('POST', '/', {}, 'a'))).status).toBe(200)
   })
 
-  it('is cut when it dawdles', async () => {
+  it('is cut off after the limit of time', async () => {
     const port = await serve([measure], { discardTimeoutMs: 100 })
     const connection = new RawConnection(port).send(announce(1024 * MIB)).send('x')
     expect((await connection.response()).status).toBe(413)
-    const dawdler = setInterval(() => connection.send('x'), 10)
+    const trickle = setInterval(() => connection.send('x'), 10)
     await connection.end()
-    clearInterval(dawdler)
+    clearInterval(trickle)
   })
 })
 
-describe('a refusal that does not wait for the body', () => {
-  it('keeps the connection when the rest is small', async () => {
+describe('a refusal before the end of the body', () => {
+  it('keeps the connection when the rest of the body is small', async () => {
     const port = await serve([post(head => (head.header('key') ? () => text('ok') : unauthorized()))])
     const connection = new RawConnection(port).send(announce(6)).send('abc')
     expect((await connection.response()).status).toBe(401)
@@ -219,7 +198,7 @@ describe('a refusal that does not wait for the body', () => {
     connection.socket.destroy()
   })
 
-  it('closes after the rest when that is large, and has no body where HTTP has none', async () => {
+  it('closes the connection after a large rest, and has no body with status 204', async () => {
     const port = await serve([post(unauthorized), post(() => ({ status: 204 }), { path: '/empty' })])
     const body = Buffer.alloc(MIB)
     const refused = new RawConnection(port).send(announce(MIB))
@@ -237,8 +216,8 @@ describe('a refusal that does not wait for the body', () => {
   })
 })
 
-describe('a body that stops coming', () => {
-  it('is answered 408, let go, and its connection closed', async () => {
+describe('a body that stops arriving', () => {
+  it('is refused with 408, freed, and its connection closed', async () => {
     const port = await serve([measure], { bodyIdleTimeoutMs: 100, discardTimeoutMs: 100 })
     const connections = [new RawConnection(port).send(announce(10)).send('abc'), new RawConnection(port).send(CHUNKED)]
     for (const connection of connections) {
@@ -247,10 +226,10 @@ describe('a body that stops coming', () => {
       expect(JSON.parse(response.body)).toMatchObject({ code: 'REQUEST_INVALID' })
       await connection.end()
     }
-    expect(server.heldBodyBytes).toBe(0)
+    expect(heldBodyBytes()).toBe(0)
   })
 
-  it('is not confused with one that is slow', async () => {
+  it('is distinguished from a slow one', async () => {
     const port = await serve([measure], { bodyIdleTimeoutMs: 200 })
     const connection = new RawConnection(port).send(announce(30))
     const drip = setInterval(() => connection.send('x'), 20)
@@ -260,17 +239,17 @@ describe('a body that stops coming', () => {
   })
 })
 
-describe('a client that hangs up', () => {
-  it('in the middle of its body lets the bytes go', async () => {
+describe('a client that closes the connection', () => {
+  it('in the middle of its body frees the bytes', async () => {
     const port = await serve([measure])
     const connection = new RawConnection(port).send(announce(100_000)).send('x'.repeat(50_000))
-    await until(() => server.heldBodyBytes > 0, 'the first half')
+    await until(() => heldBodyBytes() > 0, 'the first half')
     connection.socket.destroy()
-    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
+    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
     expect(statuses).toEqual([499])
   })
 
-  it('in the middle of the handler has its answer dropped, its bytes held until then', async () => {
+  it('while the handler runs gets no response, and its bytes stay held until the handler settles', async () => {
     let answer = (_: Reply) => {}
     const port = await serve([
       post(
@@ -282,16 +261,16 @@ describe('a client that hangs up', () => {
       get(() => text('alive')),
     ])
     const connection = new RawConnection(port).send(rawRequest('POST', '/', {}, 'abc'))
-    await until(() => server.heldBodyBytes === 3, 'the body')
+    await until(() => heldBodyBytes() === 3, 'the body')
     connection.socket.destroy()
-    await until(() => statuses.length === 1, 'the hang-up')
-    expect([statuses[0], server.heldBodyBytes]).toEqual([499, 3])
+    await until(() => statuses.length === 1, 'the closed connection')
+    expect([statuses[0], heldBodyBytes()]).toEqual([499, 3])
     answer(text('too late'))
-    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
+    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
     expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
   })
 
-  it('before accept has decided is forgotten', async () => {
+  it('before accept has decided is ignored', async () => {
     let decide = (_: Reply) => {}
     const port = await serve([
       post(
@@ -303,152 +282,10 @@ describe('a client that hangs up', () => {
       get(() => text('alive')),
     ])
     const connection = new RawConnection(port).send(rawRequest('POST', '/', {}, 'abc'))
-    await until(() => server.heldBodyBytes === 3, 'the body')
+    await until(() => heldBodyBytes() === 3, 'the body')
     connection.socket.destroy()
-    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
+    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
     decide(text('too late'))
     expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
-  })
-})
-
-describe('bodies beyond what may be held', () => {
-  it('are answered 429 while others are being worked on', async () => {
-    const waiting: ((reply: Reply) => void)[] = []
-    const renderProblem: Route['renderProblem'] = problem => ({ ...problemReply(problem), body: 'try again' })
-    const port = await serve([post(() => () => new Promise(resolve => waiting.push(resolve)), { renderProblem })], {
-      heldBodyLimitBytes: 1_000,
-    })
-    const body = rawRequest('POST', '/', {}, 'x'.repeat(600))
-    const first = new RawConnection(port).send(body)
-    await until(() => waiting.length === 1, 'the first body')
-    const refused = await request(port, body)
-    expect(refused).toMatchObject({ status: 429, body: 'try again' })
-    expect(refused.headers['retry-after']).toBe('1')
-    waiting[0]?.(text('stored'))
-    expect((await first.response()).body).toBe('stored')
-    const second = new RawConnection(port).send(body)
-    await until(() => waiting.length === 2, 'the next body')
-    for (const { socket } of [first, second]) socket.destroy()
-  })
-})
-
-describe('pipelined requests', () => {
-  const three = ['a', 'bb', 'ccc'].map(body => rawRequest('POST', '/', {}, body)).join('')
-
-  it('are answered in order when answers are at hand', async () => {
-    const port = await serve([measure])
-    const connection = new RawConnection(port).send(three)
-    expect((await connection.responses(3)).map(response => response.body[0])).toEqual(['1', '2', '3'])
-    connection.socket.destroy()
-  })
-
-  it('are all left unanswered when the first has to wait, and the server lives on', async () => {
-    const port = await serve([
-      post(() => async body => {
-        await setImmediate()
-        return text(String(body.length))
-      }),
-      get(() => text('alive')),
-    ])
-    const connection = new RawConnection(port).send(three)
-    await connection.end()
-    expect(connection.received).toBe('')
-    await until(() => server.heldBodyBytes === 0, 'the bytes to be let go')
-    expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
-  })
-})
-
-describe('a large answer', () => {
-  it.each([
-    ['text', 'é'.repeat(3_000_000)],
-    ['bytes', Buffer.alloc(6_000_000, 'ab')],
-  ])('of %s reaches a client that is slow to read', async (_, body) => {
-    const port = await serve([get(async () => ({ status: 200, body }))])
-    const connection = new RawConnection(port)
-    connection.socket.pause()
-    connection.send(rawRequest('GET', '/'))
-    await until(() => statuses.length === 1, 'the answer to be under way')
-    connection.socket.resume()
-    const response = await connection.response()
-    expect(response.headers['content-length']).toBe('6000000')
-    expect(Buffer.from(response.body, 'latin1').equals(Buffer.from(body))).toBe(true)
-    const [, second] = await connection.send(rawRequest('GET', '/')).responses(2)
-    expect(second?.body.length).toBe(6_000_000)
-    connection.socket.destroy()
-  })
-})
-
-describe('a streamed answer', () => {
-  const piece = Buffer.alloc(64 * 1024, 'z')
-
-  it('arrives whole, with its head', async () => {
-    async function* lines() {
-      for (let line = 0; line < 1_000; line++) yield Buffer.from(`${line}\n`)
-    }
-    const port = await serve([
-      get(() => ({ status: 200, headers: [['content-type', 'application/jsonl']], body: lines() })),
-    ])
-    const response = await request(port, rawRequest('GET', '/'))
-    expect(response.headers['content-type']).toBe('application/jsonl')
-    expect(response.body.split('\n')).toHaveLength(1_001)
-  })
-
-  it('is pulled no faster than the client reads, and stopped when it leaves', async () => {
-    let pulled = 0
-    let stopped = false
-    async function* endless() {
-      try {
-        for (;;) {
-          pulled++
-          yield piece
-        }
-      } finally {
-        stopped = true
-      }
-    }
-    const port = await serve([get(() => ({ status: 200, body: endless() }))])
-    const connection = new RawConnection(port)
-    connection.socket.pause()
-    connection.send(rawRequest('GET', '/'))
-    let seen = -1
-    await until(() => {
-      const still = pulled > 0 && pulled === seen
-      seen = pulled
-      return still
-    }, 'the stream to stall')
-    expect(pulled * piece.length).toBeLessThan(16 * MIB)
-    expect(stopped).toBe(false)
-    connection.socket.destroy()
-    await until(() => stopped, 'the source to be stopped')
-  })
-
-  it('goes on when the client reads again', async () => {
-    async function* many() {
-      for (let count = 0; count < 200; count++) yield piece
-    }
-    const port = await serve([get(() => ({ status: 200, body: many() }))])
-    const connection = new RawConnection(port)
-    connection.socket.pause()
-    connection.send(rawRequest('GET', '/'))
-    await until(() => statuses.length === 1, 'the answer to be under way')
-    connection.socket.resume()
-    expect((await connection.response()).body.length).toBe(200 * piece.length)
-    connection.socket.destroy()
-  })
-
-  it('whose source fails is a problem before the first byte, and cut short after it', async () => {
-    async function* failing(first: boolean) {
-      if (first) yield piece
-      throw new Error('clickhouse went away')
-    }
-    const port = await serve([
-      { ...get(() => ({ status: 200, body: failing(false) })), path: '/at-once' },
-      { ...get(() => ({ status: 200, body: failing(true) })), path: '/later' },
-    ])
-    expect((await request(port, rawRequest('GET', '/at-once'))).status).toBe(500)
-    const later = new RawConnection(port).send(rawRequest('GET', '/later'))
-    await later.end()
-    expect(later.received).toContain('200 OK')
-    expect(later.received).not.toContain('\r\n0\r\n')
   })
 })

@@ -18,46 +18,50 @@ import type { BodyHandler, Decision, HeldBody, Reply, Route } from './route.ts'
 import { ReplyStream } from './stream.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
-/** What the exchanges of one server share. */
+/** State that the exchanges of one server share. */
 export interface ExchangeContext {
   readonly logger: Logger
   readonly head: RequestHeadView
   readonly held: HeldBytes
-  /** Of bodies that come in pieces. */
+  /** Buffers for bodies that arrive in pieces. */
   readonly memory: BufferPool
-  /** Those whose body is still coming: swept at an interval. */
+  /** Exchanges whose body is still arriving; swept at an interval. */
   readonly arriving: Set<HttpExchange>
-  /** A body that brings nothing for this many sweeps is ended. */
+  /** Number of sweeps without data after which a body is refused. */
   readonly idleSweeps: number
-  /** The rest of an unwanted body is read for this many sweeps, and for this many bytes. */
+  /** Number of sweeps for which the rest of an unwanted body is read. */
   readonly discardSweeps: number
+  /** Number of bytes of it that are read. */
   readonly discardLimitBytes: number
   readonly observe: ((route: Route, status: number, durationMs: number) => void) | undefined
   readonly now: () => number
-  /** Set once the server is stopping: answers ask the client to close. */
+  /** Whether the server is stopping. Responses then ask the client to close the connection. */
   stopping: boolean
   inFlight: number
   /** Called when `inFlight` falls to zero. */
   onIdle: (() => void) | undefined
 }
 
-/** Where the client went before its answer; nginx's number, since HTTP has none. */
+/** Status of a request whose client left before the response. HTTP has none; nginx uses this one. */
 const CLIENT_CLOSED_STATUS = 499
 
-/** uWS itself skips the rest of an answered request and keeps the connection, but cannot be told to stop: only for rests up to this. */
+/**
+ * Largest announced body whose rest is left to uWS after an early response. uWS skips the rest and keeps the connection, but
+ * cannot be made to stop.
+ */
 const SKIPPED_REST_BYTES = 64 * 1024
 
-/** Answers above this wait for the client's window instead of being copied into uWS's buffer whole. */
+/** Largest response that uWS may copy into its buffer whole. A larger one waits for the client's window. */
 const LARGE_REPLY_BYTES = 64 * 1024
 
 /**
- * One request from its head to the end of its answer.
+ * One request, from its head to the end of its response.
  *
  *   head ── accept ──┬─ Reply ─────────────────────────────┬── answer ──┬─ body complete: end
- *                    └─ BodyHandler ── body ── handler ────┘            └─ body still coming: discard, then close
+ *                    └─ BodyHandler ── body ── handler ────┘            └─ body still arriving: discard, then close
  *
- * The response is uWS's and dies with the connection or the answer's end: after `#finished` it must not be touched (uWS
- * throws). A class, because this is the hot path: methods on a prototype instead of a dozen closures for each request.
+ * The response belongs to uWS and becomes invalid at its end or with its connection. After `#finished` it must not be touched
+ * (uWS throws). This is the hot path, so it is a class: methods on a prototype instead of a dozen closures per request.
  */
 export class HttpExchange implements Framing, HeldBody {
   readonly #context: ExchangeContext
@@ -70,7 +74,7 @@ export class HttpExchange implements Framing, HeldBody {
   #bodyArriving = false
   #restIsSkipped = false
   #handler: BodyHandler | undefined
-  /** A fault of the body that was met before `accept` had decided. The credential is judged first, so it waits. */
+  /** Fault of the body that was found before `accept` decided. It waits, because the credential is checked first. */
   #bodyProblem: Problem | undefined
   #answered = false
   #finished = false
@@ -87,7 +91,7 @@ export class HttpExchange implements Framing, HeldBody {
     context.inFlight++
   }
 
-  /** Runs inside uWS's handler, while the request is readable. */
+  /** Starts the exchange. Runs inside the handler of uWS, while the request is readable. */
   start(request: HttpRequest): void {
     const { head, arriving, held, memory } = this.#context
     head.open(request)
@@ -120,7 +124,7 @@ export class HttpExchange implements Framing, HeldBody {
     } else this.#decide(decision)
   }
 
-  /** Called at an interval while the body is coming. */
+  /** Checks for progress. Called at an interval while the body is arriving. */
   sweep(): void {
     this.#quietSweeps++
     if (this.#answered) {
@@ -130,7 +134,7 @@ export class HttpExchange implements Framing, HeldBody {
       this.#refuse(bodyStalled)
     } else {
       // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s), and has no setting for it.
-      // Resuming starts those 10 s again; but a socket that was not paused hears nothing more once it is resumed.
+      // Resuming restarts these 10 s. A socket must be paused first, or it receives nothing after it is resumed.
       this.#res.pause()
       this.#res.resume()
     }
@@ -170,7 +174,7 @@ export class HttpExchange implements Framing, HeldBody {
     const body = this.#body
     if (!body) return
     if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) this.#bodyProblem = overLimit(this.#route)
-    // Most bodies come in one piece, after their head was decided on: the handler reads those where they stand.
+    // Most bodies arrive in one piece after accept has decided, and the handler reads them without a copy.
     else if (isLast && body.size === 0 && this.#handler ? body.lend(chunk) : body.append(chunk, isLast)) return
     else this.#bodyProblem = tooMuchHeld
     body.release()
@@ -179,7 +183,7 @@ export class HttpExchange implements Framing, HeldBody {
 
   #discard(bytes: number, isLast: boolean): void {
     this.#discardedBytes += bytes
-    // When head and body came together, the answer is still corked: closing now would drop it.
+    // If head and body arrived together, the response is still corked, and closing now would drop it.
     if (isLast) setImmediate(() => this.#hangUp())
     else if (this.#discardedBytes > this.#context.discardLimitBytes) this.#hangUp()
   }
@@ -252,16 +256,16 @@ export class HttpExchange implements Framing, HeldBody {
       this.#finish()
     } catch (error) {
       const fault = this.#replyToFault(error)
-      // Cut short, a chunked body tells the client that it is not whole.
+      // A chunked body without its end shows the client that the response is incomplete.
       if (begun) this.#hangUp()
       else if (!this.#finished) this.#res.cork(() => this.#write(fault))
     }
   }
 
-  /** The connection is gone: the client left, uWS gave up on it, or we closed it. */
+  /** Called when the connection is closed: by the client, by uWS or by this server. */
   #abort(): void {
     if (!this.#answered) this.#observe(CLIENT_CLOSED_STATUS)
-    // A handler still working on the body keeps it held until it settles.
+    // A handler that still uses the body keeps it counted as held until it settles.
     if (this.#bodyArriving || !this.#handler) this.#body?.release()
     this.#finish()
     this.#replyStream?.abandon()

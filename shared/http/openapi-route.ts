@@ -3,15 +3,16 @@ import { allOperations } from '../../schemas/http/all-operations.ts'
 import { buildOpenApiDocument } from '../../schemas/openapi/build-document.ts'
 import type { Reply, Route } from './route.ts'
 
+/** Settings that the document depends on. */
 export interface OpenApiSettings {
-  /** Display names of the identity providers whose identities are taken. */
+  /** Display names of the identity providers whose identities are accepted. */
   readonly identityProviders: readonly string[]
 }
 
 /**
- * GET /openapi.json: the document of every operation, whichever process is asked (CONTRACT section 5). With the same
- * settings every process has the same bytes, under the same ETag. It is made here, before the process listens: it takes
- * 0.1 s, in which an edge would answer nobody.
+ * Returns the route of `GET /openapi.json` (docs/contract.md#openapi). Every process serves the document of all operations,
+ * and with the same settings the same bytes under the same ETag. The document is made here, before the process listens,
+ * because making it blocks the event loop for up to 0.1 s.
  */
 export function openApiRoute(settings: OpenApiSettings): Route {
   const { etag, reply } = makeReply(settings)
@@ -37,7 +38,7 @@ function makeReply({ identityProviders }: OpenApiSettings): { etag: string; repl
   return { etag, reply: { status: 200, headers, body } }
 }
 
-/** Weak comparison (RFC 9110 section 13.1.2): proxies that compress make the tag weak. */
+/** Compares weakly (RFC 9110 section 13.1.2), because proxies that compress make the tag weak. */
 function namesTag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   const tags = ifNoneMatch.split(',', 50).map(tag => tag.trim().replace(/^W\//, ''))

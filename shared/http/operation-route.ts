@@ -19,6 +19,7 @@ export function operationRoute(operation: RoutedOperation, { accept, renderProbl
   }
 }
 
+/** Returns the refusal of a body over the limit, with the operation's advice. */
 function overLimitProblem(operation: RoutedOperation): Problem | undefined {
   const advice = operation.body?.overLimitAdvice
   const overLimit = overLimitOf(operation)

@@ -1,13 +1,14 @@
 import type { z } from 'zod'
 import { nestingDepth } from '../json/member-text.ts'
 
+/** A valid body with its text, or a fault that names the field and the rule it breaks. */
 export type ParsedBody<T> =
-  | { readonly ok: true; readonly value: T /** The body as text. */; readonly json: string }
-  | { readonly ok: false /** Names the field and the rule it broke. */; readonly fault: string }
+  | { readonly ok: true; readonly value: T; readonly json: string }
+  | { readonly ok: false; readonly fault: string }
 
 /**
- * A JSON body by its schema. Throws nothing: every fault is the client's. A schema that recurses needs a `maxDepth` of what
- * it gets.
+ * Parses a JSON body by its schema. Throws nothing, because every fault is the client's. A recursive schema needs a
+ * `maxDepth`, which bounds the recursion.
  */
 export function parseJsonBody<S extends z.ZodType>(
   schema: S,
@@ -24,7 +25,7 @@ export function parseJsonBody<S extends z.ZodType>(
   try {
     parsed = JSON.parse(json)
   } catch {
-    // Its own message quotes the body, which may hold what no answer should repeat.
+    // The message of the parser quotes the body, which may contain secrets.
     return { ok: false, fault: 'the body is not valid JSON' }
   }
   if (maxDepth < json.length && nestingDepth(json) > maxDepth) {

@@ -3,21 +3,23 @@ import type { Logger } from '../runtime/logger.ts'
 import { MalformedRequestError } from './request-head.ts'
 import { problemReply, type Reply, type Route } from './route.ts'
 
-/** The problems that the server finds by itself, whatever the route. */
-export const bodyStalled: Problem = { code: 'REQUEST_INVALID', status: 408, message: 'the body stopped coming' }
+/** Refusal of a body that brings no more data. */
+export const bodyStalled: Problem = { code: 'REQUEST_INVALID', status: 408, message: 'the body stopped arriving' }
 
+/** Refusal of a body while too many bytes of bodies are held. */
 export const tooMuchHeld: Problem = {
   code: 'INGEST_BACKPRESSURE',
-  message: 'more bodies are being received than this server may hold',
+  message: 'the server is receiving too many bodies at once; retry after the delay',
   retryAfterSeconds: 1,
 }
 
+/** Returns the refusal of a body over the limit of its route. */
 export function overLimit(route: Route): Problem {
   const message = `the body is over the limit of ${route.bodyLimitBytes} bytes`
   return route.overLimit ?? { code: 'REQUEST_INVALID', status: 413, message }
 }
 
-/** In the route's own wording, or in the common one when that fails too: a request is always answered. */
+/** Returns the reply of a problem as the route renders it, or the common one if that throws. */
 export function renderProblem(route: Route, problem: Problem, logger: Logger): Reply {
   try {
     if (route.renderProblem) return route.renderProblem(problem)
@@ -27,16 +29,16 @@ export function renderProblem(route: Route, problem: Problem, logger: Logger): R
   return problemReply(problem)
 }
 
-/** The answer to anything that a route has thrown. What it was stays in the log. */
+/** Returns the reply to an error that a route has thrown. The error itself goes to the log only. */
 export function faultReply(route: Route, error: unknown, logger: Logger): Reply {
   if (error instanceof MalformedRequestError) {
     return renderProblem(route, { code: 'REQUEST_INVALID', message: error.message }, logger)
   }
   logFault(route, error, logger)
-  return renderProblem(route, { code: 'INTERNAL', message: 'the request failed for a reason of ours' }, logger)
+  return renderProblem(route, { code: 'INTERNAL', message: 'internal error' }, logger)
 }
 
-/** Names the pattern, never the path or the query that came: those may hold credentials. */
+/** Logs an error with the pattern of the route. Path and query are left out, because they may contain credentials. */
 export function logFault(route: Route, error: unknown, logger: Logger): void {
   logger.error({ method: route.method, route: route.path, err: error }, 'a request failed')
 }

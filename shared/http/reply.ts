@@ -4,14 +4,15 @@ import { writeCorsHeaders } from './cors.ts'
 import type { Reply } from './route.ts'
 import type { HttpResponse } from './uws.ts'
 
-/** What the connection, not the route, adds to a reply. */
+/** What the connection, not the route, contributes to a response. */
 export interface Framing {
-  /** Set on routes with CORS when the request has an origin that may be echoed. */
+  /** Origin to echo, on routes with CORS. */
   readonly origin: string | undefined
-  /** The answer to a HEAD request. */
+  /** Whether this is the response to a HEAD request. */
   readonly headOnly: boolean
 }
 
+/** Writes status and headers. */
 export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, willClose: boolean): void {
   if (reply.status !== 200) res.writeStatus(statusLine(reply.status))
   if (reply.headers) for (const [name, value] of reply.headers) res.writeHeader(name, value)
@@ -20,19 +21,22 @@ export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, wil
   if (willClose) res.writeHeader('connection', 'close')
 }
 
-/** Neither a HEAD nor a 204 nor a 304 has a body; the length is that of the body it stands for (RFC 9110 section 8.6). */
+/** Reports whether the response has no body: one to HEAD, a 204 or a 304 (RFC 9110 section 8.6). */
 export function hasNoBody(reply: Reply, framing: Framing): boolean {
   return framing.headOnly || reply.status === 204 || reply.status === 304
 }
 
-/** Ends the response after the head. uWS 20.51 leaves the request pending for good when `endWithoutBody` is given a length. */
+/**
+ * Ends the response after the head, with the length of the body that is left out. The length is written as a header: given to
+ * `endWithoutBody`, uWS 20.51 never ends the request.
+ */
 export function endWithoutBody(res: HttpResponse, reply: Reply): void {
   const { body } = reply
   if (reply.status !== 204 && !isStream(body)) res.writeHeader('content-length', String(byteLength(body)))
   res.endWithoutBody()
 }
 
-/** Hands the body over as fast as the client takes it, instead of having uWS copy it whole. `done` is called at its end, if it comes. */
+/** Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written. */
 export function endGradually(res: HttpResponse, body: Uint8Array, done: () => void): void {
   const send = (offset: number): boolean => {
     const [sent, ended] = res.tryEnd(body.subarray(offset), body.length)
@@ -44,14 +48,14 @@ export function endGradually(res: HttpResponse, body: Uint8Array, done: () => vo
 }
 
 /**
- * Writes the whole answer, framing included, without telling uWS that it ended: `end` takes the handle to the connection
- * away, and the rest of the body could be neither counted nor cut. `writeHeader` is what writes bytes as they are, so the
- * body travels as the value of the last header: one HTTP chunk, its final CRLF the one that uWS adds.
+ * Writes the whole response, framing included, without ending it in uWS. `end` would invalidate the handle of the
+ * connection, and the rest of the request body could be neither counted nor cut. Only `writeHeader` writes bytes unchanged,
+ * so the body is the value of the last header: one HTTP chunk, whose final CRLF is the one that uWS adds.
  */
 export function writeWithoutEnding(res: HttpResponse, reply: Reply, framing: Framing): void {
   writeHead(res, reply, framing, true)
   const date = new Date().toUTCString()
-  // A blank line after the last header, and that is all.
+  // Ends with the blank line after the last header.
   if (hasNoBody(reply, framing) || isStream(reply.body)) return void res.writeHeader('date', `${date}\r\n`)
   res.writeHeader('date', date)
   const bytes = Buffer.from(reply.body ?? '')
@@ -60,6 +64,7 @@ export function writeWithoutEnding(res: HttpResponse, reply: Reply, framing: Fra
   res.writeHeader('transfer-encoding', Buffer.concat(parts.map(part => Buffer.from(part))))
 }
 
+/** Reports whether a body is a stream. */
 export function isStream(body: Reply['body']): body is AsyncIterable<Uint8Array> {
   return typeof body === 'object' && !(body instanceof Uint8Array)
 }

@@ -8,7 +8,7 @@ const arrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
 const memory = new BufferPool(1024 * 1024)
 
 describe('RequestBody', () => {
-  it('is the concatenation of its chunks, however they were cut, announced or not', () => {
+  it('is the concatenation of its chunks, however they were split, announced or not', () => {
     const chunks = fc.array(fc.uint8Array({ maxLength: 100_000, size: 'max' }), { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(chunks, fc.boolean(), (parts, announced) => {
@@ -28,7 +28,7 @@ describe('RequestBody', () => {
     )
   })
 
-  it('survives the reuse of the memory that a chunk came in', () => {
+  it('survives the reuse of the memory of a chunk', () => {
     const chunk = new Uint8Array([1, 2, 3])
     const body = new RequestBody(new HeldBytes(100), memory, 3)
     body.append(chunk.buffer, true)
@@ -36,14 +36,14 @@ describe('RequestBody', () => {
     expect([...body.bytes]).toEqual([1, 2, 3])
   })
 
-  it('takes memory for what came, not for what was announced', () => {
+  it('takes memory for the bytes that have arrived, not for the announced length', () => {
     const held = new HeldBytes(Infinity)
     const body = new RequestBody(held, memory, 20 * 1024 * 1024)
     body.append(new ArrayBuffer(100), false)
     expect(held.used).toBe(64 * 1024)
   })
 
-  it('keeps nothing of a chunk that does not fit the ceiling', () => {
+  it('keeps nothing of a chunk that exceeds the ceiling', () => {
     const held = new HeldBytes(100)
     const first = new RequestBody(held, memory, 80)
     const second = new RequestBody(held, memory, 80)
@@ -53,7 +53,7 @@ describe('RequestBody', () => {
     expect(second.size).toBe(0)
   })
 
-  it('lends a body that came whole without a copy, and counts it until it is released, though its memory is forgotten', () => {
+  it('uses a body that arrived whole without a copy, and counts it until it is released, even after its memory is freed', () => {
     const held = new HeldBytes(100)
     const chunk = new Uint8Array([1, 2, 3])
     const body = new RequestBody(held, memory, 3)

@@ -1,6 +1,6 @@
 import type { BufferPool } from '../memory/buffer-pool.ts'
 
-/** A count of bytes with a ceiling, shared by everything that counts against it. */
+/** Count of held bytes with a ceiling, shared by all bodies of a server. */
 export class HeldBytes {
   #used = 0
   readonly #limitBytes: number
@@ -13,13 +13,14 @@ export class HeldBytes {
     return this.#used
   }
 
-  /** Nothing is taken when it returns false. */
+  /** Counts the bytes. Returns false, without counting any, if they do not fit under the ceiling. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.#limitBytes) return false
     this.#used += bytes
     return true
   }
 
+  /** Stops counting the bytes. */
   give(bytes: number): void {
     this.#used -= bytes
   }
@@ -29,9 +30,9 @@ const NO_BYTES = Buffer.alloc(0)
 const FIRST_ALLOCATION_BYTES = 64 * 1024
 
 /**
- * The bytes of one request while they arrive. Memory follows what came, not what was announced: a content-length costs its
- * sender nothing. It grows by doubling into one buffer, since a list of chunks would let a sender of single bytes take a
- * hundred times what is counted.
+ * The bytes of one request while they arrive. Memory follows what has arrived, not the announced length, because announcing
+ * costs the sender nothing. It is one buffer that doubles: a list of chunks would let a client that sends single bytes use a
+ * hundred times the counted memory.
  */
 export class RequestBody {
   readonly #held: HeldBytes
@@ -42,7 +43,7 @@ export class RequestBody {
   #heldBytes = 0
   #released = false
 
-  /** `mostBytes`: the announced length, or else the limit; it bounds the growth. */
+  /** `mostBytes` is the announced length, or else the limit. It bounds the growth. */
   constructor(held: HeldBytes, memory: BufferPool, mostBytes: number) {
     this.#held = held
     this.#memory = memory
@@ -57,7 +58,7 @@ export class RequestBody {
     return this.#bytes ? this.#bytes.subarray(0, this.#size) : NO_BYTES
   }
 
-  /** Copies the chunk, whose memory is uWS's own. Returns false, with nothing kept of it, when too many bytes are held. */
+  /** Copies the chunk, whose memory belongs to uWS. Returns false, keeping nothing of the chunk, if too many bytes are held. */
   append(chunk: ArrayBuffer, isLast: boolean): boolean {
     if (this.#released || chunk.byteLength === 0) return true
     const needed = this.#size + chunk.byteLength
@@ -78,7 +79,7 @@ export class RequestBody {
     return true
   }
 
-  /** A whole body that came in one piece, as it stands in uWS's memory: it is gone when the call that brought it returns. */
+  /** Uses a body that arrived in one piece without a copy. Its memory belongs to uWS, which frees it after the current call. */
   lend(chunk: ArrayBuffer): boolean {
     if (!this.#held.take(chunk.byteLength)) return false
     this.#heldBytes = chunk.byteLength
@@ -87,13 +88,13 @@ export class RequestBody {
     return true
   }
 
-  /** Lets go of the memory, while its bytes go on counting as held: whoever has copied them holds them. */
+  /** Frees the buffer but keeps its bytes in the count, because the caller now holds a copy. */
   forget(): void {
     if (this.#bytes) this.#memory.giveBack(this.#bytes)
     this.#bytes = undefined
   }
 
-  /** Lets go of the bytes; what comes after is not kept. Calling it again does nothing. */
+  /** Frees the buffer and stops counting its bytes. Later chunks are dropped. Calling it again does nothing. */
   release(): void {
     this.#held.give(this.#heldBytes)
     this.#heldBytes = 0

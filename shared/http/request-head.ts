@@ -1,24 +1,24 @@
 import type { RequestHead } from './route.ts'
 import type { HttpRequest } from './uws.ts'
 
-/** The client's fault, found while reading the head; the message is fit for the client. */
+/** A fault of the client, found while reading the head. Its message may be shown to the client. */
 export class MalformedRequestError extends Error {
   override readonly name = 'MalformedRequestError'
 }
 
 /**
- * A view of uWS's request, which lives on the stack of the call that brings it. One view serves all requests of a server,
- * since only one head is readable at a time.
+ * View of the request of uWS, which exists only during the call that brings it. One view serves all requests of a server,
+ * because only one head is readable at a time.
  */
 export class RequestHeadView implements RequestHead {
   #request: HttpRequest | undefined
   contentLength: number | undefined
-  /** A body will follow, though it may turn out empty when it is chunked. */
+  /** Whether a body follows. A chunked body may still be empty. */
   bodyFollows = false
 
   open(request: HttpRequest): void {
     this.#request = request
-    // uWS has answered 400 to a malformed length, and to one that stands beside a transfer encoding.
+    // uWS itself has refused, with 400, a malformed length and a length beside a transfer encoding.
     const contentLength = request.getHeader('content-length')
     this.contentLength = contentLength === '' ? undefined : Number(contentLength)
     this.bodyFollows = contentLength === '' ? request.getHeader('transfer-encoding') !== '' : contentLength !== '0'
@@ -49,12 +49,12 @@ export class RequestHeadView implements RequestHead {
   }
 
   #readable(): HttpRequest {
-    if (!this.#request) throw new Error('the head of a request was read after accept had returned')
+    if (!this.#request) throw new Error('the head of a request was read after accept returned')
     return this.#request
   }
 }
 
-/** Not uWS's own `getQuery(name)`: that one makes other characters of a malformed encoding, or loses the value. */
+/** Replaces `getQuery(name)` of uWS, which changes the characters of a malformed encoding or loses the value. */
 function findQueryValue(query: string | undefined, name: string): string | undefined {
   if (!query) return undefined
   for (const pair of query.split('&')) {

@@ -1,16 +1,16 @@
 import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '../runtime/metrics.ts'
-import type { Route } from './server.ts'
+import type { Route } from './route.ts'
 
-/** Counts answers by route and status. The label lookup is done once per pair: this runs on every request. */
+/** Returns an observer that counts responses. It looks labels up once per route and status, because it runs on every request. */
 export function createRequestObserver(metrics: Metrics): (route: Route, status: number, durationMs: number) => void {
   const requests = metrics.counter({
     name: 'penstock_requests_total',
-    help: 'Answers by route and status.',
+    help: 'Responses by route and status.',
     labelNames: ['method', 'route', 'status'],
   })
   const seconds = metrics.histogram({
     name: 'penstock_request_seconds',
-    help: 'From the head of a request to its answer.',
+    help: 'Seconds from the head of a request to its response.',
     labelNames: ['method', 'route'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })

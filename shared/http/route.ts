@@ -1,61 +1,63 @@
 import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 
-/** The request line and headers, readable only while `accept` runs: uWS takes them back when it returns. */
+/** Request line and headers. Readable only while `accept` runs, because uWS frees them when it returns. */
 export interface RequestHead {
   readonly method: string
-  /** Decoded. Malformed percent-encoding is answered 400 REQUEST_INVALID before it gets anywhere. */
+  /** Returns a decoded path parameter. Throws on malformed percent-encoding, which is refused with 400 REQUEST_INVALID. */
   param(name: string): string
-  /** The first value of that name, decoded as URLSearchParams does: `+` is a space, malformed encodings stay as they are. */
+  /** Returns the first value of a name, decoded like URLSearchParams: `+` is a space, malformed encodings stay unchanged. */
   query(name: string): string | undefined
-  /** An empty header counts as absent. */
+  /** Returns the value of a header; undefined if it is absent or empty. */
   header(lowercaseName: string): string | undefined
-  /** Undefined for a chunked body and for none. */
+  /** Undefined for a chunked body and for no body. */
   readonly contentLength: number | undefined
 }
 
+/** A response header. */
 export type Header = readonly [name: string, value: string]
 
-/** An answer. Header values must come from this program or be checked by it: uWS writes them as they are, line breaks too. */
+/** A response. Header values must come from this program or be checked by it: uWS writes them unchanged, even line breaks. */
 export interface Reply {
   readonly status: number
   readonly headers?: readonly Header[]
-  /** The receipt of the request, if it was accepted: a header that differs each time, while the others seldom do. */
+  /** Receipt of an accepted request. Apart from `headers`, because it differs each time and they seldom do. */
   readonly receiptId?: string
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
 }
 
 /**
- * Gets the whole body, once. The bytes may be uWS's own: they are gone when the handler returns or first awaits, and what
- * it keeps it must have copied by then. They count as held until its reply is there.
+ * Handles the whole body, called once. The bytes may belong to uWS, which frees them when the handler returns or first
+ * awaits, so the handler must copy what it keeps before that. They count as held until its reply is ready.
  */
 export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Reply>
 
-/** For a handler that answers long after it has passed its body on: meanwhile other requests may have the room. */
+/** The memory of a body, for a handler that replies long after it has passed the body on. */
 export interface HeldBody {
-  /** The bytes no longer count as held. Only after the handler has returned its promise. */
+  /** Stops counting the bytes as held. To be called only after the handler has returned its promise. */
   release(): void
 }
 
-/** A reply refuses (or answers) without the body; a handler wants the body. */
+/** What `accept` decides: a reply, without reading the body, or a handler of the body. */
 export type Decision = Reply | BodyHandler
 
+/** A route of the server. `operationRoute` makes it from an operation. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** A uWS pattern: `/v3/findings/:findingId/traces/:traceId`. */
+  /** Pattern of uWS, such as `/v3/findings/:findingId/traces/:traceId`. */
   readonly path: string
   /** 0 for routes without a body. */
   readonly bodyLimitBytes: number
-  /** Answers preflights, and lets any origin read every answer, problems too. */
+  /** Whether preflights are answered, and any origin may read every response, problems included. */
   readonly cors?: boolean
-  /** The answer to a body over the limit; REQUEST_INVALID with status 413 unless given. */
+  /** Refusal of a body over the limit; REQUEST_INVALID with status 413 unless given. */
   readonly overLimit?: Problem | undefined
-  /** How this route words its problems; `problemReply` unless given. */
+  /** Makes the reply of a problem; `problemReply` unless given. */
   readonly renderProblem?: ((problem: Problem) => Reply) | undefined
-  /** Decides on the head alone, before a byte of the body counts. Reads what it needs from the head before its first await. */
+  /** Decides on the head alone, before any byte of the body counts. Must read the head before its first await. */
   accept(head: RequestHead): Decision | Promise<Decision>
 }
 
-/** The common rendering (contract section 3): `{ code, message, service }`, with `Retry-After` where the problem has one. */
+/** Returns the common reply of a problem (docs/contract.md#problems): `{ code, message, service }`, and its `Retry-After`. */
 export function problemReply(problem: Problem): Reply {
   const { status, service } = PROBLEMS[problem.code]
   const headers: Header[] = [['content-type', 'application/json']]

@@ -7,8 +7,9 @@ import { createRequestObserver } from './request-metrics.ts'
 import type { Route } from './route.ts'
 import { createHttpServer } from './server.ts'
 
+/** A process that serves HTTP. */
 export interface ServedProcess {
-  /** Without `/openapi.json`, which every process serves. */
+  /** Its routes, without `/openapi.json`, which every process serves. */
   readonly routes: readonly Route[]
   readonly port: number
   readonly adminPort: number
@@ -19,15 +20,15 @@ export interface ServedProcess {
     readonly SHUTDOWN_DEADLINE_MS: number
   }
   readonly isReady: () => Health | Promise<Health>
-  /** Ends what requests may be waiting for, when the process is about to stop. */
+  /** Ends the waits of requests when the process is about to stop. */
   readonly endWaits?: () => void
   readonly logger: Logger
   readonly metrics: ReturnType<typeof createMetrics>
-  /** What the routes need is registered there already, so that it stops after the server. */
+  /** Already contains what the routes need, so that it stops after the server. */
   readonly lifecycle: Lifecycle
 }
 
-/** Serves routes, and health and metrics on the admin port, until SIGTERM: then it says so, drains and stops. */
+/** Serves the routes, and health and metrics on the admin port, until SIGTERM. Then it reports not ready, drains and stops. */
 export async function serve(served: ServedProcess): Promise<void> {
   const { settings, logger, metrics, lifecycle } = served
   let draining = false

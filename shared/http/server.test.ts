@@ -1,44 +1,13 @@
-import { setImmediate } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { RawConnection, rawRequest, request, until } from '../../test/support/clients/raw-http-client.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Reply, Route } from './route.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
+import { getRoute, postRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
+import { problemReply, type Reply, type Route } from './route.ts'
 
-const servers: HttpServer[] = []
-const logged: unknown[][] = []
-const logger = { error: (...entry: unknown[]) => logged.push(entry), warn: () => {} } as unknown as Logger
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close(0)))
-  logged.length = 0
-})
-
-async function serve(routes: Route[], options: Partial<HttpServerOptions> = {}): Promise<number> {
-  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 1 << 20, ...options })
-  servers.push(server)
-  return server.listen('127.0.0.1', 0)
-}
-
-const text = (body: string): Reply => ({ status: 200, headers: [['content-type', 'text/plain']], body })
-const get = (path: string, accept: Route['accept'], more: Partial<Route> = {}): Route => ({
-  method: 'GET',
-  path,
-  bodyLimitBytes: 0,
-  accept,
-  ...more,
-})
-const post = (path: string, accept: Route['accept'], more: Partial<Route> = {}): Route => ({
-  method: 'POST',
-  path,
-  bodyLimitBytes: 1_000,
-  accept,
-  ...more,
-})
+const { serve, start, take, logged } = useHttpServer()
 
 describe('paths and methods', () => {
-  it('answers an unknown path with a problem', async () => {
-    const port = await serve([get('/known', () => text('yes'))])
+  it('refuses an unknown path with a problem', async () => {
+    const port = await serve([getRoute('/known', () => text('yes'))])
     const response = await request(port, rawRequest('GET', '/unknown'))
     expect(response.status).toBe(404)
     expect(response.headers['content-type']).toBe('application/json')
@@ -49,10 +18,10 @@ describe('paths and methods', () => {
     })
   })
 
-  it('names the methods of all routes of a path, whatever they call their parameters', async () => {
+  it('lists the methods of all routes of a path, whatever the names of their parameters', async () => {
     const port = await serve([
-      get('/things/:id', () => text('one')),
-      { ...get('/things/:thing', () => text('gone')), method: 'DELETE' },
+      getRoute('/things/:id', () => text('one')),
+      { ...getRoute('/things/:thing', () => text('gone')), method: 'DELETE' },
     ])
     const response = await request(port, rawRequest('PUT', '/things/1', {}, '{}'))
     expect(response.status).toBe(405)
@@ -65,8 +34,8 @@ describe('paths and methods', () => {
     expect((await request(port, rawRequest('BREW', '/things/1'))).status).toBe(405)
   })
 
-  it('answers HEAD with the head of the GET', async () => {
-    const port = await serve([get('/text', () => () => text('hello'))])
+  it('replies to HEAD with the head of the GET', async () => {
+    const port = await serve([getRoute('/text', () => () => text('hello'))])
     const connection = new RawConnection(port).send(rawRequest('HEAD', '/text') + rawRequest('HEAD', '/nowhere'))
     await until(() => connection.received.split('\r\n\r\n').length === 3, 'two heads')
     const [first, second, rest] = connection.received.split('\r\n\r\n')
@@ -77,123 +46,10 @@ describe('paths and methods', () => {
     connection.socket.destroy()
   })
 
-  it('words a 405 as the path words its problems', async () => {
+  it('renders a 405 like the other problems of the path', async () => {
     const renderProblem: Route['renderProblem'] = problem => ({ status: 405, body: `no: ${problem.code}` })
-    const port = await serve([post('/drain/v1/:signal', () => text('ok'), { renderProblem })])
+    const port = await serve([postRoute('/drain/v1/:signal', () => text('ok'), { renderProblem })])
     expect((await request(port, rawRequest('GET', '/drain/v1/traces'))).body).toBe('no: METHOD_NOT_ALLOWED')
-  })
-})
-
-describe('the head', () => {
-  const echo = get('/echo/:first/:second', head => text(JSON.stringify([head.param('first'), head.param('second')])))
-
-  it('decodes path parameters, and refuses malformed encodings', async () => {
-    const port = await serve([echo])
-    expect((await request(port, rawRequest('GET', '/echo/a%2Fb/%E4%B8%AD'))).body).toBe(
-      '["a/b","中"]'.replace('中', '\xe4\xb8\xad'),
-    )
-    for (const malformed of ['%', '%zz', '%ff', 'a%2']) {
-      const response = await request(port, rawRequest('GET', `/echo/${malformed}/x`))
-      expect([response.status, JSON.parse(response.body).code]).toEqual([400, 'REQUEST_INVALID'])
-    }
-    expect(logged).toEqual([])
-  })
-
-  it('decodes query values as URLSearchParams does', async () => {
-    const port = await serve([get('/q', head => text(JSON.stringify([head.query('a'), head.query('b') ?? null])))])
-    const queries = [
-      '?a=1&b=x%20y',
-      '?b=a+b&a=',
-      '?a',
-      '?ab=1&a=2&a=3',
-      '?a=%zz&b=%',
-      '?a=b=c&b=%26%3d',
-      '?%61=1',
-      '?',
-      '',
-      '?&&=&b=%00',
-    ]
-    for (const query of queries) {
-      const expected = new URLSearchParams(query)
-      const response = await request(port, rawRequest('GET', `/q${query}`))
-      expect([query, ...JSON.parse(response.body)]).toEqual([query, expected.get('a'), expected.get('b')])
-    }
-  })
-
-  it('is refused to those who read it too late', async () => {
-    const port = await serve([
-      get('/late', async head => {
-        await Promise.resolve()
-        return text(head.header('host') ?? '')
-      }),
-    ])
-    expect((await request(port, rawRequest('GET', '/late'))).status).toBe(500)
-    expect(logged).toHaveLength(1)
-  })
-
-  it('may be 10 KiB long and come in pieces', async () => {
-    const port = await serve([get('/', head => text(String(head.header('x-long')?.length)))])
-    const bytes = rawRequest('GET', '/', { 'x-long': 'x'.repeat(10_000) })
-    const connection = new RawConnection(port).send(bytes.slice(0, 5_000))
-    await new Promise<void>(resolve => connection.socket.write('', () => resolve()))
-    await setImmediate()
-    expect((await connection.send(bytes.slice(5_000)).response()).body).toBe('10000')
-    connection.socket.destroy()
-  })
-})
-
-describe('CORS', () => {
-  const refusing = post('/ingest', head => (head.header('x-service-public-key') ? () => text('ok') : { status: 401 }), {
-    cors: true,
-  })
-  const origin = 'https://shop.example'
-  const granted = {
-    'access-control-allow-origin': origin,
-    'access-control-allow-credentials': 'true',
-    vary: 'Origin',
-  }
-
-  it('answers a preflight, with the headers it asks for where they are header names', async () => {
-    const port = await serve([refusing])
-    const asked = {
-      origin,
-      'access-control-request-method': 'POST',
-      'access-control-request-headers': 'traceparent, Content-Type,b@d, *',
-    }
-    const response = await request(port, rawRequest('OPTIONS', '/ingest', asked))
-    expect(response.status).toBe(204)
-    expect(response.headers).toMatchObject({
-      ...granted,
-      'access-control-allow-methods': 'POST',
-      'access-control-allow-headers':
-        'x-service-public-key, x-replay-metadata, content-type, content-encoding, authorization, traceparent',
-      'access-control-max-age': '86400',
-    })
-  })
-
-  it('lets the page read every answer, refusals of all kinds too', async () => {
-    const port = await serve([refusing])
-    const key = { 'x-service-public-key': 'pk' }
-    const answers = [
-      await request(port, rawRequest('POST', '/ingest', { origin, ...key }, 'x')),
-      await request(port, rawRequest('POST', '/ingest', { origin }, 'x')),
-      await request(port, rawRequest('POST', '/ingest', { origin, ...key, 'content-length': '5000000' })),
-      await request(port, rawRequest('PUT', '/ingest', { origin }, 'x')),
-    ]
-    expect(answers.map(answer => answer.status)).toEqual([200, 401, 413, 405])
-    for (const answer of answers) {
-      expect(answer.headers).toMatchObject({ ...granted, 'access-control-expose-headers': 'Retry-After, x-receipt-id' })
-    }
-  })
-
-  it('says nothing without an origin, to a forged one, and on other routes', async () => {
-    const port = await serve([refusing, post('/private', () => text('ok'))])
-    const answers = [
-      await request(port, rawRequest('POST', '/ingest', {}, 'x')),
-      await request(port, rawRequest('POST', '/ingest', { origin: 'https://a\nset-cookie: b' }, 'x')),
-      await request(port, rawRequest('POST', '/private', { origin }, 'x')),
-    ]
-    for (const answer of answers) expect(answer.headers['access-control-allow-origin']).toBeUndefined()
   })
 })
 
@@ -213,9 +69,9 @@ describe('faults', () => {
       },
     ],
     ['the handler rejects', () => () => Promise.reject(new Error('pk_secret'))],
-    ['the handler rejects with nothing', () => () => Promise.reject()],
-  ])('answers INTERNAL when %s, and serves the next request', async (_, accept) => {
-    const port = await serve([post('/faulty/:id', accept), get('/fine', () => text('fine'))])
+    ['the handler rejects without an error', () => () => Promise.reject()],
+  ])('returns INTERNAL when %s, and serves the next request', async (_, accept) => {
+    const port = await serve([postRoute('/faulty/:id', accept), getRoute('/fine', () => text('fine'))])
     const connection = new RawConnection(port).send(rawRequest('POST', '/faulty/7?public_key=pk_query', {}, '{}'))
     const response = await connection.response()
     expect(response.status).toBe(500)
@@ -230,36 +86,34 @@ describe('faults', () => {
 
   it('survives a reply that cannot be written and a rendering that throws', async () => {
     const port = await serve([
-      get('/unwritable', () => ({ status: 200, headers: [['x', {} as never]] })),
-      get('/undefined', () => (() => undefined) as never),
-      post('/unworded', () => text('ok'), {
+      getRoute('/unwritable', () => ({ status: 200, headers: [['x', {} as never]] })),
+      getRoute('/undefined', () => (() => undefined) as never),
+      postRoute('/unrendered', () => text('ok'), {
         renderProblem: () => {
-          throw new Error('no words')
+          throw new Error('not rendered')
         },
       }),
-      get('/fine', () => text('fine')),
+      getRoute('/fine', () => text('fine')),
     ])
     for (const path of ['/unwritable', '/undefined']) {
       const connection = new RawConnection(port).send(rawRequest('GET', path))
       await connection.end()
     }
-    expect((await request(port, rawRequest('POST', '/unworded', { 'content-length': '5000' }))).status).toBe(200)
+    expect((await request(port, rawRequest('POST', '/unrendered', { 'content-length': '5000' }))).status).toBe(200)
     expect((await request(port, rawRequest('GET', '/fine'))).body).toBe('fine')
   })
 
-  it('says so when the port cannot be had', async () => {
+  it('rejects when the port is in use', async () => {
     const port = await serve([])
-    const second = createHttpServer({ routes: [], logger, heldBodyLimitBytes: 1 })
-    servers.push(second)
-    await expect(second.listen('127.0.0.1', port)).rejects.toThrow(`127.0.0.1:${port}`)
+    await expect(start([]).listen('127.0.0.1', port)).rejects.toThrow(`127.0.0.1:${port}`)
   })
 })
 
 describe('observe', () => {
-  it('gets the route, the status and the time it took', async () => {
+  it('receives the route, the status and the duration', async () => {
     const seen: unknown[] = []
     let clock = 0
-    const route = post('/timed', () => () => text('ok'))
+    const route = postRoute('/timed', () => () => text('ok'))
     const port = await serve([route], {
       now: () => (clock += 5),
       observe: (observed, status, durationMs) => seen.push([observed.path, status, durationMs]),
@@ -274,22 +128,22 @@ describe('observe', () => {
 })
 
 describe('close', () => {
-  it('lets a request in flight finish, asks for the connection back, and closes idle connections', async () => {
+  it('lets a request in flight finish, asks its client to close the connection, and closes idle connections', async () => {
     let release = (_: Reply) => {}
     const port = await serve([
-      get(
+      getRoute(
         '/slow',
         () =>
           new Promise<Reply>(resolve => {
             release = resolve
           }),
       ),
-      get('/fast', () => text('fast')),
+      getRoute('/fast', () => text('fast')),
     ])
     const idle = new RawConnection(port).send(rawRequest('GET', '/fast'))
     await idle.response()
     const busy = new RawConnection(port).send(rawRequest('GET', '/slow'))
-    const [server] = servers.splice(0)
+    const server = take()
     await idle.send(rawRequest('GET', '/fast')).responses(2)
     const closed = server?.close(5_000)
     const late = new RawConnection(port)
@@ -303,13 +157,37 @@ describe('close', () => {
     expect([busy.error, idle.error]).toEqual([undefined, undefined])
   })
 
-  it('does not wait beyond the deadline', async () => {
-    const port = await serve([get('/stuck', () => new Promise<Reply>(() => {}))])
+  it('closes all connections at the deadline', async () => {
+    const port = await serve([getRoute('/stuck', () => new Promise<Reply>(() => {}))])
     const stuck = new RawConnection(port).send(rawRequest('GET', '/stuck'))
     await request(port, rawRequest('GET', '/other'))
-    const [server] = servers.splice(0)
+    const server = take()
     await server?.close(50)
     await stuck.end()
     expect(stuck.received).toBe('')
+  })
+})
+
+describe('the limit of held bodies', () => {
+  it('refuses a body with 429 while others are handled', async () => {
+    const waiting: ((reply: Reply) => void)[] = []
+    const renderProblem: Route['renderProblem'] = problem => ({ ...problemReply(problem), body: 'try again' })
+    const port = await serve(
+      [postRoute('/', () => () => new Promise(resolve => waiting.push(resolve)), { renderProblem })],
+      {
+        heldBodyLimitBytes: 1_000,
+      },
+    )
+    const body = rawRequest('POST', '/', {}, 'x'.repeat(600))
+    const first = new RawConnection(port).send(body)
+    await until(() => waiting.length === 1, 'the first body')
+    const refused = await request(port, body)
+    expect(refused).toMatchObject({ status: 429, body: 'try again' })
+    expect(refused.headers['retry-after']).toBe('1')
+    waiting[0]?.(text('stored'))
+    expect((await first.response()).body).toBe('stored')
+    const second = new RawConnection(port).send(body)
+    await until(() => waiting.length === 2, 'the next body')
+    for (const { socket } of [first, second]) socket.destroy()
   })
 })

@@ -7,27 +7,28 @@ import { renderProblem } from './problem.ts'
 import { HeldBytes } from './request-body.ts'
 import { RequestHeadView } from './request-head.ts'
 import { problemReply, type RequestHead, type Route } from './route.ts'
-import { type us_listen_socket, uws } from './uws.ts'
+import { type HttpRequest, type us_listen_socket, uws } from './uws.ts'
 
-export type { BodyHandler, Decision, Header, Reply, RequestHead, Route } from './route.ts'
-
+/** Options of a server. */
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
   readonly logger: Logger
-  /** Bodies being received and those whose handler has not settled, together. New data beyond it is answered 429. */
+  /** Limit of all bodies being received or handled, together. New data beyond it is refused with 429. */
   readonly heldBodyLimitBytes: number
-  /** Called once per request that was routed; status 499 when the client left before its answer. */
+  /** Called once per routed request. The status is 499 if the client left before the response. */
   readonly observe?: (route: Route, status: number, durationMs: number) => void
   readonly now?: () => number
-  /** A body that stops coming is answered 408 after this. */
+  /** How long a body may bring no data before it is refused with 408. */
   readonly bodyIdleTimeoutMs?: number
-  /** An answer that comes before its request's body is whole lets the client go on sending for so long, and so much. */
+  /** How long a client may continue to send a body that was refused early, before its connection is closed. */
   readonly discardTimeoutMs?: number
+  /** How many bytes a client may continue to send then. */
   readonly discardLimitBytes?: number
 }
 
+/** A server. */
 export interface HttpServer {
-  /** Resolves with the port, rejects when it cannot be had. Port 0 takes any. */
+  /** Resolves with the port; rejects if the server cannot listen there. Port 0 takes any free port. */
   listen(host: string, port: number): Promise<number>
   /** Stops listening at once, waits for the requests in flight until the deadline, then closes every connection. */
   close(deadlineMs: number): Promise<void>
@@ -35,103 +36,117 @@ export interface HttpServer {
 }
 
 /**
- * HTTP/1.1 on uWebSockets.js, for routes that decide on the head, take a bounded body and answer.
+ * Creates an HTTP/1.1 server on uWebSockets.js, for routes that decide on the head, take a bounded body and reply.
  *
- * A client that sends its second request before the first is answered (pipelining) is served in order as long as answers
- * need no I/O. Where one does, uWS closes the connection when it sees the second request, before any code of ours runs
- * (measured on 20.51, in one packet and in two): none of them is acknowledged, and RFC 9112 section 9.3.2 has the client
- * send them again.
+ * Pipelined requests are served in order while responses need no I/O. Where one does, uWS closes the connection when it
+ * sees the second request, before any of our code runs (measured on 20.51, in one packet and in two). None of these requests
+ * is acknowledged, and RFC 9112 section 9.3.2 requires the client to send them again.
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { bodyIdleTimeoutMs = 30_000, discardTimeoutMs = 5_000, discardLimitBytes = 32 * 1024 * 1024 } = options
-  const sweepIntervalMs = Math.min(1_000, bodyIdleTimeoutMs / 10, discardTimeoutMs / 5)
-  const context: ExchangeContext = {
-    logger: options.logger,
-    head: new RequestHeadView(),
-    held: new HeldBytes(options.heldBodyLimitBytes),
-    memory: new BufferPool(IDLE_BODY_BYTES),
-    arriving: new Set(),
-    idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
-    discardSweeps: discardTimeoutMs / sweepIntervalMs,
-    discardLimitBytes,
-    observe: options.observe,
-    now: options.now ?? (() => performance.now()),
-    stopping: false,
-    inFlight: 0,
-    onIdle: undefined,
-  }
-  const app = uws.App()
-  for (const routes of groupByPath(options.routes)) mount(routes)
-  const unknownPath: Route = { method: 'GET', path: '/*', bodyLimitBytes: 0, accept: () => notFound }
-  app.any('/*', (res, request) => new HttpExchange(context, unknownPath, res, isHead(request)).start(request))
-
-  /** The routes of one path: their own methods, HEAD where there is a GET, OPTIONS, and 405 for the rest. */
-  function mount(routes: [Route, ...Route[]]): void {
-    for (const route of routes) {
-      app[mountMethod[route.method]](route.path, (res, request) =>
-        new HttpExchange(context, route, res, false).start(request),
-      )
-    }
-    const get = routes.find(route => route.method === 'GET')
-    const otherwise = otherMethods(routes, options.logger)
-    app.any(routes[0].path, (res, request) => {
-      const head = isHead(request)
-      new HttpExchange(context, head && get ? get : otherwise, res, head).start(request)
-    })
-  }
-
-  let listening: us_listen_socket | undefined
-  const sweeper = setInterval(() => {
-    for (const exchange of context.arriving) exchange.sweep()
-  }, sweepIntervalMs).unref()
-
-  function listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      app.listen(host, port, socket => {
-        if (!socket) return reject(new Error(`cannot listen on ${host}:${port}: the port is taken or not ours to take`))
-        listening = socket
-        resolve(uws.us_socket_local_port(socket))
-      })
-    })
-  }
-
-  async function close(deadlineMs: number): Promise<void> {
-    context.stopping = true
-    if (listening) uws.us_listen_socket_close(listening)
-    listening = undefined
-    if (context.inFlight > 0) {
-      const idle = new Promise<void>(resolve => {
-        context.onIdle = resolve
-      })
-      await withDeadline(idle, deadlineMs, 'requests were still in flight').catch(error => {
-        options.logger.warn({ inFlight: context.inFlight, error: error.message }, 'closing with requests in flight')
-      })
-    }
-    // The last answer may still be corked in the call that brought its request.
-    await new Promise(resolve => setImmediate(resolve))
-    clearInterval(sweeper)
-    app.close()
-  }
-
-  return {
-    listen,
-    close,
-    get heldBodyBytes() {
-      return context.held.used
-    },
-  }
+  return new UwsServer(options)
 }
 
 /** Memory for bodies that is kept while there are none. */
 const IDLE_BODY_BYTES = 32 * 1024 * 1024
 
+class UwsServer implements HttpServer {
+  readonly #app = uws.App()
+  readonly #context: ExchangeContext
+  readonly #logger: Logger
+  readonly #sweeper: NodeJS.Timeout
+  #listening: us_listen_socket | undefined
+
+  constructor(options: HttpServerOptions) {
+    const { bodyIdleTimeoutMs = 30_000, discardTimeoutMs = 5_000, discardLimitBytes = 32 * 1024 * 1024 } = options
+    const sweepIntervalMs = Math.min(1_000, bodyIdleTimeoutMs / 10, discardTimeoutMs / 5)
+    const context: ExchangeContext = {
+      logger: options.logger,
+      head: new RequestHeadView(),
+      held: new HeldBytes(options.heldBodyLimitBytes),
+      memory: new BufferPool(IDLE_BODY_BYTES),
+      arriving: new Set(),
+      idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
+      discardSweeps: discardTimeoutMs / sweepIntervalMs,
+      discardLimitBytes,
+      observe: options.observe,
+      now: options.now ?? (() => performance.now()),
+      stopping: false,
+      inFlight: 0,
+      onIdle: undefined,
+    }
+    this.#context = context
+    this.#logger = options.logger
+    for (const routes of groupByPath(options.routes)) this.#mount(routes)
+    const unknownPath: Route = { method: 'GET', path: '/*', bodyLimitBytes: 0, accept: () => notFound }
+    this.#app.any('/*', (res, request) => new HttpExchange(context, unknownPath, res, isHead(request)).start(request))
+    this.#sweeper = setInterval(() => {
+      for (const exchange of context.arriving) exchange.sweep()
+    }, sweepIntervalMs).unref()
+  }
+
+  get heldBodyBytes(): number {
+    return this.#context.held.used
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#app.listen(host, port, socket => {
+        if (!socket) return reject(new Error(`cannot listen on ${host}:${port}: the port is in use or not permitted`))
+        this.#listening = socket
+        resolve(uws.us_socket_local_port(socket))
+      })
+    })
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    this.#context.stopping = true
+    if (this.#listening) uws.us_listen_socket_close(this.#listening)
+    this.#listening = undefined
+    await this.#untilIdle(deadlineMs)
+    // The last response may still be corked in the call that brought its request.
+    await new Promise(resolve => setImmediate(resolve))
+    clearInterval(this.#sweeper)
+    this.#app.close()
+  }
+
+  /** Mounts the routes of one path: their own methods, HEAD where there is a GET, OPTIONS, and 405 for all others. */
+  #mount(routes: [Route, ...Route[]]): void {
+    const context = this.#context
+    for (const route of routes) {
+      this.#app[mountMethod[route.method]](route.path, (res, request) =>
+        new HttpExchange(context, route, res, false).start(request),
+      )
+    }
+    const get = routes.find(route => route.method === 'GET')
+    const otherwise = otherMethods(routes, this.#logger)
+    this.#app.any(routes[0].path, (res, request) => {
+      const head = isHead(request)
+      new HttpExchange(context, head && get ? get : otherwise, res, head).start(request)
+    })
+  }
+
+  async #untilIdle(deadlineMs: number): Promise<void> {
+    const context = this.#context
+    if (context.inFlight === 0) return
+    const idle = new Promise<void>(resolve => {
+      context.onIdle = resolve
+    })
+    await withDeadline(idle, deadlineMs, 'requests were still in flight').catch(error => {
+      this.#logger.warn({ inFlight: context.inFlight, error: error.message }, 'closing with requests in flight')
+    })
+  }
+}
+
 const mountMethod = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const
 
-const isHead = (request: { getCaseSensitiveMethod(): string }) => request.getCaseSensitiveMethod() === 'HEAD'
+const isHead = (request: HttpRequest) => request.getCaseSensitiveMethod() === 'HEAD'
 
-const notFound = problemReply({ code: 'NOT_FOUND', message: 'there is nothing at this path' })
+const notFound = problemReply({ code: 'NOT_FOUND', message: 'no route matches this path' })
 
-/** Patterns that differ only in the names of their parameters are one path: uWS would ask only the first for other methods. */
+/**
+ * Groups routes by path. Patterns that differ only in the names of their parameters are one path, because uWS would call only
+ * the first of them for other methods.
+ */
 function groupByPath(routes: readonly Route[]): [Route, ...Route[]][] {
   const groups = new Map<string, [Route, ...Route[]]>()
   for (const route of routes) {
@@ -143,16 +158,13 @@ function groupByPath(routes: readonly Route[]): [Route, ...Route[]][] {
   return [...groups.values()]
 }
 
-/** Stands for every method of a path that has no route: OPTIONS is answered, the rest is not allowed. */
+/** Returns the route of all methods of a path that have none: it replies to OPTIONS and refuses the others with 405. */
 function otherMethods(routes: [Route, ...Route[]], logger: Logger): Route {
   const methods = routes.flatMap(route => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))
   const allow = ['allow', [...methods, 'OPTIONS'].join(', ')] as const
   const cors = routes.some(route => route.cors)
-  const refusal = renderProblem(
-    routes[0],
-    { code: 'METHOD_NOT_ALLOWED', message: `this path takes ${methods.join(', ')}` },
-    logger,
-  )
+  const message = `method not allowed: use ${methods.join(', ')}`
+  const refusal = renderProblem(routes[0], { code: 'METHOD_NOT_ALLOWED', message }, logger)
   const notAllowed = { ...refusal, headers: [...(refusal.headers ?? []), allow] }
   const options = (head: RequestHead) => ({
     status: 204,

@@ -1,17 +1,17 @@
 import type { HttpResponse } from './uws.ts'
 
-/** An answer of unknown length on its way to one client. */
+/** Response of unknown length, while it is written to one client. */
 export class ReplyStream {
   #gone = false
   #wake = () => {}
 
   /**
-   * Writes the head with the first chunk, so that a source which fails at once can still be answered as a problem. Pulls
-   * the next chunk only when the client has taken the last: memory does not grow with the answer. Returns when all is
-   * written or the connection is gone, and throws what the source throws.
+   * Writes all chunks. The head goes with the first one, so that the failure of a source at its start can still become a
+   * problem. The next chunk is pulled only when the client has read the last, so memory does not grow with the response.
+   * Returns when all is written or the connection is closed, and throws what the source throws.
    */
   async send(res: HttpResponse, chunks: AsyncIterable<Uint8Array>, writeHead: () => void): Promise<void> {
-    // Registered once: uWS forgets a handler that is registered while another runs, which is when this code wakes up.
+    // Registered once: uWS drops a handler that is registered while another one runs, and this code resumes in such a moment.
     res.onWritable(() => {
       this.#wake()
       return true
@@ -38,7 +38,7 @@ export class ReplyStream {
     })
   }
 
-  /** The response must not be touched again; the source is told to stop as soon as it is next heard of. */
+  /** Stops writing, because the response must not be touched again. The source is closed when its next chunk arrives. */
   abandon(): void {
     this.#gone = true
     this.#wake()

@@ -1,0 +1,132 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { RawConnection, rawRequest, request, until } from '../../test/support/clients/raw-http-client.ts'
+import { getRoute, postRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
+import type { Route } from './route.ts'
+
+const MIB = 1024 * 1024
+const { serve, statuses, heldBodyBytes } = useHttpServer()
+
+const post = (accept: Route['accept']) => postRoute('/', accept)
+const get = (accept: Route['accept']) => getRoute('/', accept)
+
+describe('pipelined requests', () => {
+  const three = ['a', 'bb', 'ccc'].map(body => rawRequest('POST', '/', {}, body)).join('')
+
+  it('are served in order when replies need no I/O', async () => {
+    const port = await serve([post(() => body => text(String(body.length)))])
+    const connection = new RawConnection(port).send(three)
+    expect((await connection.responses(3)).map(response => response.body[0])).toEqual(['1', '2', '3'])
+    connection.socket.destroy()
+  })
+
+  it('are all dropped when the first one has to wait, and the server continues', async () => {
+    const port = await serve([
+      post(() => async body => {
+        await setImmediate()
+        return text(String(body.length))
+      }),
+      get(() => text('alive')),
+    ])
+    const connection = new RawConnection(port).send(three)
+    await connection.end()
+    expect(connection.received).toBe('')
+    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
+  })
+})
+
+describe('a large response', () => {
+  it.each([
+    ['text', 'é'.repeat(3_000_000)],
+    ['bytes', Buffer.alloc(6_000_000, 'ab')],
+  ])('of %s reaches a client that is slow to read', async (_, body) => {
+    const port = await serve([get(async () => ({ status: 200, body }))])
+    const connection = new RawConnection(port)
+    connection.socket.pause()
+    connection.send(rawRequest('GET', '/'))
+    await until(() => statuses.length === 1, 'the response to begin')
+    connection.socket.resume()
+    const response = await connection.response()
+    expect(response.headers['content-length']).toBe('6000000')
+    expect(Buffer.from(response.body, 'latin1').equals(Buffer.from(body))).toBe(true)
+    const [, second] = await connection.send(rawRequest('GET', '/')).responses(2)
+    expect(second?.body.length).toBe(6_000_000)
+    connection.socket.destroy()
+  })
+})
+
+describe('a streamed response', () => {
+  const piece = Buffer.alloc(64 * 1024, 'z')
+
+  it('arrives whole, with its head', async () => {
+    async function* lines() {
+      for (let line = 0; line < 1_000; line++) yield Buffer.from(`${line}\n`)
+    }
+    const port = await serve([
+      get(() => ({ status: 200, headers: [['content-type', 'application/jsonl']], body: lines() })),
+    ])
+    const response = await request(port, rawRequest('GET', '/'))
+    expect(response.headers['content-type']).toBe('application/jsonl')
+    expect(response.body.split('\n')).toHaveLength(1_001)
+  })
+
+  it('is pulled no faster than the client reads, and stopped when the client leaves', async () => {
+    let pulled = 0
+    let stopped = false
+    async function* endless() {
+      try {
+        for (;;) {
+          pulled++
+          yield piece
+        }
+      } finally {
+        stopped = true
+      }
+    }
+    const port = await serve([get(() => ({ status: 200, body: endless() }))])
+    const connection = new RawConnection(port)
+    connection.socket.pause()
+    connection.send(rawRequest('GET', '/'))
+    let seen = -1
+    await until(() => {
+      const still = pulled > 0 && pulled === seen
+      seen = pulled
+      return still
+    }, 'the stream to stall')
+    expect(pulled * piece.length).toBeLessThan(16 * MIB)
+    expect(stopped).toBe(false)
+    connection.socket.destroy()
+    await until(() => stopped, 'the source to be stopped')
+  })
+
+  it('continues when the client reads again', async () => {
+    async function* many() {
+      for (let count = 0; count < 200; count++) yield piece
+    }
+    const port = await serve([get(() => ({ status: 200, body: many() }))])
+    const connection = new RawConnection(port)
+    connection.socket.pause()
+    connection.send(rawRequest('GET', '/'))
+    await until(() => statuses.length === 1, 'the response to begin')
+    connection.socket.resume()
+    expect((await connection.response()).body.length).toBe(200 * piece.length)
+    connection.socket.destroy()
+  })
+
+  it('becomes a problem if its source fails before the first byte, and is cut short after it', async () => {
+    async function* failing(first: boolean) {
+      if (first) yield piece
+      throw new Error('clickhouse is unavailable')
+    }
+    const port = await serve([
+      { ...get(() => ({ status: 200, body: failing(false) })), path: '/at-once' },
+      { ...get(() => ({ status: 200, body: failing(true) })), path: '/later' },
+    ])
+    expect((await request(port, rawRequest('GET', '/at-once'))).status).toBe(500)
+    const later = new RawConnection(port).send(rawRequest('GET', '/later'))
+    await later.end()
+    expect(later.received).toContain('200 OK')
+    expect(later.received).not.toContain('\r\n0\r\n')
+  })
+})

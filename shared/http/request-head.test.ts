@@ -1,0 +1,66 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { RawConnection, rawRequest, request } from '../../test/support/clients/raw-http-client.ts'
+import { getRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
+
+const { serve, logged } = useHttpServer()
+
+describe('the head', () => {
+  const echo = getRoute('/echo/:first/:second', head =>
+    text(JSON.stringify([head.param('first'), head.param('second')])),
+  )
+
+  it('decodes path parameters, and refuses malformed encodings', async () => {
+    const port = await serve([echo])
+    expect((await request(port, rawRequest('GET', '/echo/a%2Fb/%E4%B8%AD'))).body).toBe(
+      '["a/b","中"]'.replace('中', '\xe4\xb8\xad'),
+    )
+    for (const malformed of ['%', '%zz', '%ff', 'a%2']) {
+      const response = await request(port, rawRequest('GET', `/echo/${malformed}/x`))
+      expect([response.status, JSON.parse(response.body).code]).toEqual([400, 'REQUEST_INVALID'])
+    }
+    expect(logged).toEqual([])
+  })
+
+  it('decodes query values like URLSearchParams', async () => {
+    const port = await serve([getRoute('/q', head => text(JSON.stringify([head.query('a'), head.query('b') ?? null])))])
+    const queries = [
+      '?a=1&b=x%20y',
+      '?b=a+b&a=',
+      '?a',
+      '?ab=1&a=2&a=3',
+      '?a=%zz&b=%',
+      '?a=b=c&b=%26%3d',
+      '?%61=1',
+      '?',
+      '',
+      '?&&=&b=%00',
+    ]
+    for (const query of queries) {
+      const expected = new URLSearchParams(query)
+      const response = await request(port, rawRequest('GET', `/q${query}`))
+      expect([query, ...JSON.parse(response.body)]).toEqual([query, expected.get('a'), expected.get('b')])
+    }
+  })
+
+  it('cannot be read after accept has returned', async () => {
+    const port = await serve([
+      getRoute('/late', async head => {
+        await Promise.resolve()
+        return text(head.header('host') ?? '')
+      }),
+    ])
+    expect((await request(port, rawRequest('GET', '/late'))).status).toBe(500)
+    expect(logged).toHaveLength(1)
+  })
+
+  it('may have 10 KiB and arrive in pieces', async () => {
+    const port = await serve([getRoute('/', head => text(String(head.header('x-long')?.length)))])
+    const bytes = rawRequest('GET', '/', { 'x-long': 'x'.repeat(10_000) })
+    const connection = new RawConnection(port).send(bytes.slice(0, 5_000))
+    await new Promise<void>(resolve => connection.socket.write('', () => resolve()))
+    await setImmediate()
+    expect((await connection.send(bytes.slice(5_000)).response()).body).toBe('10000')
+    connection.socket.destroy()
+  })
+})
