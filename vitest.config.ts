@@ -1,14 +1,33 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** In CI a test that meets a stall of the machine is run once more: two cores serve the tests and all the servers they use. */
+/**
+ * In CI a failed test runs once more, because the tests share the machine with the servers they use. The names of tests
+ * that pass only then are printed at the end.
+ */
 const retry = process.env.CI ? 1 : 0
 
-/** Unit tests stand beside the code and need nothing; the others run on the real services of test/support. */
+/** Two files at a time: each worker has servers of its own, and a third worker gained nothing on two cores. */
+const maxWorkers = Math.min(2, availableParallelism())
+
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compile')
+
+const shared = {
+  maxWorkers,
+  // Node imports the TypeScript itself, as it does for the processes. Vite's own runner reads every import through a
+  // getter, which makes hot loops up to ten times slower.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+}
+
+/** Unit tests are beside the code and need no server; the others run on the real services of test/support. */
 export default defineConfig({
   test: {
+    reporters: process.env.CI ? ['default', './test/support/setup/flaky-reporter.ts'] : ['default'],
     projects: [
       {
         test: {
+          ...shared,
           name: 'unit',
           include: ['{schemas,shared,clickhouse,ingest,workers,api,cli,deploy,bench}/**/*.test.ts'],
           testTimeout: 20_000,
@@ -16,23 +35,23 @@ export default defineConfig({
       },
       {
         test: {
+          ...shared,
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/support/setup/global-setup.ts'],
           retry,
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          maxWorkers: 1,
         },
       },
       {
         test: {
+          ...shared,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           retry,
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          maxWorkers: 1,
         },
       },
     ],

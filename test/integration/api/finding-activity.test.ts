@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { findingAnswerSchema } from '../../../schemas/http/findings/schemas.ts'
 import {
@@ -10,6 +10,7 @@ import {
   startApi,
   type TestApi,
 } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `finding_activity_${process.pid}`
 const FINDING = `fnd_${'a'.repeat(26)}`
@@ -19,7 +20,7 @@ const DAY_MS = 24 * HOUR_MS
 const traceId = (number: number) => number.toString(16).padStart(32, '0')
 
 describe('GET /v3/findings/{findingId}', () => {
-  const services = inject('services')
+  const services = sharedServices()
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
   let client: ClickHouseClient
   let api: TestApi
@@ -30,7 +31,7 @@ describe('GET /v3/findings/{findingId}', () => {
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     api = await startApi(services, DATABASE)
     token = await signToken()
-    // 30 on each of three days, a minute apart from 10:00 on, in 45 traces and 10 sessions, of two versions.
+    // 30 occurrences on each of three days, one a minute from 10:00, in 45 traces, 10 sessions and two versions.
     const rows = [3, 2, 1].flatMap(daysAgo =>
       Array.from({ length: 30 }, (_, i) => ({
         findingId: FINDING,
@@ -54,7 +55,7 @@ describe('GET /v3/findings/{findingId}', () => {
     await client?.close()
   })
 
-  it('counts its occurrences by the hour from the first day that is retained', async () => {
+  it('counts occurrences by hour from the first retained day', async () => {
     const { occurrences, occurrenceCount } = await read(FINDING)
     expect(occurrences).toMatchObject({ from: iso(today - 3 * DAY_MS), bucketSeconds: 3_600 })
     expect(Date.parse(occurrences.to)).toBeGreaterThanOrEqual(Date.now() - 60_000)
@@ -67,7 +68,7 @@ describe('GET /v3/findings/{findingId}', () => {
     expect(occurrences.counts.reduce((sum, count) => sum + count, 0)).toBe(occurrenceCount)
   })
 
-  it('counts in the time that is asked for, by five minutes where it is short', async () => {
+  it('counts in the requested time range, in steps of five minutes where it is short', async () => {
     const begin = today - DAY_MS + 10 * HOUR_MS
     const { occurrences } = await read(FINDING, `?from=${iso(begin + 7 * 60_000)}&to=${iso(begin + 20 * 60_000)}`)
     expect(occurrences).toEqual({
@@ -83,7 +84,7 @@ describe('GET /v3/findings/{findingId}', () => {
     expect((await read(FINDING, `?from=${iso(Date.now() + DAY_MS)}`)).occurrences.counts).toEqual([0])
   })
 
-  it('shows the last ten occurrences, their messages cut', async () => {
+  it('shows the last ten occurrences with their messages shortened', async () => {
     const { lastOccurrences } = await read(FINDING)
     expect(lastOccurrences.map(({ message }) => message.split(' ')[0])).toEqual(
       [29, 28, 27, 26, 25, 24, 23, 22, 21, 20].map(String),
@@ -97,7 +98,7 @@ describe('GET /v3/findings/{findingId}', () => {
     })
   })
 
-  it('shows occurrences of earlier days where the last has fewer than ten, and leaves out what is absent', async () => {
+  it('fills the list with occurrences of earlier days and leaves absent fields out', async () => {
     const at = { findingId: LONE, message: 'again', receivedAt: Date.now() }
     await insertExceptions(client, [{ ...at, traceId: traceId(7), sessionId: 'session', serviceVersion: '2' }])
     const { lastOccurrences } = await read(LONE)
@@ -105,7 +106,7 @@ describe('GET /v3/findings/{findingId}', () => {
     expect(Object.keys(lastOccurrences[1] ?? {})).toEqual(['occurredAt', 'receivedAt', 'spanId', 'message'])
   })
 
-  it('tells where it was seen, and in how many traces and sessions', async () => {
+  it('returns where it was seen and in how many traces and sessions', async () => {
     expect((await read(FINDING)).seenIn).toEqual({
       surfaceIds: ['srf_1'],
       serviceNames: ['shop'],
@@ -115,7 +116,7 @@ describe('GET /v3/findings/{findingId}', () => {
     })
   })
 
-  it('says of a time that is none what is wrong with it', async () => {
+  it('names what is wrong with an invalid time', async () => {
     for (const [query, message] of [
       ['?from=now', 'from must be a time as RFC 3339 has it'],
       ['?from=2026-11-21T10:00:01Z&to=2026-11-21T10:00:00Z', 'from must be before "to"'],
@@ -125,7 +126,7 @@ describe('GET /v3/findings/{findingId}', () => {
     }
   })
 
-  it('counts an insert once that is repeated because its answer was lost', async () => {
+  it('counts an insert once when it is repeated after a lost response', async () => {
     const { occurrenceCount, occurrences } = await read(LONE)
     const insert = () =>
       client.command({

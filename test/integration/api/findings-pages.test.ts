@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { findingsPageSchema, findingTracesPageSchema } from '../../../schemas/http/findings/schemas.ts'
 import {
@@ -9,13 +9,14 @@ import {
   startApi,
   type TestApi,
 } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
 const DATABASE = `findings_pages_${process.pid}`
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Of one list of findings, so that lists of different tests do not meet. */
+/** Service name of one list of findings, so that the lists of different tests stay apart. */
 function idsOf(list: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => {
     const number = String(i).replaceAll(/\d/g, digit => 'abcdefghij'[Number(digit)] ?? '')
@@ -25,7 +26,7 @@ function idsOf(list: string, count: number): string[] {
 const traceId = (number: number) => number.toString(16).padStart(32, '0')
 
 describe('lists of findings', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let client: ClickHouseClient
   let api: TestApi
   const tokens = new Map<string, string>()
@@ -45,7 +46,7 @@ describe('lists of findings', () => {
   })
 
   describe('while data arrives', () => {
-    it('show every finding that was there exactly once, however many occurrences come in meanwhile', async () => {
+    it('show every existing finding exactly once, however many occurrences arrive meanwhile', async () => {
       const ids = idsOf('busy', 60)
       await insert('busy', ids)
       let [walks, inserts] = [0, 0]
@@ -53,7 +54,7 @@ describe('lists of findings', () => {
       const write = async () => {
         while (walks < 3) {
           inserts++
-          // Some old, some new, some received before what is stored already.
+          // Some are old, some are new, and some were received before rows that are already stored.
           const some = Array.from({ length: 1 + random(20) }, () => ids[random(ids.length)] as string)
           await insert('busy', [...some, ...idsOf(`new${'abcdef'[walks]}`, inserts % 9)], Date.now() - random(5_000))
         }
@@ -70,10 +71,10 @@ describe('lists of findings', () => {
       expect(inserts).toBeGreaterThan(10)
     })
 
-    it('do not lose a finding whose next occurrence was on its way into the store when the first page was read', async () => {
+    it('keep a finding whose next occurrence was being stored while the first page was read', async () => {
       const ids = idsOf('slow', 6)
       for (const id of ids) await insert('slow', [id])
-      // Begun before the first page, and seen after it: every row takes a while.
+      // The insert begins before the first page and becomes visible after it, because every row takes a while.
       const [first = '', second = ''] = ids
       const slow = client.command({
         query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, occurred_at_unix_nano, type)
@@ -81,7 +82,7 @@ describe('lists of findings', () => {
                 FROM numbers(2) WHERE sleepEachRow(0.75) = 0 SETTINGS max_block_size = 1`,
         clickhouse_settings: { async_insert: 0, wait_end_of_query: 1 },
       })
-      await until('it is on its way', async () =>
+      await until('the insert has begun', async () =>
         (await select<{ n: string }>(`SELECT count() AS n FROM system.processes WHERE query LIKE '%''Slow''%'`)).some(
           ({ n }) => Number(n) > 1,
         ),
@@ -98,12 +99,12 @@ describe('lists of findings', () => {
       expect((await read('slow', '/v3/findings?limit=2')).ids.sort()).not.toEqual([ids[2], ids[5]].sort())
     })
 
-    it('do not lose a finding of which something is stored that was received long before', async () => {
+    it('keep a finding when an occurrence is stored that was received long before', async () => {
       const ids = idsOf('late', 4)
       const hourAgo = Date.now() - HOUR_MS
       for (const [i, id] of ids.entries()) await insert('late', [id], hourAgo + i)
       const page = await read('late', '/v3/findings?limit=2')
-      // A worker that was away for an hour stores what had been received before the second page's findings, and after.
+      // A worker that was down for an hour stores occurrences received before and after the findings of the second page.
       await insert('late', [ids[0] as string], hourAgo + 2)
       await insert('late', [ids[1] as string], Date.now() - 1)
       const rest = await follow('late', `/v3/findings?limit=2&cursor=${page.nextCursor}`)
@@ -111,7 +112,7 @@ describe('lists of findings', () => {
       expect((await read('late', '/v3/findings?limit=4')).ids).toEqual([ids[1], ids[0], ids[3], ids[2]])
     })
 
-    it('know where a finding stood whose earlier occurrences were stored days, hours and minutes before', async () => {
+    it('remember the position of a finding whose earlier occurrences were stored days, hours and minutes before', async () => {
       const ids = idsOf('settled', 6)
       const agesMs = [2 * DAY_MS, DAY_MS, 3 * HOUR_MS, HOUR_MS, 30 * 60_000, 20 * 60_000]
       const now = Date.now()
@@ -124,7 +125,7 @@ describe('lists of findings', () => {
       expect(rest.flat()).toEqual([ids[4], ids[3], ids[2], ids[1], ids[0]])
     })
 
-    it('hold for the traces of a finding as well', async () => {
+    it('also page through the traces of a finding', async () => {
       const [id = ''] = idsOf('traces', 1)
       const occurIn = (numbers: number[]) =>
         insertExceptions(
@@ -137,7 +138,7 @@ describe('lists of findings', () => {
       for (let page = 0; page < 5; page++) {
         const { traces, nextCursor } = findingTracesPageSchema.parse((await ask('traces', path)).body)
         seen.push(...traces.map(trace => trace.id))
-        // Again in traces that were shown and in traces that were not, and in a new one.
+        // The finding occurs again in traces that were shown, in traces that were not, and in a new one.
         await occurIn([1, 2, 5, 9, 100 + page])
         path = `/v3/findings/${id}/traces?limit=2&cursor=${nextCursor}`
         expect(nextCursor === null).toBe(page === 4)
@@ -201,7 +202,7 @@ describe('lists of findings', () => {
         `from=${encodeURIComponent(new Date(edgeMs + 2 * HOUR_MS).toISOString().replace('Z', '+02:00'))}`,
         [long, edge],
       ],
-    ])('find what is of %s', async (_, query, found) => {
+    ])('select by %s', async (_, query, found) => {
       expect((await read('filters', `/v3/findings?${query}`)).ids).toEqual(found)
       expect((await follow('filters', `/v3/findings?limit=1&${query}`)).flat()).toEqual(found)
     })
@@ -260,7 +261,7 @@ describe('lists of findings', () => {
       expect(seen).toEqual(found.map(i => ids[i]))
     })
 
-    it('shows on a later page what matched when the first was read', async () => {
+    it('shows on a later page what matched when the first page was read', async () => {
       const page = await read('search', '/v3/findings?q=r&limit=1')
       expect(page.ids).toEqual([second])
       await insertExceptions(client, [
@@ -271,7 +272,7 @@ describe('lists of findings', () => {
     })
   })
 
-  it('take a cursor only with the filters, the workspace and the list that it is of, and for a day', async () => {
+  it('accept a cursor only with its own filters, workspace and list, and for one day', async () => {
     await insert('cursors', idsOf('cursors', 3))
     const { nextCursor } = await read('cursors', '/v3/findings?limit=1&surface=srf_1')
     const status = async (path: string, org = 'cursors') => (await ask(org, path)).status
@@ -309,7 +310,7 @@ describe('lists of findings', () => {
     )
   }
 
-  /** As if it had been stored when it was received. */
+  /** Stores occurrences as if they had been stored when they were received. */
   async function insertStored(list: string, findingId: string, atMs: number): Promise<void> {
     await client.command({
       query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, finding_id, type)
@@ -330,7 +331,7 @@ describe('lists of findings', () => {
     return (await client.query({ query, format: 'JSONEachRow' })).json<T>()
   }
 
-  /** The ids of every page from this one on. */
+  /** Returns the ids of this page and of every page after it. */
   async function follow(org: string, path: string): Promise<string[][]> {
     const pages: string[][] = []
     for (let next: string | null = path; next !== null; ) {

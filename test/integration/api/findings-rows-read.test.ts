@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadFinding } from '../../../api/findings/load-finding.ts'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import type { FindingsFilter } from '../../../clickhouse/queries/findings/findings-filter.ts'
@@ -6,6 +6,7 @@ import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/sele
 import { selectFindingsPage } from '../../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { createDatabase } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `findings_rows_read_${process.pid}`
 const workspaceId = 'ws_1'
@@ -13,7 +14,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const DAYS = 10
 const FINDINGS = 400
-/** Findings of a day are as many whatever their occurrences. */
+/** Findings per day, which is independent of the number of their occurrences. */
 const OCCURRENCES_A_DAY = 40_000
 
 describe('reads of findings', () => {
@@ -22,7 +23,7 @@ describe('reads of findings', () => {
   let rowsRead = 0
 
   beforeAll(async () => {
-    client = await createDatabase(inject('services').clickhouseUrl, DATABASE)
+    client = await createDatabase(sharedServices().clickhouseUrl, DATABASE)
     for (let day = DAYS; day > 0; day--) {
       await client.command({
         query: `
@@ -61,7 +62,7 @@ describe('reads of findings', () => {
     return { found: (await selectFindingsPage(client, key, signal())).length, rows: rowsRead }
   }
 
-  /** A day of findings and the next that it reaches into, looked at for an hour and for a day. Twelve days have 4,800. */
+  /** Rows of one day of findings and the next that it reaches into, read for an hour and for a day; twelve days have 4,800. */
   const A_DAY = 4 * FINDINGS
 
   it.each<[string, Partial<FindingsFilter>, number]>([
@@ -69,28 +70,28 @@ describe('reads of findings', () => {
     ['those of a surface', { surfaceId: 'srf_3' }, A_DAY],
     ['those of the last hours', { fromMs: end - HOUR_MS }, 1.5 * A_DAY],
     ['those of two days', { fromMs: end - 5 * DAY_MS, toMs: end - 3 * DAY_MS }, 2 * A_DAY],
-    // Twelve rows of five minutes a finding and hour, in whole granules.
+    // Twelve rows of five minutes for each finding and hour, in whole granules.
     ['those of an hour', { fromMs: noonBefore(end) + 1, toMs: noonBefore(end) + HOUR_MS }, 12 * FINDINGS + 5_000],
     ['those with a word', { text: 'MESSAGE' }, A_DAY],
-  ])('find %s in the rows of the days concerned', async (_, filter, atMost) => {
+  ])('select %s by reading only rows of the days concerned', async (_, filter, atMost) => {
     const { found, rows } = await page(filter)
     expect(found).toBeGreaterThan(50)
     expect(rows).toBeLessThanOrEqual(atMost)
   })
 
-  it('search for a word that none has in a row a finding and day', async () => {
+  it('search for an unknown word by reading one row for each finding and day', async () => {
     const { found, rows } = await page({ text: 'zebra' })
     expect(found).toBe(0)
     expect(rows).toBeLessThanOrEqual(2 * (DAYS + 1) * FINDINGS)
   })
 
-  it('show one finding, and look up one trace of it, without the occurrences of others', async () => {
+  it('show one finding and look up one of its traces without reading occurrences of others', async () => {
     const findingId = `fnd_${'7'.padStart(26, 'a')}`
     rowsRead = 0
     const finding = await loadFinding(client, { workspaceId, findingId }, {}, Date.now(), signal())
     expect(finding?.occurrenceCount).toBe((DAYS * OCCURRENCES_A_DAY) / FINDINGS)
-    // Of 400,000 occurrences and as many rows of five minutes: the days twice, a granule or two of 64 of each hour, and
-    // of 8,192 of the last day's occurrences.
+    // Out of 400,000 occurrences and as many rows of five minutes, it reads the days twice, one or two granules of 64 for each hour,
+    // and one or two granules of 8,192 occurrences of the last day.
     expect(rowsRead).toBeLessThanOrEqual(80_000)
 
     const [trace] = await (
@@ -106,7 +107,7 @@ describe('reads of findings', () => {
   })
 })
 
-/** 12:00 UTC of the day that lies between one and two days before. */
+/** 12:00 UTC of the day before yesterday or of yesterday, at least 24 hours ago. */
 function noonBefore(ms: number): number {
   return Math.floor(ms / DAY_MS) * DAY_MS - DAY_MS + 12 * HOUR_MS
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { findingsPageSchema, findingTracesPageSchema } from '../../../schemas/http/findings/schemas.ts'
 import {
@@ -10,6 +10,7 @@ import {
   startApi,
   type TestApi,
 } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `api_findings_${process.pid}`
 const SECOND = 1_000_000_000n
@@ -22,7 +23,7 @@ const findingId = (number: number) =>
 const traceId = (number: number) => number.toString(16).padStart(32, '0')
 
 describe('the findings of a workspace', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let client: ClickHouseClient
   let api: TestApi
   let token: string
@@ -37,8 +38,8 @@ describe('the findings of a workspace', () => {
     token = await signToken()
     otherToken = await signToken({ sub: 'user_2', org: 'globex' })
 
-    // Finding n is seen at minute n; the third also at second one, and in five traces. All are of one insert, so they
-    // are in the order in which they were received.
+    // Finding n is seen at minute n; the third also at second one, and in five traces. One insert stores all of them, so they
+    // are listed in the order in which they were received.
     const receivedAt = Date.now() - 10_000
     const exceptions = Array.from({ length: 7 }, (_, i) => ({
       findingId: findingId(i + 1),
@@ -63,7 +64,7 @@ describe('the findings of a workspace', () => {
     await client?.close()
   })
 
-  it('are listed by when they last arrived, whenever that was by the clocks of clients, with what is known of them', async () => {
+  it('are listed with all their fields by last arrival, whatever the clocks of clients say', async () => {
     const { status, body } = await ask('/v3/findings')
     expect(status).toBe(200)
     const { findings, nextCursor } = findingsPageSchema.parse(body)
@@ -81,7 +82,7 @@ describe('the findings of a workspace', () => {
     })
   })
 
-  it('end with a page that is exactly full', async () => {
+  it('end correctly when the last page is exactly full', async () => {
     const { findings } = findingsPageSchema.parse((await ask('/v3/findings?limit=100')).body)
     const full = findingsPageSchema.parse((await ask(`/v3/findings?limit=${findings.length}`)).body)
     expect(full.nextCursor).toBeNull()
@@ -91,7 +92,7 @@ describe('the findings of a workspace', () => {
     })
   })
 
-  it('are read one by one, by who belongs to their workspace', async () => {
+  it('are read one by one by members of their workspace', async () => {
     const own = await ask(`/v3/findings/${findingId(1)}`)
     expect(own.body).toMatchObject({ finding: { id: findingId(1), message: 'message 1', occurrenceCount: 1 } })
     const other = await ask(`/v3/findings/${findingId(1)}`, otherToken)
@@ -100,7 +101,7 @@ describe('the findings of a workspace', () => {
     expect(findings).toHaveLength(1)
   })
 
-  it('have traces, the newest first, page by page', async () => {
+  it('list their traces page by page, the newest first', async () => {
     const path = `/v3/findings/${findingId(3)}/traces`
     const first = findingTracesPageSchema.parse((await ask(`${path}?limit=2`)).body)
     expect(first.traces).toEqual([
@@ -115,7 +116,7 @@ describe('the findings of a workspace', () => {
     expect(second.nextCursor).toBeNull()
   })
 
-  it('are not found when unknown, malformed, of another workspace, or asked for by a stranger', async () => {
+  it('are not found when unknown, malformed, of another workspace, or requested by a non-member', async () => {
     const notFound = { status: 404, body: { code: 'FINDING_NOT_FOUND', service: 'api-findings' } }
     for (const suffix of ['', '/traces']) {
       for (const id of [findingId(99), 'fnd_1', '%27', `${findingId(1)}a`]) {
@@ -128,7 +129,7 @@ describe('the findings of a workspace', () => {
     expect(await ask('/v3/findings', '')).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING' } })
   })
 
-  it('refuse a limit or a cursor that is none', async () => {
+  it('refuse an invalid limit or cursor', async () => {
     const invalid = (message: string) => ({
       status: 400,
       body: { code: 'REQUEST_INVALID', message, service: 'api-findings' },
@@ -145,7 +146,7 @@ describe('the findings of a workspace', () => {
     }
   })
 
-  /** Seconds after the start by the client's clock; received in that order, and after the first seven. */
+  /** Seconds after the start by the clock of the client; the occurrences were received in this order, after the first seven. */
   function late(seconds: number) {
     return { ...at(BigInt(seconds) * SECOND), receivedAt: Date.now() + seconds }
   }

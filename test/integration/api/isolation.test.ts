@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { createReleaseClient, entryOf } from '../../support/clients/release-client.ts'
 import { type Answer, call, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { startWorkloadIssuer, type WorkloadIssuer } from '../../support/services/workload-issuer.ts'
 import { until } from '../../support/until.ts'
@@ -20,7 +21,7 @@ import {
 } from '../../support/workspaces/isolation-matrix.ts'
 import { absentThings, makeTenant, mapsOf, type Tenant } from '../../support/workspaces/tenant.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/13`
 
 let redis: Redis
@@ -36,7 +37,7 @@ let bad: BadCredential[]
 let workloads: WorkloadIssuer
 const absent = absentThings()
 const isRead = ({ operation }: MatrixRow) => operation.startsWith('GET ')
-/** What a workspace's own user may read. */
+/** Everything that a user of the workspace may read. */
 const READS = ISOLATION_MATRIX.filter(row => isRead(row) && row.takes.includes('sessionToken'))
 
 beforeAll(async () => {
@@ -70,7 +71,7 @@ beforeAll(async () => {
   }
   mine = await makeTenant(tenantDeps)
   theirs = await makeTenant(tenantDeps)
-  await until('both are stored', async () => (await isStored(mine)) && (await isStored(theirs)))
+  await until('the data of both workspaces is stored', async () => (await isStored(mine)) && (await isStored(theirs)))
   theirView = await viewOf(theirs)
   bad = await makeBadCredentials(directory, mine, workloads)
 })
@@ -84,12 +85,12 @@ afterAll(async () => {
   await workloads?.stop()
 })
 
-/** The edge and the API; what both mount may be asked of either. */
+/** The edge and the API; an operation that both mount may be sent to either. */
 function processOf({ operation }: MatrixRow): { baseUrl: string } {
   return edge.routes.some(({ method, path }) => `${method} ${path}` === operation) ? edge : api
 }
 
-/** What answers have that shows whether all has been stored. */
+/** Fields of responses that show whether everything has been stored. */
 interface Shown {
   readonly findings?: unknown[]
   readonly traces?: unknown[]
@@ -98,7 +99,7 @@ interface Shown {
   readonly receipt?: { readonly status: string }
 }
 
-/** Whether the workspace's own user is shown all that was sent for it. */
+/** Returns whether a user of the workspace sees everything that was sent for it. */
 async function isStored({ things, credentials }: Tenant): Promise<boolean> {
   const answers = await Promise.all(READS.map(row => ask(row, credentials.sessionToken, things)))
   const shown = (operation: string): Shown =>
@@ -113,7 +114,7 @@ async function isStored({ things, credentials }: Tenant): Promise<boolean> {
   )
 }
 
-/** A credential that comes as text is a bearer's. */
+/** Builds the headers of a credential; a plain text is a bearer token. */
 function ask(
   row: MatrixRow,
   credential: { kind: CredentialKind; value: string } | string | undefined,
@@ -130,7 +131,7 @@ function ask(
   })
 }
 
-/** All of an answer but its time, and what differs from one call to the next whoever makes it. */
+/** Returns a response without its time and without values that differ between calls, whoever makes them. */
 function comparable({ status, headers, body }: Answer, things: Things) {
   const plain = (text: string) =>
     Object.values(things)
@@ -143,7 +144,7 @@ function comparable({ status, headers, body }: Answer, things: Things) {
   return { status, headers: kept, text: plain(JSON.stringify(body)) }
 }
 
-/** What a workspace's own user is shown of it, and whether its keys work. */
+/** Reads everything that a user of the workspace sees, and whether its keys work. */
 async function viewOf({ things, credentials }: Tenant): Promise<string> {
   const reads = READS.map(async row => {
     const { status, body } = await ask(row, credentials.sessionToken, things)
@@ -154,7 +155,7 @@ async function viewOf({ things, credentials }: Tenant): Promise<string> {
       body: { sessionId: 'elsewhere' },
       headers: { 'x-service-public-key': credentials.publicKey },
     }),
-    // Behind the key it fails for another reason: nothing is changed.
+    // After the check of the key the request fails for another reason, so that nothing is changed.
     call(edge.baseUrl, 'POST /v3/releases', { bearer: credentials.secretKey, body: {} }),
     call(api.baseUrl, 'GET /v3/surfaces', { bearer: credentials.workspaceKey }),
   ]
@@ -162,7 +163,7 @@ async function viewOf({ things, credentials }: Tenant): Promise<string> {
   return JSON.stringify([...(await Promise.all(reads)), statuses], null, 1)
 }
 
-/** What no answer to the other may show. */
+/** Texts that no response to the other workspace may contain. */
 const idsOf = ({ workspaceId, things }: Tenant) => [workspaceId, ...GIVEN_IDS.map(name => things[name])]
 const asFor = (row: MatrixRow, kind: CredentialKind | 'none', answer: Answer) => ({
   operation: row.operation,
@@ -170,13 +171,13 @@ const asFor = (row: MatrixRow, kind: CredentialKind | 'none', answer: Answer) =>
   ...answer,
 })
 
-/** What the answer to a credential that opens nothing says; 4.4 has codes for nothing but faults of ours. */
+/** Problem of a credential that is not accepted; docs/contract.md#drain has codes only for internal errors. */
 function refusalCode({ operation, takes }: MatrixRow, kind: CredentialKind): string {
   if (operation.includes('/drain/')) return '{"message":'
   return kind === 'publicKey' && takes.includes(kind) ? '"AUTH_PK_INVALID"' : '"AUTH_MISSING"'
 }
 
-/** Things of the other, all of them and one by one among the caller's own, each beside things that are nowhere. */
+/** Ids of the other workspace, all at once and one by one among ids of the caller, each paired with ids that do not exist. */
 function* foreignThings(row: MatrixRow): Generator<{ foreign: Things; nowhere: Things; isInPath: boolean }> {
   yield { foreign: theirs.things, nowhere: absent, isInPath: true }
   const own = row.request(mine.things, '')
@@ -189,13 +190,13 @@ function* foreignThings(row: MatrixRow): Generator<{ foreign: Things; nowhere: T
 }
 
 describe('two workspaces', () => {
-  it('every operation that is mounted has its row, and no other has', () => {
+  it('have a row in the matrix for every mounted operation and for no other', () => {
     const mounted = new Set([...edge.routes, ...api.routes].map(({ method, path }) => `${method} ${path}`))
     const inMatrix = new Set(ISOLATION_MATRIX.map(({ operation }) => operation))
     expect([...inMatrix].sort()).toEqual([...mounted].sort())
   })
 
-  it('what is asked about is there for its own workspace', () => {
+  it('see their own data', () => {
     const views = JSON.parse(theirView) as { operation: string; status: number; body: unknown }[]
     expect(views.pop()).toEqual([200, 400, 200])
     for (const { operation, status } of views) expect({ operation, status }).toEqual({ operation, status: 200 })
@@ -204,7 +205,7 @@ describe('two workspaces', () => {
   })
 
   describe.each(ISOLATION_MATRIX)('$operation', row => {
-    it('tells without a credential nothing but that one is needed', async () => {
+    it('returns only that a credential is required when there is none', async () => {
       for (const things of [mine.things, theirs.things, absent]) {
         const answer = await ask(row, undefined, things)
         expect(asFor(row, 'none', answer)).toMatchObject({ status: 401 })
@@ -212,7 +213,7 @@ describe('two workspaces', () => {
       }
     })
 
-    it('takes no credential that is malformed, unknown, revoked or expired', async () => {
+    it('refuses a malformed, unknown, revoked or expired credential', async () => {
       for (const { kind, what, value } of bad) {
         const nowhere = comparable(await ask(row, { kind, value }, absent), absent)
         expect({ what, kind, ...nowhere }).toMatchObject({ status: 401 })
@@ -225,11 +226,11 @@ describe('two workspaces', () => {
       }
     })
 
-    it('takes no credential of another kind', async () => {
+    it('refuses a credential of another kind', async () => {
       for (const kind of CREDENTIAL_KINDS.filter(other => !row.takes.includes(other))) {
         const value = mine.credentials[kind]
         const nowhere = comparable(await ask(row, { kind, value }, absent), absent)
-        // A workload is known, and lacks the permission; of a workspace that is not its own it learns nothing.
+        // A workload is known but lacks the permission; it learns nothing about another workspace.
         const statuses = kind === 'workload' && row.takes.includes('sessionToken') ? [403, 404] : [401]
         for (const { things } of [mine, theirs]) {
           const answer = await ask(row, { kind, value }, things)
@@ -281,7 +282,7 @@ describe('two workspaces', () => {
   })
 
   describe.each(ISOLATION_MATRIX.filter(({ foreign }) => foreign === 'own'))('$operation', row => {
-    it('does with the ids of the other what it does with any: the caller’s own', async () => {
+    it('treats ids of the other workspace like ids of the caller that do not exist', async () => {
       for (const kind of row.takes) {
         const credential = { kind, value: mine.credentials[kind] }
         for (const { foreign, nowhere } of foreignThings(row)) {
@@ -292,7 +293,7 @@ describe('two workspaces', () => {
             for (const id of idsOf(theirs)) expect(text).not.toContain(id)
             expect({ text, ...rest }).toEqual(comparable(await ask(row, credential, nowhere), nowhere))
           }
-          // What was written before may come into a list between two answers.
+          // Rows written earlier may enter a list between two responses.
           await (isRead(row) ? vi.waitFor(compare) : compare())
         }
       }
@@ -303,12 +304,12 @@ describe('two workspaces', () => {
     })
   })
 
-  it('after all that was tried and has been stored, the other has what it had', async () => {
+  it('leave the other workspace unchanged after everything that was tried has been stored', async () => {
     const rowOf = (operation: string) => READS.find(row => row.operation === operation) as MatrixRow
     const read = async (operation: string, things: Things) =>
       JSON.stringify((await ask(rowOf(operation), mine.credentials.sessionToken, things)).body)
-    // What was sent in its session's and its trace's name has arrived, as the sender's own.
-    await until('what was written is stored', async () => {
+    // Data sent with the ids of its session and trace has arrived, as data of the sender.
+    await until('the written data is stored', async () => {
       const session = await read('GET /v3/sessions/:sessionId', { ...mine.things, sessionId: theirs.things.sessionId })
       const findings = await read('GET /v3/findings', mine.things)
       const reports = await database.rows("SELECT 1 FROM build_reports WHERE result = 'pipeline_failed'")
@@ -318,7 +319,7 @@ describe('two workspaces', () => {
     expect(await viewOf(theirs)).toBe(theirView)
   })
 
-  it('and completes what it had begun to upload', async () => {
+  it('let the other workspace complete the upload that it had begun', async () => {
     const { workspaceId, things, credentials } = theirs
     const client = createReleaseClient(edge.baseUrl, credentials.secretKey)
     const { status, body } = await client.complete(

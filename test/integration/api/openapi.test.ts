@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { allOperations } from '../../../schemas/http/all-operations.ts'
 import { EXAMPLE } from '../../../schemas/http/example-values.ts'
 import { buildOpenApiDocument, templateOf } from '../../../schemas/openapi/build-document.ts'
@@ -19,10 +19,11 @@ import {
   send,
 } from '../../support/clients/example-request.ts'
 import { type ExampleWorkspace, startExampleWorkspace } from '../../support/services/example-workspace.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 let workspace: ExampleWorkspace
-/** The document that the running service gave; tests are named by the one that it should be. */
+/** Document that the running service returned; tests are named after the document that it should return. */
 let service: DescribedService
 
 let receiptId: string
@@ -33,7 +34,7 @@ const named = readDescription(
   ),
 )
 const operations = named.operations
-/** What is deleted is deleted last: the surface, and with it the keys that the rest is sent with. */
+/** Operations in an order in which deletions come last, because deleting the surface deletes the keys that the others use. */
 const inOrder = [
   ...operations.filter(({ method }) => method !== 'DELETE'),
   ...operations.filter(({ method }) => method === 'DELETE').reverse(),
@@ -42,21 +43,21 @@ const inOrder = [
 beforeAll(async () => {
   workspace = await startExampleWorkspace(services, `${services.redisUrl}/5`)
   service = readDescription((await (await fetch(`${workspace.baseUrl}/openapi.json`)).json()) as OpenApiJson)
-  // A release, for what is refused of a known one, and a receipt: its id is the one that is never given again.
+  // A release, for requests that are refused of a known one, and a receipt, whose id is never issued again.
   await send(workspace.baseUrl, requestOf(operationOf('registerRelease')))
   const { headers } = await send(workspace.baseUrl, requestOf(operationOf('recordHeartbeat')))
   receiptId = headers.get('x-receipt-id') as string
 })
 afterAll(() => workspace?.stop())
 
-it('describes the routes that are mounted, and no others', () => {
+it('describes exactly the mounted routes', () => {
   const mounted = workspace.routes.map(({ method, path }) => `${method} ${templateOf(path)}`)
   const described = service.operations.map(({ method, path }) => `${method} ${path}`)
   expect(described.sort()).toEqual(mounted.sort())
 })
 
 describe('refuses as described', () => {
-  it.each(withCredentials())('$operationId without a credential, and with ones that are none', async operation => {
+  it.each(withCredentials())('$operationId without a credential and with invalid ones', async operation => {
     expect((await ask(operation, exampleRequest(operation))).status).toBe(401)
     for (const credential of operation.credentials) {
       const request = presentCredential(service, exampleRequest(operation), credential, 'nonsense')
@@ -64,31 +65,40 @@ describe('refuses as described', () => {
     }
   })
 
-  it.each(withCredentials('sessionToken'))('$operationId to callers who lack what it needs', async operation => {
-    for (const token of Object.values(workspace.powerless)) {
-      const request = presentCredential(service, exampleRequest(operation), 'sessionToken', token)
-      expect((await ask(operation, request)).status).toBe(403)
-    }
-  })
+  it.each(withCredentials('sessionToken'))(
+    '$operationId for callers without the organization or the permission',
+    async operation => {
+      for (const token of Object.values(workspace.powerless)) {
+        const request = presentCredential(service, exampleRequest(operation), 'sessionToken', token)
+        expect((await ask(operation, request)).status).toBe(403)
+      }
+    },
+  )
 
-  it.each(operations)('$operationId by another method', async operation => {
+  it.each(operations)('$operationId with another method', async operation => {
     const answer = await ask(operation, { ...requestOf(operation), method: 'PATCH', body: undefined })
     expect(answer.status).toBe(405)
     expect(answer.headers.get('allow')).toContain(operation.method)
   })
 
-  it.each(operations.filter(({ path }) => path.includes('{')))('$operationId of what is nowhere', async operation => {
-    const { path, method } = operation
-    for (const { name, example } of operation.parameters.filter(parameter => parameter.in === 'path')) {
-      const request = requestOf(operation)
-      const known = String(name === 'receiptId' ? receiptId : encodeURIComponent(String(example)))
-      const answer = await ask(operation, { ...request, path: request.path.replace(known, absentLike(known, method)) })
-      if (method === 'GET' || method === 'DELETE' || path === '/drain/v1/{signal}')
-        expect(answer.status, name).toBe(404)
-      const malformed = await ask(operation, { ...request, path: request.path.replace(known, '%FF') })
-      expect(malformed.status, name).toBeOneOf([400, 404])
-    }
-  })
+  it.each(operations.filter(({ path }) => path.includes('{')))(
+    '$operationId of a resource that does not exist',
+    async operation => {
+      const { path, method } = operation
+      for (const { name, example } of operation.parameters.filter(parameter => parameter.in === 'path')) {
+        const request = requestOf(operation)
+        const known = String(name === 'receiptId' ? receiptId : encodeURIComponent(String(example)))
+        const answer = await ask(operation, {
+          ...request,
+          path: request.path.replace(known, absentLike(known, method)),
+        })
+        if (method === 'GET' || method === 'DELETE' || path === '/drain/v1/{signal}')
+          expect(answer.status, name).toBe(404)
+        const malformed = await ask(operation, { ...request, path: request.path.replace(known, '%FF') })
+        expect(malformed.status, name).toBeOneOf([400, 404])
+      }
+    },
+  )
 
   it.each(withBody())(
     '$operation.operationId with a body that is none, as $mediaType',
@@ -99,15 +109,18 @@ describe('refuses as described', () => {
     },
   )
 
-  it.each(withBody())('$operation.operationId in other clothes than $mediaType', async ({ operation, mediaType }) => {
-    const encoded = requestOf(operation, { mediaType })
-    encoded.headers.set('content-encoding', 'br')
-    expect((await ask(operation, encoded)).status).toBe(415)
-    const otherType = requestOf(operation, { mediaType })
-    otherType.headers.set('content-type', 'application/xml')
-    // A chunk of a replay is taken as whatever it is called.
-    expect((await ask(operation, otherType)).status).toBe(operation.operationId === 'uploadReplayChunk' ? 200 : 415)
-  })
+  it.each(withBody())(
+    '$operation.operationId with a content type other than $mediaType',
+    async ({ operation, mediaType }) => {
+      const encoded = requestOf(operation, { mediaType })
+      encoded.headers.set('content-encoding', 'br')
+      expect((await ask(operation, encoded)).status).toBe(415)
+      const otherType = requestOf(operation, { mediaType })
+      otherType.headers.set('content-type', 'application/xml')
+      // A replay chunk is accepted under any content type.
+      expect((await ask(operation, otherType)).status).toBe(operation.operationId === 'uploadReplayChunk' ? 200 : 415)
+    },
+  )
 
   it.each(withBody())(
     '$operation.operationId with a body over 512 KiB, as $mediaType',
@@ -125,7 +138,7 @@ describe('refuses as described', () => {
     ['signSourceMaps', 413, { files: [{ path: 'a.map', size: 64 * 1024 * 1024 + 1, hash: 'x' }] }],
     ['completeSourceMaps', 400, { files: [{ path: 'never-sent.map', hash: 'x', debugId: '', chunkUrl: '' }] }],
     ['createWorkspaceKey', 403, { scopes: ['org:everything'] }],
-  ])('%s with %i, when its fields say something else', async (operationId, status, fields) => {
+  ])('%s with %i when its fields are invalid', async (operationId, status, fields) => {
     const operation = operationOf(operationId)
     const request = requestOf(operation)
     await send(workspace.baseUrl, request)
@@ -140,7 +153,7 @@ describe('refuses as described', () => {
   })
 
   const limited = operations.filter(({ parameters }) => parameters.some(({ name }) => name === 'limit'))
-  it.each(limited)('$operationId with a limit or cursor that is none', async operation => {
+  it.each(limited)('$operationId with an invalid limit or cursor', async operation => {
     for (const [name, value] of [
       ['limit', '0'],
       ['limit', '100000'],
@@ -161,7 +174,7 @@ describe('refuses as described', () => {
   }
 })
 
-describe('takes the example of an operation, with each of its credentials and content types, and answers as described', () => {
+describe('accepts the example of an operation with each of its credentials and content types, and responds as described', () => {
   it.each(ways(inOrder))('$name', async ({ operation, ...way }) => {
     if (operation.method === 'DELETE') await workspace.restore()
     const answer = await answerTo(operation, way)
@@ -169,7 +182,7 @@ describe('takes the example of an operation, with each of its credentials and co
     expect(lacks(operation, answer)).toEqual([])
   })
 
-  /** What was sent before is read a moment later: the last answer, when none of them had all of it. */
+  /** Repeats a read until earlier requests are stored; returns the last response when none was complete. */
   async function answerTo(operation: DescribedOperation, way: Way): Promise<ReceivedAnswer> {
     const deadlineAt = Date.now() + 15_000
     for (;;) {
@@ -181,7 +194,7 @@ describe('takes the example of an operation, with each of its credentials and co
   }
 })
 
-it('is not sent again to who has it', async () => {
+it('is not sent again to a client that has it', async () => {
   const url = `${workspace.baseUrl}/openapi.json`
   const first = await fetch(url)
   const etag = first.headers.get('etag') as string
@@ -210,7 +223,7 @@ function ways(all: readonly DescribedOperation[]): (Way & { operation: Described
   )
 }
 
-/** The example with what the running service accepts: the first of its credentials unless another is named. */
+/** Sends the example with values that the running service accepts, with the first credential unless another is named. */
 function requestOf(
   operation: DescribedOperation,
   { credential = operation.credentials[0], mediaType }: Way = {},
@@ -221,7 +234,7 @@ function requestOf(
   return presentCredential(service, request, credential, workspace.credentials[credential] as string)
 }
 
-/** What the documented example has and the answer has not: its lists are not empty where those of the example are not. */
+/** Returns what the documented example has and the response lacks: a list may be empty only if that of the example is. */
 function lacks({ responses }: DescribedOperation, { status, headers, text }: ReceivedAnswer): string[] {
   const documented = Object.keys(responses).find(key => key.startsWith('2'))
   if (String(status) !== documented) return [`the status ${documented}: it was ${status} ${text.slice(0, 500)}`]
@@ -244,7 +257,7 @@ function withBody(): { operation: DescribedOperation; mediaType: string }[] {
 
 const isJson = (mediaType: string) => mediaType === 'application/json' || mediaType === 'text/plain'
 
-/** An id of the same form that nothing has; what is written under it is not among what is read. */
+/** Returns an unused id of the same form; data written under it is not among the data that is read. */
 function absentLike(id: string, method: string): string {
   return id.replace(/[^_-]*$/, last => (method === 'GET' ? 'a' : 'b').repeat(last.length))
 }

@@ -22,7 +22,7 @@ const FINDING = `fnd_${'a'.repeat(26)}`
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const QUERY_TIMEOUT_MS = 1_500
 
-describe('while something is away', () => {
+describe('while a server is unavailable', () => {
   let services: Services
   const stops: (() => Promise<unknown>)[] = []
 
@@ -46,7 +46,7 @@ describe('while something is away', () => {
     `/v3/findings/${FINDING}/traces`,
   ]
 
-  it('ClickHouse killed: 503 with Retry-After at once, and 200 when it is back', async () => {
+  it('ClickHouse killed: returns 503 with Retry-After at once, and 200 after the restart', async () => {
     const ask = await start()
     expect((await ask(paths[0])).status).toBe(200)
     await services.clickhouse.kill9()
@@ -55,7 +55,7 @@ describe('while something is away', () => {
     await until('the trace is read again', async () => (await ask(paths[0])).status === 200)
   })
 
-  it('ClickHouse silent: 503 when the deadline has passed, and 200 when it goes on', async () => {
+  it('ClickHouse silent: returns 503 after the deadline, and 200 when it continues', async () => {
     const ask = await start()
     expect((await ask(paths[0])).status).toBe(200)
     process.kill(services.clickhouse.pid, 'SIGSTOP')
@@ -67,7 +67,7 @@ describe('while something is away', () => {
     await until('the trace is read again', async () => (await ask(paths[0])).status === 200)
   })
 
-  it('Redis killed: 503, never 401 or 404', async () => {
+  it('Redis killed: returns 503, never 401 or 404', async () => {
     const ask = await start()
     await services.redis.kill9()
     await expectUnavailable(ask, paths[0] ?? '', 2_000)
@@ -75,7 +75,7 @@ describe('while something is away', () => {
     await until('the trace is read again', async () => (await ask(paths[0])).status === 200)
   })
 
-  it('Redis killed: surfaces and workspace keys are neither read nor changed, and a repeated request makes one key', async () => {
+  it('Redis killed: neither reads nor changes surfaces and workspace keys, and a repeated request creates one key', async () => {
     const api = await startApi(services, 'penstock')
     stops.push(() => api.stop())
     const token = await signToken()
@@ -111,13 +111,13 @@ describe('while something is away', () => {
     })
     await Promise.all(asked)
     await services.redis.restart()
-    await until('the key is told again', async () => (await create()).status === 201)
+    await until('the key is returned again', async () => (await create()).status === 201)
     expect((await create()).body).toEqual(before)
     const { body } = await call(api.baseUrl, `GET ${apiKeys}`, { bearer: token })
     expect(workspaceKeysPageSchema.parse(body).apiKeys).toHaveLength(1)
   })
 
-  it('the JWKS unreachable: 503; once it is there, its keys count, for sessions and workloads', async () => {
+  it('JWKS endpoint unreachable: returns 503, and accepts its keys for sessions and workloads once it is reachable', async () => {
     const session = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const workload = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     let isBroken = true

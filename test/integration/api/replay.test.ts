@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { replayPageSchema } from '../../../schemas/http/replay/schemas.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { at, insertRows, ownerColumns, storeChunk, type TestChunk } from '../../support/workspaces/session-rows.ts'
 
 const DATABASE = `api_replay_${process.pid}`
@@ -17,7 +18,7 @@ const event = (offsetMs: number, type = 3, data: unknown = { text: 'ü"\\' }) =>
 })
 
 describe('the replay of a session', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let client: ClickHouseClient
   let objects: ObjectStore
   let api: TestApi
@@ -46,7 +47,7 @@ describe('the replay of a session', () => {
 
   const store = (sessionId: string, chunk: TestChunk) => storeChunk(client, objects, ownerOf(sessionId), chunk)
 
-  it('is a list of chunks in reading order, whenever they came, page by page', async () => {
+  it('lists chunks in reading order page by page, in whatever order they arrived', async () => {
     const keys: string[] = []
     for (const segment of [2, 0, 4, 1, 3]) {
       const chunk = {
@@ -77,7 +78,7 @@ describe('the replay of a session', () => {
     expect((await ask('paged', '')).body).toContain('"chunkCount":5')
   })
 
-  it('names the segments that are missing and the windows that cannot be played from their beginning', async () => {
+  it('names missing segments and windows that cannot be played from the beginning', async () => {
     for (const [windowId, segmentId, type] of [
       ['a', '1', 2],
       ['a', '2', 3],
@@ -101,7 +102,7 @@ describe('the replay of a session', () => {
     })
   })
 
-  it('is empty for a session without one, and not found for none', async () => {
+  it('is empty for a session without a replay, and not found for an unknown session', async () => {
     await insertRows(client, 'session_heartbeats', [{ ...ownerColumns(ownerOf('quiet')), received_at: at(Date.now()) }])
     expect(await pageOf('quiet', '/replay')).toEqual({
       chunks: [],
@@ -120,7 +121,7 @@ describe('the replay of a session', () => {
     }
   })
 
-  it('refuses a limit or a cursor that is none', async () => {
+  it('refuses an invalid limit or cursor', async () => {
     const forged = Buffer.from(JSON.stringify(['99999999999999999999', '1', '1', `chk_${'0'.repeat(32)}`])).toString(
       'base64url',
     )
@@ -130,7 +131,7 @@ describe('the replay of a session', () => {
     }
   })
 
-  it('is read as events of all windows, or of one, in the order of time', async () => {
+  it('returns the events of all windows, or of one, in the order of their times', async () => {
     const events = Array.from({ length: 400 }, (_, i) => event(i * 10, i < 2 ? 2 : 3, { i, text: 'é'.repeat(i) }))
     const ofWindow = (windowId: string) => events.filter((_, i) => (i % 3 === 0) === (windowId === 'b'))
     for (const windowId of ['a', 'b']) {
@@ -152,7 +153,7 @@ describe('the replay of a session', () => {
     expect(await ask('merged', '/replay/events?window=none')).toMatchObject({ status: 200, body: '' })
   })
 
-  it('is cut short, and not ended, where an object is missing', async () => {
+  it('is aborted instead of ended when an object is missing', async () => {
     const many = Array.from({ length: 2_000 }, (_, i) => event(i, 3, 'x'.repeat(100)))
     await store('broken', { windowId: 'w', segmentId: '0', events: many })
     const key = await store('broken', { windowId: 'w', segmentId: '1', events: [event(10_000)] })
@@ -160,7 +161,7 @@ describe('the replay of a session', () => {
     await expect(ask('broken', '/replay/events')).rejects.toThrow()
   })
 
-  it('is answered 503 while the object store is away', async () => {
+  it('returns 503 while the object store is unavailable', async () => {
     const away = await startApi(services, DATABASE, {
       S3_ENDPOINT: 'http://127.0.0.1:1',
       AWS_ACCESS_KEY_ID: 'a',

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { SignJWT } from 'jose'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   surfaceCreatedSchema,
   surfaceKeyCreatedSchema,
@@ -14,8 +14,9 @@ import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { type Call, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/15`
 const PEPPER = 'a pepper that must never be seen again'
 const ADDRESS_TOKEN = 'what-the-address-of-keys-may-hold'
@@ -33,7 +34,7 @@ beforeAll(async () => {
   redis = new Redis(redisUrl)
   await redis.flushdb()
   await putWorkspace(redisUrl, { id: workspaceId, slug })
-  // Without the redaction that the processes' logger has: that is a second net.
+  // This logger has no redaction, which the processes add as a second safety net.
   const logger = pino({ level: 'trace' }, { write: line => lines.push(line) })
   const workloads = {
     WORKLOAD_ISSUER: 'https://workloads.test',
@@ -60,7 +61,7 @@ const sendBeat = (key: string) =>
   ask(edge.baseUrl, 'POST /v3/session', { body: { sessionId: 's' }, headers: { 'x-service-public-key': key } })
 const register = (bearer: string) => ask(edge.baseUrl, 'POST /v3/releases', { bearer, body: { version: '1' } })
 
-/** A key of each kind of this workspace, as their one answer shows them. */
+/** A key of each kind of this workspace, as its only response shows it. */
 async function makeKeys(bearer: string) {
   const make = async (path: string, body: unknown) => (await call(api.baseUrl, `POST ${path}`, { bearer, body })).body
   const { surface } = surfaceCreatedSchema.parse(await make('/v3/surfaces', { name: 'Shop' }))
@@ -83,7 +84,7 @@ function signWorkload(): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', kid: 'w1' }).sign(privateKey)
 }
 
-it('no credential is logged, stored or told again, whatever becomes of the request that brings it', async () => {
+it('no credential is logged, stored or returned again, whatever happens to its request', async () => {
   const token = await signToken({ org: slug })
   const { surfaceId, publicKey, secretKey, apiKey } = await makeKeys(token)
 
@@ -94,7 +95,7 @@ it('no credential is logged, stored or told again, whatever becomes of the reque
   expect(await askApi(`GET ${apiKeysPath}`, token)).toBe(200)
   expect([await sendBeat(publicKey.secret), await register(secretKey.secret)]).toEqual([200, 200])
 
-  // Of the wrong kind, of nobody, not whole, or of an issuer that cannot be asked.
+  // Credentials of the wrong kind, unknown, incomplete, or of an unreachable issuer.
   const [stranger, expired, workload] = [
     await signToken({ org: slug, sub: 'nobody' }),
     await signToken({ org: slug, exp: 1 }),
@@ -110,7 +111,7 @@ it('no credential is logged, stored or told again, whatever becomes of the reque
     401, 401, 401,
   ])
 
-  // What is read of a key is no record, or no text, or of a member who is none: faults of ours.
+  // The stored record of a key or a member is broken, which is an internal error.
   const broken = { public: generateKey('public'), secret: generateKey('secret'), workspace: generateKey('workspace') }
   await redis.rpush(directoryKeys.credential(digestOf(broken.public)), 'x')
   await redis.set(directoryKeys.credential(digestOf(broken.secret)), '{')
@@ -125,7 +126,7 @@ it('no credential is logged, stored or told again, whatever becomes of the reque
   expect(await askApi('GET /v3/surfaces', token)).toBe(503)
 
   const shown = { log: lines.join('\n'), store: JSON.stringify(await contentsOf(redis)), answers: answers.join('\n') }
-  // Each of those has been written to, and tells keys by what is no secret.
+  // Each store has been written to, and identifies keys by values that are not secret.
   expect(shown.log).toContain('a credential could not be checked')
   expect(shown.log).toContain('a key could not be looked up')
   expect(shown.log).toContain('the keys of a token issuer cannot be fetched')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { sessionAnswerSchema } from '../../../schemas/http/sessions/schemas.ts'
 import {
@@ -10,6 +10,7 @@ import {
   startApi,
   type TestApi,
 } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { at, insertRows, ownerColumns } from '../../support/workspaces/session-rows.ts'
 
 const DATABASE = `api_sessions_${process.pid}`
@@ -21,7 +22,7 @@ const VISITOR = '5f0c54d2-6f14-4c2b-8f5f-2a5a3f5c0002'
 const time = (offsetMs: number) => new Date(NOW + offsetMs).toISOString()
 
 describe('a session', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let client: ClickHouseClient
   let api: TestApi
   let token: string
@@ -106,7 +107,7 @@ describe('a session', () => {
     await client?.close()
   })
 
-  it('tells who it is of, on which devices, with which traces and findings', async () => {
+  it('has its user, devices, traces and findings', async () => {
     const { status, body } = await ask(SESSION)
     expect(status).toBe(200)
     expect(sessionAnswerSchema.parse(body)).toEqual(body)
@@ -176,7 +177,7 @@ describe('a session', () => {
     })
   })
 
-  it('counts what does not fit into a list', async () => {
+  it('counts entries that do not fit into a list', async () => {
     const { session } = sessionAnswerSchema.parse((await ask('many')).body)
     expect(session).toMatchObject({ deviceCount: 130, truncated: true, identity: null })
     expect(session.devices).toHaveLength(100)
@@ -194,7 +195,7 @@ describe('a session', () => {
     })
   })
 
-  it('is read within its workspace only, with the permission for it', async () => {
+  it('is read only within its workspace and with the permission for it', async () => {
     const other = await ask(SESSION, await signToken({ sub: 'user_2', org: 'globex' }))
     expect(other.body).toMatchObject({
       session: { identity: { identifier: 'mallory' }, identityCount: 1, traceCount: 1 },

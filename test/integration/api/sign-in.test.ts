@@ -2,9 +2,10 @@ import { createHmac, generateKeyPairSync, type KeyObject, type KeyPairKeyObjectR
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../shared/directory/directory.ts'
 import { type Answer, AUDIENCE, call, ISSUER, putWorkspace, startApi } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const WORKLOAD_ISSUER = 'https://workloads.test'
 const WORKLOAD_AUDIENCE = 'penstock-workloads'
@@ -13,11 +14,11 @@ const MINUTE_MS = 60_000
 const slug = newId('ws').replace('_', '-')
 const otherSlug = newId('ws').replace('_', '-')
 
-/** A JWKS endpoint that publishes what it is told to, or fails. */
+/** A JWKS endpoint that publishes the given keys, or fails. */
 class Issuer {
   readonly pairs = new Map<string, KeyPairKeyObjectResult>()
   isAway = false
-  /** Sent in place of the set. */
+  /** Text that is sent instead of the set. */
   nonsense: string | undefined
   fetches = 0
   readonly #server: Server = createServer(async (_, response) => {
@@ -41,8 +42,8 @@ class Issuer {
 const ed25519 = () => generateKeyPairSync('ed25519')
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-describe('signing in by a JWKS', () => {
-  const services = inject('services')
+describe('sign-in with a JWKS', () => {
+  const services = sharedServices()
   const stops: (() => Promise<unknown>)[] = []
   beforeAll(async () => {
     await putWorkspace(services.redisUrl, { id: newId('ws'), slug })
@@ -52,7 +53,7 @@ describe('signing in by a JWKS', () => {
     for (const stop of stops.reverse()) await stop()
   })
 
-  /** An API with issuers of its own, whose clock stands still unless it is moved. */
+  /** Starts an API with its own issuers and with a clock that moves only when the test moves it. */
   async function start() {
     const sessions = new Issuer()
     const workloads = new Issuer()
@@ -95,7 +96,7 @@ describe('signing in by a JWKS', () => {
     return pair.privateKey
   }
 
-  it('a new key counts at once and without a restart, a withdrawn one stops when the set is ten minutes old', async () => {
+  it('accepts a new key at once without a restart, and refuses a withdrawn key when the set is ten minutes old', async () => {
     const { sessions, ask, pass, userClaims } = await start()
     const first = await sign(userClaims(), 'k1', publish(sessions, 'k1'))
     expect((await ask(first)).status).toBe(200)
@@ -111,7 +112,7 @@ describe('signing in by a JWKS', () => {
     expect(await ask(first)).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING' } })
   })
 
-  it('a withdrawn key stops with the first token of a new one', async () => {
+  it('refuses a withdrawn key after the first token of a new key', async () => {
     const { sessions, ask, userClaims } = await start()
     const first = await sign(userClaims(), 'k1', publish(sessions, 'k1'))
     expect((await ask(first)).status).toBe(200)
@@ -121,7 +122,7 @@ describe('signing in by a JWKS', () => {
     expect((await ask(first)).status).toBe(401)
   })
 
-  it('tokens with keys made up do not make it fetch without end', async () => {
+  it('limits the fetches that tokens with invented key ids cause', async () => {
     const { sessions, ask, pass, userClaims } = await start()
     const known = await sign(userClaims(), 'k1', publish(sessions, 'k1'))
     const stranger = ed25519().privateKey
@@ -131,12 +132,12 @@ describe('signing in by a JWKS', () => {
     }
     expect(sessions.fetches).toBeLessThanOrEqual(6)
     expect((await ask(known)).status).toBe(200)
-    // Ten seconds later the next may cost one again, and a key that came meanwhile is found.
+    // Ten seconds later an unknown key may cause a fetch again, and a key added meanwhile is found.
     pass(10_000)
     expect((await ask(await sign(userClaims(), 'k2', publish(sessions, 'k2')))).status).toBe(200)
   })
 
-  it('the issuer away: kept keys go on for an hour, an unknown key is 503 and never 401', async () => {
+  it('keeps known keys for an hour while the issuer is unavailable, and returns 503 instead of 401 for an unknown key', async () => {
     const { sessions, ask, pass, userClaims } = await start()
     const key = publish(sessions, 'k1')
     expect((await ask(await sign(userClaims(), 'k1', key))).status).toBe(200)
@@ -157,7 +158,7 @@ describe('signing in by a JWKS', () => {
     ['no JSON', '<html>'],
     ['no set', '{"keys":{}}'],
     ['endless', `{"keys":[],"x":"${'x'.repeat(300_000)}"}`],
-  ])('what is published being %s is a fault of the issuer: 503', async (_, nonsense) => {
+  ])('returns 503 when the issuer publishes %s', async (_, nonsense) => {
     const { sessions, ask, userClaims } = await start()
     const token = await sign(userClaims(), 'k1', publish(sessions, 'k1'))
     sessions.nonsense = nonsense
@@ -211,7 +212,7 @@ describe('signing in by a JWKS', () => {
     expect((await ask(await sign(userClaims(), 'r1', rsa.privateKey, 'RS256'))).status).toBe(200)
   })
 
-  it('lets clocks be five seconds off, and no more', async () => {
+  it('tolerates clocks that differ by five seconds, and not more', async () => {
     const { sessions, ask, userClaims, nowSeconds } = await start()
     const key = publish(sessions, 'k1')
     const status = async (claims: object) => (await ask(await sign({ ...userClaims(), ...claims }, 'k1', key))).status
@@ -223,7 +224,7 @@ describe('signing in by a JWKS', () => {
     expect(await status({ exp: 'never' })).toBe(401)
   })
 
-  it('takes the issuer and the audience that are set, and nothing near them', async () => {
+  it('accepts exactly the configured issuer and audience', async () => {
     const { sessions, workloads, ask, userClaims, workloadClaims } = await start()
     const key = publish(sessions, 'k1')
     const workloadKey = publish(workloads, 'k1')
@@ -240,13 +241,13 @@ describe('signing in by a JWKS', () => {
       expect(await status({ ...userClaims(), ...change }), JSON.stringify(change)).toBe(401)
     }
     expect(await status({ ...userClaims(), aud: ['elsewhere', AUDIENCE] })).toBe(200)
-    // Neither issuer speaks for the other.
+    // A token of one issuer is not accepted for the other.
     expect(await status(userClaims(), workloadKey)).toBe(401)
     expect(await status(workloadClaims(), key)).toBe(401)
     expect(await status(workloadClaims(), workloadKey)).toBe(200)
   })
 
-  it('a workload reads what its organization has, and changes nothing', async () => {
+  it('lets a workload read the data of its organization and change nothing', async () => {
     const { workloads, ask, workloadClaims } = await start()
     const key = publish(workloads, 'w1')
     const token = await sign(workloadClaims(), 'w1', key)
@@ -272,7 +273,7 @@ describe('signing in by a JWKS', () => {
     expect(await ask(nowhere)).toMatchObject({ status: 403, body: { code: 'AUTH_ORG_REQUIRED' } })
   })
 
-  it('wants an organization, and one that the user is a member of', async () => {
+  it('requires an organization that the user is a member of', async () => {
     const { sessions, ask, userClaims } = await start()
     const key = publish(sessions, 'k1')
     const askAs = async (claims: object, operation?: string) =>
@@ -286,7 +287,7 @@ describe('signing in by a JWKS', () => {
     expect(absent).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } })
     expect((await askAs({ org: otherSlug })).body).toEqual(absent.body)
     expect((await askAs({ sub: 'nobody' })).body).toEqual(absent.body)
-    // Where the path names a workspace, the token must be for that one.
+    // If the path names a workspace, the token must be for that workspace.
     expect((await askAs({}, apiKeysOf(slug))).status).toBe(200)
     for (const name of [otherSlug, 'no-such-workspace', '..%2Fx', slug.toUpperCase()]) {
       expect((await askAs({}, apiKeysOf(name))).body).toEqual(absent.body)

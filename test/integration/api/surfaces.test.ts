@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   surfaceCreatedSchema,
   surfaceKeyCreatedSchema,
@@ -18,16 +18,17 @@ import { WORKSPACE_KEYS_MAX } from '../../../shared/directory/workspace-keys.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
 const MOST_MS_TO_REVOKE = 1_000
 
 describe('surfaces and their keys', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let api: TestApi
   let edge: TestEdge
   let redis: Redis
-  /** How far the API's clock is ahead. */
+  /** How far the clock of the API is ahead, in milliseconds. */
   let aheadMs = 0
 
   beforeAll(async () => {
@@ -41,7 +42,7 @@ describe('surfaces and their keys', () => {
     redis.disconnect()
   })
 
-  /** A workspace of its own, and its only member's way to the API. */
+  /** Creates a workspace and returns the calls of its only member. */
   async function workspace(permissions: readonly Permission[] = PERMISSIONS) {
     const id = newId('ws')
     const slug = id.replace('_', '-')
@@ -64,7 +65,7 @@ describe('surfaces and their keys', () => {
   const expectNotFound = (answer: Answer, message: string) =>
     expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND', message, service: 'gateway' } })
 
-  it('a surface is made, listed and deleted', async () => {
+  it('creates, lists and deletes a surface', async () => {
     const { ask } = await workspace()
     const answer = await ask('POST /v3/surfaces', { name: 'Shop' })
     expect(answer.status).toBe(201)
@@ -76,7 +77,7 @@ describe('surfaces and their keys', () => {
     expectNotFound(await ask(`DELETE /v3/surfaces/${surface.id}`), 'there is no such surface')
   })
 
-  it('surfaces come newest first, page by page', async () => {
+  it('lists surfaces page by page, the newest first', async () => {
     const { ask, makeSurface } = await workspace()
     const made: string[] = []
     for (let i = 0; i < 5; i++) {
@@ -116,7 +117,7 @@ describe('surfaces and their keys', () => {
     },
   )
 
-  it('a deleted surface takes its keys with it within a second', async () => {
+  it('stops accepting the keys of a deleted surface within a second', async () => {
     const { ask, makeSurface, makeKey } = await workspace()
     const { id } = await makeSurface()
     const keys = [await makeKey(id, { kind: 'public' }), await makeKey(id, { kind: 'public' })]
@@ -133,7 +134,7 @@ describe('surfaces and their keys', () => {
     expectNotFound(await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' }), 'there is no such surface')
   })
 
-  it('no key outlives a surface that is deleted while keys are being made', async () => {
+  it('leaves no key of a surface that is deleted while keys are created', async () => {
     const { ask, makeSurface } = await workspace()
     const { id } = await makeSurface()
     const making = Array.from({ length: 20 }, () => ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' }))
@@ -147,7 +148,7 @@ describe('surfaces and their keys', () => {
     }
   })
 
-  it('a surface has so many keys, revoked ones too, and no more', async () => {
+  it('limits the keys of a surface, including revoked keys', async () => {
     const { id: workspaceId, ask, makeSurface } = await workspace()
     const { id } = await makeSurface()
     const others = Array.from({ length: SURFACE_KEYS_MAX - 1 }, () => digestOf(randomUUID()))
@@ -160,7 +161,7 @@ describe('surfaces and their keys', () => {
     expect((await ask(`DELETE /v3/surfaces/${id}`)).status).toBe(200)
   })
 
-  it('a workspace has so many surfaces, deleted ones too, and so many API keys, and no more', async () => {
+  it('limits the surfaces of a workspace, including deleted ones, and its API keys', async () => {
     const { id: workspaceId, slug, ask } = await workspace()
     const zeros = (count: number) => Array.from({ length: count }, (_, i) => [0, `id${i}`]).flat()
     await redis.zadd(directoryKeys.surfaceIds(workspaceId), ...zeros(SURFACES_MAX - 1))
@@ -177,7 +178,7 @@ describe('surfaces and their keys', () => {
     })
   })
 
-  it('a secret key has its scopes and its expiry, and is shown once', async () => {
+  it('gives a secret key its scopes and expiry, and shows it once', async () => {
     const { ask, makeSurface, makeKey } = await workspace()
     const { id } = await makeSurface()
     const before = Date.now()
@@ -219,7 +220,7 @@ describe('surfaces and their keys', () => {
     ['a scope that is no text', { kind: 'secret', scopes: [7] }, 'scopes.0 must be a scope of secret keys'],
     ['an expiry of no time', { kind: 'public', secondsUntilExpiration: 0 }, 'secondsUntilExpiration must be a whole'],
     ['a field too many', { kind: 'public', expiresIn: 5 }, 'the body must not have the field "expiresIn"'],
-  ])('refuses to make a key with %s', async (_, body, message) => {
+  ])('refuses to create a key with %s', async (_, body, message) => {
     const { ask, makeSurface } = await workspace()
     const { id } = await makeSurface()
     expect(await ask(`POST /v3/surfaces/${id}/keys`, JSON.stringify(body))).toMatchObject({
@@ -236,7 +237,7 @@ describe('surfaces and their keys', () => {
     }
   })
 
-  it('judges route and method, credential, permission, size, type and shape, in this order', async () => {
+  it('checks route and method, credential, permission, size, type and shape in this order', async () => {
     const { slug, ask } = await workspace(['org:surfaces:read'])
     const all = await workspace()
     const nobody = await signToken({ org: slug, sub: 'nobody' })
@@ -260,7 +261,7 @@ describe('surfaces and their keys', () => {
     )
   })
 
-  it('a body that comes slowly does not outlive the membership that it was begun with', async () => {
+  it('refuses a slow body when the membership ended while it was sent', async () => {
     const { id: workspaceId, ask, makeSurface, token } = await workspace()
     const { id } = await makeSurface()
     const body = JSON.stringify({ kind: 'public' })
@@ -270,7 +271,7 @@ describe('surfaces and their keys', () => {
     })
     const answered = once(request, 'response') as Promise<[IncomingMessage]>
     request.write(body.slice(0, 5))
-    // By then the head has been decided on.
+    // By then the head of the request has been accepted.
     for (let i = 0; i < 5; i++) expect((await ask('GET /v3/surfaces')).status).toBe(200)
     const directory = createDirectory(redis)
     expect(await directory.removeMember(workspaceId, 'user_1')).toBe('removed')
@@ -281,7 +282,7 @@ describe('surfaces and their keys', () => {
     expect(await directory.surfaceKeys(workspaceId, id)).toEqual([])
   })
 
-  it('each operation needs its permission, of a user and of a workspace key alike', async () => {
+  it('requires the permission of each operation from users and from workspace keys', async () => {
     const operations: [Permission, string, unknown?][] = [
       ['org:surfaces:read', 'GET /v3/surfaces'],
       ['org:surfaces:write', 'POST /v3/surfaces', { name: 'Shop' }],

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 /**
- * Requests that tell whether a permission was granted without changing anything: behind the permission they fail for
- * another reason.
+ * Requests that show whether a permission is granted without changing anything: after the check of the permission they
+ * fail for another reason.
  */
 const PROBES = {
   'org:surfaces:read': { operation: 'GET /v3/surfaces', body: undefined, granted: 200 },
@@ -24,7 +25,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant('remove' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('revoke' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 4_000 }) }) },
-  // To the millisecond before the key's end, to its end, or just past it.
+  // To the millisecond before the key expires, to its expiry, or just past it.
   { weight: 2, arbitrary: fc.record({ type: fc.constant('near' as const), ms: fc.integer({ min: -1, max: 1 }) }) },
 )
 const life = fc.record({
@@ -33,7 +34,7 @@ const life = fc.record({
   steps: fc.array(step, { maxLength: 6 }),
 })
 
-const services = inject('services')
+const services = sharedServices()
 let api: TestApi
 let redis: Redis
 let directory: Directory
@@ -49,7 +50,7 @@ afterAll(async () => {
   redis.disconnect()
 })
 
-it('opens what its scopes and its creator’s present permissions have in common, for as long as it lives', async () => {
+it('a workspace key grants the permissions that both its scopes and its creator have, until it expires', async () => {
   const workspaceId = newId('ws')
   const slug = workspaceId.replace('_', '-')
   await putWorkspace(services.redisUrl, { id: workspaceId, slug })
@@ -69,7 +70,7 @@ it('opens what its scopes and its creator’s present permissions have in common
       })
       const key = workspaceKeyCreatedSchema.parse(answer.body).apiKey
 
-      // The rule of CONTRACT section 2, from what was done alone.
+      // The rule of docs/contract.md#credentials, computed only from the actions of this test.
       let present: readonly Permission[] = PERMISSIONS
       let isRevoked = false
       const endsAtMs = seconds === null ? Number.POSITIVE_INFINITY : nowMs + seconds * 1_000

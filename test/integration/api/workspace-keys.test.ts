@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DAY_MS = 86_400_000
 const FAR = 4_000_000_000
 
 describe('workspace API keys', () => {
-  const services = inject('services')
+  const services = sharedServices()
   const workspaceId = newId('ws')
   const slug = workspaceId.replace('_', '-')
   const path = `/v3/workspaces/${slug}/api-keys`
@@ -50,7 +51,7 @@ describe('workspace API keys', () => {
       body: { code: 'IDEMPOTENCY_CONFLICT', message: `idempotencyKey ${message}`, service: 'operation' },
     })
 
-  it('makes a key that works at once', async () => {
+  it('are created and work at once', async () => {
     const asked = request({ secondsUntilExpiration: 3_600 })
     const answer = await create(asked)
     expect(answer.status).toBe(201)
@@ -63,7 +64,7 @@ describe('workspace API keys', () => {
     expect((await listSurfaces(key.secret)).status).toBe(200)
   })
 
-  it('the same request again, for 24 hours: the same answer', async () => {
+  it('are returned unchanged when the request is repeated within 24 hours', async () => {
     const asked = request({ secondsUntilExpiration: 60 })
     const first = await create(asked)
     const again = { ...asked, idempotencyKey: asked.idempotencyKey.toUpperCase(), scopes: [...asked.scopes].reverse() }
@@ -80,7 +81,7 @@ describe('workspace API keys', () => {
     expect((await listSurfaces(made(first).secret)).status).toBe(401)
   })
 
-  it('the same request at once from everywhere: one key and one secret', async () => {
+  it('are created once when the same request arrives many times at once', async () => {
     const asked = request({ name: 'asked for by many' })
     const answers = await Promise.all(Array.from({ length: 24 }, () => create(asked)))
     const keys = answers.map(made)
@@ -90,7 +91,7 @@ describe('workspace API keys', () => {
     expect(apiKeys.filter(({ name }) => name === asked.name)).toHaveLength(1)
   })
 
-  it('another name, scope set or expiry, or a key that has been revoked: IDEMPOTENCY_CONFLICT', async () => {
+  it('conflict when a request is repeated with another name, scope set or expiry, or after the key was revoked', async () => {
     const asked = request()
     const key = made(await create(asked))
     expectConflict(await create({ ...asked, name: 'other' }), 'was used with another name')
@@ -105,7 +106,7 @@ describe('workspace API keys', () => {
     expectConflict(await create(asked), 'belongs to a key that is revoked')
   })
 
-  it('idempotency keys are of one user in one workspace', async () => {
+  it('have idempotency keys that belong to one user in one workspace', async () => {
     const other = newId('ws')
     const otherSlug = other.replace('_', '-')
     await putWorkspace(services.redisUrl, { id: other, slug: otherSlug })
@@ -123,7 +124,7 @@ describe('workspace API keys', () => {
     expect(secrets.size).toBe(3)
   })
 
-  it('with another pepper a repeat gets no wrong secret, and keys go on working', async () => {
+  it('are not returned with a wrong secret after a change of the pepper, and continue to work', async () => {
     const asked = request()
     const key = made(await create(asked))
     const changed = await startApi(services, 'default', { KEY_PEPPER: 'q'.repeat(32) }, () => nowMs)
@@ -136,7 +137,7 @@ describe('workspace API keys', () => {
     }
   })
 
-  it('grants only what its creator has, and names the rest', async () => {
+  it('grant only permissions of their creator, and the refusal names the others', async () => {
     const permissions: Permission[] = ['org:workspace_auth:write', 'org:surfaces:read']
     await directory.putMember({ version: 1, workspaceId, userId: 'user_3', permissions })
     const bearer = await signToken({ org: slug, exp: FAR, sub: 'user_3' })
@@ -158,7 +159,7 @@ describe('workspace API keys', () => {
     })
   })
 
-  it('a workspace key makes, lists and revokes none', async () => {
+  it('cannot create, list or revoke workspace keys', async () => {
     const key = made(await create(request({ scopes: [...PERMISSIONS] })))
     const answers = [
       await create(request(), key.secret),
@@ -172,7 +173,7 @@ describe('workspace API keys', () => {
     }
   })
 
-  it('a revoked key stops at once and for good, whoever revokes it and however often', async () => {
+  it('stop working at once and for good when revoked, by whom and however often', async () => {
     const key = made(await create(request()))
     expect((await listSurfaces(key.secret)).status).toBe(200)
     for (let i = 0; i < 2; i++) {
@@ -188,7 +189,7 @@ describe('workspace API keys', () => {
     }
   })
 
-  it('an expired key stops at its very millisecond', async () => {
+  it('stop working at the millisecond of their expiry', async () => {
     const key = made(await create(request({ secondsUntilExpiration: 1 })))
     nowMs += 999
     expect((await listSurfaces(key.secret)).status).toBe(200)
@@ -199,7 +200,7 @@ describe('workspace API keys', () => {
     })
   })
 
-  it('lists them newest first, page by page, without their secrets', async () => {
+  it('are listed page by page, the newest first, without their secrets', async () => {
     const id = newId('ws')
     const own = id.replace('_', '-')
     await putWorkspace(services.redisUrl, { id, slug: own })
@@ -250,7 +251,7 @@ describe('workspace API keys', () => {
     ['an expiry beyond all dates', { secondsUntilExpiration: 1e15 }, 'secondsUntilExpiration must be a whole number'],
     ['an expiry that is text', { secondsUntilExpiration: '60' }, 'secondsUntilExpiration must be a whole number'],
     ['a field too many', { expiresAt: 'tomorrow' }, 'the body must not have the field "expiresAt"'],
-  ])('refuses a request with %s', async (_, change, message) => {
+  ])('are refused for a request with %s', async (_, change, message) => {
     const isWhole = typeof change === 'string' || Array.isArray(change)
     expect(await create(isWhole ? change : request(change as object))).toMatchObject({
       status: 400,
@@ -258,14 +259,14 @@ describe('workspace API keys', () => {
     })
   })
 
-  it('takes names and idempotency keys of any script and version', async () => {
+  it('accept names in any script and idempotency keys of any UUID version', async () => {
     const odd = request({ name: '🔑'.repeat(120), idempotencyKey: '11111111-1111-1111-1111-111111111111' })
     const key = made(await create(odd))
     expect(key.name).toBe(odd.name)
     expect(made(await create(odd))).toEqual(key)
   })
 
-  it('takes JSON alone, of 256 KiB at most, and judges the credential first', async () => {
+  it('accept only JSON of at most 256 KiB, after the credential is checked', async () => {
     const send = (headers: Record<string, string>, body: string, bearer: string | undefined = token) =>
       call(api.baseUrl, `POST ${path}`, { bearer, body, headers })
     const body = JSON.stringify(request())

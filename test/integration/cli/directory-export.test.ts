@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { walkSortedMaps } from '../../../cli/directory/walk-sorted-maps.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -13,6 +13,7 @@ import { runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { startEdge } from '../../support/services/edge.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { aSurface, aSurfaceKey, aWorkspace, aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
 import { registerRelease } from '../../support/workspaces/stored-releases.ts'
 
@@ -23,7 +24,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 let from: Redis
 let to: Redis
-const urlOf = (database: number) => `${inject('services').redisUrl}/${database}`
+const urlOf = (database: number) => `${sharedServices().redisUrl}/${database}`
 
 beforeAll(() => {
   from = new Redis(urlOf(FROM))
@@ -178,7 +179,7 @@ it('keys work at the edge of another installation, or do not, as they did at the
   const lines = await exported(FROM)
   for (const key of texts) expect(lines).not.toContain(key.slice(6))
 
-  const edge = await startEdge(inject('services').redisUrl, { CONTROL_REDIS_URL: urlOf(TO) })
+  const edge = await startEdge(sharedServices().redisUrl, { CONTROL_REDIS_URL: urlOf(TO) })
   const statuses = () =>
     Promise.all(
       texts.map(async key => {

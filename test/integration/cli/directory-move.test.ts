@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -12,12 +12,13 @@ import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { call, createDatabase, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { makeTenant, type Tenant } from '../../support/workspaces/tenant.ts'
 
 /** Databases of Redis: of two installations, each with its directory apart from its queues. They are emptied first. */
 const REDIS = { from: { directory: 1, queues: 2 }, to: { directory: 3, queues: 4 } }
 const DATABASE = `control_move_${process.pid}`
-const services = inject('services')
+const services = sharedServices()
 const urlOf = (database: number) => `${services.redisUrl}/${database}`
 
 interface Installation {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { jwtVerify } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
@@ -15,6 +15,7 @@ import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type CliSettings, runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { startEdge } from '../../support/services/edge.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
 
 /** A database of Redis, which is emptied before each test. */
@@ -26,7 +27,7 @@ let store: Directory
 let env: Record<string, string>
 
 beforeAll(() => {
-  const { redisUrl } = inject('services')
+  const { redisUrl } = sharedServices()
   redis = new Redis(`${redisUrl}/${DATABASE}`)
   store = createDirectory(redis)
   // Nothing but the directory is there: a command that reached for more would fail.
@@ -147,7 +148,7 @@ describe('workspaces, users and members', () => {
 describe('surfaces and keys', () => {
   it('a key is told once, on stdout alone, and works at the edge until its surface is deleted', async () => {
     const { surface } = await makeSurface()
-    const { redisUrl } = inject('services')
+    const { redisUrl } = sharedServices()
     const edge = await startEdge(redisUrl, { CONTROL_REDIS_URL: `${redisUrl}/${DATABASE}` })
     const beat = async (key: string) => {
       const headers = { 'x-service-public-key': key, 'content-type': 'application/json' }

@@ -3,12 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore, type ObjectStore } from '../../../shared/object-store/object-store.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { createDatabase, insertSpans, putWorkspace } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { at, insertRows, ownerColumns, type SessionOwner, storeChunk } from '../../support/workspaces/session-rows.ts'
 
 const DATABASE = `cli_sessions_${process.pid}`
@@ -29,7 +30,7 @@ const TABLES = [
 ]
 
 describe('penstock sessions delete', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let client: ClickHouseClient
   let objects: ObjectStore
   let redis: Redis

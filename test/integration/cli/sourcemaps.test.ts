@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { build as esbuild } from 'esbuild'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ManifestFile, manifestSchema } from '../../../schemas/records/manifest.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
@@ -17,10 +17,11 @@ import { createObjectStore, type ObjectStore } from '../../../shared/object-stor
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/6`
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
 const SOURCE = 'const shout = (name: string): string => name.toUpperCase()\nconsole.log(shout("it runs"))\n'

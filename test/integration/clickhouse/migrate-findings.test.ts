@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { createOlderDatabase, type OlderDatabase } from '../../support/services/older-database.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 describe('migration 0012', () => {
   let database: OlderDatabase
   let client: ClickHouseClient
 
   beforeAll(async () => {
-    database = await createOlderDatabase(inject('services').clickhouseUrl, `migrate_findings_${process.pid}`, '0012')
+    database = await createOlderDatabase(sharedServices().clickhouseUrl, `migrate_findings_${process.pid}`, '0012')
     client = database.client
   })
   afterAll(() => database?.drop())

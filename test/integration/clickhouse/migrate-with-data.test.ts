@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { createOlderDatabase, type OlderDatabase } from '../../support/services/older-database.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const ROWS = 60_000
 
@@ -9,7 +10,7 @@ describe('migration 0006', () => {
   let client: ClickHouseClient
 
   beforeAll(async () => {
-    database = await createOlderDatabase(inject('services').clickhouseUrl, `migrate_with_data_${process.pid}`, '0006')
+    database = await createOlderDatabase(sharedServices().clickhouseUrl, `migrate_with_data_${process.pid}`, '0006')
     client = database.client
   })
   afterAll(() => database?.drop())

@@ -4,11 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { type MigrateOptions, migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const logger = createLogger('test', 'fatal')
@@ -31,7 +32,7 @@ describe('migrate', () => {
   let databases = 0
 
   beforeAll(() => {
-    client = createClickHouse({ url: inject('services').clickhouseUrl, user: 'default', password: '' })
+    client = createClickHouse({ url: sharedServices().clickhouseUrl, user: 'default', password: '' })
   })
   afterAll(() => client.close())
   beforeEach(async () => {
@@ -151,11 +152,11 @@ describe('migrate', () => {
       import { createClickHouse } from './clickhouse/client.ts'
       import { migrate } from './clickhouse/migrate/migrate.ts'
       import { createLogger } from './shared/runtime/logger.ts'
-      const client = createClickHouse({ url: ${JSON.stringify(inject('services').clickhouseUrl)}, user: 'default', password: '' })
+      const client = createClickHouse({ url: ${JSON.stringify(sharedServices().clickhouseUrl)}, user: 'default', password: '' })
       const options = ${JSON.stringify({ database, retentionDays: 30, directory })}
       await migrate(client, { ...options, logger: createLogger('migrate', 'fatal') })
       await client.close()`
-    const args = ['--input-type=module', '--eval', script]
+    const args = ['--import', 'tsx', '--input-type=module', '--eval', script]
     return spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit' })
   }
 

@@ -1,8 +1,9 @@
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Services, startServices } from '../../support/services/services.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 describe('the servers that npm start runs', () => {
   let services: Services
@@ -52,8 +53,8 @@ describe('the servers that npm start runs', () => {
   })
 
   it('the shared ones are provided to every integration test', async () => {
-    expect(inject('services').redisUrl).toMatch(/^redis:/)
-    expect(await (await fetch(inject('services').clickhouseUrl)).text()).toBe('Ok.\n')
+    expect(sharedServices().redisUrl).toMatch(/^redis:/)
+    expect(await (await fetch(sharedServices().clickhouseUrl)).text()).toBe('Ok.\n')
   })
 
   function connect(secretAccessKey: string): S3Client {

@@ -4,16 +4,17 @@ import { gzipSync } from 'node:zlib'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
-const url = `${inject('services').redisUrl}/8`
+const url = `${sharedServices().redisUrl}/8`
 const keys = queueKeys('spans')
 const MIB = 1024 * 1024
 let redis: Redis

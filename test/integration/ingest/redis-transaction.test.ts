@@ -1,11 +1,12 @@
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { runTransaction, setInPlace } from '../../../ingest/commit/redis-transaction.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 let redis: Redis
 
 beforeEach(async () => {
-  redis = new Redis(inject('services').redisUrl)
+  redis = new Redis(sharedServices().redisUrl)
   await redis.del('transaction:a', 'transaction:b')
 })
 

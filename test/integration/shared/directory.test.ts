@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DirectoryRecordError, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { collect } from '../../support/oracles/collect.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 import { aSurface, aSurfaceKey, aWorkspace, aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
 import { registerRelease } from '../../support/workspaces/stored-releases.ts'
@@ -22,7 +23,7 @@ let published: string[]
 let subscriber: Redis
 
 beforeAll(async () => {
-  const { redisUrl } = inject('services')
+  const { redisUrl } = sharedServices()
   redis = new Redis(`${redisUrl}/${DATABASE}`)
   subscriber = new Redis(redisUrl)
   await subscriber.subscribe(CREDENTIAL_CHANGES_CHANNEL)

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
@@ -19,9 +19,10 @@ import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const url = `${services.redisUrl}/7`
 const logger = pino({ level: 'silent' })
 const keys = queueKeys('spans')

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
@@ -12,6 +12,7 @@ import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { logsRequest } from '../../support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
 type RecordInit = MessageInitShape<typeof LogRecordSchema>
@@ -38,7 +39,7 @@ function payload(logRecords: RecordInit[], service = 'shop'): Buffer {
 }
 
 describe('the table of logs', () => {
-  const { clickhouseUrl } = inject('services')
+  const { clickhouseUrl } = sharedServices()
   const batch = createLogsBatch()
   let client: ClickHouseClient
   let token = 0

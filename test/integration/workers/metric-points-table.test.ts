@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
@@ -12,6 +12,7 @@ import { readTables } from '../../support/oracles/read-tables.ts'
 import { unpackMessage } from '../../support/oracles/unpack-message.ts'
 import { metricsRequest } from '../../support/payloads/otlp-metrics.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
 
@@ -27,7 +28,7 @@ const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
 const ORIGIN = ORIGINS[0] as (typeof ORIGINS)[0]
 
 describe('the table of metric points', () => {
-  const { clickhouseUrl } = inject('services')
+  const { clickhouseUrl } = sharedServices()
   const batch = createMetricsBatch()
   let client: ClickHouseClient
   let token = 0

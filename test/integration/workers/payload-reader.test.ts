@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterEach, beforeEach, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payload-reader.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 const logger = pino({ level: 'silent' })
 let redis: Redis
 let reader: PayloadReader
 
 beforeEach(async () => {
-  redis = connectConsumer(`${inject('services').redisUrl}/7`, logger)
+  redis = connectConsumer(`${sharedServices().redisUrl}/7`, logger)
   await redis.flushdb()
   reader = openPayloadReader(redis, logger, { maxIdleBytes: 8 * 1024 * 1024 })
 })

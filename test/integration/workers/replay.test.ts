@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -19,10 +19,11 @@ import { encodeReplayMetadata } from '../../support/clients/encode-replay-metada
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const QUEUES = ['replay', 'replay-chunks', 'dead-letters'] as const
 const MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
@@ -12,6 +12,7 @@ import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { traceRequest } from '../../support/payloads/otlp-traces.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
 
@@ -29,7 +30,7 @@ const originOf = (i: number) => ({
 const NOW = Date.now()
 
 describe('the tables of spans and exceptions', () => {
-  const { clickhouseUrl } = inject('services')
+  const { clickhouseUrl } = sharedServices()
   const batch = createSpansBatch()
   let client: ClickHouseClient
   let token = 0

@@ -30,20 +30,26 @@ export async function findBrowser(): Promise<FoundBrowser> {
   if (process.getuid?.() !== 0) return { missing: `${path}: run \`apt-get install chromium\` as root` }
   process.stdout.write('installing chromium (apt-get)\n')
   try {
-    await aptGet('update')
-    await aptGet('install', '-y', '--no-install-recommends', 'chromium')
+    await installOnce()
   } catch (error) {
     return { missing: `${path}, which could not be installed: ${error instanceof Error ? error.message : error}` }
   }
   return existsSync(path) ? { path } : { missing: `${path}, which the package chromium does not hold` }
 }
 
-async function aptGet(...args: string[]): Promise<void> {
-  await run('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=120', ...args], {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    timeout: INSTALL_DEADLINE_MS,
-    maxBuffer: 16 * 1024 * 1024,
-  })
+/** Installs the package; a second test file that needs it at the same time waits for the first one. */
+async function installOnce(): Promise<void> {
+  const options = '-qq -o DPkg::Lock::Timeout=120'
+  const install = `apt-get ${options} update && apt-get ${options} install -y --no-install-recommends chromium`
+  await run(
+    'flock',
+    [join(tmpdir(), 'penstock-chromium.lock'), 'sh', '-c', `test -e ${DEBIAN_CHROMIUM} || { ${install}; }`],
+    {
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      timeout: INSTALL_DEADLINE_MS,
+      maxBuffer: 16 * 1024 * 1024,
+    },
+  )
 }
 
 export interface TestBrowser {

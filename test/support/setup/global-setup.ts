@@ -3,18 +3,20 @@ import { type S3Access, type ServiceAddresses, startServices } from '../services
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** `inject('services')`: the servers that all integration tests share. Tests that kill one start their own. */
-    services: ServiceAddresses
-    /** Where the contract of the object store is tested; null when there is none, which only `npm run test:ceph` allows. */
+    /** Servers of each vitest worker; tests read them with `sharedServices()`. */
+    services: readonly ServiceAddresses[]
+    /** S3 server that the contract of the object store is tested on; only `npm run test:ceph` may provide null. */
     s3: S3Access | null
   }
 }
 
-/** Starts the shared servers once for the project `integration`. */
+/** Starts Redis, ClickHouse and S3 for each vitest worker of the project `integration`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const services = await startServices()
-  const { redisUrl, clickhouseUrl, s3 } = services
-  project.provide('services', { redisUrl, clickhouseUrl, s3 })
-  project.provide('s3', s3)
-  return () => services.stop()
+  const started = await Promise.all(Array.from({ length: project.config.maxWorkers }, () => startServices()))
+  const services = started.map(({ redisUrl, clickhouseUrl, s3 }) => ({ redisUrl, clickhouseUrl, s3 }))
+  project.provide('services', services)
+  project.provide('s3', services[0]?.s3 ?? null)
+  return async () => {
+    await Promise.all(started.map(running => running.stop()))
+  }
 }

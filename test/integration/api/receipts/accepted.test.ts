@@ -21,7 +21,7 @@ import {
 } from './fixture.ts'
 
 describe('an accepted request', () => {
-  it('is queued while no worker takes it, then stored, for its keys and for the workspace', async () => {
+  it('is queued until a worker takes it and then stored, as seen by its keys and by the workspace', async () => {
     const before = Date.now()
     const sent = await browse('POST /drain/v1/traces', span('first'))
     const secret = { bearer: secretKey }
@@ -71,7 +71,7 @@ describe('an accepted request', () => {
     }
     expect(new Set(sent.map(([, { receiptId }]) => receiptId)).size).toBe(sent.length)
 
-    // What is not enqueued has none.
+    // A request that is not enqueued has no receipt.
     const without = [
       await complete(),
       await build(`PUT ${maps}?path=a.map&part=0`, map, octets),
@@ -91,7 +91,7 @@ describe('an accepted request', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBe('https://shop.example')
   })
 
-  it('is in one row of the log, with its neighbours in the commit, whatever the order', async () => {
+  it('is in exactly one row of the log, together with the others of its group commit', async () => {
     startWorkers()
     const sent = await Promise.all(Array.from({ length: 60 }, (_, i) => browse('POST /drain/v1/traces', span(`${i}`))))
     const receipts = await Promise.all(sent.map(settled))

@@ -21,7 +21,7 @@ import {
   workspaceId,
 } from './fixture.ts'
 
-describe('what is no receipt of the caller is not found, in the same words', () => {
+describe('a receipt that does not belong to the caller is not found, with the same message', () => {
   it.each(['public', 'secret', 'token'])('for a %s credential', async kind => {
     const directory = createDirectory(redis)
     const other = { id: newId('ws'), slug: `other-${randomBytes(4).toString('hex')}` }
@@ -68,7 +68,7 @@ describe('what is no receipt of the caller is not found, in the same words', () 
   })
 })
 
-describe('who may ask', () => {
+describe('access to a receipt', () => {
   const id = 'rct_x'
   it.each<[string, Credential, number, string]>([
     ['nobody', { headers: {} }, 401, 'AUTH_MISSING'],
@@ -77,11 +77,11 @@ describe('who may ask', () => {
     ['an unknown secret key', { bearer: generateKey('secret') }, 401, 'AUTH_MISSING'],
     ['a workspace key', { bearer: generateKey('workspace') }, 401, 'AUTH_MISSING'],
     ['a malformed token', { bearer: 'ey.ey.ey' }, 401, 'AUTH_MISSING'],
-  ])('not %s', async (_, credential, status, code) => {
+  ])('is refused for %s', async (_, credential, status, code) => {
     expect(await ask(id, credential)).toMatchObject({ status, body: { code, service: 'frontier-auth' } })
   })
 
-  it('not a key that was revoked a moment ago', async () => {
+  it('is refused for a key that was revoked a moment ago', async () => {
     const directory = createDirectory(redis)
     const keyId = newId('key')
     const headers = { 'x-service-public-key': await issueKey(directory, { id: keyId, workspaceId, surfaceId }) }
@@ -90,7 +90,7 @@ describe('who may ask', () => {
     expect(await ask(id, { headers })).toMatchObject({ status: 401, body: { code: 'AUTH_PK_INVALID' } })
   })
 
-  it('a member who may read anything, and no other', async () => {
+  it('is given to a member with any read permission and to no other member', async () => {
     const bearer = await signToken({ org: slug, sub: 'reader' })
     const statusWith = async (permissions: (typeof PERMISSIONS)[number][]) => {
       await createDirectory(redis).putMember({ version: 1, workspaceId, userId: 'reader', permissions })

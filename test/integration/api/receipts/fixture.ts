@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, expect, inject } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { createClickHouse } from '../../../../clickhouse/client.ts'
 import { type Receipt, receiptAnswerSchema } from '../../../../schemas/http/receipts/schemas.ts'
 import { QUEUES } from '../../../../schemas/queues/names.ts'
@@ -12,10 +12,11 @@ import { namedReceipts, receiptName } from '../../../support/clients/named-recei
 import { call, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { issueKey, startEdge } from '../../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../../support/services/pools.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../../support/services/test-database.ts'
 import { until } from '../../../support/until.ts'
 
-export const services = inject('services')
+export const services = sharedServices()
 export const redisUrl = `${services.redisUrl}/4`
 export const workspaceId = newId('ws')
 export const surfaceId = newId('srf')
@@ -124,7 +125,7 @@ export async function receiptOf({ status, receiptId }: Sent, credential?: Creden
   return receipt
 }
 
-/** What the service says of it once it has left the queue. */
+/** Waits until the request has left the queue and returns its receipt. */
 export async function settled({ receiptId }: Pick<Sent, 'receiptId'>): Promise<Receipt> {
   startWorkers()
   return until(`${receiptId} is settled`, async () => {
@@ -133,7 +134,7 @@ export async function settled({ receiptId }: Pick<Sent, 'receiptId'>): Promise<R
   })
 }
 
-/** And so has everything that was sent before. */
+/** Expects one row of the log for each of these receipts and for every earlier one. */
 export async function expectOneRowEach(sent: readonly Sent[]): Promise<void> {
   const named = await namedReceipts(database.rows)
   expect(sent.filter(({ receiptId }) => !named.has(receiptName(receiptId ?? '')))).toEqual([])

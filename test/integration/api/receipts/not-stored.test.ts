@@ -18,24 +18,24 @@ import {
 } from './fixture.ts'
 
 describe('a request that cannot be stored', () => {
-  it('is dead-lettered with its reason, and kept where the receipt says', async () => {
+  it('is dead-lettered with its reason and kept under the object key of the receipt', async () => {
     const body = gzipSync(Buffer.from([0x0a, 0x04, 0x12, 0x7f, 1, 2]))
     const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'gzip' }
     const receipt = await settled(await browse('POST /drain/v1/traces', body, headers))
     expect(receipt).toMatchObject({ status: 'dead_lettered', reason: 'truncated' })
     expect(receipt.storedAt).toBeUndefined()
-    const kept = await until('it is kept', () => objects.get(receipt.objectKey ?? '', 1_000))
+    const kept = await until('the request is kept', () => objects.get(receipt.objectKey ?? '', 1_000))
     expect(kept.body.equals(body)).toBe(true)
   })
 
-  it('is told apart from its neighbours in a batch that ClickHouse refuses', async () => {
+  it('is found among the others of a batch that ClickHouse refuses', async () => {
     await stopWorkers()
     const names = Array.from({ length: 24 }, (_, i) => (i === 11 ? 'poison' : `good ${i}`))
     const sent = await Promise.all(names.map(name => browse('POST /drain/v1/traces', span(name))))
     const receipts = await Promise.all(sent.map(settled))
     for (const [i, receipt] of receipts.entries()) {
       if (names[i] !== 'poison') expect(receipt).toMatchObject({ status: 'stored' })
-      // What ClickHouse said is for its operators.
+      // The message of ClickHouse is only for operators.
       else expect(receipt).toMatchObject({ status: 'dead_lettered', reason: 'refused_by_clickhouse' })
     }
     const [stored] = await database.rows<{ n: number }>("SELECT count() AS n FROM spans WHERE name LIKE 'good %'")
@@ -43,16 +43,16 @@ describe('a request that cannot be stored', () => {
     await expectOneRowEach(sent)
   })
 
-  it('is dead-lettered as a replay chunk in conflict with another; a repeated one is stored', async () => {
+  it('is dead-lettered if it is a replay chunk that conflicts with another, but not if it repeats one', async () => {
     expect(await settled(await uploadChunk(7))).toMatchObject({ status: 'stored' })
     expect(await settled(await uploadChunk(7))).toMatchObject({ status: 'stored' })
     const conflict = await settled(await uploadChunk(7, LINE + LINE))
     expect(conflict).toMatchObject({ status: 'dead_lettered', reason: expect.stringMatching(/^replay_conflict: /) })
-    const kept = await until('it is kept', () => objects.get(conflict.objectKey ?? '', 1_000))
+    const kept = await until('the request is kept', () => objects.get(conflict.objectKey ?? '', 1_000))
     expect(kept.body.toString()).toBe(LINE + LINE)
   })
 
-  it('is refused where its answer said so: nothing of it is kept', async () => {
+  it('has the receipt "refused" if its response refused it, and nothing is kept', async () => {
     startWorkers()
     const maps = `/v3/releases/${release}/source-maps`
     const noMap = await build(`PUT ${maps}/upload?path=c.map`, '{"version":2}')

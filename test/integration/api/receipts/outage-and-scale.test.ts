@@ -7,7 +7,7 @@ import { call, startApi } from '../../../support/services/api.ts'
 import { startCountingProxy } from '../../../support/services/counting-proxy.ts'
 import { browse, clickhouse, database, objectStore, publicKey, redisUrl, services } from './fixture.ts'
 
-it('while ClickHouse or the directory is away, the answer is 503', async () => {
+it('a receipt is answered with 503 while ClickHouse or the directory is unavailable', async () => {
   const { receiptId } = await browse('POST /v3/session', '{"sessionId":"s"}')
   for (const away of ['clickhouse', 'redis'] as const) {
     const proxy = await startCountingProxy(away === 'redis' ? redisUrl : services.clickhouseUrl)
@@ -27,7 +27,7 @@ it('while ClickHouse or the directory is away, the answer is 503', async () => {
   }
 })
 
-it('a receipt is found among millions of rows by reading some thousands', async () => {
+it('a receipt is found among millions of rows by reading a few thousand', async () => {
   const busy = { workspaceId: newId('ws'), surfaceId: newId('srf') }
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 24 * 60 * 60 * 1_000
   const commit = newCommit('traces', noon)

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { afterAll, expect, inject } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { releaseAnswerSchema } from '../../../../schemas/http/releases/schemas.ts'
 import type { Release } from '../../../../schemas/records/directory.ts'
 import type { ManifestFile } from '../../../../schemas/records/manifest.ts'
@@ -7,10 +7,11 @@ import { createReleaseStore } from '../../../../shared/directory/release-store.t
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import type { ServiceAddresses } from '../../../support/services/services.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { completeRelease } from '../../../support/workspaces/stored-releases.ts'
 
 const DATABASE = `api_releases_${process.pid}`
-/** Some hours ago: retention takes what is older than a month. */
+/** Four hours ago, because retention removes rows older than a month. */
 export const NOW = Date.now() - 4 * 3_600_000
 export const slugOf = (name: string) => `rel_${process.pid}${name}`
 
@@ -30,7 +31,7 @@ export async function request(baseUrl: string, path: string, token: string) {
   }
 }
 
-const services = inject('services')
+const services = sharedServices()
 export const redis = new Redis(services.redisUrl)
 export const store = createReleaseStore(redis)
 export const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })

@@ -4,8 +4,8 @@ import { signToken } from '../../../support/services/api.ts'
 import { completeRelease, manifestFile, registerRelease } from '../../../support/workspaces/stored-releases.ts'
 import { ask, NOW, objects, redis, slugOf, store } from './fixture.ts'
 
-describe('of a workspace', () => {
-  /** Newest first; of one millisecond, by slug downwards. */
+describe('the releases of a workspace', () => {
+  /** Slugs, newest first; releases of the same millisecond are in descending order of their slug. */
   const order = ['e', 'd9', 'd5', 'd4', 'd2', 'd1', 'c', 'b', 'a'].map(name => slugOf(`list${name}`))
 
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe('of a workspace', () => {
     expect(seen).toEqual(order)
   })
 
-  it('show what was registered, and the counters of the manifest that holds', async () => {
+  it('show the registered fields and the counters of the current manifest', async () => {
     const { body } = await ask('/v3/releases?limit=2', await signToken({ sub: 'user_2', org: 'globex' }))
     const [newest, next] = releasesPageSchema.parse(body).releases
     expect(newest).toEqual({
@@ -51,7 +51,7 @@ describe('of a workspace', () => {
     expect(next).toMatchObject({ sourceMapCount: 0, sourceFileCount: 0, completedAt: null })
   })
 
-  it('go on where a page ended, with what was registered since left out', async () => {
+  it('continue where a page ended, without releases that were registered since', async () => {
     const bearer = await signToken({ sub: 'user_2', org: 'globex' })
     const { nextCursor } = releasesPageSchema.parse((await ask('/v3/releases?limit=3', bearer)).body)
     const newer = { slug: slugOf('listz'), createdAt: new Date(NOW + 99).toISOString() }
@@ -61,7 +61,7 @@ describe('of a workspace', () => {
     await redis.zrem('penstock:workspace:ws_2:releases', newer.slug)
   })
 
-  it('are read from their beginning when the cursor is not one', async () => {
+  it('refuse an invalid cursor and an invalid limit', async () => {
     const forged = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url')
     const cursors = ['x', forged([1]), forged(['1', 'rel_a']), forged([-1, 'rel_a']), forged([1, 'a']), forged(null)]
     for (const cursor of cursors) {

@@ -25,7 +25,7 @@ async function request(baseUrl: string, path: string, token: string) {
   }
 }
 
-describe('releases, while something is away', () => {
+describe('releases while a server is unavailable', () => {
   let services: Services
   let redis: Redis
   let objects: ObjectStore
@@ -57,7 +57,7 @@ describe('releases, while something is away', () => {
     ['ClickHouse', 'clickhouse', ['/v3/releases/rel_a']],
     ['the object store', 's3Server', ['/v3/releases/rel_a']],
     ['Redis', 'redis', ['/v3/releases/rel_a', '/v3/releases']],
-  ] as const)('%s: 503 with Retry-After, and 200 when it is back', async (_name, which, paths) => {
+  ] as const)('%s killed: returns 503 with Retry-After, and 200 after the restart', async (_name, which, paths) => {
     const ask = (path: string) => request(api.baseUrl, path, token)
     const service = services[which]
     expect((await ask('/v3/releases')).status).toBe(200)
@@ -76,7 +76,7 @@ describe('releases, while something is away', () => {
     for (const path of paths) await until(`${path} is read again`, async () => (await ask(path)).status === 200)
   })
 
-  it('an object store that is silent: 503 when the deadline has passed', async () => {
+  it('object store silent: returns 503 after the deadline', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo

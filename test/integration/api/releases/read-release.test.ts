@@ -5,7 +5,7 @@ import { at, insertRows } from '../../../support/workspaces/session-rows.ts'
 import { manifestFile, registerRelease } from '../../../support/workspaces/stored-releases.ts'
 import { ask, askRelease, client, complete, NOW, slugOf, store } from './fixture.ts'
 
-it('one release tells its counters, builds, symbolication and manifest', async () => {
+it('one release has its counters, builds, symbolication and manifest', async () => {
   const slug = slugOf('whole')
   const metadata = { branch: 'main', nested: { a: [1, null, 'ü'] } }
   const created = { commit: 'c0ffee', metadata, createdAt: new Date(NOW).toISOString() }
@@ -83,7 +83,7 @@ it('a release without a completion has no manifest, and counters of 0', async ()
   expect(await askRelease(empty.slug)).toMatchObject({ sourceMapCount: 0, manifest: { files: [], nextCursor: null } })
 })
 
-it('are read within their workspace only, with the permission for it', async () => {
+it('a release is read only within its workspace and with the permission for it', async () => {
   const slug = slugOf('mine')
   await registerRelease(store, { slug })
   const notFound = {

@@ -12,7 +12,7 @@ describe('a large manifest', () => {
     await complete(release, 100, files)
   })
 
-  it.each(['', 'limit=7000&'])('is read whole page by page (%s)', async size => {
+  it.each(['', 'limit=7000&'])('is read completely page by page (%s)', async size => {
     const seen: unknown[] = []
     let cursor = ''
     while (seen.length <= files.length) {
@@ -26,7 +26,7 @@ describe('a large manifest', () => {
     expect(seen).toEqual(files.map(({ sha256: _, ...file }) => file))
   })
 
-  it('ends a page early where its texts are long', async () => {
+  it('ends a page early when its texts are long', async () => {
     const long = await registerRelease(store, { slug: slugOf('long') })
     const chunkUrl = `https://cdn.example/${'\u0001'.repeat(2_000)}`
     await complete(
@@ -40,7 +40,7 @@ describe('a large manifest', () => {
     expect([...(first.manifest?.files ?? []), ...(second.manifest?.files ?? [])]).toHaveLength(1_000)
   })
 
-  it('refuses a cursor of a manifest that was replaced, and places that are none', async () => {
+  it('refuses a cursor of a replaced manifest and an invalid cursor', async () => {
     const { manifest } = await askRelease(release.slug, '?limit=1')
     await complete(release, 101, files.slice(0, 3))
     const path = `/v3/releases/${release.slug}?cursor=`
@@ -83,7 +83,7 @@ it('counters and manifest agree while completions replace each other', async () 
   }
 })
 
-it('a manifest that is lost, cut or of another count is no answer', async () => {
+it('a manifest that is missing, cut or of another count is answered with 503', async () => {
   const release = await registerRelease(store, { slug: slugOf('lost') })
   const pointer = await complete(release, 3, [manifestFile(1), manifestFile(2)])
   const { body } = (await objects.get(pointer.objectKey, 1e6)) ?? { body: Buffer.alloc(0) }

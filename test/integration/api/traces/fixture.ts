@@ -1,4 +1,4 @@
-import { afterAll, expect, inject } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { type Trace, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
 import {
   createDatabase,
@@ -10,12 +10,13 @@ import {
   signToken,
   startApi,
 } from '../../../support/services/api.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const DATABASE = `api_trace_${process.pid}`
 export const FINDING = `fnd_${'a'.repeat(26)}`
 export const OTHER_FINDING = `fnd_${'b'.repeat(26)}`
 
-const services = inject('services')
+const services = sharedServices()
 export const client = await createDatabase(services.clickhouseUrl, DATABASE)
 await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
 await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })

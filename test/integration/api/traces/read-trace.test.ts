@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { START } from '../../../support/services/api.ts'
 import { client, read, store } from './fixture.ts'
 
-describe('what it answers', () => {
-  it('has every field of a span, and leaves out what is absent', async () => {
+describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
+  it('returns every field of a span and leaves absent fields out', async () => {
     const traceId = await store([
       {
         spanId: '00000000000000aa',
@@ -90,7 +90,7 @@ describe('what it answers', () => {
     })
   })
 
-  it('orders spans by start, then by span id, and names every kind', async () => {
+  it('orders spans by start and then by span id, and names every kind', async () => {
     const spanIds = ['00000000000000ff', '8000000000000000', '0000000000000001', 'ffffffffffffffff', '7f00000000000000']
     const traceId = await store([
       ...spanIds.map((spanId, kind) => ({ spanId, kind: kind + 1 })),
@@ -102,7 +102,7 @@ describe('what it answers', () => {
     expect(spanIds.map(spanId => kinds.get(spanId))).toEqual(['INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'])
   })
 
-  it('shows a span received several times once, as it was received first, and counts every time', async () => {
+  it('shows a span that was received several times once, as first received, with its count', async () => {
     const at = Date.now()
     const again = { spanId: '00000000000000aa', startTimeUnixNano: START + 5n, statusCode: 2 }
     const traceId = await store([
@@ -119,7 +119,7 @@ describe('what it answers', () => {
     expect(trace).toMatchObject({ rootCount: 1, endedAtUnixNano: String(START + 10n), truncated: false })
   })
 
-  it('chooses the same one of duplicates received in the same millisecond every time', async () => {
+  it('always chooses the same of several duplicates received in the same millisecond', async () => {
     const receivedAt = Date.now()
     const names = ['c', 'a', 'b', 'd']
     const traceId = await store(names.map(name => ({ spanId: '00000000000000aa', name, receivedAt })))
@@ -129,7 +129,7 @@ describe('what it answers', () => {
     expect(first?.occurrenceCount).toBe(4)
   })
 
-  it('is not led round by parents that form a cycle, or by a span that is its own parent', async () => {
+  it('ends when parents form a cycle or a span is its own parent', async () => {
     const traceId = await store([
       { spanId: '00000000000000aa', parentSpanId: '00000000000000ab', statusCode: 2 },
       { spanId: '00000000000000ab', parentSpanId: '00000000000000aa' },
@@ -139,7 +139,7 @@ describe('what it answers', () => {
     expect((await read(traceId, '?limit=1')).spans).toMatchObject([{ spanId: '00000000000000aa' }])
   })
 
-  it('takes in the spans of every day, not only of the one the exception was received on', async () => {
+  it('includes spans of every day, not only of the day when the exception was received', async () => {
     const day = 86_400_000
     const traceId = await store([
       { spanId: '00000000000000aa', receivedAt: Date.now() - 3 * day },

@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { insertExceptions, insertSpans, sessionPublicKeyPem, signToken } from '../../../support/services/api.ts'
 import { api, ask, client, FINDING, id, nextTraceId, OTHER_FINDING, read, span, store } from './fixture.ts'
 
-describe('what it does not find', () => {
+describe('a trace is not found', () => {
   const notFound = {
     status: 404,
     body: { code: 'FINDING_NOT_FOUND', message: expect.any(String), service: 'api-findings' },
   }
 
-  it('is a malformed finding or trace id, an unknown one, or a trace of another finding', async () => {
+  it('by a malformed or unknown finding or trace id, or as a trace of another finding', async () => {
     const traceId = await store([span(1)])
     await insertExceptions(client, [{ findingId: OTHER_FINDING, traceId: nextTraceId() }])
     expect(await ask(traceId, '', OTHER_FINDING)).toEqual(notFound)
@@ -23,24 +23,24 @@ describe('what it does not find', () => {
     }
   })
 
-  it('is a trace whose spans have all expired', async () => {
+  it('if all its spans have expired', async () => {
     const traceId = nextTraceId()
     await insertExceptions(client, [{ findingId: FINDING, traceId }])
     expect(await ask(traceId)).toEqual(notFound)
   })
 
-  it('is anything of another workspace, same ids or not', async () => {
+  it('from another workspace, even if it has the same ids', async () => {
     const traceId = await store([span(1)])
     const own = await signToken({ sub: 'user_2', org: 'globex' })
     expect(await ask(traceId, '', FINDING, own)).toEqual(notFound)
-    // The other workspace gets a trace and a finding of the same ids: each sees its own.
+    // The other workspace has a trace and a finding with the same ids, and each workspace sees its own.
     await insertSpans(client, [{ ...span(2), traceId, workspaceId: 'ws_2', name: 'of globex' }])
     await insertExceptions(client, [{ findingId: FINDING, traceId, workspaceId: 'ws_2' }])
     expect((await ask(traceId, '', FINDING, own)).body).toMatchObject({ spans: [{ name: 'of globex' }] })
     expect((await read(traceId)).spans).toMatchObject([{ name: `span ${id(1)}` }])
   })
 
-  it('is everything, to who is no member of the organization or names an unknown one', async () => {
+  it('by a user who is not a member of the organization, or with an unknown organization', async () => {
     const traceId = await store([span(1)])
     expect(await ask(traceId, '', FINDING, await signToken({ sub: 'user_2' }))).toEqual(notFound)
     expect(await ask(traceId, '', FINDING, await signToken({ org: 'nowhere' }))).toEqual(notFound)
@@ -48,7 +48,7 @@ describe('what it does not find', () => {
   })
 })
 
-describe('whom it answers', () => {
+describe('access to a trace', () => {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const claims = { iss: 'https://login.test', aud: 'penstock', sub: 'user_1', org: 'acme', exp: 4_000_000_000 }
   const hs256 = () => {
@@ -65,13 +65,13 @@ describe('whom it answers', () => {
     ['a token without a signature', () => `${part({ alg: 'none' })}.${part(claims)}.`, /algorithm/],
     ['a token signed with the public key as a secret', hs256, /algorithm/],
     ['a changed token', async () => (await signToken()).replace(/\.[^.]+\./, `.${part(claims)}.`), /signature/],
-  ])('tells %s apart with 401 AUTH_MISSING', async (_, bad, message) => {
+  ])('is refused with 401 AUTH_MISSING and a reason for %s', async (_, bad, message) => {
     const { status, body } = await ask(nextTraceId(), '', FINDING, (await bad()) ?? null)
     expect(status).toBe(401)
     expect(body).toEqual({ code: 'AUTH_MISSING', message: expect.stringMatching(message), service: 'frontier-auth' })
   })
 
-  it('wants an organization, and the permission', async () => {
+  it('requires an organization and the permission', async () => {
     const traceId = await store([span(1)])
     expect(await ask(traceId, '', FINDING, await signToken({ org: undefined }))).toMatchObject({
       status: 403,
@@ -83,7 +83,7 @@ describe('whom it answers', () => {
     })
   })
 
-  it('takes nothing but GET and HEAD', async () => {
+  it('accepts only GET and HEAD', async () => {
     const url = `${api.baseUrl}/v3/findings/${FINDING}/traces/${nextTraceId()}`
     const response = await fetch(url, { method: 'POST', body: '{}' })
     expect(response.status).toBe(405)

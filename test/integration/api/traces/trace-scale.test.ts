@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../../deploy/local/processes/node-process.ts'
@@ -16,14 +16,15 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../../support/services/api.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const DATABASE = `api_trace_scale_${process.pid}`
 const FINDING = `fnd_${'a'.repeat(26)}`
 const MB = 1_000_000
 
-/** The API as a process of its own, so that its memory can be told. */
+/** Starts the API as a separate process, so that its memory can be measured. */
 describe('traces of any shape and size', () => {
-  const services = inject('services')
+  const services = sharedServices()
   let client: ClickHouseClient
   let api: Awaited<ReturnType<typeof startNodeProcess>>
   let baseUrl: string
@@ -49,7 +50,7 @@ describe('traces of any shape and size', () => {
         KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
         API_PORT: String(port),
         API_ADMIN_PORT: String(adminPort),
-        // What is measured here is memory: a busy machine may take its time.
+        // This test measures memory, so a busy machine may take longer.
         API_QUERY_TIMEOUT_MS: '30000',
         LOG_LEVEL: 'warn',
       },
@@ -64,7 +65,7 @@ describe('traces of any shape and size', () => {
     await client?.close()
   })
 
-  it('has children that start before their parents, and spans that end before they start', async () => {
+  it('are returned when children start before their parents and spans end before they start', async () => {
     const traceId = await store([
       { spanId: id(1), startTimeUnixNano: START + 1_000n, endTimeUnixNano: START + 2_000n },
       { spanId: id(2), parentSpanId: id(1), startTimeUnixNano: START, endTimeUnixNano: START + 500n },
@@ -91,7 +92,7 @@ describe('traces of any shape and size', () => {
     })
   })
 
-  it('has the spans of every surface and service, whenever they arrived', async () => {
+  it('include the spans of every surface and service, whenever they arrived', async () => {
     const now = Date.now()
     const traceId = await store([
       { spanId: id(1), surfaceId: 'srf_web', serviceName: 'web', receivedAt: now - 2 * 86_400_000 },
@@ -108,8 +109,8 @@ describe('traces of any shape and size', () => {
     expect(truncated).toBe(false)
   })
 
-  it('finds its way through 100,000 spans that are cycles, chains and their own parents', async () => {
-    // A ring of 50,000; 20,000 that are their own parents; a chain of 29,999 under the one root, its last span an error.
+  it('are returned when 100,000 spans form cycles and chains or are their own parents', async () => {
+    // A ring of 50,000 spans, 20,000 that are their own parents, and a chain of 29,999 under the only root that ends in an error.
     const parent = `multiIf(number <= 50000, number % 50000 + 1, number <= 70000, number, number = 70001, 0, number - 1)`
     const traceId = await storeMany(100_000, { parent, status: 'if(number IN (7, 100000), 2, 0)' })
     const trace = await read(traceId)
@@ -121,12 +122,12 @@ describe('traces of any shape and size', () => {
     expect(few.spans.map(({ spanId }) => spanId)).toEqual([id(7), id(8), id(70_001)])
   })
 
-  it('holds no more memory for many large traces asked for at once than for a few', async () => {
+  it('need no more memory for many large traces requested at once than for a few', async () => {
     const traceIds: string[] = []
     const parent = 'intDiv(number, 10)'
     const name = "concat('GET /api/resource-', toString(number % 50), '/:id of a service with a long name')"
     for (let i = 0; i < 3; i++) traceIds.push(await storeMany(100_000, { parent, name }))
-    // Few spans with texts of 4 MB: 40 MB a trace.
+    // Each trace has few spans with texts of 4 MB, 40 MB in all.
     for (let i = 0; i < 2; i++) {
       traceIds.push(await storeMany(10, { parent, name: "concat(toString(number), repeat('xxxx', 1000000))" }))
     }
@@ -142,7 +143,7 @@ describe('traces of any shape and size', () => {
     expect(many - few).toBeLessThan(200 * MB)
   })
 
-  /** The largest resident set that the kernel saw of the API meanwhile, in bytes. */
+  /** Measures the largest resident set of the API during the work, as counted by the kernel, in bytes. */
   async function peakDuring(work: () => Promise<void>): Promise<number> {
     writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
     await work()
@@ -166,7 +167,7 @@ describe('traces of any shape and size', () => {
     return traceId
   }
 
-  /** Spans 1 to `count`, each of them starting a nanosecond after the one before; SQL of `number` says the rest. */
+  /** Inserts spans 1 to `count`, each starting a nanosecond after the one before; SQL expressions of `number` give the rest. */
   async function storeMany(count: number, sql: { parent: string; status?: string; name?: string }): Promise<string> {
     const traceId = nextTraceId()
     await client.command({

@@ -3,8 +3,8 @@ import { insertExceptions, START } from '../../../support/services/api.ts'
 import { ask, child, client, FINDING, id, nextTraceId, read, span, store } from './fixture.ts'
 
 describe('a trace with more spans than the limit', () => {
-  it('keeps roots, error spans and their ancestors, with counts and times of the whole', async () => {
-    // A root with 50 children; under the last of them a chain of three that ends in an error.
+  it('keeps roots, error spans and their ancestors, with counts and times of the whole trace', async () => {
+    // A root with 50 children; below the last child is a chain of three spans that ends in an error.
     const children = Array.from({ length: 50 }, (_, i) => child(i + 2, 1, i + 1))
     const traceId = await store([
       span(1),
@@ -22,15 +22,15 @@ describe('a trace with more spans than the limit', () => {
       wallDurationMs: 5_000,
       truncated: true,
     })
-    // A parent that was left out is retained all the same: it does not dangle.
+    // A parent that was left out still exists, so its child does not count as dangling.
     const [only] = (await read(traceId, '?limit=1')).spans
     expect(only).toMatchObject({ spanId: id(1) })
     expect((await read(traceId, '?limit=55')).truncated).toBe(false)
   })
 
-  it('answers 100,000 spans with duplicates in the same way', async () => {
+  it('is returned in the same way with 100,000 spans and duplicates', async () => {
     const traceId = nextTraceId()
-    // Number n under n / 10; every thousandth is an error; ten roots; the first 5,000 were received twice.
+    // Span n is below span n / 10; every thousandth is an error; there are nine roots; the first 5,000 were received twice.
     for (const [count, delayMs] of [
       [100_000, 0],
       [5_000, 1_000],
@@ -69,7 +69,7 @@ describe('a trace with more spans than the limit', () => {
     expect(trace.spans.map(({ spanId }) => spanId)).toEqual([...shown].sort())
   })
 
-  it('holds back what would be too much text at once', async () => {
+  it('leaves out spans whose texts would be too much at once', async () => {
     const long = 'x'.repeat(3_000_000)
     const traceId = await store(
       Array.from({ length: 30 }, (_, i) => ({ ...child(i + 1, i === 0 ? 0 : 1, i), name: `${i}${long}` })),
@@ -82,15 +82,15 @@ describe('a trace with more spans than the limit', () => {
   })
 })
 
-describe('the limit', () => {
-  it.each(['1', '2', '1999', '2000', '0002'])('takes %s', async limit => {
+describe('the limit of spans', () => {
+  it.each(['1', '2', '1999', '2000', '0002'])('accepts %s', async limit => {
     const traceId = await store([span(1), child(2, 1, 1), child(3, 1, 2)])
     const trace = await read(traceId, `?limit=${limit}`)
     expect(trace.spans).toHaveLength(Math.min(3, Number(limit)))
   })
 
   it.each(['0', '2001', '-1', '1.5', '1e3', '', 'all', '99999999999', '%20', '0x10', '１'])(
-    'refuses "%s" and says why',
+    'refuses "%s" with a reason',
     async limit => {
       const traceId = await store([span(1)])
       expect(await ask(traceId, `?limit=${limit}`)).toEqual({

@@ -1,10 +1,11 @@
-import { afterAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../../../schemas/queues/source-maps.ts'
 import { uploadKeys, verdictKey } from '../../../../shared/queue/upload-keys.ts'
 import { type BuildRequest, OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const MIB = 1024 * 1024
 const DAY_S = 86_400

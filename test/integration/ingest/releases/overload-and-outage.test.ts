@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startRedis } from '../../../../deploy/local/stores/redis.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
@@ -11,9 +11,10 @@ import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { BUILD_OPERATIONS, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { issueKey, startEdge, type TestEdge } from '../../../support/services/edge.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 
 const build = await startBuildEdge(services, redisUrl)

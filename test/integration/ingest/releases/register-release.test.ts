@@ -1,9 +1,10 @@
-import { afterAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { OWNER, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { issueKey } from '../../../support/services/edge.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const KIB = 1024
 

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { MAX_DECLARED_PATHS } from '../../../../ingest/releases/declare-maps.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { startEdge } from '../../../support/services/edge.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const MIB = 1024 * 1024
 const DAY_S = 86_400

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { partKey } from '../../../../shared/object-store/object-keys.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const KIB = 1024
 const MIB = 1024 * 1024

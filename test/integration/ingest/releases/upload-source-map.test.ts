@@ -1,7 +1,8 @@
-import { afterAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { type BuildRequest, OWNER, refusal, startBuildEdge } from '../../../support/services/build-edge.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const MIB = 1024 * 1024
 

@@ -53,7 +53,7 @@ describe('a hash', () => {
     )
     const answer = await client.complete(slug, wrong)
     expect(answer).toMatchObject(
-      invalid(/^"staged.map" has another.*; "parts.map" has another.*; "single.map" has another/),
+      invalid(/^"staged.map" does not match.*; "parts.map" does not match.*; "single.map" does not match/),
     )
     expect(await releases.manifest(workspaceId, slug)).toBeUndefined()
     expect(await listed(manifestPrefix(workspaceId, slug))).toEqual([])

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { digestOf, entryOf, mapOf, PART_BYTES } from '../../../support/clients/release-client.ts'
 import { type ReleaseStack, startReleaseStack } from '../../../support/services/release-stack.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const MIB = 1024 * 1024
 
 let stack: ReleaseStack

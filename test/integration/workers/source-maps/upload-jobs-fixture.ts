@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, inject } from 'vitest'
+import { afterAll } from 'vitest'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import type { CompletionRecord, Verdict } from '../../../../schemas/queues/source-maps.ts'
 import { Budget } from '../../../../shared/concurrency/budget.ts'
@@ -16,8 +16,9 @@ import { storeCompletions } from '../../../../workers/source-maps/store-completi
 import { storeSourceMaps } from '../../../../workers/source-maps/store-source-maps.ts'
 import { digestOf, type FileEntry, mapOf, type NamedMap } from '../../../support/clients/release-client.ts'
 import { type FaultAt, faultAt } from '../../../support/services/fault-at.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 
-const services = inject('services')
+const services = sharedServices()
 const redisUrl = `${services.redisUrl}/10`
 export const MIB = 1024 * 1024
 /** Of this run alone: the object store is shared by all tests. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { pino } from 'pino'
-import { afterAll, afterEach, expect, inject } from 'vitest'
+import { afterAll, afterEach, expect } from 'vitest'
 import { type FindingFrame, findingAnswerSchema } from '../../../../schemas/http/findings/schemas.ts'
 import { ExportTraceServiceRequestSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
@@ -20,10 +20,11 @@ import { createJobAdder } from '../../../../workers/queue/sweep.ts'
 import { buildApp, ORIGINAL_FRAMES } from '../../../support/pages/built-app.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { startPools, type TestPools } from '../../../support/services/pools.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 import type { ReleaseOwner } from '../../../support/workspaces/store-release.ts'
 
-export const services = inject('services')
+export const services = sharedServices()
 const redisUrl = `${services.redisUrl}/13`
 export const DATABASE = `symbolication_${process.pid}`
 export const OWNER: ReleaseOwner = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
