@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
-import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
+import { errorMessage, PermanentError, TransientError } from '../shared/runtime/errors.ts'
 
 export type { ClickHouseClient } from '@clickhouse/client'
 
@@ -126,8 +126,7 @@ export function classifyClickHouseError(error: unknown): PermanentError | Transi
     const Kind = CONTENT_FAULTS.has(Number(error.code)) ? PermanentError : TransientError
     return new Kind(message, { cause: error })
   }
-  const reason = error instanceof Error ? error.message : String(error)
-  return new TransientError(`ClickHouse could not be asked: ${reason.slice(0, 500)}`, { cause: error })
+  return new TransientError(`ClickHouse could not be asked: ${errorMessage(error).slice(0, 500)}`, { cause: error })
 }
 
 /** Whether a classified error was raised by ClickHouse with this code. */

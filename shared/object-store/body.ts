@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { PermanentError, TransientError } from '../runtime/errors.ts'
+import { errorMessage, PermanentError, TransientError } from '../runtime/errors.ts'
 
 /** All of a body. Over `limitBytes` it is a PermanentError, and the rest is not read. */
 export async function readWholeBody(body: Readable, limitBytes: number): Promise<Buffer> {
@@ -37,8 +37,7 @@ async function* chunksOf(source: Readable, idleMs: number): AsyncGenerator<Buffe
     }
   } catch (error) {
     if (error instanceof TransientError) throw error
-    const text = error instanceof Error ? error.message : String(error)
-    throw new TransientError(`S3 get: the body broke off: ${text}`, { cause: error })
+    throw new TransientError(`S3 get: the body broke off: ${errorMessage(error)}`, { cause: error })
   } finally {
     clearTimeout(timer)
   }

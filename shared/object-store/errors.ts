@@ -1,5 +1,5 @@
 import { S3ServiceException } from '@aws-sdk/client-s3'
-import { PermanentError, TransientError } from '../runtime/errors.ts'
+import { errorMessage, PermanentError, TransientError } from '../runtime/errors.ts'
 
 /** Only a request that is wrong in itself is permanent; a missing bucket or a refused signature is the operator's to mend. */
 const REQUEST_FAULTS = new Set([
@@ -16,7 +16,7 @@ const INVALID_HEADER = 'ERR_INVALID_CHAR'
 
 export function classifyObjectStoreError(operation: string, error: unknown): PermanentError | TransientError {
   const code = errorCode(error)
-  const text = error instanceof Error ? error.message : String(error)
+  const text = errorMessage(error)
   const status = refusalStatus(error)
   const what = status === undefined ? code : `${code} (${status})`
   const message = `S3 ${operation}: ${[what, text].filter(Boolean).join(': ')}`

@@ -30,7 +30,7 @@ function setUp(frames: PayloadFrame[]) {
       mostAtOnce = Math.max(mostAtOnce, ++putting)
       await new Promise(setImmediate)
       putting--
-      if (body.toString() === failing) throw new Error('no room')
+      if (body.toString() === failing) throw new Error('no space')
       objects.set(key, options)
     },
   }
@@ -48,16 +48,16 @@ function setUp(frames: PayloadFrame[]) {
   }
 }
 
-it('keeps every letter, several at a time, and shows that it moves', async () => {
+it('stores every dead letter, 16 at a time, and reports its progress', async () => {
   const { run, objects, counts } = setUp(Array.from({ length: 500 }, (_, i) => letter(i, 'truncated')))
   await run()
   expect(objects.size).toBe(500)
   expect(counts()).toEqual({ finished: 1, stored: 500, mostAtOnce: 16, putting: 0 })
 })
 
-it('stays unfinished while one letter cannot be kept, and keeps the others', async () => {
+it('does not finish the job while one dead letter cannot be stored, and stores the others', async () => {
   const { run, objects, counts } = setUp(Array.from({ length: 100 }, (_, i) => letter(i, 'truncated')))
-  await expect(run('7')).rejects.toThrow('no room')
+  await expect(run('7')).rejects.toThrow('no space')
   expect(objects.size).toBe(99)
   expect(counts()).toMatchObject({ finished: 0, putting: 0 })
   await run()
@@ -66,7 +66,7 @@ it('stays unfinished while one letter cannot be kept, and keeps the others', asy
 
 it.each([
   ['is cut between characters', '🚰'.repeat(400)],
-  ['is cut where its encoding is long', 'é€'.repeat(400)],
+  ['is cut at a character with a long encoding', 'é€'.repeat(400)],
   ['is not well-formed', `half ${'🚰'.slice(0, 1)} a tap`],
 ])('a reason that %s fits the metadata of S3', async (_case, reason) => {
   const { run, objects } = setUp([letter(0, reason)])

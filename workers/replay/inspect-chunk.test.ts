@@ -22,16 +22,20 @@ const FACTS = {
   sha256: createHash('sha256').update(TEXT).digest('hex'),
 }
 
-describe('tells what a chunk holds', () => {
+describe('returns the facts of a chunk', () => {
   it.each([
-    ['plain', TEXT, 'identity'],
-    ['gzipped', gzipSync(TEXT), 'gzip'],
-    ['gzipped in two members', Buffer.concat([gzipSync(TEXT.subarray(0, 50)), gzipSync(TEXT.subarray(50))]), 'gzip'],
+    ['that is plain', TEXT, 'identity'],
+    ['that is gzipped', gzipSync(TEXT), 'gzip'],
+    [
+      'that is gzipped in two members',
+      Buffer.concat([gzipSync(TEXT.subarray(0, 50)), gzipSync(TEXT.subarray(50))]),
+      'gzip',
+    ],
   ] as const)('%s', async (_name, body, encoding) => {
     expect(await inspectChunk(body, encoding)).toEqual({ ok: true, facts: FACTS })
   })
 
-  it('of many pieces', async () => {
+  it('that is read in many pieces', async () => {
     const line = Buffer.from(`{"timestamp":5,"data":"${'ü'.repeat(3_000)}"}\n`)
     const body = Buffer.concat(Array.from({ length: 500 }, () => line))
     for (const [sent, encoding] of [
@@ -45,7 +49,7 @@ describe('tells what a chunk holds', () => {
     }
   })
 
-  it('whose events tell no time', async () => {
+  it('whose events have no timestamp', async () => {
     const result = await inspectChunk(Buffer.from('{}'), 'identity')
     expect(result).toMatchObject({
       ok: true,
@@ -59,14 +63,14 @@ describe('refuses', () => {
   const damaged = Buffer.from(gzip)
   damaged[20] = (damaged[20] as number) ^ 0xff
   it.each([
-    ['gzip that is cut short', gzip.subarray(0, -9), 'gzip', /^bad_compression: /],
-    ['gzip without its end', gzip.subarray(0, -1), 'gzip', /^bad_compression: /],
+    ['truncated gzip', gzip.subarray(0, -9), 'gzip', /^bad_compression: /],
+    ['gzip without its last byte', gzip.subarray(0, -1), 'gzip', /^bad_compression: /],
     ['damaged gzip', damaged, 'gzip', /^bad_compression: |^not_json_lines: /],
     ['only the magic of gzip', Buffer.from([0x1f, 0x8b]), 'gzip', /^bad_compression: /],
     ['text', Buffer.from('hello'), 'identity', /^not_json_lines: line 1 /],
-    ['a last line that is cut short', TEXT.subarray(0, -4), 'identity', /^not_json_lines: line 4 /],
+    ['a truncated last line', TEXT.subarray(0, -4), 'identity', /^not_json_lines: line 4 /],
     ['blank lines', Buffer.from(' \n\r\n'), 'identity', /^no_events$/],
-    ['gzip of nothing', gzipSync(''), 'gzip', /^no_events$/],
+    ['gzip of an empty text', gzipSync(''), 'gzip', /^no_events$/],
     [
       'a bomb of one line',
       gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(101 * MIB, 97), Buffer.from('"}')])),
@@ -80,7 +84,7 @@ describe('refuses', () => {
   })
 })
 
-it('holds little of a bomb, and lets others have their turn', async () => {
+it('inflates a bomb with little memory, and yields to other work', async () => {
   // 10 MiB that inflate to 10 GiB.
   const start = gzipSync('{"a":"')
   const member = gzipSync(Buffer.alloc(64 * MIB, 97), { level: 9 })

@@ -22,7 +22,7 @@ function frame(fields: Partial<PayloadFrame> = {}): PayloadFrame {
   }
 }
 
-/** Objects in memory; `faults` are thrown by the puts in turn, after the object is there. */
+/** Creates an object store in memory. Each put throws the next of the `faults` after it has stored its object. */
 function setUp(faults: Error[] = []) {
   const objects = new Map<string, { body: Buffer; options: PutOptions }>()
   const deps: StoreChunkDeps = {
@@ -53,7 +53,7 @@ function setUp(faults: Error[] = []) {
   return { deps, objects }
 }
 
-it('stores gzip as it came and the rest gzipped, and says what it found in it', async () => {
+it('stores gzip unchanged and other chunks gzipped, and returns their facts', async () => {
   const { deps, objects } = setUp()
   const stored = await storeChunk(deps, 'job', 3, frame())
   expect(stored).toMatchObject({ outcome: 'stored', chunk: { firstEventMs: 5, lastEventMs: 5, hasFullSnapshot: true } })
@@ -62,20 +62,20 @@ it('stores gzip as it came and the rest gzipped, and says what it found in it', 
   expect(objects.get(key)?.options.metadata).toMatchObject({ payload: 'job-3', 'window-id': 'w' })
 })
 
-describe('an object that is there already', () => {
-  it('is its own when the answer to its put was lost', async () => {
-    const { deps, objects } = setUp([new TransientError('no answer')])
+describe('an object that already exists', () => {
+  it('belongs to the upload when the response to its put was lost', async () => {
+    const { deps, objects } = setUp([new TransientError('no response')])
     expect(await storeChunk(deps, 'job', 0, frame())).toMatchObject({ outcome: 'stored', chunk: { eventCount: 1 } })
     expect(objects.size).toBe(1)
   })
 
-  it('is its own when an attempt before has stored it', async () => {
+  it('belongs to the upload when an earlier attempt has stored it', async () => {
     const { deps } = setUp()
     const first = await storeChunk(deps, 'job', 0, frame())
     expect(await storeChunk(deps, 'job', 0, frame())).toEqual(first)
   })
 
-  it('is a repetition when another upload has stored the same bytes', async () => {
+  it('makes the upload a repetition when another upload has stored the same bytes', async () => {
     const { deps } = setUp()
     await storeChunk(deps, 'job', 0, frame())
     const again = frame({ contentEncoding: 'gzip', body: gzipSync(EVENT) })
@@ -83,14 +83,14 @@ describe('an object that is there already', () => {
     expect(await storeChunk(deps, 'other', 0, frame())).toEqual({ outcome: 'repeated' })
   })
 
-  it('stays when other bytes come', async () => {
+  it('is kept when another upload has other bytes', async () => {
     const { deps } = setUp()
     await storeChunk(deps, 'job', 0, frame())
     const other = await storeChunk(deps, 'other', 0, frame({ body: Buffer.from('{}') }))
     expect(other).toEqual({ outcome: 'refused', reason: { label: 'replay_conflict', detail: expect.any(String) } })
   })
 
-  it('has the job start over when it is deleted meanwhile', async () => {
+  it('makes the job start over when it is deleted meanwhile', async () => {
     const { deps } = setUp()
     const gone: StoreChunkDeps = {
       ...deps,
@@ -100,7 +100,7 @@ describe('an object that is there already', () => {
   })
 })
 
-it('refuses what the object store will never take', async () => {
+it('refuses a chunk that the object store refuses permanently', async () => {
   const { deps } = setUp([new PermanentError('S3 MetadataTooLarge')])
   expect(await storeChunk(deps, 'job', 0, frame())).toEqual({
     outcome: 'refused',
@@ -108,7 +108,7 @@ it('refuses what the object store will never take', async () => {
   })
 })
 
-it('cuts what would be too long for the metadata of an object', async () => {
+it('cuts texts that are too long for the metadata of an object', async () => {
   const { deps, objects } = setUp()
   const long = { ...UPLOAD, windowId: '😀'.repeat(1_000), segmentId: 'é'.repeat(1_000) }
   await storeChunk(deps, 'job', 0, frame({ attributes: JSON.stringify(long) }))

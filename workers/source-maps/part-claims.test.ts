@@ -4,7 +4,7 @@ import { digestedText, missingParts, parsePartClaims } from './part-claims.ts'
 
 const digested = (n: number) => ({ sha256: n.toString(16).padStart(64, '0'), size: n + 1 })
 
-it('names the numbers that are left out, however the parts came', () => {
+it('returns the missing numbers, in whatever order the parts were claimed', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(40), { minLength: 1 }), numbers => {
       const last = Math.max(...numbers)
@@ -18,7 +18,7 @@ it('names the numbers that are left out, however the parts came', () => {
   )
 })
 
-it('tells which parts are stored', () => {
+it('returns which parts are stored', () => {
   const fields = { 0: digestedText(digested(0)), 1: digestedText(digested(1)), 'stored:1': '1', bytes: '3' }
   expect(parsePartClaims(fields)?.parts).toEqual([
     { part: 0, stored: false, ...digested(0) },
@@ -26,23 +26,23 @@ it('tells which parts are stored', () => {
   ])
 })
 
-describe('what was assembled', () => {
+describe('the assembled map', () => {
   const fields = { 0: digestedText(digested(0)), 1: digestedText(digested(1)) }
   it.each([
-    ['of all the parts counts', `2:${digestedText(digested(7))}`, digested(7)],
-    ['before another part came does not', `1:${digestedText(digested(7))}`, undefined],
-    ['and cannot be read does not', '2:beef', undefined],
+    ['counts if it is of all the parts', `2:${digestedText(digested(7))}`, digested(7)],
+    ['does not count if another part was claimed since', `1:${digestedText(digested(7))}`, undefined],
+    ['does not count if its record is invalid', '2:beef', undefined],
   ])('%s', (_name, assembled, expected) => {
     expect(parsePartClaims({ ...fields, assembled })?.assembled).toEqual(expected)
   })
 
-  it('of parts with a gap between them does not count', () => {
+  it('does not count if a part is missing', () => {
     const gap = { 0: digestedText(digested(0)), 2: digestedText(digested(1)) }
     expect(parsePartClaims({ ...gap, assembled: `2:${digestedText(digested(7))}` })?.assembled).toBeUndefined()
   })
 })
 
-it('is nothing where no part is claimed', () => {
+it('is absent if no part is claimed', () => {
   expect(parsePartClaims({})).toBeUndefined()
   expect(parsePartClaims({ bytes: '0', sealed: '5' })).toBeUndefined()
 })

@@ -4,23 +4,23 @@ import { MAX_FILES, readCompletion } from './read-completion.ts'
 const file = (path: string, more: object = {}) => ({ path, hash: 'h', debugId: '', chunkUrl: '', ...more })
 const read = (body: unknown) => readCompletion(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
 
-it('reads files in their order, and passes over what it does not know', async () => {
+it('reads files in order, and ignores unknown fields', async () => {
   const files = Array.from({ length: 2_500 }, (_, i) => file(`static/${i}.js.map`))
   const body = { files: files.map(entry => ({ ...entry, newer: [1] })), sourceFileCount: 7, tool: 'x' }
   expect(await read(body)).toEqual({ ok: true, completion: { files, sourceFileCount: 7 } })
 })
 
-it('takes a completion without files', async () => {
+it('accepts a completion without files', async () => {
   expect(await read({ files: [], sourceFileCount: 0 })).toMatchObject({ ok: true })
 })
 
 describe('refuses', () => {
   it.each([
-    ['text', 'files', /not JSON/],
-    ['no JSON object', '[]', /the body/],
-    ['no files', { sourceFileCount: 0 }, /files/],
-    ['files that are no list', { files: {}, sourceFileCount: 0 }, /files/],
-    ['no count', { files: [] }, /sourceFileCount/],
+    ['a text that is not JSON', 'files', /not JSON/],
+    ['JSON that is not an object', '[]', /the body/],
+    ['a body without files', { sourceFileCount: 0 }, /files/],
+    ['files that are not a list', { files: {}, sourceFileCount: 0 }, /files/],
+    ['a body without a count', { files: [] }, /sourceFileCount/],
     ['a negative count', { files: [], sourceFileCount: -1 }, /sourceFileCount/],
     [
       'an entry that lacks a field',
@@ -37,17 +37,17 @@ describe('refuses', () => {
     expect(await read(body)).toEqual({ ok: false, message: expect.stringMatching(message) })
   })
 
-  it('more files than a manifest may name', async () => {
+  it('more files than the limit of a manifest', async () => {
     const body = `{"files":[${'0,'.repeat(MAX_FILES)}0],"sourceFileCount":0}`
     expect(await read(body)).toEqual({ ok: false, message: expect.stringMatching(/files/) })
   })
 
-  it('no more than 20 of many faults', async () => {
+  it('with the first 20 of many faults', async () => {
     const answer = await read({ files: Array.from({ length: 1_000 }, () => file('/a')), sourceFileCount: 0 })
     expect(answer.ok ? '' : answer.message).toMatch(/^(files\[\d+\]\.path: [^;]+; ){19}files\[19\]\.path: [^;]+$/)
   })
 
-  it('16 MiB that would cost half a gigabyte, without building it', async () => {
+  it('16 MiB that would take half a gigabyte to parse, without parsing it', async () => {
     const body = Buffer.from(`[${'[],'.repeat(5_500_000)}1]`)
     const before = process.memoryUsage().heapUsed
     expect(await readCompletion(body)).toEqual({ ok: false, message: expect.stringMatching(/values/) })

@@ -9,7 +9,7 @@ import { readMapBytes, sameBytes } from './read-map-bytes.ts'
 const digestOf = (algorithm: string, bytes: Uint8Array) => createHash(algorithm).update(bytes).digest('hex')
 const LIMITS = { maxBytes: 1_000, keepBytes: 100 }
 
-/** Objects by key, which come in chunks of so many bytes. */
+/** Creates an object store that streams its objects in chunks of this size. */
 function storeOf(objects: Map<string, Buffer>, chunkBytes = 7): Pick<ObjectStore, 'getStream'> {
   return {
     async getStream(key) {
@@ -24,7 +24,7 @@ function storeOf(objects: Map<string, Buffer>, chunkBytes = 7): Pick<ObjectStore
   }
 }
 
-/** A map cut into parts anywhere. */
+/** Creates a map that is split into parts at arbitrary positions. */
 const cutMap = fc
   .tuple(fc.uint8Array({ maxLength: 300 }), fc.array(fc.nat(300), { maxLength: 6 }), fc.integer({ min: 1, max: 50 }))
   .map(([bytes, cuts, chunkBytes]) => {
@@ -39,7 +39,7 @@ const cutMap = fc
     return { body, objects, pieces, store: storeOf(objects, chunkBytes) }
   })
 
-it('digests parts as the whole that they are of, and keeps it where it is small', async () => {
+it('digests the concatenated parts, and keeps the bytes of a small map', async () => {
   await fc.assert(
     fc.asyncProperty(cutMap, fc.constantFrom('sha256', 'sha1', 'md5'), async ({ body, pieces, store }, algorithm) => {
       const declared = { algorithm, hex: digestOf(algorithm, body) } as const
@@ -55,7 +55,7 @@ it('digests parts as the whole that they are of, and keeps it where it is small'
   )
 })
 
-it('sees a digest of other bytes, and a part that is not as it was sent', async () => {
+it('reports a hash that does not match, and a part that has changed since it was sent', async () => {
   await fc.assert(
     fc.asyncProperty(cutMap, async ({ objects, pieces, store }) => {
       const other = { algorithm: 'md5', hex: digestOf('md5', Buffer.from('other')) } as const
@@ -69,18 +69,18 @@ it('sees a digest of other bytes, and a part that is not as it was sent', async 
   )
 })
 
-it('reads no further than a map may have', async () => {
+it('stops reading at the limit of a map', async () => {
   const store = storeOf(new Map([['large', Buffer.alloc(LIMITS.maxBytes + 1)]]))
   expect(await readMapBytes(store, [{ key: 'large' }], undefined, LIMITS)).toEqual({ outcome: 'too_large' })
 })
 
-it('never gives all of the bytes when they have changed since they were digested', async () => {
+it('never yields all bytes of a map that has changed since it was digested', async () => {
   await fc.assert(
     fc.asyncProperty(cutMap, fc.nat(), async ({ body, objects, pieces, store }, at) => {
       fc.pre(body.length > 0)
       const map = { sha256: digestOf('sha256', body), size: body.length }
-      const place = at % body.length
-      body[place] = (body[place] as number) ^ 1 // the objects are views of it
+      const index = at % body.length
+      body[index] = (body[index] as number) ^ 1 // the objects are views of the body
       expect(objects.size).toBe(pieces.length)
       let given = 0
       await expect(async () => {
