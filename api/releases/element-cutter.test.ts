@@ -11,7 +11,7 @@ function cut(text: Buffer, pieceBytes: number, options: Partial<ConstructorParam
   for (let at = options.offset ?? 0; at < text.length && !cutter.isDone; at += pieceBytes) {
     elements.push(...cutter.push(text.subarray(at, at + pieceBytes)).map(element => JSON.parse(element.toString())))
   }
-  return { elements, end: cutter.end, isLast: cutter.isLast, isDone: cutter.isDone }
+  return { elements, end: cutter.endOffset, isLast: cutter.isLast, isDone: cutter.isDone }
 }
 
 /** Texts that look like structure. */

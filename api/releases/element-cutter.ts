@@ -1,113 +1,95 @@
+import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-
 export interface CutterOptions {
-  /** Elements, and their bytes, after which no further one is taken: at least one is. */
+  /** Numbers of elements and of bytes after which no further element is taken. At least one element is taken. */
   readonly limit: number
   readonly limitBytes: number
-  /** A longer element is a PermanentError. */
+  /** A longer element throws a PermanentError. */
   readonly elementLimitBytes: number
-  /** Where the text begins when it is not the whole: right behind an element. */
+  /** Position right after an element, where the text begins if it is not the whole text. */
   readonly offset?: number | undefined
 }
 
 /**
- * Cuts the objects of the first array out of a JSON text that comes in pieces, without parsing or holding the rest.
- * A page of 10,000 of 100,000 files (37 MB) takes 30 ms, at most 9 of them at a stretch, with what becomes of it.
+ * Cuts the elements of the first array out of a JSON text that arrives in pieces, without parsing or storing the rest.
+ * A page of 10,000 of 100,000 files (37 MB) takes 30 ms, at most 9 ms of it without a pause, including its use.
  */
-export class ElementCutter {
-  /** Behind the last element taken, from the beginning of the whole text. */
-  end: number
-  /** The array ended behind the last element taken. */
+export class ElementCutter extends JsonTokenizer {
+  /** Position after the last element taken, from the beginning of the whole text. */
+  endOffset: number
+  /** Whether the array ended after the last element taken. */
   isLast = false
   #taken = 0
   #takenBytes = 0
   #isDone = false
   readonly #options: CutterOptions
-  /** Bytes of the text before the present piece. */
-  #before: number
-  /** Of braces and brackets within the array; undefined before it. */
-  #depth: number | undefined
-  #inString = false
-  #isEscaped = false
-  /** The beginning of an element that is not whole yet. */
+  /** Depth of the elements; undefined before the array. */
+  #elementDepth: number | undefined
+  /** Position of the current piece in the whole text. */
+  #pieceStart: number
+  #piece: Buffer = EMPTY
+  #elements: Buffer[] = []
+  /** Position where the open element begins in the current piece; 0 if it began in an earlier piece; -1 for none. */
+  #elementStart = -1
+  /** The part of the open element that earlier pieces contained. */
   #partial: Buffer[] = []
   #partialBytes = 0
 
   constructor(options: CutterOptions) {
+    const { offset } = options
+    const text = offset === undefined ? 'document' : 'rest of array'
+    super({ text, offset: offset ?? 0, maxDepth: MAX_DEPTH, reportDepth: 1, checksStrings: false })
     this.#options = options
-    this.#before = this.end = options.offset ?? 0
-    this.#depth = options.offset === undefined ? undefined : 0
+    this.#pieceStart = this.endOffset = offset ?? 0
+    if (offset !== undefined) this.#elementDepth = 1
   }
 
-  /** It is known what the page holds, and whether it is the last. */
+  /** Whether all elements of the page are cut and it is known whether the page is the last. */
   get isDone(): boolean {
     return this.#isDone
   }
 
-  /** The elements that end in this piece: views into it, but for one that began before. */
+  /** Returns the elements that end in this piece: views into the piece, except for one that began before. */
   push(piece: Buffer): Buffer[] {
-    const elements: Buffer[] = []
-    let start = this.#partialBytes > 0 ? 0 : -1
-    for (let i = 0; i < piece.length && !this.#isDone; i++) {
-      const byte = piece[i]
-      if (this.#inString) {
-        if (this.#isEscaped) this.#isEscaped = false
-        else if (byte === BACKSLASH) this.#isEscaped = true
-        else if (byte === QUOTE) this.#inString = false
-        continue
-      }
-      if (byte === QUOTE) this.#inString = true
-      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        if (this.#open(byte)) start = i
-      } else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && this.#close()) {
-        elements.push(this.#take(piece, start, i + 1))
-        start = -1
-      }
+    this.#piece = piece
+    this.#elements = []
+    if (!this.add(piece) && !this.#isDone) throw new PermanentError('the text is not valid JSON')
+    if (this.#elementStart >= 0 && !this.#isDone) {
+      this.#keep(piece.subarray(this.#elementStart))
+      this.#elementStart = 0
     }
-    if (start >= 0 && !this.#isDone) this.#keep(piece.subarray(start))
-    this.#before += piece.length
-    return elements
+    this.#pieceStart += piece.length
+    return this.#elements
   }
 
-  /** Whether an element of the page begins here. */
-  #open(byte: number): boolean {
-    if (this.#depth === undefined) {
-      if (byte === OPEN_BRACKET) this.#depth = 0
-      return false
+  protected override onValueStart(kind: ValueKind, start: number): void {
+    if (this.#elementDepth === undefined) {
+      if (kind === 'array') this.#elementDepth = this.reportDepth = this.depth + 1
+    } else if (this.depth === this.#elementDepth && !this.#isDone) {
+      const { limit, limitBytes } = this.#options
+      this.#isDone = this.#taken === limit || this.#takenBytes >= limitBytes
+      if (!this.#isDone) this.#elementStart = start - this.#pieceStart
     }
-    if (this.#depth++ > 0) return false
-    const { limit, limitBytes } = this.#options
-    this.#isDone = this.#taken === limit || this.#takenBytes >= limitBytes
-    return !this.#isDone
   }
 
-  /** Whether an element ends here. */
-  #close(): boolean {
-    if (this.#depth === undefined) return false
-    if (this.#depth === 0) {
-      this.#isDone = this.isLast = true
-      return false
-    }
-    return --this.#depth === 0
+  protected override onValueEnd(_kind: ValueKind, _start: number, end: number): void {
+    if (this.#elementDepth === undefined || this.#isDone) return
+    if (this.depth === this.#elementDepth) this.#take(end)
+    else if (this.depth < this.#elementDepth) this.#isDone = this.isLast = true
   }
 
-  #take(piece: Buffer, start: number, end: number): Buffer {
-    this.#keep(piece.subarray(start, end))
+  #take(end: number): void {
+    this.#keep(this.#piece.subarray(this.#elementStart, end - this.#pieceStart))
     const [first] = this.#partial
     const element = first && this.#partial.length === 1 ? first : Buffer.concat(this.#partial)
+    this.#elementStart = -1
     this.#partial = []
     this.#partialBytes = 0
     this.#taken++
     this.#takenBytes += element.length
-    this.end = this.#before + end
-    return element
+    this.endOffset = end
+    this.#elements.push(element)
   }
 
   #keep(bytes: Buffer): void {
@@ -118,3 +100,7 @@ export class ElementCutter {
     this.#partial.push(bytes)
   }
 }
+
+/** A manifest is an object with an array of flat objects. */
+const MAX_DEPTH = 1_000
+const EMPTY = Buffer.alloc(0)

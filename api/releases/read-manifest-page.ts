@@ -80,7 +80,7 @@ async function read(
     const counted = `${files.length} files instead of ${pointer.sourceMapCount}`
     throw new PermanentError(`the manifest ${pointer.objectKey} has ${counted}`)
   }
-  const next = cutter.isLast ? undefined : { sequence: pointer.sequence, offset: cutter.end }
+  const next = cutter.isLast ? undefined : { sequence: pointer.sequence, offset: cutter.endOffset }
   return { files, next }
 }
 
