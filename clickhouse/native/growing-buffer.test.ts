@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GrowingBuffer, PAYLOAD_LIMIT_BYTES } from './growing-buffer.ts'
-import { RowsTooLarge } from './rows-too-large.ts'
+import { GrowingBuffer, PAYLOAD_LIMIT_BYTES, RowsTooLarge } from './growing-buffer.ts'
 
 function viewOf(bytes: Buffer): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -1,5 +1,3 @@
-import { RowsTooLarge } from './rows-too-large.ts'
-
 /** Short strings are copied four bytes at a time and may write up to three bytes past their end. */
 const OVERSHOOT_BYTES = 4
 const MIN_CAPACITY_BYTES = 4096
@@ -90,6 +88,12 @@ export class GrowingBuffer {
     this.length = at + 8
   }
 
+  /** Appends a whole number of up to 53 bits as a UInt64 or Int64. */
+  integer64(value: number): void {
+    const high = Math.floor(value / 0x1_0000_0000)
+    this.u64(value - high * 0x1_0000_0000, high)
+  }
+
   /** `count` times the same byte. */
   fillBytes(byte: number, count: number): void {
     this.reserve(count)
@@ -170,4 +174,9 @@ export class GrowingBuffer {
     this.reserve(value.length * 3)
     this.length += this.bytes.write(value, this.length)
   }
+}
+
+/** Thrown when the rows of one payload outgrow the memory that a payload may use. */
+export class RowsTooLarge extends Error {
+  override readonly name = 'RowsTooLarge'
 }

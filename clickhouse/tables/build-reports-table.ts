@@ -1,5 +1,4 @@
 import type { BuildReport } from '../../schemas/http/releases/schemas.ts'
-import { append64 } from '../native/append-numbers.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
@@ -48,7 +47,7 @@ export class BuildReportsTable {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
     this.#releaseSlug.text(row.releaseSlug)
-    append64(this.#receivedAt, row.receivedAtMs)
+    this.#receivedAt.integer64(row.receivedAtMs)
     this.#result.fill(this.#result.indexOf(row.result ?? ''), 1)
     this.#discover.append(row.discover)
     this.#createRelease.append(row.createRelease)
@@ -73,6 +72,6 @@ class NullableAmount {
 
   append(value: number | undefined): void {
     this.#isNull.u8(value === undefined ? 1 : 0)
-    append64(this.#value, value ?? 0)
+    this.#value.integer64(value ?? 0)
   }
 }

@@ -1,4 +1,3 @@
-import { append64 } from '../native/append-numbers.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
@@ -60,9 +59,9 @@ export class FindingFramesTable {
     this.#findingId.rawText(row.findingId)
     this.#serviceVersion.fill(this.#serviceVersion.indexOf(row.serviceVersion), 1)
     this.#releaseSlug.text(row.releaseSlug)
-    append64(this.#receivedAt, row.receivedAtMs)
+    this.#receivedAt.integer64(row.receivedAtMs)
     appendBigInt(this.#occurredAt, BigInt(row.occurredAtUnixNano))
-    append64(this.#symbolicatedAt, row.symbolicatedAtMs)
+    this.#symbolicatedAt.integer64(row.symbolicatedAtMs)
     appendBigInt(this.#rank, (row.resolvedFrameCount > 0 ? RESOLVED_RANK : 0n) + BigInt(row.sequence))
     this.#frameCount.u16(row.frameCount)
     this.#resolvedFrameCount.u16(row.resolvedFrameCount)

@@ -69,12 +69,12 @@ export class IngestLogTable {
   append(entry: IngestLogEntry): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(entry.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(entry.surfaceId), 1)
-    appendU64(this.#receivedAt, entry.receivedAtMs)
+    this.#receivedAt.integer64(entry.receivedAtMs)
     this.#jobId.text(entry.jobId)
     this.#signal.fill(this.#signal.indexOf(entry.signal), 1)
     this.#payloads.u32(entry.payloads)
-    appendU64(this.#bytes, entry.bytes)
-    appendU64(this.#rows, entry.rows)
+    this.#bytes.integer64(entry.bytes)
+    this.#rows.integer64(entry.rows)
     this.#rejected.append(entry.rejected)
     this.#deadLettered.append(entry.deadLettered)
     appendCommit(this.#commit, entry.commit)
@@ -96,7 +96,7 @@ class IndexesColumn {
   append(indexes: readonly number[]): void {
     const [offsets, values] = this.parts
     for (const index of indexes) values.u32(index)
-    appendU64(offsets, values.length / 4)
+    offsets.integer64(values.length / 4)
   }
 }
 
@@ -111,7 +111,7 @@ class RefusedColumn {
       reasons.text(reason)
       objectKeys.text(objectKey)
     }
-    appendU64(offsets, indexes.length / 4)
+    offsets.integer64(indexes.length / 4)
   }
 }
 
@@ -123,13 +123,9 @@ class CountsColumn {
     const [offsets, keys, values] = this.parts
     for (const [reason, count] of counts) {
       keys.text(reason)
-      appendU64(values, count)
+      values.integer64(count)
     }
     // Not a count of its own: the table may be reset, and rewound.
-    appendU64(offsets, values.length / 8)
+    offsets.integer64(values.length / 8)
   }
-}
-
-function appendU64(buffer: GrowingBuffer, value: number): void {
-  buffer.u64(value % 0x1_0000_0000, Math.floor(value / 0x1_0000_0000))
 }

@@ -1,11 +1,11 @@
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
-import { OriginColumns } from './origin-columns.ts'
-import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './spans-table.ts'
+import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
+import { ScopeColumns } from './scope-columns.ts'
 
 /** The column buffers of the table `logs` (migrations 0003 and 0006). */
 export class LogsTable {
-  readonly origin = new OriginColumns()
+  readonly scope = new ScopeColumns()
   readonly timestamp = new GrowingBuffer()
   readonly time = new GrowingBuffer()
   readonly observedTime = new GrowingBuffer()
@@ -37,7 +37,7 @@ export class LogsTable {
       [this.flags, 4],
     ]
     this.buffer = new TableBuffer('logs', [
-      ...this.origin.columns(),
+      ...this.scope.columns(),
       column('timestamp', "DateTime64(9, 'UTC')", this.timestamp),
       column('time_unix_nano', 'UInt64', this.time),
       column('observed_time_unix_nano', 'UInt64', this.observedTime),

@@ -1,14 +1,15 @@
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
-import { OriginColumns } from './origin-columns.ts'
-import { PartialColumns } from './partial-columns.ts'
-import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './spans-table.ts'
+import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
+import { ScopeColumns } from './scope-columns.ts'
 
+/** Codes of `metric_points.type`. */
 export const MetricType = { gauge: 1, sum: 2, histogram: 3, exponentialHistogram: 4, summary: 5 } as const
+/** A code of `metric_points.type`. */
 export type MetricType = (typeof MetricType)[keyof typeof MetricType]
 
-/** Which member of a point's or an exemplar's value is set. */
+/** Codes of `value_type`: which member of the value of a point or an exemplar is set. */
 export const NumberType = { none: 0, int: 1, double: 2 } as const
 
 const METRIC_TYPE = "Enum8('gauge' = 1, 'sum' = 2, 'histogram' = 3, 'exponential_histogram' = 4, 'summary' = 5)"
@@ -17,10 +18,10 @@ const NUMBER_TYPE = "Enum8('none' = 0, 'int' = 1, 'double' = 2)"
 
 /**
  * The column buffers of the table `metric_points` (migration 0004). A point writes the columns that every point has and
- * those of its kind; the others follow in runs (`PartialColumns`), since a gauge has nothing to say in 25 of them.
+ * those of its kind. The others follow in runs (`PartialColumns`), because a gauge has no value in 25 of them.
  */
 export class MetricPointsTable {
-  readonly origin = new OriginColumns()
+  readonly scope = new ScopeColumns()
   readonly metric = new MetricColumns()
   readonly seriesId = new GrowingBuffer()
   readonly startTime = new GrowingBuffer()
@@ -41,7 +42,7 @@ export class MetricPointsTable {
     const { metric, numbers, distribution, histogram, exponential, summary, exemplars } = this
     this.partial = [numbers, distribution, histogram, exponential, summary, exemplars]
     this.buffer = new TableBuffer('metric_points', [
-      ...this.origin.columns(),
+      ...this.scope.columns(),
       column('metric_name', 'LowCardinality(String)', metric.name),
       column('description', 'LowCardinality(String)', metric.description),
       column('unit', 'LowCardinality(String)', metric.unit),
@@ -96,23 +97,58 @@ export class MetricPointsTable {
     ])
   }
 
-  /** Gives every column as many rows as the table has. To be called at the end of each payload. */
+  /** Gives every column as many rows as the table has. Must be called at the end of each payload. */
   levelColumns(): void {
     for (const columns of this.partial) columns.fillTo(this.buffer.rows)
   }
 
-  rewind(): void {
-    this.buffer.rewind()
+  /** Removes the rows that the buffer no longer has. Must be called after the buffer was rewound or reset. */
+  realignColumns(): void {
     for (const columns of this.partial) columns.rows = this.buffer.rows
-  }
-
-  reset(): void {
-    this.buffer.reset()
-    for (const columns of this.partial) columns.rows = 0
   }
 }
 
-/** What a Metric says of all its points, filled in a run per Metric. */
+/** A column of fixed width; a row without a value has the byte `byte` throughout. */
+interface FixedColumn {
+  readonly buffer: GrowingBuffer
+  readonly width: number
+  readonly byte: number
+}
+
+/** A column of arrays: the end of each array, and one buffer of elements from which their number is read. */
+interface ArrayColumn {
+  readonly offsets: GrowingBuffer
+  readonly elements: GrowingBuffer
+  readonly width: number
+}
+
+/**
+ * Columns for which only some rows have values. They stay shorter than the table until a row needs them or the payload
+ * ends. Then the rows between get their defaults at once, by `memset` instead of row by row.
+ */
+abstract class PartialColumns {
+  /** Number of rows that these columns have. */
+  rows = 0
+  protected abstract readonly fixed: readonly FixedColumn[]
+  protected abstract readonly arrays: readonly ArrayColumn[]
+
+  /** Writes the defaults of the rows before `row`. The arrays must not have elements of `row` yet. */
+  fillTo(row: number): void {
+    const count = row - this.rows
+    if (count === 0) return
+    for (let i = 0; i < this.fixed.length; i++) {
+      const { buffer, width, byte } = this.fixed[i] as FixedColumn
+      buffer.fillBytes(byte, count * width)
+    }
+    for (let i = 0; i < this.arrays.length; i++) {
+      const { offsets, elements, width } = this.arrays[i] as ArrayColumn
+      offsets.fillU64(elements.length / width, 0, count)
+    }
+    this.rows = row
+  }
+}
+
+/** The values that all points of a Metric share, filled in one run per Metric. */
 class MetricColumns {
   readonly name = new LowCardinality()
   readonly description = new LowCardinality()
@@ -123,7 +159,7 @@ class MetricColumns {
   readonly isMonotonic = new GrowingBuffer()
 }
 
-/** The value of a gauge's or a sum's point. */
+/** The value of a point of a gauge or a sum. */
 class NumberColumns extends PartialColumns {
   readonly type = new GrowingBuffer()
   readonly asInt = new GrowingBuffer()
@@ -136,7 +172,7 @@ class NumberColumns extends PartialColumns {
   protected readonly arrays = []
 }
 
-/** What histograms of both kinds and summaries have in common. */
+/** Columns that both kinds of histograms and summaries share. */
 class DistributionColumns extends PartialColumns {
   readonly count = new GrowingBuffer()
   readonly sumIsNull = new GrowingBuffer()
@@ -157,6 +193,7 @@ class DistributionColumns extends PartialColumns {
   protected readonly arrays = []
 }
 
+/** Columns of histograms with explicit bounds. */
 class HistogramColumns extends PartialColumns {
   readonly boundOffsets = new GrowingBuffer()
   readonly bounds = new GrowingBuffer()
@@ -169,6 +206,7 @@ class HistogramColumns extends PartialColumns {
   ]
 }
 
+/** Columns of exponential histograms. */
 class ExponentialHistogramColumns extends PartialColumns {
   readonly scale = new GrowingBuffer()
   readonly zeroCount = new GrowingBuffer()
@@ -192,6 +230,7 @@ class ExponentialHistogramColumns extends PartialColumns {
   ]
 }
 
+/** Columns of summaries. */
 class SummaryColumns extends PartialColumns {
   readonly offsets = new GrowingBuffer()
   readonly quantile = new GrowingBuffer()
@@ -200,6 +239,7 @@ class SummaryColumns extends PartialColumns {
   protected readonly arrays = [{ offsets: this.offsets, elements: this.quantile, width: 8 }]
 }
 
+/** Columns of the exemplars of points of every kind. */
 class ExemplarColumns extends PartialColumns {
   readonly offsets = new GrowingBuffer()
   readonly time = new GrowingBuffer()
@@ -220,11 +260,12 @@ class ExemplarColumns extends PartialColumns {
     this.elements = [...numbers, this.spanId, this.traceId, this.attributeOffsets, keys, values, types]
   }
 
-  /** Before the first exemplar of a point: a rejected point takes its own back out. */
+  /** Remembers the lengths before the first exemplar of a point. */
   mark(): void {
     for (let i = 0; i < this.elements.length; i++) this.marks[i] = (this.elements[i] as GrowingBuffer).length
   }
 
+  /** Removes the exemplars of a rejected point. */
   rewind(): void {
     for (const [i, buffer] of this.elements.entries()) buffer.truncate(this.marks[i] ?? 0)
   }

@@ -1,4 +1,3 @@
-import { append64 } from '../native/append-numbers.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
@@ -72,19 +71,19 @@ export class ReplayChunksTable {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
     this.#sessionId.text(row.sessionId)
-    append64(this.#receivedAt, row.receivedAtMs)
+    this.#receivedAt.integer64(row.receivedAtMs)
     this.#windowId.text(row.windowId)
     this.#segmentId.text(row.segmentId)
-    append64(this.#segmentNumber, row.segmentNumber)
-    append64(this.#firstTs, row.firstTsMs)
-    append64(this.#lastTs, row.lastTsMs)
+    this.#segmentNumber.integer64(row.segmentNumber)
+    this.#firstTs.integer64(row.firstTsMs)
+    this.#lastTs.integer64(row.lastTsMs)
     this.#activityCount.u32(row.activityCount)
     this.#eventCount.u32(row.eventCount)
     this.#hasFullSnapshot.u8(row.hasFullSnapshot ? 1 : 0)
-    append64(this.#firstEvent, row.firstEventMs)
-    append64(this.#lastEvent, row.lastEventMs)
-    append64(this.#storedBytes, row.storedBytes)
-    append64(this.#decompressedBytes, row.decompressedBytes)
+    this.#firstEvent.integer64(row.firstEventMs)
+    this.#lastEvent.integer64(row.lastEventMs)
+    this.#storedBytes.integer64(row.storedBytes)
+    this.#decompressedBytes.integer64(row.decompressedBytes)
     const { sha256 } = row
     this.#sha256.raw(sha256, new DataView(sha256.buffer, sha256.byteOffset, sha256.length), 0, 32)
     this.#objectKey.text(row.objectKey)

@@ -1,4 +1,3 @@
-import { append64 } from '../native/append-numbers.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
@@ -38,7 +37,7 @@ export class SessionHeartbeatsTable {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
     this.#sessionId.text(row.sessionId)
-    append64(this.#receivedAt, row.receivedAtMs)
+    this.#receivedAt.integer64(row.receivedAtMs)
     this.#deviceId.text(row.deviceId)
     this.#visitorId.text(row.visitorId)
     this.#fpHash.text(row.fpHash)

@@ -1,4 +1,3 @@
-import { append64 } from '../native/append-numbers.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
@@ -49,12 +48,12 @@ export class SourceMapsTable {
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
     this.#debugId.text(row.debugId)
     this.#releaseSlug.text(row.releaseSlug)
-    append64(this.#sequence, row.sequence)
+    this.#sequence.integer64(row.sequence)
     this.#sha256.rawText(row.sha256)
     this.#size.u32(row.size)
     this.#chunkUrl.text(row.chunkUrl)
     this.#path.text(row.path)
-    append64(this.#completedAt, row.completedAtMs)
+    this.#completedAt.integer64(row.completedAtMs)
     this.buffer.rows++
   }
 }

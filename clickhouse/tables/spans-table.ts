@@ -1,21 +1,11 @@
 import { GrowingBuffer } from '../native/growing-buffer.ts'
-import { type Column, column, TableBuffer } from '../native/table-buffer.ts'
-import { OriginColumns } from './origin-columns.ts'
-
-/** The type of one code in the type columns of attributes: see `ValueType` of workers/otlp/protobuf/any-value.ts. */
-export const VALUE_TYPE =
-  "Enum8('empty' = 0, 'string' = 1, 'bool' = 2, 'int' = 3, 'double' = 4, 'array' = 5, 'kvlist' = 6, 'bytes' = 7)"
-
-/** Keys, texts and type codes of attributes, filled by whoever decodes them. */
-export interface AttributeBuffers {
-  keys: GrowingBuffer
-  values: GrowingBuffer
-  types: GrowingBuffer
-}
+import { column, TableBuffer } from '../native/table-buffer.ts'
+import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
+import { ScopeColumns } from './scope-columns.ts'
 
 /** The column buffers of the table `spans` (migration 0001). */
 export class SpansTable {
-  readonly origin = new OriginColumns()
+  readonly scope = new ScopeColumns()
   readonly traceId = new GrowingBuffer()
   readonly spanId = new GrowingBuffer()
   readonly parentSpanId = new GrowingBuffer()
@@ -63,7 +53,7 @@ export class SpansTable {
     ]
     const { events, links } = this
     this.buffer = new TableBuffer('spans', [
-      ...this.origin.columns(),
+      ...this.scope.columns(),
       column('trace_id', 'FixedString(16)', this.traceId),
       column('span_id', 'FixedString(8)', this.spanId),
       column('parent_span_id', 'FixedString(8)', this.parentSpanId),
@@ -113,7 +103,7 @@ export class SpansTable {
     ])
   }
 
-  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without looking. */
+  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. */
   reserveRows(count: number): void {
     for (let i = 0; i < this.fixed.length; i++) {
       const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
@@ -121,7 +111,7 @@ export class SpansTable {
     }
   }
 
-  /** The table now has `rows` rows, all of them written. */
+  /** Sets the number of rows. All of them must have been written. */
   commitRows(rows: number): void {
     for (let i = 0; i < this.fixed.length; i++) {
       const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
@@ -131,26 +121,30 @@ export class SpansTable {
   }
 }
 
-/** Buffers with a value per event or link rather than per span; a rejected span takes its own back out. */
+/** Columns with a value per event or link instead of per span. */
 abstract class NestedColumns {
   readonly attributeOffsets = new GrowingBuffer()
   readonly droppedAttributesCount = new GrowingBuffer()
   private readonly marks: number[] = []
   protected abstract readonly buffers: readonly GrowingBuffer[]
 
+  /** Number of events or links. */
   get count(): number {
     return this.droppedAttributesCount.length / 4
   }
 
+  /** Remembers the lengths before the first event or link of a span. */
   mark(): void {
     for (let i = 0; i < this.buffers.length; i++) this.marks[i] = (this.buffers[i] as GrowingBuffer).length
   }
 
+  /** Removes the events or links of a rejected span. */
   rewind(): void {
     for (const [i, buffer] of this.buffers.entries()) buffer.truncate(this.marks[i] ?? 0)
   }
 }
 
+/** Columns of the events of spans. */
 export class EventColumns extends NestedColumns {
   readonly time = new GrowingBuffer()
   readonly name = new GrowingBuffer()
@@ -162,6 +156,7 @@ export class EventColumns extends NestedColumns {
   }
 }
 
+/** Columns of the links of spans. */
 export class LinkColumns extends NestedColumns {
   readonly traceId = new GrowingBuffer()
   readonly spanId = new GrowingBuffer()
@@ -174,12 +169,4 @@ export class LinkColumns extends NestedColumns {
     const ids = [this.traceId, this.spanId, this.traceState, this.flags]
     this.buffers = [...ids, this.attributeOffsets, keys, values, types, this.droppedAttributesCount]
   }
-}
-
-/** The two columns that attributes make: a Map and the types of its values, divided by the same offsets. */
-export function attributeColumns(prefix: string, offsets: GrowingBuffer, attributes: AttributeBuffers): Column[] {
-  return [
-    column(`${prefix}attributes`, 'Map(String, String)', offsets, attributes.keys, attributes.values),
-    column(`${prefix}attribute_types`, `Array(${VALUE_TYPE})`, offsets, attributes.types),
-  ]
 }

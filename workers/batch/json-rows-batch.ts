@@ -1,4 +1,4 @@
-import { RowsTooLarge } from '../../clickhouse/native/rows-too-large.ts'
+import { RowsTooLarge } from '../../clickhouse/native/growing-buffer.ts'
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { blocksOf, type RowBatch } from './row-batch.ts'

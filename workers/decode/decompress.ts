@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
-import { zstdFrames } from './zstd-frames.ts'
 
+/** The decompressed body, or the reason why there is none. */
 export type Decompressed =
   | { readonly ok: true; readonly body: Buffer }
   | { readonly ok: false; readonly reason: 'too_large_decompressed' | 'bad_compression' }
@@ -14,7 +14,7 @@ const decompressors = {
   zstd: promisify(zstdDecompress),
 }
 
-/** Undoes a content encoding on zlib's threads, stopping as soon as the result would pass the limit. */
+/** Decompresses a body on the threads of zlib and stops as soon as the result would exceed `limitBytes`. */
 export async function decompress(body: Buffer, encoding: ContentEncoding, limitBytes: number): Promise<Decompressed> {
   try {
     switch (encoding) {
@@ -23,7 +23,7 @@ export async function decompress(body: Buffer, encoding: ContentEncoding, limitB
       case 'gzip':
         return { ok: true, body: await decompressors.gzip(body, { maxOutputLength: limitBytes }) }
       case 'deflate': {
-        // RFC 9110 means zlib's format by "deflate"; many clients send the bare stream. The first bytes tell them apart.
+        // RFC 9110 defines "deflate" as the zlib format, but many clients send the bare stream. The first bytes differ.
         const inflater = isZlib(body) ? decompressors.zlib : decompressors.deflate
         return { ok: true, body: await inflater(body, { maxOutputLength: limitBytes }) }
       }
@@ -50,7 +50,56 @@ async function decompressZstd(body: Buffer, limitBytes: number): Promise<Decompr
   return { ok: true, body: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts) }
 }
 
-/** CMF and FLG of RFC 1950: method 8, and a multiple of 31 together. */
+/** Checks CMF and FLG of RFC 1950: the method is 8, and both bytes together are a multiple of 31. */
 function isZlib(body: Buffer): boolean {
   return body.length >= 2 && (body.readUInt8(0) & 0x0f) === 8 && body.readUInt16BE(0) % 31 === 0
+}
+
+/** Format constants of zstd (RFC 8878, section 3.1). */
+const MAGIC = 0xfd2fb528
+const SKIPPABLE_MAGIC = 0x184d2a50
+const DICTIONARY_ID_BYTES = [0, 1, 2, 4]
+const RLE_BLOCK = 1
+
+/** No encoder writes more frames. An empty frame has 9 bytes and costs 40 µs, so 20 MiB of them would take 100 s. */
+const MAX_ZSTD_FRAMES = 1_024
+
+/**
+ * Splits a zstd stream into its frames (RFC 8878, section 3.1). Returns undefined if the stream does not end with a whole
+ * frame or has more than MAX_ZSTD_FRAMES. This is needed because `zstdDecompress` of zlib returns the readable part of
+ * a truncated frame and ignores everything after the first frame. Both would lose data silently (Node 22.23).
+ */
+function zstdFrames(stream: Buffer): Buffer[] | undefined {
+  const frames: Buffer[] = []
+  let at = 0
+  while (at < stream.length) {
+    const end = endOfFrame(stream, at)
+    if (end === undefined || end.at > stream.length) return undefined
+    if (!end.skippable && frames.push(stream.subarray(at, end.at)) > MAX_ZSTD_FRAMES) return undefined
+    at = end.at
+  }
+  return frames.length === 0 ? undefined : frames
+}
+
+/** Finds the end of the zstd frame at `start`; undefined if the frame is cut short or is not a zstd frame. */
+function endOfFrame(stream: Buffer, start: number): { at: number; skippable: boolean } | undefined {
+  if (start + 8 > stream.length) return undefined
+  const magic = stream.readUInt32LE(start)
+  if ((magic & 0xfffffff0) >>> 0 === SKIPPABLE_MAGIC) {
+    return { at: start + 8 + stream.readUInt32LE(start + 4), skippable: true }
+  }
+  if (magic !== MAGIC) return undefined
+  const descriptor = stream.readUInt8(start + 4)
+  const singleSegment = (descriptor >> 5) & 1
+  const contentSizeFlag = descriptor >> 6
+  const contentSizeBytes = contentSizeFlag === 0 ? singleSegment : 1 << contentSizeFlag
+  let at = start + 5 + (1 - singleSegment) + (DICTIONARY_ID_BYTES[descriptor & 3] as number) + contentSizeBytes
+  for (let last = false; !last; ) {
+    if (at + 3 > stream.length) return undefined
+    const header = stream.readUIntLE(at, 3)
+    last = (header & 1) === 1
+    at += 3 + (((header >> 1) & 3) === RLE_BLOCK ? 1 : header >> 3)
+  }
+  const hasChecksum = (descriptor >> 2) & 1
+  return { at: at + 4 * hasChecksum, skippable: false }
 }

@@ -1,6 +1,7 @@
 import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
 import type { Attributes } from '../otlp/protobuf/attributes.ts'
-import type { PayloadOrigin } from '../otlp/protobuf/refusal.ts'
+import { cutText } from '../otlp/protobuf/cut-text.ts'
+import type { PayloadSource } from '../otlp/protobuf/refusal.ts'
 import type { ResourceEntry } from '../otlp/protobuf/resource-cache.ts'
 import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
 import { findingIdOf } from './fingerprint.ts'
@@ -49,7 +50,7 @@ export class ExceptionDeriver {
   private readonly pending: ExceptionDetails[] = []
   private readonly findingIds = new Map<string, string>()
   private heldCharacters = 0
-  private frame: PayloadOrigin = { workspaceId: '', surfaceId: '', receivedAtMs: 0 }
+  private frame: PayloadSource = { workspaceId: '', surfaceId: '', receivedAtMs: 0 }
   private derived = 0
   /** Exceptions of this payload that were left underived. */
   overLimit = 0
@@ -59,7 +60,7 @@ export class ExceptionDeriver {
     this.stackRequests = new StackRequests(recentStacks)
   }
 
-  beginPayload(frame: PayloadOrigin): void {
+  beginPayload(frame: PayloadSource): void {
     this.frame = frame
     this.derived = 0
     this.overLimit = 0
@@ -197,16 +198,6 @@ function readDetails(attributes: Attributes, first: AttributePosition, details: 
         details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'
     }
   }
-}
-
-/** UTF-8 text of at most `limitBytes`, cut between characters. */
-export function cutText(bytes: Buffer, start: number, end: number, limitBytes: number): string {
-  let cut = end
-  if (end - start > limitBytes) {
-    cut = start + limitBytes
-    while (cut > start && ((bytes[cut] as number) & 0xc0) === 0x80) cut--
-  }
-  return bytes.toString('utf8', start, cut)
 }
 
 /** Where the bytes of the String value at `at` begin. */

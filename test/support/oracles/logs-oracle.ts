@@ -1,7 +1,7 @@
 import type { ExportLogsServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecord } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
-import type { PayloadOrigin, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
 import {
   attributeColumns,
   canonicalJson,
@@ -25,7 +25,7 @@ export interface ExpectedLogTables {
 }
 
 /** What a payload of logs should become, computed from the decoded message; in the terms of `readBlock`. */
-export function expectedLogTables(origin: PayloadOrigin, request: ExportLogsServiceRequest): ExpectedLogTables {
+export function expectedLogTables(origin: PayloadSource, request: ExportLogsServiceRequest): ExpectedLogTables {
   const result: ExpectedLogTables = { logs: [], exceptions: [], rejected: {} }
   for (const { resource, scopeLogs, schemaUrl } of request.resourceLogs) {
     const resourceAttributes = resource?.attributes ?? []
@@ -67,7 +67,7 @@ function rejectionOf({ traceId, spanId }: LogRecord) {
   return undefined
 }
 
-function logRow(record: LogRecord, origin: PayloadOrigin): Row {
+function logRow(record: LogRecord, origin: PayloadSource): Row {
   const time = eventTime(record, origin)
   return {
     timestamp: time < 2n ** 63n ? time : 2n ** 63n - 1n,
@@ -88,13 +88,13 @@ function logRow(record: LogRecord, origin: PayloadOrigin): Row {
 }
 
 /** The first of the three that is known. */
-function eventTime(record: LogRecord, origin: PayloadOrigin): bigint {
+function eventTime(record: LogRecord, origin: PayloadSource): bigint {
   return record.timeUnixNano || record.observedTimeUnixNano || BigInt(origin.receivedAtMs) * 1_000_000n
 }
 
 const DESCRIBING = ['exception.type', 'exception.message', 'exception.stacktrace']
 
-function exceptionRows(record: LogRecord, shared: Row, origin: PayloadOrigin, serviceName: string): Row[] {
+function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, serviceName: string): Row[] {
   const { attributes } = record
   if (!attributes.some(({ key, value }) => DESCRIBING.includes(key) && textOf(value) !== '')) return []
   const type = cut(lastText(attributes, 'exception.type'), 1024)

@@ -8,7 +8,7 @@ import type {
   NumberDataPoint,
   SummaryDataPoint,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
-import type { PayloadOrigin, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
 import { attributeColumns, canonicalJson, latin1, promotedText, type Row, wellFormed } from './otlp-oracle.ts'
 import type { NativeValue } from './read-block.ts'
 
@@ -18,7 +18,7 @@ export interface ExpectedPoints {
 }
 
 /** What a payload should become, computed from the decoded message with plain objects; in the terms of `readBlock`. */
-export function expectedPoints(origin: PayloadOrigin, request: ExportMetricsServiceRequest): ExpectedPoints {
+export function expectedPoints(origin: PayloadSource, request: ExportMetricsServiceRequest): ExpectedPoints {
   const result: ExpectedPoints = { points: [], rejected: {} }
   for (const { resource, scopeMetrics, schemaUrl } of request.resourceMetrics) {
     const resourceAttributes = resource?.attributes ?? []

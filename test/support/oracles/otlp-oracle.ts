@@ -2,7 +2,7 @@ import type { ExportTraceServiceRequest } from '../../../schemas/otlp/generated/
 import type { AnyValue, KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { Span, Span_Event } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
-import type { PayloadOrigin, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './read-block.ts'
 
 export type Row = Record<string, NativeValue>
@@ -14,7 +14,7 @@ export interface ExpectedTables {
 }
 
 /** What a payload should become, computed from the decoded message with plain objects; in the terms of `readBlock`. */
-export function expectedTables(origin: PayloadOrigin, request: ExportTraceServiceRequest): ExpectedTables {
+export function expectedTables(origin: PayloadSource, request: ExportTraceServiceRequest): ExpectedTables {
   const result: ExpectedTables = { spans: [], exceptions: [], rejected: {} }
   for (const { resource, scopeSpans, schemaUrl } of request.resourceSpans) {
     const resourceAttributes = resource?.attributes ?? []
@@ -94,7 +94,7 @@ function spanRow(span: Span): Row {
   }
 }
 
-function exceptionRows(span: Span, shared: Row, origin: PayloadOrigin, serviceName: string): Row[] {
+function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceName: string): Row[] {
   const events = span.events.filter(event => event.name === 'exception')
   const found =
     events.length > 0

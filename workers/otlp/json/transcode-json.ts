@@ -1,4 +1,4 @@
-import { RowsTooLarge } from '../../../clickhouse/native/rows-too-large.ts'
+import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { INVALID_JSON, JSON_TOO_DEEP, JsonRefusal, type JsonRefusalReason } from './json-refusals.ts'
 import {
   CLOSE_ARRAY,

@@ -1,9 +1,10 @@
 import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
 import type { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
-import { cutText, type ExceptionDeriver, NAME_LIMIT_BYTES } from '../../exceptions/exceptions.ts'
+import { type ExceptionDeriver, NAME_LIMIT_BYTES } from '../../exceptions/exceptions.ts'
 import { appendAnyValue, ValueType } from '../protobuf/any-value.ts'
 import type { Attributes } from '../protobuf/attributes.ts'
-import type { PayloadOrigin, RowRejection } from '../protobuf/refusal.ts'
+import { cutText } from '../protobuf/cut-text.ts'
+import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'
 import { MessagePieces, type WireCursor } from '../protobuf/wire.ts'
 
@@ -50,7 +51,7 @@ export class LogDecoder {
     this.exceptions = exceptions
   }
 
-  beginPayload(frame: PayloadOrigin): void {
+  beginPayload(frame: PayloadSource): void {
     const receivedAt = BigInt(frame.receivedAtMs) * 1_000_000n
     this.receivedLow = Number(receivedAt & 0xffff_ffffn)
     this.receivedHigh = Number(receivedAt >> 32n)

@@ -1,67 +1,65 @@
-import { RowsTooLarge } from '../../../clickhouse/native/rows-too-large.ts'
+import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { ExceptionsTable } from '../../../clickhouse/tables/exceptions-table.ts'
 import { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
-import { type AppendResult, blocksOf, type RowBatch } from '../../batch/row-batch.ts'
+import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { ExceptionDeriver } from '../../exceptions/exceptions.ts'
 import { createRecentStacks, type RecentStacks } from '../../exceptions/stack-requests.ts'
 import { Attributes } from '../protobuf/attributes.ts'
-import { OriginWriter } from '../protobuf/origin-writer.ts'
-import { type PayloadOrigin, Refusal, type RejectedCounts } from '../protobuf/refusal.ts'
-import { EmbeddedMessage, type ResourceEntry } from '../protobuf/resource-cache.ts'
-import { WireCursor } from '../protobuf/wire.ts'
+import { NO_RESOURCE, OtlpBatch } from '../protobuf/otlp-batch.ts'
+import type { PayloadSource } from '../protobuf/refusal.ts'
+import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
+import type { WireCursor } from '../protobuf/wire.ts'
 import { LogDecoder } from './log-decoder.ts'
 
 /**
- * A record may be empty, so that two bytes of a payload ask for a row of 130: without a limit 64 MiB would ask for 4 GiB.
- * Records of 32 bytes and more, as all that say something are, never meet it.
+ * Largest number of records in a payload. A record may be empty, so two bytes of a payload can request a row of 130
+ * bytes: without a limit 64 MiB would need 4 GiB. Payloads whose records have 32 bytes or more never reach the limit.
  */
-const RECORDS_LIMIT = 2 * 1024 * 1024
+const MAX_RECORDS_PER_PAYLOAD = 2 * 1024 * 1024
 
-/**
- * Rows of `logs` and `exceptions` from ExportLogsServiceRequest messages, in one pass from wire bytes to column
- * buffers. The fields of each ResourceLogs and ScopeLogs are skimmed first, as those of spans are.
- */
-export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks()): RowBatch {
+/** Creates a batch of rows of `logs` and `exceptions`, decoded from ExportLogsServiceRequest messages. */
+export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks()): OtlpBatch {
   const attributes = new Attributes()
   const table = new LogsTable(attributes)
   const exceptionsTable = new ExceptionsTable()
   const exceptions = new ExceptionDeriver(exceptionsTable, recentStacks)
-  const decoder = new LogDecoder(table, attributes, exceptions)
-  const origin = new OriginWriter(table.origin)
-  const buffers = [table.buffer, exceptionsTable.buffer]
-  let rejected: RejectedCounts = {}
-  let recordsLeft = 0
+  return new LogsBatch(table, exceptionsTable, exceptions, new LogDecoder(table, attributes, exceptions))
+}
 
-  function appendRequest(body: Buffer): void {
-    const wire = new WireCursor(body)
-    for (let pos = 0; pos < body.length; ) {
-      const tag = wire.readField(pos, body.length)
-      pos = wire.next
-      if (tag === 0x0a) appendResourceLogs(wire, wire.start, pos)
-    }
+class LogsBatch extends OtlpBatch {
+  readonly #table: LogsTable
+  readonly #exceptions: ExceptionDeriver
+  readonly #decoder: LogDecoder
+  #resource = NO_RESOURCE
+  #remainingRecords = 0
+
+  constructor(table: LogsTable, exceptionsTable: ExceptionsTable, exceptions: ExceptionDeriver, decoder: LogDecoder) {
+    super(table.scope, table.buffer, [exceptionsTable.buffer])
+    this.#table = table
+    this.#exceptions = exceptions
+    this.#decoder = decoder
   }
 
-  /** ResourceLogs: `Resource resource = 1; repeated ScopeLogs scope_logs = 2; string schema_url = 3`. */
-  function appendResourceLogs(wire: WireCursor, start: number, end: number): void {
-    const message = new EmbeddedMessage(wire)
-    let schemaUrl = ''
-    for (let pos = start; pos < end; ) {
-      const tag = wire.readField(pos, end)
-      pos = wire.next
-      if (tag === 0x0a) message.add(wire.start, pos)
-      else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', wire.start, pos)
-      wire.next = pos
-    }
-    const resource = origin.beginResource(message, schemaUrl)
-    for (let pos = start; pos < end; ) {
-      const tag = wire.readField(pos, end)
-      pos = wire.next
-      if (tag === 0x12) appendScopeLogs(wire, wire.start, pos, resource)
-    }
+  override stackRequests(): readonly PayloadFrame[] {
+    return this.#exceptions.stackRequests.frames
+  }
+
+  override finished(): void {
+    this.#exceptions.stackRequests.finished()
+  }
+
+  protected beginPayload(source: PayloadSource): void {
+    this.#remainingRecords = MAX_RECORDS_PER_PAYLOAD
+    this.#decoder.beginPayload(source)
+    this.#exceptions.beginPayload(source)
+  }
+
+  protected beginResource(message: EmbeddedMessage, schemaUrl: string): void {
+    this.#resource = this.scopes.beginResource(message, schemaUrl)
   }
 
   /** ScopeLogs: `InstrumentationScope scope = 1; repeated LogRecord log_records = 2; string schema_url = 3`. */
-  function appendScopeLogs(wire: WireCursor, start: number, end: number, resource: ResourceEntry): void {
+  protected appendScope(wire: WireCursor, start: number, end: number): void {
     const message = new EmbeddedMessage(wire)
     let schemaUrl = ''
     let rowLimit = 0
@@ -73,11 +71,13 @@ export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks(
       else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', wire.start, pos)
     }
     if (rowLimit === 0) return
-    recordsLeft -= rowLimit
-    if (recordsLeft < 0) throw new RowsTooLarge()
-    origin.beginScope(message, schemaUrl)
-    table.reserveRows(rowLimit)
-    const firstRow = table.buffer.rows
+    this.#remainingRecords -= rowLimit
+    if (this.#remainingRecords < 0) throw new RowsTooLarge()
+    this.scopes.beginScope(message, schemaUrl)
+    this.#table.reserveRows(rowLimit)
+    const firstRow = this.#table.buffer.rows
+    const resource = this.#resource
+    const decoder = this.#decoder
     let row = firstRow
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
@@ -85,49 +85,21 @@ export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks(
       if (tag !== 0x12) continue
       const rejection = decoder.append(wire, wire.start, pos, row, resource)
       if (rejection === undefined) row++
-      else rejected[rejection] = (rejected[rejection] ?? 0) + 1
+      else this.reject(rejection)
     }
-    table.commitRows(row)
-    origin.fill(row - firstRow)
+    this.#table.commitRows(row)
+    this.scopes.fill(row - firstRow)
   }
 
-  function append(frame: PayloadOrigin, body: Buffer): AppendResult {
-    const rowsBefore = table.buffer.rows
-    rejected = {}
-    recordsLeft = RECORDS_LIMIT
-    for (const buffer of buffers) buffer.mark()
-    try {
-      origin.beginPayload(frame)
-      decoder.beginPayload(frame)
-      exceptions.beginPayload(frame)
-      appendRequest(body)
-    } catch (error) {
-      for (const buffer of buffers) buffer.rewind()
-      exceptions.stackRequests.rewind()
-      origin.clearCache()
-      if (error instanceof Refusal) return { ok: false, reason: error.reason }
-      if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
-      throw error
-    }
-    if (exceptions.overLimit > 0) rejected.exceptions_over_limit = exceptions.overLimit
-    return { ok: true, rows: table.buffer.rows - rowsBefore, rejected }
+  protected endPayload(): void {
+    if (this.#exceptions.overLimit > 0) this.reject('exceptions_over_limit', this.#exceptions.overLimit)
   }
 
-  return {
-    append,
-    get rows() {
-      return table.buffer.rows
-    },
-    get bytes() {
-      return table.buffer.bytes + exceptionsTable.buffer.bytes
-    },
-    tables: () => blocksOf(buffers),
-    stackRequests: () => exceptions.stackRequests.frames,
-    finished: () => exceptions.stackRequests.finished(),
-    reset() {
-      for (const buffer of buffers) buffer.reset()
-      origin.clearCache()
-      exceptions.reset()
-    },
+  protected rewindPayload(): void {
+    this.#exceptions.stackRequests.rewind()
+  }
+
+  protected resetRows(): void {
+    this.#exceptions.reset()
   }
 }

@@ -1,6 +1,6 @@
-import { RowsTooLarge } from '../../../clickhouse/native/rows-too-large.ts'
+import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { type MetricPointsTable, MetricType } from '../../../clickhouse/tables/metric-points-table.ts'
-import type { RejectedCounts, RowRejection } from '../protobuf/refusal.ts'
+import type { RowRejection } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 import { HistogramPointDecoder } from './histogram-points.ts'
@@ -17,6 +17,9 @@ const MAX_TEMPORALITY = 2
  * Points of 67 bytes and more, as all with an attribute or two are, never meet it.
  */
 export const MAX_POINTS_PER_PAYLOAD = 1_000_000
+
+/** Counts a point that is left out. */
+type Reject = (reason: RowRejection) => void
 
 /** What the points of a Metric share besides its header. */
 interface Stream {
@@ -59,7 +62,7 @@ export class MetricDecoder {
    * Appends the points of the Metric message `[start, end)`. Of several members of its `data` the last one holds, merged
    * with those of its kind right before it; without data there is no point and nothing to store.
    */
-  append(wire: WireCursor, start: number, end: number, origin: Hash64, rejected: RejectedCounts): void {
+  append(wire: WireCursor, start: number, end: number, scope: Hash64, reject: Reject): void {
     const fields = new EmbeddedMessage(wire)
     let data: EmbeddedMessage | undefined
     let dataTag = 0
@@ -78,7 +81,7 @@ export class MetricDecoder {
     }
     if (runStart < end) fields.add(runStart, end)
     const type = typeOfData(dataTag)
-    if (data !== undefined && type !== undefined) this.appendData(fields, type, data, origin, rejected)
+    if (data !== undefined && type !== undefined) this.appendData(fields, type, data, scope, reject)
   }
 
   /** Gauge, Sum, Histogram, ExponentialHistogram or Summary: `data_points = 1`, and what `readStream` knows. */
@@ -86,8 +89,8 @@ export class MetricDecoder {
     fields: EmbeddedMessage,
     type: MetricType,
     data: EmbeddedMessage,
-    origin: Hash64,
-    rejected: RejectedCounts,
+    scope: Hash64,
+    reject: Reject,
   ): void {
     const wire = data.cursor()
     const { buffer } = this.table
@@ -97,13 +100,13 @@ export class MetricDecoder {
     this.pointsOfPayload += count
     if (this.pointsOfPayload > MAX_POINTS_PER_PAYLOAD) throw new RowsTooLarge()
     const header = this.headers.of(fields)
-    this.writer.beginMetric(this.identify(header, origin))
+    this.writer.beginMetric(this.identify(header, scope))
     for (let pos = data.start; pos < data.end; ) {
       const tag = wire.readField(pos, data.end)
       pos = wire.next
       if (tag !== 0x0a) continue
       const rejection = this.appendPoint(type, wire, wire.start, pos)
-      if (rejection !== undefined) rejected[rejection] = (rejected[rejection] ?? 0) + 1
+      if (rejection !== undefined) reject(rejection)
     }
     this.fillMetric(header, buffer.rows - firstRow)
   }
@@ -144,10 +147,10 @@ export class MetricDecoder {
   }
 
   /** What OpenTelemetry's data model calls identifying, but for the attributes of the point. */
-  private identify(header: MetricHeader, origin: Hash64): Hash64 {
+  private identify(header: MetricHeader, scope: Hash64): Hash64 {
     const { identity, stream } = this
     identity.begin()
-    identity.hash(origin)
+    identity.hash(scope)
     identity.hash(header.identity)
     identity.word(stream.type | (stream.temporality << 8) | (stream.isMonotonic ? 1 << 16 : 0))
     return identity

@@ -1,58 +1,43 @@
-import { RowsTooLarge } from '../../../clickhouse/native/rows-too-large.ts'
 import { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
-import { type AppendResult, blocksOf, type RowBatch } from '../../batch/row-batch.ts'
 import { Attributes } from '../protobuf/attributes.ts'
-import { OriginWriter } from '../protobuf/origin-writer.ts'
-import { type PayloadOrigin, Refusal, type RejectedCounts } from '../protobuf/refusal.ts'
+import { OtlpBatch } from '../protobuf/otlp-batch.ts'
+import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
-import { WireCursor } from '../protobuf/wire.ts'
+import type { WireCursor } from '../protobuf/wire.ts'
 import { MetricDecoder } from './metric-decoder.ts'
-import { SeriesOrigin } from './series-origin.ts'
+import { SeriesScope } from './series-scope.ts'
 
-/**
- * Rows of `metric_points`, one per data point, from ExportMetricsServiceRequest messages, in one pass from wire bytes to
- * column buffers. What protobuf lets follow the points but must be known before them (the resource, the scope, a
- * metric's name and temporality) is skimmed for first.
- */
-export function createMetricsBatch(): RowBatch {
+/** Creates a batch of rows of `metric_points`, one per data point, decoded from ExportMetricsServiceRequest messages. */
+export function createMetricsBatch(): OtlpBatch {
   const attributes = { point: new Attributes(), exemplar: new Attributes() }
   const table = new MetricPointsTable(attributes.point, attributes.exemplar)
-  const { buffer } = table
-  const decoder = new MetricDecoder(table, attributes)
-  const origin = new OriginWriter(table.origin)
-  const seriesOrigin = new SeriesOrigin(table.origin)
-  let rejected: RejectedCounts = {}
+  return new MetricsBatch(table, new MetricDecoder(table, attributes))
+}
 
-  function appendRequest(body: Buffer): void {
-    const wire = new WireCursor(body)
-    for (let pos = 0; pos < body.length; ) {
-      const tag = wire.readField(pos, body.length)
-      pos = wire.next
-      if (tag === 0x0a) appendResourceMetrics(wire, wire.start, pos)
-    }
+class MetricsBatch extends OtlpBatch {
+  readonly #table: MetricPointsTable
+  readonly #decoder: MetricDecoder
+  readonly #seriesScope: SeriesScope
+  readonly #onRejection = (reason: RowRejection) => this.reject(reason)
+
+  constructor(table: MetricPointsTable, decoder: MetricDecoder) {
+    super(table.scope, table.buffer)
+    this.#table = table
+    this.#decoder = decoder
+    this.#seriesScope = new SeriesScope(table.scope)
   }
 
-  /** ResourceMetrics: `Resource resource = 1; repeated ScopeMetrics scope_metrics = 2; string schema_url = 3`. */
-  function appendResourceMetrics(wire: WireCursor, start: number, end: number): void {
-    const message = new EmbeddedMessage(wire)
-    let schemaUrl = ''
-    for (let pos = start; pos < end; ) {
-      const tag = wire.readField(pos, end)
-      const contentStart = wire.start
-      pos = wire.next
-      if (tag === 0x0a) message.add(contentStart, pos)
-      else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', contentStart, pos)
-    }
-    seriesOrigin.beginResource(origin.beginResource(message, schemaUrl))
-    for (let pos = start; pos < end; ) {
-      const tag = wire.readField(pos, end)
-      pos = wire.next
-      if (tag === 0x12) appendScopeMetrics(wire, wire.start, pos)
-    }
+  protected beginPayload(source: PayloadSource): void {
+    this.#seriesScope.beginPayload(source)
+    this.#decoder.beginPayload()
+  }
+
+  protected beginResource(message: EmbeddedMessage, schemaUrl: string): void {
+    this.#seriesScope.beginResource(this.scopes.beginResource(message, schemaUrl))
   }
 
   /** ScopeMetrics: `InstrumentationScope scope = 1; repeated Metric metrics = 2; string schema_url = 3`. */
-  function appendScopeMetrics(wire: WireCursor, start: number, end: number): void {
+  protected appendScope(wire: WireCursor, start: number, end: number): void {
     const message = new EmbeddedMessage(wire)
     let schemaUrl = ''
     for (let pos = start; pos < end; ) {
@@ -62,53 +47,28 @@ export function createMetricsBatch(): RowBatch {
       if (tag === 0x0a) message.add(contentStart, pos)
       else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', contentStart, pos)
     }
-    const identity = seriesOrigin.ofScope(origin.beginScope(message, schemaUrl))
+    const identity = this.#seriesScope.identityOf(this.scopes.beginScope(message, schemaUrl))
+    const { buffer } = this.#table
     const firstRow = buffer.rows
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
-      if (tag === 0x12) decoder.append(wire, wire.start, pos, identity, rejected)
+      if (tag === 0x12) this.#decoder.append(wire, wire.start, pos, identity, this.#onRejection)
     }
-    origin.fill(buffer.rows - firstRow)
+    this.scopes.fill(buffer.rows - firstRow)
   }
 
-  function append(frame: PayloadOrigin, body: Buffer): AppendResult {
-    const rowsBefore = buffer.rows
-    rejected = {}
-    buffer.mark()
-    try {
-      origin.beginPayload(frame)
-      seriesOrigin.beginPayload(frame)
-      decoder.beginPayload()
-      appendRequest(body)
-      table.levelColumns()
-    } catch (error) {
-      table.rewind()
-      clearCaches()
-      if (error instanceof Refusal) return { ok: false, reason: error.reason }
-      if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
-      throw error
-    }
-    return { ok: true, rows: buffer.rows - rowsBefore, rejected }
+  protected endPayload(): void {
+    this.#table.levelColumns()
   }
 
-  function clearCaches(): void {
-    origin.clearCache()
-    decoder.clearCache()
+  protected rewindPayload(): void {
+    this.#table.realignColumns()
+    this.#decoder.clearCache()
   }
 
-  return {
-    append,
-    get rows() {
-      return buffer.rows
-    },
-    get bytes() {
-      return buffer.bytes
-    },
-    tables: () => blocksOf([buffer]),
-    reset() {
-      table.reset()
-      clearCaches()
-    },
+  protected resetRows(): void {
+    this.#table.realignColumns()
+    this.#decoder.clearCache()
   }
 }

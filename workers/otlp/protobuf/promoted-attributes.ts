@@ -1,7 +1,7 @@
 import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
-import { cutText } from '../../exceptions/exceptions.ts'
 import { ValueType } from './any-value.ts'
 import type { Attributes } from './attributes.ts'
+import { cutText } from './cut-text.ts'
 
 const SESSION_ID = Buffer.from('session.id')
 const HTTP_ROUTE = Buffer.from('http.route')

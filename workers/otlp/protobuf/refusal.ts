@@ -1,7 +1,7 @@
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 
 /** Of a frame, what rows derive from besides its body. */
-export type PayloadOrigin = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>
+export type PayloadSource = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>
 
 /** Why a payload is refused whole. The same payload is always refused for the same reason. */
 export const PAYLOAD_REFUSALS = {

@@ -1,4 +1,4 @@
-import type { OriginColumns } from '../../../clickhouse/tables/origin-columns.ts'
+import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
 import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
 import { BytesCache } from './bytes-cache.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
@@ -28,11 +28,11 @@ export interface ScopeEntry {
  * payload; one of ten attributes is found again in 0.3 µs and converted in 7.
  */
 export class ResourceCache {
-  private readonly columns: OriginColumns
+  private readonly columns: ScopeColumns
   private readonly resources = new BytesCache<ResourceEntry>(CACHE_LIMIT_BYTES)
   private readonly scopes = new BytesCache<ScopeEntry>(CACHE_LIMIT_BYTES)
 
-  constructor(columns: OriginColumns) {
+  constructor(columns: ScopeColumns) {
     this.columns = columns
   }
 

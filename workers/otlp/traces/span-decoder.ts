@@ -1,13 +1,13 @@
 import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
 import type { SpansTable } from '../../../clickhouse/tables/spans-table.ts'
 import {
-  cutText,
   type ExceptionDeriver,
   MESSAGE_LIMIT_BYTES,
   NAME_LIMIT_BYTES,
   type OccurrenceContext,
 } from '../../exceptions/exceptions.ts'
 import type { Attributes } from '../protobuf/attributes.ts'
+import { cutText } from '../protobuf/cut-text.ts'
 import { PromotedAttributes } from '../protobuf/promoted-attributes.ts'
 import { INVALID_TAG, type RowRejection, TRUNCATED } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'

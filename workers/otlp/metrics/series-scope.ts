@@ -1,25 +1,25 @@
-import type { OriginColumns } from '../../../clickhouse/tables/origin-columns.ts'
-import type { PayloadOrigin } from '../protobuf/refusal.ts'
+import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
+import type { PayloadSource } from '../protobuf/refusal.ts'
 import type { ResourceEntry, ScopeEntry } from '../protobuf/resource-cache.ts'
 import { Hash64 } from './series-id.ts'
 
-/** Tells where a metric comes from: workspace, surface, resource and scope, hashed once per entry of their caches. */
-export class SeriesOrigin {
-  private readonly columns: OriginColumns
+/** Hashes what a metric belongs to: workspace, surface, resource and scope. Each cache entry is hashed once. */
+export class SeriesScope {
+  private readonly columns: ScopeColumns
   private readonly resources = new WeakMap<ResourceEntry, Hash64>()
   private readonly scopes = new WeakMap<ScopeEntry, Hash64>()
   private readonly surface = new Hash64()
-  private readonly origin = new Hash64()
+  private readonly identity = new Hash64()
   private resource = new Hash64()
 
-  constructor(columns: OriginColumns) {
+  constructor(columns: ScopeColumns) {
     this.columns = columns
   }
 
-  beginPayload(frame: PayloadOrigin): void {
+  beginPayload(source: PayloadSource): void {
     this.surface.begin()
-    this.surface.text(frame.workspaceId)
-    this.surface.text(frame.surfaceId)
+    this.surface.text(source.workspaceId)
+    this.surface.text(source.surfaceId)
   }
 
   beginResource(entry: ResourceEntry): void {
@@ -28,17 +28,17 @@ export class SeriesOrigin {
     if (known === undefined) this.resources.set(entry, this.resource)
   }
 
-  /** The identity of the scope in the resource and payload begun last. Valid until the next call. */
-  ofScope(entry: ScopeEntry): Hash64 {
+  /** Returns the hash of a scope in the current resource and payload. It is valid until the next call. */
+  identityOf(entry: ScopeEntry): Hash64 {
     const known = this.scopes.get(entry)
     const scope = known ?? this.hashScope(entry)
     if (known === undefined) this.scopes.set(entry, scope)
-    const { origin } = this
-    origin.begin()
-    origin.hash(this.surface)
-    origin.hash(this.resource)
-    origin.hash(scope)
-    return origin
+    const { identity } = this
+    identity.begin()
+    identity.hash(this.surface)
+    identity.hash(this.resource)
+    identity.hash(scope)
+    return identity
   }
 
   private hashResource(entry: ResourceEntry): Hash64 {

@@ -3,7 +3,7 @@ import { LowCardinality } from '../native/low-cardinality.ts'
 import { type Column, column } from '../native/table-buffer.ts'
 
 /** The columns of `spans` that are the same for every record of a scope, filled in runs. Logs and metrics have them too. */
-export class OriginColumns {
+export class ScopeColumns {
   readonly workspaceId = new LowCardinality()
   readonly surfaceId = new LowCardinality()
   readonly receivedAt = new GrowingBuffer()

@@ -1,10 +1,10 @@
-import type { OriginColumns } from '../../../clickhouse/tables/origin-columns.ts'
-import type { PayloadOrigin } from './refusal.ts'
+import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
+import type { PayloadSource } from './refusal.ts'
 import { type EmbeddedMessage, ResourceCache, type ResourceEntry, type ScopeEntry } from './resource-cache.ts'
 
-/** Fills the columns that are the same for all records of a scope, in one run per scope instead of a value per record. */
-export class OriginWriter {
-  private readonly columns: OriginColumns
+/** Fills the columns that are equal for all records of a scope, in one run per scope instead of a value per record. */
+export class ScopeWriter {
+  private readonly columns: ScopeColumns
   private readonly cache: ResourceCache
   private workspaceId = 0
   private surfaceId = 0
@@ -15,36 +15,39 @@ export class OriginWriter {
   private scope: ScopeEntry | undefined
   private scopeSchemaUrl = 0
 
-  constructor(columns: OriginColumns) {
+  constructor(columns: ScopeColumns) {
     this.columns = columns
     this.cache = new ResourceCache(columns)
   }
 
-  /** After a rewind or reset of the columns: the indexes that were known are no longer there. */
+  /** Forgets the cached dictionary indexes. Must be called after the columns were rewound or reset. */
   clearCache(): void {
     this.cache.clear()
   }
 
-  beginPayload(frame: PayloadOrigin): void {
-    this.workspaceId = this.columns.workspaceId.indexOf(frame.workspaceId)
-    this.surfaceId = this.columns.surfaceId.indexOf(frame.surfaceId)
-    this.receivedAtLow = frame.receivedAtMs % 0x1_0000_0000
-    this.receivedAtHigh = Math.floor(frame.receivedAtMs / 0x1_0000_0000)
+  /** Sets workspace, surface and arrival of the records that follow. */
+  beginPayload(source: PayloadSource): void {
+    this.workspaceId = this.columns.workspaceId.indexOf(source.workspaceId)
+    this.surfaceId = this.columns.surfaceId.indexOf(source.surfaceId)
+    this.receivedAtLow = source.receivedAtMs % 0x1_0000_0000
+    this.receivedAtHigh = Math.floor(source.receivedAtMs / 0x1_0000_0000)
   }
 
+  /** Sets the resource of the records that follow, and returns it. */
   beginResource(message: EmbeddedMessage, schemaUrl: string): ResourceEntry {
     this.resource = this.cache.resource(message)
     this.resourceSchemaUrl = this.columns.resourceSchemaUrl.indexOf(schemaUrl)
     return this.resource
   }
 
+  /** Sets the scope of the records that follow, and returns it. */
   beginScope(message: EmbeddedMessage, schemaUrl: string): ScopeEntry {
     this.scope = this.cache.scope(message)
     this.scopeSchemaUrl = this.columns.scopeSchemaUrl.indexOf(schemaUrl)
     return this.scope
   }
 
-  /** The origin of the `count` records that follow those already there. */
+  /** Appends the columns of the next `count` records. */
   fill(count: number): void {
     const { columns, resource, scope } = this
     if (count === 0 || resource === undefined || scope === undefined) return
