@@ -58,7 +58,12 @@ describe('a payload made to be slow', () => {
     ['unknown fields', inSpan(many(0xa8, 0x7f, 0))],
   ])('of %s is taken in time and in bounds', (_, body) => {
     const batch = createSpansBatch()
-    expect(leastMs(() => expect(batch.append(ORIGIN, body).ok).toBe(true), () => batch.reset())).toBeLessThan(MAX_MS)
+    expect(
+      leastMs(
+        () => expect(batch.append(ORIGIN, body).ok).toBe(true),
+        () => batch.reset(),
+      ),
+    ).toBeLessThan(MAX_MS)
     batch.append(ORIGIN, body)
     expect(batch.bytes).toBeLessThan(10 * SIZE)
   })
