@@ -1,6 +1,11 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Row } from '../support/scenario.ts'
-import type { ReadPlan } from './measure-reads.ts'
+
+/** How often a request is repeated. */
+export interface ReadPlan {
+  readonly rounds: number
+  readonly perRound: number
+}
 
 /** One request to the API, and what is known of its answer. */
 export interface Get {

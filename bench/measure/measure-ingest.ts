@@ -1,8 +1,8 @@
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import { type SetResult, type SetWay, writeSets } from '../peers/redis-set.ts'
+import { readMetric } from '../support/read-metric.ts'
 import { meterProcesses, type ProcessMeter, type ProcessUse } from './process-meter.ts'
-import { readMetric } from './read-metric.ts'
 
 /** What is sent, and over how many connections. */
 export interface IngestLoad {

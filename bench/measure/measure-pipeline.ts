@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { LoadResult } from '../load/plan.ts'
-import type { BenchClickHouse } from '../product/start-stores.ts'
+import type { BenchClickHouse } from '../services/start-stores.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 

@@ -1,9 +1,9 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectTrace } from '../../clickhouse/queries/traces/select-trace.ts'
 import type { Trace } from '../../schemas/http/traces/schemas.ts'
-import type { TraceReader, TraceTarget } from '../product/start-trace-reader.ts'
-import { allNumbers, countTraces, LARGE_TRACE_SPANS, SMALL_TRACE_SPANS, tracesQuery } from '../stored/stored-traces.ts'
-import { countRowsRead, percentile, timeEach } from './measure-gets.ts'
+import { allNumbers, countTraces, LARGE_TRACE_SPANS, SMALL_TRACE_SPANS, tracesQuery } from '../data/stored-traces.ts'
+import type { TraceReader, TraceTarget } from '../services/start-trace-reader.ts'
+import { countRowsRead, percentile, type ReadPlan, timeEach } from './measure-gets.ts'
 import { meterProcesses } from './process-meter.ts'
 
 /** What reading traces of one size takes, one read after the other. */
@@ -21,11 +21,6 @@ export interface MeasuredReads {
   /** Per read through the API: both queries, and what the processes do beside. */
   readonly cpuMs: Readonly<Record<string, number>>
   readonly answerBytes: number
-}
-
-export interface ReadPlan {
-  readonly rounds: number
-  readonly perRound: number
 }
 
 export interface ReadDeps {

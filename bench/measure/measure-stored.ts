@@ -1,6 +1,6 @@
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
-import { BENCH_DATABASE, type BenchClickHouse } from '../product/start-stores.ts'
+import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'

@@ -1,6 +1,6 @@
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
-import { type BenchEdge, QUEUE_BYTES, startEdge, startWorkers } from '../product/start-product.ts'
-import type { BenchClickHouse, BenchRedis } from '../product/start-stores.ts'
+import { type BenchEdge, QUEUE_BYTES, startEdge, startWorkers } from '../services/start-product.ts'
+import type { BenchClickHouse, BenchRedis } from '../services/start-stores.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { settleMerges } from './clickhouse-work.ts'
 import { acceptedSpans, SPANS, tracesPlan, untilStored } from './measure-stored.ts'

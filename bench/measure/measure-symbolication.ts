@@ -8,7 +8,7 @@ import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
 import type { createJobAdder } from '../../workers/queue/sweep.ts'
 import { type BuildClient, type BuildFile, buildFile } from '../load/build-client.ts'
 import { type SourceMapPayload, sourceMapPayload } from '../payloads/source-map-payload.ts'
-import type { BenchClickHouse } from '../product/start-stores.ts'
+import type { BenchClickHouse } from '../services/start-stores.ts'
 import { pollUntil } from '../support/poll-until.ts'
 
 export const FRAMES_OF_A_STACK = 20

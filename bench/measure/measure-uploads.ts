@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ObjectStore } from '../../shared/object-store/object-store.ts'
 import { type BuildClient, type BuildFile, buildFile } from '../load/build-client.ts'
 import { sourceMapPayload } from '../payloads/source-map-payload.ts'
-import type { BenchS3 } from '../product/start-s3.ts'
+import type { BenchS3 } from '../services/start-s3.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** What a build with many routes has: most maps are of a few sources, some of a vendor's whole library. */

@@ -1,10 +1,10 @@
 import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/http/traces/schemas.ts'
-import type { TraceTarget } from '../product/start-trace-reader.ts'
-import { addTraces } from '../stored/fill-spans.ts'
-import { countTraces, sizedTracesQuery } from '../stored/stored-traces.ts'
+import { addTraces } from '../data/fill-spans.ts'
+import { countTraces, sizedTracesQuery } from '../data/stored-traces.ts'
+import type { TraceTarget } from '../services/start-trace-reader.ts'
 import type { Row } from '../support/scenario.ts'
-import { measureGets } from './measure-gets.ts'
-import type { ReadDeps, ReadPlan } from './measure-reads.ts'
+import { measureGets, type ReadPlan } from './measure-gets.ts'
+import type { ReadDeps } from './measure-reads.ts'
 
 interface TraceSize {
   readonly spans: number

@@ -1,7 +1,7 @@
 import { createClient } from '@clickhouse/client'
 import { fastify } from 'fastify'
-import { decodeTraceRows } from './otlp-rows.ts'
 import { createRowInserter } from './row-inserter.ts'
+import { decodeTraceRows } from './trace-rows.ts'
 
 /**
  * No queue: Fastify decodes each request by protobufjs, inserts its rows as JSONEachRow together with those of other

@@ -1,8 +1,8 @@
 import { freePort } from '../../deploy/local/ports.ts'
 import type { IngestContender } from '../measure/measure-ingest.ts'
-import { startProcess } from '../product/start-process.ts'
-import { QUEUES_UNBOUNDED, startEdge } from '../product/start-product.ts'
-import type { BenchRedis } from '../product/start-stores.ts'
+import { startProcess } from '../services/start-process.ts'
+import { QUEUES_UNBOUNDED, startEdge } from '../services/start-product.ts'
+import type { BenchRedis } from '../services/start-stores.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
 export const EDGE = 'product edge'

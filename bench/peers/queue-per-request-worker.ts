@@ -2,8 +2,9 @@ import { createServer } from 'node:http'
 import { createClient } from '@clickhouse/client'
 import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
-import { decodeTraceRows, type Origin } from './otlp-rows.ts'
+import type { RowContext } from './protobufjs.ts'
 import { createRowInserter } from './row-inserter.ts'
+import { decodeTraceRows } from './trace-rows.ts'
 
 /**
  * The back half of queue-per-request.ts: each job is decoded by protobufjs, and its rows inserted as JSONEachRow together
@@ -24,7 +25,7 @@ const insertRows = createRowInserter(clickhouse, {
   async_insert_max_data_size: 125_000_000,
 })
 
-const worker = new Worker<Origin & { body: string }>(
+const worker = new Worker<RowContext & { body: string }>(
   'traces',
   async job => {
     const rows = decodeTraceRows(Buffer.from(job.data.body, 'base64'), job.data)

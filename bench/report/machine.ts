@@ -3,7 +3,7 @@ import { fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ROOT } from '../product/start-process.ts'
+import { ROOT } from '../services/start-process.ts'
 import { summarize } from './statistics.ts'
 
 /** What the figures depend on beside the code. `dir` is where the servers keep their data: its fsync is measured. */

@@ -2,10 +2,10 @@ import { Redis } from 'ioredis'
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
 import type { IngestLoad, IngestMeasured } from '../measure/measure-ingest.ts'
 import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
-import { type BenchEdge, issueSurfaces, QUEUES_UNBOUNDED, startEdge } from '../product/start-product.ts'
-import { type BenchRedis, startBenchRedis } from '../product/start-stores.ts'
 import { ingestRow, loadText } from '../report/ingest-rows.ts'
 import { summarize } from '../report/statistics.ts'
+import { type BenchEdge, issueSurfaces, QUEUES_UNBOUNDED, startEdge } from '../services/start-product.ts'
+import { type BenchRedis, startBenchRedis } from '../services/start-stores.ts'
 import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
 
 /** Public keys that the requests of a row carry in turn. */

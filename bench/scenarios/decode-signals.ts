@@ -10,14 +10,14 @@ import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
-import { decodeTraceRowsByBufbuild } from '../peers/bufbuild-rows.ts'
-import { decodeTraceRowsOfJson } from '../peers/json-rows.ts'
-import { decodeLogRows, decodeLogRowsByBufbuild } from '../peers/log-rows.ts'
-import { decodeMetricRows, decodeMetricRowsByBufbuild } from '../peers/metric-rows.ts'
-import { decodeTraceRows, type Origin } from '../peers/otlp-rows.ts'
+import { decodeLogRows } from '../peers/log-rows.ts'
+import { decodeMetricRows } from '../peers/metric-rows.ts'
+import type { RowContext } from '../peers/protobufjs.ts'
+import { decodeTraceRows } from '../peers/trace-rows.ts'
+import { decodeTraceRowsOfJson } from '../peers/trace-rows-from-json.ts'
 
 /** A payload's rows as objects, to be written as JSONEachRow. */
-export type DecodeRows = (body: Buffer, origin: Origin) => readonly object[]
+export type DecodeRows = (body: Buffer, context: RowContext) => readonly object[]
 
 /** What is decoded, and by whom. */
 export interface Signal {
@@ -30,7 +30,7 @@ export interface Signal {
   readonly costlier: { readonly name: string; payload(count: number): Buffer }
   toJson(body: Buffer): Buffer
   createBatch(): RowBatch
-  readonly peers: { readonly protobufjs: DecodeRows; readonly bufbuild: DecodeRows; readonly json?: DecodeRows }
+  readonly peers: { readonly protobufjs: DecodeRows; readonly json?: DecodeRows }
   /** Of the product on one core, 200 a payload. */
   readonly goal?: { readonly atLeast: number }
   /** What a reader must know of the payloads, beside their size. */
@@ -50,7 +50,7 @@ export const SIGNALS: readonly Signal[] = [
     },
     toJson: jsonBy(ExportTraceServiceRequestSchema),
     createBatch: createSpansBatch,
-    peers: { protobufjs: decodeTraceRows, bufbuild: decodeTraceRowsByBufbuild, json: decodeTraceRowsOfJson },
+    peers: { protobufjs: decodeTraceRows, json: decodeTraceRowsOfJson },
     goal: { atLeast: 800_000 },
     note: 'ten resource attributes, eight of each span. The product also writes what the JSON rows lack: types of attributes, dropped counts, flags',
   },
@@ -64,7 +64,7 @@ export const SIGNALS: readonly Signal[] = [
     },
     toJson: jsonBy(ExportLogsServiceRequestSchema),
     createBatch: createLogsBatch,
-    peers: { protobufjs: decodeLogRows, bufbuild: decodeLogRowsByBufbuild },
+    peers: { protobufjs: decodeLogRows },
     note: 'ten resource attributes, five of each record. The product also writes types of attributes and body, the observed time, dropped counts',
   },
   {
@@ -77,7 +77,7 @@ export const SIGNALS: readonly Signal[] = [
     },
     toJson: jsonBy(ExportMetricsServiceRequestSchema),
     createBatch: createMetricsBatch,
-    peers: { protobufjs: decodeMetricRows, bufbuild: decodeMetricRowsByBufbuild },
+    peers: { protobufjs: decodeMetricRows },
     note: 'ten points a metric, a quarter of them histograms of fifteen buckets; ten resource attributes, four of each point. The product also writes series ids, types of attributes, exemplars, ints and doubles apart',
   },
 ]

@@ -50,10 +50,7 @@ function createContenders(signal: Signal): Contender[] {
   const { name, noun, payload, costlier, createBatch, peers, goal } = signal
   const rowOf = (what: string) => `${name}: ${what}`
   const typical = rowOf(`product, ${TYPICAL} ${noun}`)
-  const byLibrary = {
-    protobufjs: rowOf('protobufjs and JSON rows'),
-    bufbuild: rowOf('@bufbuild/protobuf and JSON rows'),
-  }
+  const byLibrary = rowOf('protobufjs and JSON rows')
   const stringify = rowOf('JSON.stringify alone')
   const bodies = payloadsOf(payload, TYPICAL)
   const product = (what: string, of: Signal['payload'], count: number): Contender => ({
@@ -64,14 +61,13 @@ function createContenders(signal: Signal): Contender[] {
     {
       name: typical,
       take: decode(createBatch(), bodies, TYPICAL),
-      ratios: [{ to: byLibrary.protobufjs, goal: { atLeast: 5 } }, { to: byLibrary.bufbuild }],
+      ratios: [{ to: byLibrary, goal: { atLeast: 5 } }],
       ...(goal && { goal }),
     },
     product(`${TYPICAL} ${noun}, ${costlier.name}`, costlier.payload, TYPICAL),
     product(`20 ${noun}`, payload, 20),
     product(`1 ${noun.slice(0, -1)}`, payload, 1),
-    { name: byLibrary.protobufjs, take: writeRows(peers.protobufjs, bodies) },
-    { name: byLibrary.bufbuild, take: writeRows(peers.bufbuild, bodies) },
+    { name: byLibrary, take: writeRows(peers.protobufjs, bodies) },
     { ...blocksAlone(rowOf('blocks alone'), createBatch(), bodies), ratios: [{ to: stringify }] },
     { name: stringify, take: stringifyAlone(peers.protobufjs, bodies) },
     ...createJsonContenders(signal, bodies, typical),

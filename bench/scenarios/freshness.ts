@@ -9,9 +9,9 @@ import {
   measureUnderLoad,
 } from '../measure/measure-freshness.ts'
 import { measureStored, SPANS, tracesPlan } from '../measure/measure-stored.ts'
-import { type BenchSurface, issueSurfaces, QUEUE_BYTES, startEdge, startWorkers } from '../product/start-product.ts'
-import { startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
 import { capacityRow, idleRows, levelRows } from '../report/freshness-rows.ts'
+import { type BenchSurface, issueSurfaces, QUEUE_BYTES, startEdge, startWorkers } from '../services/start-product.ts'
+import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Scenario, ScenarioContext } from '../support/scenario.ts'
 
 /** Of capacity. */

@@ -1,10 +1,10 @@
 import type { LoadPlan } from '../load/plan.ts'
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
 import { measureStored, SPANS, type Stored, tracesPlan } from '../measure/measure-stored.ts'
-import { createFleet, type Fleet, type RunningFleet, useByKind } from '../product/fleet.ts'
-import { issueSurfaces } from '../product/start-product.ts'
-import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
 import { summarize } from '../report/statistics.ts'
+import { createFleet, type Fleet, type RunningFleet, useByKind } from '../services/fleet.ts'
+import { issueSurfaces } from '../services/start-product.ts'
+import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
 const MOST_SURFACES = 1_000

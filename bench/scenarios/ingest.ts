@@ -9,8 +9,8 @@ import {
 } from '../measure/measure-ingest.ts'
 import { EDGE, EMPTY_ROUTE, PEER, startIngestContenders } from '../peers/ingest-contenders.ts'
 import type { SetWay } from '../peers/redis-set.ts'
-import { type BenchRedis, startBenchRedis } from '../product/start-stores.ts'
 import { ingestRow, ingestSpansRow, loadText, underLoad } from '../report/ingest-rows.ts'
+import { type BenchRedis, startBenchRedis } from '../services/start-stores.ts'
 import type { Ratio, Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
 /** The connections that the goals speak of, and where everything is compared. */

@@ -1,4 +1,7 @@
+import { ClickHouseError } from '@clickhouse/client'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Signal } from '../../schemas/queues/names.ts'
+import { FILE_INSERTS, startFileInserts } from '../data/native-files.ts'
 import { startGenerator } from '../load/start-generator.ts'
 import { measurePipeline, type PipelineContender, type PipelineMeasured } from '../measure/measure-pipeline.ts'
 import {
@@ -11,11 +14,9 @@ import {
   startQueuePeer,
 } from '../peers/pipeline-contenders.ts'
 import { COLLECTOR, startCollector } from '../peers/start-collector.ts'
-import { QUEUE_BYTES, startEdge } from '../product/start-product.ts'
-import { startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
 import { costRow, loadText, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
-import { hasAsyncInserts } from '../stored/async-inserts.ts'
-import { FILE_INSERTS, startFileInserts } from '../stored/native-files.ts'
+import { QUEUE_BYTES, startEdge } from '../services/start-product.ts'
+import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Goal, Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
 /** One load, all of whose contenders take turns in every round. */
@@ -185,4 +186,21 @@ function notes(asyncInserts: boolean): string[] {
       ? 'The peers’ rows are gathered by the asynchronous inserts of ClickHouse.'
       : 'This ClickHouse has no queue for asynchronous inserts: the peers gather rows of concurrent requests themselves, within the time and size for which that queue would.',
   ]
+}
+
+/** BAD_ARGUMENTS: "Cannot flush asynchronous insert queue because it is not initialized." */
+const NOT_INITIALIZED = '36'
+
+/**
+ * Whether this ClickHouse gathers asynchronous inserts. As a library it has no queue for them: `async_insert` is taken
+ * without an error there, and every insert is made by itself, so only the queue can be asked.
+ */
+async function hasAsyncInserts(client: ClickHouseClient): Promise<boolean> {
+  try {
+    await client.command({ query: 'SYSTEM FLUSH ASYNC INSERT QUEUE' })
+    return true
+  } catch (error) {
+    if (error instanceof ClickHouseError && error.code === NOT_INITIALIZED) return false
+    throw error
+  }
 }

@@ -1,20 +1,14 @@
+import { type Filled, fillSpans } from '../data/fill-spans.ts'
+import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../data/stored-traces.ts'
 import { settleMerges } from '../measure/clickhouse-work.ts'
 import { type FindingsSize, measureFindingReads } from '../measure/finding-reads.ts'
-import {
-  type MeasuredReads,
-  measureReads,
-  pickTraces,
-  type ReadDeps,
-  type ReadPlan,
-  spansOf,
-} from '../measure/measure-reads.ts'
+import type { ReadPlan } from '../measure/measure-gets.ts'
+import { type MeasuredReads, measureReads, pickTraces, type ReadDeps, spansOf } from '../measure/measure-reads.ts'
 import { type SpanSource, type StoredMore, startSpanSource } from '../measure/measure-storing-more.ts'
 import { measureTraceSizes } from '../measure/trace-sizes.ts'
-import { setUpProduct } from '../product/product-process.ts'
-import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../product/start-stores.ts'
-import { startTraceReader } from '../product/start-trace-reader.ts'
-import { type Filled, fillSpans } from '../stored/fill-spans.ts'
-import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../stored/stored-traces.ts'
+import { setUpProduct } from '../services/product-process.ts'
+import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { startTraceReader } from '../services/start-trace-reader.ts'
 import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
 
 const MILLION = 1_000_000

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ROOT } from '../product/start-process.ts'
+import { ROOT } from '../services/start-process.ts'
 import type { ScenarioResult } from './scenario.ts'
 import type { ScenarioMessage, ScenarioOrder } from './scenario-process.ts'
 

@@ -1,5 +1,4 @@
-import { fileURLToPath } from 'node:url'
-import protobuf from 'protobufjs'
+import { type KeyValue, type Long, loadType, type RowContext, toHex, toMap, toSeconds } from './protobufjs.ts'
 
 /**
  * Spans as rows of JSONEachRow, by protobufjs: decode into objects, make a row object of each span. The columns are those
@@ -59,20 +58,12 @@ CREATE TABLE otel_traces
 )
 ENGINE = MergeTree PARTITION BY toDate(ReceivedAt) ORDER BY (WorkspaceId, TraceId, Timestamp)`
 
-export interface Origin {
-  readonly workspaceId: string
-  readonly surfaceId: string
-  readonly receivedAtMs: number
-}
+const exportRequest = loadType(
+  'opentelemetry/proto/collector/trace/v1/trace_service.proto',
+  'opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest',
+)
 
-const PROTO = fileURLToPath(new URL('../../schemas/otlp/proto/', import.meta.url))
-
-const root = new protobuf.Root()
-root.resolvePath = (_origin, target) => PROTO + target
-root.loadSync('opentelemetry/proto/collector/trace/v1/trace_service.proto')
-const exportRequest = root.lookupType('opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest')
-
-export function decodeTraceRows(body: Buffer, origin: Origin): TraceRow[] {
+export function decodeTraceRows(body: Buffer, context: RowContext): TraceRow[] {
   const request = exportRequest.decode(body) as unknown as ExportRequest
   const rows: TraceRow[] = []
   for (const { resource, scopeSpans } of request.resourceSpans) {
@@ -80,13 +71,13 @@ export function decodeTraceRows(body: Buffer, origin: Origin): TraceRow[] {
     for (const { scope, spans } of scopeSpans) {
       for (const span of spans) {
         rows.push({
-          WorkspaceId: origin.workspaceId,
-          SurfaceId: origin.surfaceId,
-          ReceivedAt: (origin.receivedAtMs / 1_000).toFixed(3),
-          Timestamp: seconds(span.startTimeUnixNano),
-          TraceId: hex(span.traceId),
-          SpanId: hex(span.spanId),
-          ParentSpanId: hex(span.parentSpanId),
+          WorkspaceId: context.workspaceId,
+          SurfaceId: context.surfaceId,
+          ReceivedAt: (context.receivedAtMs / 1_000).toFixed(3),
+          Timestamp: toSeconds(span.startTimeUnixNano),
+          TraceId: toHex(span.traceId),
+          SpanId: toHex(span.spanId),
+          ParentSpanId: toHex(span.parentSpanId),
           TraceState: span.traceState,
           SpanName: span.name,
           SpanKind: span.kind,
@@ -98,11 +89,11 @@ export function decodeTraceRows(body: Buffer, origin: Origin): TraceRow[] {
           Duration: span.endTimeUnixNano.subtract(span.startTimeUnixNano).toString(),
           StatusCode: span.status?.code ?? 0,
           StatusMessage: span.status?.message ?? '',
-          'Events.Timestamp': span.events.map(event => seconds(event.timeUnixNano)),
+          'Events.Timestamp': span.events.map(event => toSeconds(event.timeUnixNano)),
           'Events.Name': span.events.map(event => event.name),
           'Events.Attributes': span.events.map(event => toMap(event.attributes)),
-          'Links.TraceId': span.links.map(link => hex(link.traceId)),
-          'Links.SpanId': span.links.map(link => hex(link.spanId)),
+          'Links.TraceId': span.links.map(link => toHex(link.traceId)),
+          'Links.SpanId': span.links.map(link => toHex(link.spanId)),
           'Links.Attributes': span.links.map(link => toMap(link.attributes)),
         })
       }
@@ -111,38 +102,7 @@ export function decodeTraceRows(body: Buffer, origin: Origin): TraceRow[] {
   return rows
 }
 
-/** DateTime64 takes seconds with nine decimals. */
-function seconds(unixNano: Long): string {
-  const digits = unixNano.toString().padStart(10, '0')
-  return `${digits.slice(0, -9)}.${digits.slice(-9)}`
-}
-
-const hex = (bytes: Buffer) => bytes.toString('hex')
-
-function toMap(attributes: readonly KeyValue[]): Record<string, string> {
-  const map: Record<string, string> = {}
-  for (const { key, value } of attributes) map[key] = textOf(value)
-  return map
-}
-
-function textOf(value: AnyValue | null): string {
-  switch (value?.value) {
-    case 'stringValue':
-      return value.stringValue
-    case 'intValue':
-      return value.intValue.toString()
-    case 'boolValue':
-      return String(value.boolValue)
-    case 'doubleValue':
-      return String(value.doubleValue)
-    case undefined:
-      return ''
-    default:
-      return JSON.stringify(value)
-  }
-}
-
-/** What protobufjs makes of the messages, as far as rows need it. */
+/** The decoded request, limited to the fields of rows. */
 interface ExportRequest {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly KeyValue[] } | null
@@ -166,23 +126,4 @@ interface Span {
   readonly status: { readonly code: number; readonly message: string } | null
   readonly events: readonly { readonly timeUnixNano: Long; readonly name: string; readonly attributes: KeyValue[] }[]
   readonly links: readonly { readonly traceId: Buffer; readonly spanId: Buffer; readonly attributes: KeyValue[] }[]
-}
-
-interface KeyValue {
-  readonly key: string
-  readonly value: AnyValue | null
-}
-
-interface AnyValue {
-  /** The name of the field that is set. */
-  readonly value: string | undefined
-  readonly stringValue: string
-  readonly intValue: Long
-  readonly boolValue: boolean
-  readonly doubleValue: number
-}
-
-interface Long {
-  subtract(other: Long): Long
-  toString(): string
 }

@@ -1,7 +1,8 @@
-import type { Origin, TraceRow } from './otlp-rows.ts'
+import type { RowContext } from './protobufjs.ts'
+import type { TraceRow } from './trace-rows.ts'
 
 /** The same rows as those of protobufjs, from OTLP/JSON by JSON.parse. */
-export function decodeTraceRowsOfJson(body: Buffer, origin: Origin): TraceRow[] {
+export function decodeTraceRowsOfJson(body: Buffer, context: RowContext): TraceRow[] {
   const request = JSON.parse(body.toString()) as ExportRequest
   const rows: TraceRow[] = []
   for (const { resource, scopeSpans } of request.resourceSpans ?? []) {
@@ -10,9 +11,9 @@ export function decodeTraceRowsOfJson(body: Buffer, origin: Origin): TraceRow[] 
       for (const span of spans ?? []) {
         const { events = [], links = [] } = span
         rows.push({
-          WorkspaceId: origin.workspaceId,
-          SurfaceId: origin.surfaceId,
-          ReceivedAt: (origin.receivedAtMs / 1_000).toFixed(3),
+          WorkspaceId: context.workspaceId,
+          SurfaceId: context.surfaceId,
+          ReceivedAt: (context.receivedAtMs / 1_000).toFixed(3),
           Timestamp: seconds(span.startTimeUnixNano),
           TraceId: span.traceId ?? '',
           SpanId: span.spanId ?? '',

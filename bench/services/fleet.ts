@@ -1,5 +1,5 @@
 import type { ProcessUse } from '../measure/process-meter.ts'
-import { readMetric } from '../measure/read-metric.ts'
+import { readMetric } from '../support/read-metric.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { type BenchEdge, type BenchWorkers, QUEUE_BYTES, startEdge, startWorkers } from './start-product.ts'
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'

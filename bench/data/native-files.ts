@@ -7,7 +7,7 @@ import { createChanges, findRenewable, renew } from '../load/renewal.ts'
 import { buildBodies } from '../load/requests.ts'
 import { writtenBlocks } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
-import { BENCH_DATABASE, type BenchClickHouse } from '../product/start-stores.ts'
+import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
 
 export const FILE_INSERTS = 'ClickHouse alone, the same rows from files'
 

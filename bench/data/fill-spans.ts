@@ -1,5 +1,5 @@
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { BENCH_DATABASE } from '../product/start-stores.ts'
+import { BENCH_DATABASE } from '../services/start-stores.ts'
 import { allNumbers, countTraces, DAYS, PARTS_PER_DAY, slotNumbers, tracesQuery } from './stored-traces.ts'
 
 /** One per core that an insert can keep busy; a part of the largest size takes 0.4 GB until it is written. */
