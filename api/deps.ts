@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { Budget } from '../shared/concurrency/budget.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
-import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Authenticate } from './auth/caller.ts'
 

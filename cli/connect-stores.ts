@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
-import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { CliConfig } from './config.ts'
 import { type DirectoryConnection, withDirectory } from './connect.ts'

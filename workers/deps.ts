@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
-import type { ObjectStore } from '../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'

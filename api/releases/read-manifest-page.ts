@@ -2,7 +2,7 @@ import { addAbortSignal } from 'node:stream'
 import type { ListedFile } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { manifestFileSchema } from '../../schemas/records/manifest.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { ElementCutter } from './element-cutter.ts'
 

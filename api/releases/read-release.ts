@@ -4,7 +4,7 @@ import { manifestQuerySchema, type ReleaseAnswer, releaseSlugSchema } from '../.
 import type { Budget } from '../../shared/concurrency/budget.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { decodeCursor } from '../http/cursor.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'

@@ -1,4 +1,4 @@
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { HeldLines } from './held-lines.ts'
 import { type ChunkRef, type EventLine, type OpenChunk, openChunk } from './open-chunk.ts'
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { HeldLines } from './held-lines.ts'
 import { readEventTime } from './read-event-time.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type BuildClient, type BuildFile, buildFile } from '../load/build-client.ts'
 import { sourceMapPayload } from '../payloads/source-map-payload.ts'
 import type { BenchS3 } from '../services/start-s3.ts'

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startS3 } from '../../deploy/local/stores/s3.ts'
-import { createObjectStore, type ObjectStore } from '../../shared/object-store/object-store.ts'
+import { createObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
 export interface BenchS3 {

@@ -6,7 +6,7 @@ import {
 } from '../../clickhouse/queries/sessions/delete-session-rows.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 export interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient

@@ -4,7 +4,7 @@ import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { sourceMapKey, stagingKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { DeclaredMap } from '../../shared/queue/upload-keys.ts'
 import { declareMaps } from './declare-maps.ts'
 

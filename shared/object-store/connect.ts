@@ -1,5 +1,6 @@
 import type { ObjectStoreSettings } from '../runtime/config.ts'
-import { createObjectStore, type ObjectStore } from './object-store.ts'
+import { createObjectStore } from './object-store.ts'
+import type { ObjectStore } from './types.ts'
 
 /** Creates the client of the configured bucket. A request without an answer fails after `requestTimeoutMs`. */
 export function connectObjectStore(settings: ObjectStoreSettings, requestTimeoutMs = 30_000): ObjectStore {

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
-import { createObjectStore, type ObjectStore, type StreamedObject } from './object-store.ts'
+import { createObjectStore } from './object-store.ts'
+import type { ObjectStore, StreamedObject } from './types.ts'
 
 const TEXT = { contentType: 'text/plain' }
 const BODY = Buffer.from('body')

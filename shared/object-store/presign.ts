@@ -1,9 +1,9 @@
 import { GetObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { checkedObjectKey } from './checked-key.ts'
-import type { ObjectStore, PresignedAddress } from './object-store.ts'
 import type { S3Bucket } from './s3-bucket.ts'
 import { createQuerySigner, encodeStrictly, type QuerySigner, type SignedRequest } from './sign-query.ts'
+import type { ObjectStore, PresignedAddress } from './types.ts'
 
 export function createPresigner(bucket: S3Bucket, now: () => number): Pick<ObjectStore, 'presignPut' | 'presignGet'> {
   const { client, call } = bucket

@@ -11,8 +11,8 @@ import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { guardBody, readWholeBody } from './body.ts'
 import { checkedObjectKey } from './checked-key.ts'
 import { isNoSuchObject } from './errors.ts'
-import type { ByteRange, ListedObject, ObjectHead, ObjectStore } from './object-store.ts'
 import type { S3Bucket } from './s3-bucket.ts'
+import type { ByteRange, ListedObject, ObjectHead, ObjectStore } from './types.ts'
 
 export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, 'get' | 'getStream' | 'head' | 'list'> {
   return {

@@ -1,7 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { classifyObjectStoreError } from './errors.ts'
-import type { ObjectStoreConnection } from './object-store.ts'
+import type { ObjectStoreConnection } from './types.ts'
 
 export interface S3Bucket {
   readonly name: string

@@ -10,8 +10,8 @@ import { TransientError } from '../runtime/errors.ts'
 import { sendBody } from './body.ts'
 import { checkedObjectKey } from './checked-key.ts'
 import { isNoSuchObject, refusalStatus } from './errors.ts'
-import type { ObjectStore, PutOptions } from './object-store.ts'
 import type { S3Bucket } from './s3-bucket.ts'
+import type { ObjectStore, PutOptions } from './types.ts'
 
 /** What S3 takes in one request. */
 const DELETE_BATCH = 1_000

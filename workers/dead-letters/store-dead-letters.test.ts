@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { DeadLetter } from '../../schemas/queues/jobs.ts'
-import type { ObjectStore, PutOptions } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore, PutOptions } from '../../shared/object-store/types.ts'
 import { encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { PayloadStore } from '../queue/payload-store.ts'
 import { storeDeadLetters } from './store-dead-letters.ts'

@@ -2,7 +2,7 @@ import { deadLetterSchema } from '../../schemas/queues/jobs.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { PayloadStore } from '../queue/payload-store.ts'
 

@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectHead, PutOptions } from '../../shared/object-store/object-store.ts'
+import type { ObjectHead, PutOptions } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { type StoreChunkDeps, storeChunk } from './store-chunk.ts'

@@ -5,7 +5,7 @@ import { type ReplayUpload, replayUploadSchema } from '../../schemas/queues/jobs
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'

@@ -2,7 +2,7 @@ import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { Digested } from './part-claims.ts'
 import { type PieceObject, readMapBytes, sameBytes } from './read-map-bytes.ts'
 

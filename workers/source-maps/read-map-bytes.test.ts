@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { readMapBytes, sameBytes } from './read-map-bytes.ts'
 

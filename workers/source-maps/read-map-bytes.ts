@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Digested } from './part-claims.ts'
 

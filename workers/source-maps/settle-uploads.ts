@@ -5,7 +5,7 @@ import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { sealParts, unsealParts } from './part-claims.ts'
 

@@ -1,7 +1,7 @@
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
-import type { ObjectStore } from '../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { canonicalDebugId } from '../exceptions/debug-ids.ts'

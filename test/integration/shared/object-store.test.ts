@@ -4,12 +4,8 @@ import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { objectKeyFault } from '../../../shared/object-store/checked-key.ts'
-import {
-  type ByteRange,
-  createObjectStore,
-  type ListedObject,
-  type ObjectStore,
-} from '../../../shared/object-store/object-store.ts'
+import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import type { ByteRange, ListedObject, ObjectStore } from '../../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import type { S3Access } from '../../support/services/services.ts'
 

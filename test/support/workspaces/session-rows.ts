@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { replayKey } from '../../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../../shared/object-store/types.ts'
 
 export interface SessionOwner {
   readonly workspaceId: string

@@ -3,7 +3,7 @@ import type { Manifest } from '../../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../../shared/directory/release-store.ts'
 import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'
 import { manifestKey, sourceMapKey } from '../../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../../shared/object-store/types.ts'
 
 export interface ReleaseOwner {
   readonly workspaceId: string

@@ -2,7 +2,7 @@ import type { ManifestPointer, Release } from '../../../schemas/records/director
 import type { Manifest, ManifestFile } from '../../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../../shared/directory/release-store.ts'
 import { manifestKey } from '../../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../../shared/object-store/types.ts'
 
 /** A file of a manifest, as different from its neighbours as its number makes it. */
 export function manifestFile(number: number, change: Partial<ManifestFile> = {}): ManifestFile {

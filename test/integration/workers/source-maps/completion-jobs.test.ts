@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { manifestPrefix, sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../../../shared/runtime/errors.ts'
 import { digestOf, entryOf, mapOf } from '../../../support/clients/release-client.ts'
 import {

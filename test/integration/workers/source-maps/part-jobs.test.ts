@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { SourceMapJob } from '../../../../schemas/queues/source-maps.ts'
 import { partKey } from '../../../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../../../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../../../shared/runtime/errors.ts'
 import { digestOf } from '../../../support/clients/release-client.ts'
