@@ -1,6 +1,6 @@
 import { originalPositionFor, sourceContentFor, TraceMap } from '@jridgewell/trace-mapping'
 import { expect, it } from 'vitest'
-import { sourceMapFault } from '../../workers/source-maps/check-map.ts'
+import { sourceMapFault } from '../../workers/source-maps/store-single.ts'
 import { sourceMapPayload } from './source-map-payload.ts'
 
 it('makes maps of the wanted size, whose calls are those of their sources', async () => {

@@ -11,7 +11,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type UploadKeys, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { collectMaps } from './collect-maps.ts'
-import { createMapContents, type MapContents } from './map-contents.ts'
+import { MapContents } from './map-contents.ts'
 import { readCompletion } from './read-completion.ts'
 import { readManifest, settleUploads } from './settle-uploads.ts'
 
@@ -65,7 +65,7 @@ export async function completeRelease(
   const read = await readCompletion(accepted.body)
   if (!read.ok) return refused('REQUEST_INVALID', read.message)
 
-  const contents = createMapContents(deps, workspaceId)
+  const contents = new MapContents(deps, workspaceId)
   const round = { ...deps, releaseKey: accepted, keys: uploadKeys(accepted), contents }
   for (let n = 1; n <= MAX_ROUNDS; n++) {
     const made = await makeManifestCurrent(round, accepted.sequence, read.completion)

@@ -11,7 +11,7 @@ import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { sourceMapFault } from './check-map.ts'
+import { JsonScanner } from './json-scanner.ts'
 import { digestedText } from './part-claims.ts'
 import { deliverVerdict } from './publish-verdict.ts'
 
@@ -32,6 +32,8 @@ export type StoredSingle = {
   readonly refusal?: Reason
 }
 
+/** Bytes that are scanned per turn of the event loop, about a millisecond, so that locks are renewed in between. */
+const SCAN_BYTES = 128 * 1024
 /** Bytes that are digested or written per turn of the event loop. */
 const PIECE_BYTES = 256 * 1024
 
@@ -66,6 +68,23 @@ export async function storeSingle(
     await deliverVerdict(redis, job.attempt, { ok: false, code: 'INTERNAL', message })
     return { outcome: 'refused', storedBytes: 0, refusal: { label: 'INTERNAL', detail: message } }
   }
+}
+
+/**
+ * Returns why these bytes are not a source map, or undefined if they are one (docs/contract.md#source-map-single): a JSON
+ * object with `version: 3` and `mappings`, or an index map with `sections`. Builds no value of the JSON.
+ */
+export async function sourceMapFault(body: Buffer): Promise<string | undefined> {
+  const scanner = new JsonScanner(['version', 'mappings', 'sections'])
+  for (let at = 0; at < body.length; at += SCAN_BYTES) {
+    if (at > 0) await nextTurn()
+    if (!scanner.add(body.subarray(at, at + SCAN_BYTES))) return 'is not JSON'
+  }
+  if (!scanner.end()) return 'is not JSON'
+  const version = scanner.members.get('version')
+  if (typeof version !== 'object' || Number(version.number) !== 3) return 'is not a source map: version must be 3'
+  if (scanner.members.get('sections') === 'array' || scanner.members.get('mappings') === 'string') return undefined
+  return 'is not a source map: it must have mappings (a string) or sections (an array)'
 }
 
 /** Returns whether the object was written. An object of this key has the same bytes, since the key is their digest. */
