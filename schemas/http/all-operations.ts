@@ -20,7 +20,7 @@ import {
   revokeWorkspaceKey,
 } from './workspaces/operations.ts'
 
-/** Every operation, of both processes, in the order in which the document has them. */
+/** Returns every operation of both processes, in the order of the document. */
 export function allOperations(settings: { identityProviders: readonly string[] }): readonly Operation[] {
   return [
     drain,

@@ -1,7 +1,7 @@
 /**
- * What the examples of the document are about: one story, in which every operation can be sent as its example has it. A
- * workspace has a surface, whose page throws; its build has registered version 1.4.0 and uploads a source map. Ids that
- * derive from others (release, finding, object keys, the hash of the map) are those that the service gives.
+ * Values of the examples in the document. They tell one story, in which every operation can be sent as its example shows. A
+ * workspace has a surface whose page throws an exception. Its build has registered version 1.4.0 and uploads a source map.
+ * Derived ids (release, finding, object keys, the hash of the map) are those that the service computes.
  */
 export const EXAMPLE = {
   workspaceId: 'ws_67459bf3ecc7cb1274c0',
@@ -21,14 +21,14 @@ export const EXAMPLE = {
   spanId: 'eee19b7ec3c1b174',
   receiptId: 'rct_agqmiudmaaacl7n4nueqaaadonwb7x244uo4bjfc2u2c_srf_e275cfe951dab4b87f6b',
   mapPath: 'assets/app.js.map',
-  /** Of EXAMPLE_MAP as `JSON.stringify` writes it. */
+  /** SHA-256 of EXAMPLE_MAP as `JSON.stringify` writes it. */
   mapSha256: '66a62bda7c938492f630e8d56446b1f009af1600bed7c28a20a64a03ca56b11c',
-  /** A range in which everything is that the service ever receives. */
+  /** A range that contains everything the service ever receives. */
   from: '2026-01-01T00:00:00Z',
   to: '2099-01-01T00:00:00+02:00',
-  /** Of a map that was never sent. */
+  /** SHA-256 of a map that is never sent. */
   vendorMapSha256: '630ba09448af522154f38ef7685ef1f44b0f3e9430f80829a03ce24f400f3754',
-  /** Unix ms. */
+  /** When the page was recorded, in Unix ms. */
   recordedAtMs: 1_790_000_000_000,
 } as const
 

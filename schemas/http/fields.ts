@@ -17,13 +17,13 @@ function objectOf<S extends z.ZodType>(values: S) {
   return z.record(z.string(), values)
 }
 
-/** Enough to find a misspelling by; the names are the client's, of any number and length. */
+/** How many unknown fields a message names. The client chooses their number and length, so both are bounded. */
 const NAMED_MAX = 3
 const NAME_MAX_CHARACTERS = 64
 
 /**
- * A body that takes these fields and no others, for operations where a misspelled field that is lost in silence would do
- * harm. Its message names fields that are too many.
+ * Returns the schema of a body with exactly these fields, for operations where silently ignoring a misspelled field would do
+ * harm. Its message names the unknown fields.
  */
 export function exactObject<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {
@@ -35,10 +35,10 @@ export function exactObject<Shape extends z.ZodRawShape>(shape: Shape) {
   })
 }
 
-/** A text whose message tells whether it is missing or of another type. */
+/** A text. The message distinguishes a missing text from a value of another type. */
 export const text = z.string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
 
-/** Characters are counted as JSON Schema counts them: code points, not UTF-16 units. */
+/** Returns the schema of a text of bounded length. Counts code points, as JSON Schema does, not UTF-16 units. */
 export function textOf(minCharacters: number, maxCharacters: number) {
   const range = minCharacters === 0 ? `at most ${maxCharacters}` : `${minCharacters} to ${maxCharacters}`
   return text
@@ -49,13 +49,13 @@ export function textOf(minCharacters: number, maxCharacters: number) {
     .meta({ ...(minCharacters > 0 ? { minLength: minCharacters } : {}), maxLength: maxCharacters })
 }
 
-/** RFC 9562's text form with any version, the nil and max UUID too; one spelling for upper and lower case. */
+/** A UUID in the text form of RFC 9562, of any version, nil and max included. Becomes lower case. */
 export const uuidSchema = text
   .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
   .transform(value => value.toLowerCase())
   .meta({ format: 'uuid' })
 
-/** A query parameter in decimal digits; the message names the range. */
+/** Returns the schema of a query parameter in decimal digits. The message names the range. */
 export function wholeNumber(min: number, max: number) {
   const rule = `must be a whole number from ${min} to ${max}`
   return z

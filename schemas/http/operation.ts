@@ -75,37 +75,39 @@ export interface RequestBody extends BodyLimit {
   readonly description?: string
 }
 
+/** Tags of the document, with their descriptions. */
 export const TAGS = {
   telemetry: 'OTLP exports of traces, logs and metrics.',
-  sessions: 'Who a session is, its devices, and what was recorded of it.',
+  sessions: 'The end user of a session, its devices and its recording.',
   releases: 'Source maps and build reports of releases.',
-  findings: 'Exceptions, grouped, and the traces in which they occurred.',
+  findings: 'Grouped exceptions, and the traces in which they occurred.',
   workspaces: 'Surfaces, keys and workspace API keys.',
   service: 'The service itself.',
 } as const
+/** Tag of an operation. */
 export type Tag = keyof typeof TAGS
 
-/** A body of one media type. Without a schema it is bytes. */
+/** A body of one media type. Without a schema the body is bytes. */
 export interface Content {
   readonly schema?: z.ZodType
-  /** What is sent or answered: text as it is, protobuf as base64. */
+  /** Text as it is, protobuf as base64. */
   readonly example: unknown
 }
 
-/** A problem that an operation answers with; the status and the service of its code, unless given. */
+/** A problem of an operation. Status and service are those of its code unless given. */
 export interface DocumentedProblem {
   readonly code: ProblemCode
-  /** When it comes. */
+  /** The condition, as the message states it. */
   readonly when: string
   readonly status?: number
   readonly service?: ProblemService
-  /** Only of operations whose path has parameters. */
+  /** Whether the problem applies only to paths with parameters. */
   readonly isOfPath?: boolean
 }
 
 const METHOD_NOT_ALLOWED: DocumentedProblem = {
   code: 'METHOD_NOT_ALLOWED',
-  when: 'the path does not take this method',
+  when: 'the path does not support this method',
 }
 
 /** Returns every problem of the operation: its own, and those that follow from its path, its body and its method. */

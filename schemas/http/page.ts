@@ -1,30 +1,33 @@
 import { z } from 'zod'
 import { wholeNumber } from './fields.ts'
 
-/** How many entries a page may have. */
+/** Returns the schema of `limit`: the number of entries of a page. */
 export function pageLimit(max: number, byDefault: number) {
   return wholeNumber(1, max)
     .default(byDefault)
-    .meta({ description: 'How many entries at most.', default: byDefault, example: byDefault })
+    .meta({ description: 'The maximum number of entries.', default: byDefault, example: byDefault })
 }
 
 const PAGE_LIMIT_MAX = 100
 const PAGE_LIMIT_DEFAULT = 50
 
+/** `cursor`: where a page begins. */
 export const cursorSchema = z
   .string()
   .max(512)
   .optional()
-  .meta({ description: 'The `nextCursor` of the page before; absent for the first page.' })
+  .meta({ description: 'The `nextCursor` of the previous page; absent for the first page.' })
 
-/** The query of every list. */
+/** Query of every list. */
 export const pageQuerySchema = z.object({
   limit: pageLimit(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT),
   cursor: cursorSchema,
 })
+/** Query of a list. */
 export type PageQuery = z.infer<typeof pageQuerySchema>
 
+/** `nextCursor`: where the next page begins. */
 export const nextCursorSchema = z
   .string()
   .nullable()
-  .meta({ description: 'What to send as `cursor` for the next page; null on the last.' })
+  .meta({ description: 'The `cursor` of the next page; null on the last page.' })

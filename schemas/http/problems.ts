@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Every problem the service answers with: its code, its HTTP status and the part of the service it names (spec section 7). */
+/** Every problem by its code, with its HTTP status and the part of the service it names (docs/contract.md#problems). */
 export const PROBLEMS = {
   AUTH_MISSING: { status: 401, service: 'frontier-auth' },
   AUTH_PK_INVALID: { status: 401, service: 'frontier-auth' },
@@ -22,9 +22,10 @@ export const PROBLEMS = {
   INTERNAL: { status: 500, service: 'gateway' },
 } as const satisfies Record<string, { status: number; service: ProblemService }>
 
+/** Code of a problem. */
 export type ProblemCode = keyof typeof PROBLEMS
 
-/** The parts of the service that a problem may name (spec section 7). */
+/** Parts of the service that a problem may name (docs/contract.md#problems). */
 export const PROBLEM_SERVICES = [
   'collector',
   'gateway',
@@ -38,25 +39,26 @@ export const PROBLEM_SERVICES = [
   'api-findings',
   'api-updates',
 ] as const
+/** Part of the service that a problem names. */
 export type ProblemService = (typeof PROBLEM_SERVICES)[number]
 
-/** The body of every problem but those of 4.4. */
+/** Body of every problem, except those of OTLP exports (docs/contract.md#drain). */
 export const problemSchema = z
   .strictObject({
     code: z
       .enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]])
-      .meta({ id: 'ProblemCode', description: 'What is wrong, for programs.' }),
-    message: z.string().meta({ description: 'Names the field and the rule it broke, for people.' }),
+      .meta({ id: 'ProblemCode', description: 'The kind of problem, for programs.' }),
+    message: z.string().meta({ description: 'Names the field and the rule it breaks, for people.' }),
     service: z
       .enum(PROBLEM_SERVICES)
-      .meta({ id: 'ProblemService', description: 'The part of the service that has refused.' }),
+      .meta({ id: 'ProblemService', description: 'The part of the service that refused the request.' }),
   })
-  .meta({ id: 'Problem', description: 'A refusal.' })
+  .meta({ id: 'Problem', description: 'A refusal of a request.' })
 
-/** A refusal on its way to the client. `status` and `service` override the table where an endpoint decides otherwise. */
+/** A refusal on its way to the client. `status` and `service` override those of the table. */
 export interface Problem {
   readonly code: ProblemCode
-  /** Names the field and the rule it broke; never a secret, never a stack. */
+  /** Names the field and the rule it breaks. Never contains a secret or a stack. */
   readonly message: string
   readonly status?: number
   readonly service?: ProblemService

@@ -15,33 +15,33 @@ const document = buildOpenApiDocument(operations)
 const text = JSON.stringify(document)
 
 describe('the OpenAPI document', () => {
-  test('passes the strictest rules of a linter without a word', async () => {
+  test('passes the strictest rules of the linter', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] })
     const problems = await lintFromString({ source: text, config })
     expect(problems.map(({ message, location }) => `${location[0]?.pointer}: ${message}`)).toEqual([])
   })
 
-  test('is of version 3.0.4 of the specification and 3.0.0 of the interface', () => {
+  test('has version 3.0.4 of OpenAPI and 3.0.0 of the API', () => {
     expect(document).toMatchObject({ openapi: '3.0.4', info: { version: '3.0.0' } })
   })
 
-  test('is the same whenever it is made', () => {
+  test('is the same every time it is built', () => {
     const again = buildOpenApiDocument(allOperations({ identityProviders: ['Auth0', 'Clerk', 'Supabase'] }))
     expect(JSON.stringify(again)).toBe(text)
   })
 
-  test('names the identity providers that the installation takes', () => {
+  test('names the identity providers that the installation accepts', () => {
     const own = JSON.stringify(buildOpenApiDocument(allOperations({ identityProviders: ['Okta'] })))
     expect(own).toContain('"enum":["okta"]')
     expect(own).not.toContain('auth0')
   })
 
-  test('tells of every problem code', () => {
+  test('documents every problem code', () => {
     const told = operations.flatMap(({ problems }) => problems.map(({ code }) => code))
     expect(new Set([...told, 'METHOD_NOT_ALLOWED'])).toEqual(new Set(Object.keys(PROBLEMS)))
   })
 
-  test('says of every operation how it is called and what comes back', () => {
+  test('gives every operation a unique id, all its path parameters, and a body with POST and PUT', () => {
     const ids = operations.map(({ operationId }) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
     for (const { path, parameters, method, body } of operations) {
@@ -51,7 +51,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('has an example of every parameter but those whose value only an answer before or the body gives', () => {
+  test('has an example of every parameter, except those whose value depends on an earlier response or the body', () => {
     const without = Object.values(document.paths).flatMap(methods =>
       Object.values(methods).flatMap(({ parameters = [] }) =>
         (parameters as { name: string; example?: unknown }[]).flatMap(({ name, example }) =>
@@ -62,7 +62,7 @@ describe('the OpenAPI document', () => {
     expect(new Set(without)).toEqual(new Set(['content-encoding', 'cursor', 'if-none-match']))
   })
 
-  test('has no bounds that only the number type has, and no union with nothing to choose', () => {
+  test('has no bounds of the number type, and no union of one schema', () => {
     expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER))
     expect(text).not.toMatch(/"(anyOf|oneOf)":\[[^,\]]*\]/)
     expect(text).not.toContain('"not":')
@@ -83,7 +83,7 @@ describe('the OpenAPI document', () => {
   })
 
   test.each(operations.map(operation => [operation.operationId, operation] as const))(
-    'has examples of %s that its schemas take',
+    'has examples of %s that its schemas accept',
     (_, { body, success, parameters }) => {
       const contents = [...Object.values(body?.contents ?? {}), ...Object.values(success.contents)]
       for (const { schema, example } of contents) {
@@ -99,7 +99,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('the examples', () => {
-  test('are one export in both of its encodings', () => {
+  test('contain the same export in both encodings', () => {
     const decoded = fromBinary(ExportTraceServiceRequestSchema, Buffer.from(EXAMPLE_EXPORT_BASE64, 'base64'))
     const json = JSON.stringify(toJson(ExportTraceServiceRequestSchema, decoded, { enumAsInteger: true }))
     const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64')
@@ -109,7 +109,7 @@ describe('the examples', () => {
     expect(JSON.parse(json)).toEqual(JSON.parse(expected))
   })
 
-  test('name the hash of the map that they upload', () => {
+  test('contain the hash of the uploaded map', () => {
     expect(hash('sha256', EXAMPLE_MAP_TEXT)).toBe(EXAMPLE.mapSha256)
   })
 })

@@ -9,13 +9,13 @@ import { type SchemaObject, tidySchema } from './tidy-schema.ts'
 
 /** Introduction of the document, in Markdown. */
 const INTRODUCTION = [
-  'Takes in telemetry of browsers and servers, groups exceptions into findings, and shows every retained span of their traces.',
-  'Everything belongs to one workspace, and a credential opens the workspace that it is of. Things of another workspace are answered as things that do not exist.',
-  'What is acknowledged with 200 is on disk, and is stored or kept as refused with its reason. A request that was answered 429 or 503, or not at all, may be sent again as it was, after `Retry-After` seconds where there is such a header.',
-  'A refusal is a `Problem`; its `message` names the field and the rule. Checks come in this order: path and method, credential, permission, size, backpressure, shape. A path that there is none of is answered 404 with the code `NOT_FOUND`.',
-  'Every path with GET takes HEAD. Every path takes OPTIONS: 204 with `Allow`, and with what a preflight asks for on the paths whose answers have CORS headers.',
-  'Lists are pages: `limit` is how many entries at most, and `nextCursor`, sent as `cursor`, asks for those that follow; it is null on the last page.',
-  'Times are RFC 3339 in UTC. Fields of a body that its schema does not name are ignored, or refused where it says `additionalProperties: false`.',
+  'Accepts telemetry of browsers and servers, groups exceptions into findings, and returns every retained span of their traces.',
+  'All data belongs to a workspace, and a credential gives access to its own workspace only. Resources of another workspace are reported as not existing.',
+  'A request that is acknowledged with 200 is on disk. It will be stored, or kept as a dead letter with a reason. A request that gets 429, 503 or no response may be sent again unchanged, after the seconds in `Retry-After` if that header is present.',
+  'A refusal is a `Problem`, whose `message` names the field and the rule. Checks are made in this order: path and method, credential, permission, size, backpressure, shape. An unknown path returns 404 with the code `NOT_FOUND`.',
+  'Every path with GET supports HEAD. Every path supports OPTIONS, which returns 204 with `Allow`, and the headers of a preflight on paths whose responses have CORS headers.',
+  'Lists are paged. `limit` is the maximum number of entries. Send `nextCursor` as `cursor` to get the next page; it is null on the last page.',
+  'Times are in RFC 3339, in UTC. Unknown fields of a body are ignored, or refused where the schema has `additionalProperties: false`.',
 ].join('\n\n')
 
 /** An OpenAPI document, as far as its readers need its form. */
@@ -45,7 +45,7 @@ export function buildOpenApiDocument(operations: readonly Operation[]): OpenApiD
         description: INTRODUCTION,
         license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       },
-      servers: [{ url: '/', description: 'The address that this document came from.' }],
+      servers: [{ url: '/', description: 'The address that served this document.' }],
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       paths,
       components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, schemas: { Problem: problemSchema } },
@@ -64,7 +64,7 @@ export function templateOf(path: string): string {
 }
 
 const ifNoneMatch = z.object({
-  'if-none-match': z.string().optional().meta({ description: 'The `ETag` of the answer that the client has.' }),
+  'if-none-match': z.string().optional().meta({ description: 'The `ETag` of the response that the client has.' }),
 })
 
 function describe(operation: Operation): ZodOpenApiOperationObject {
@@ -92,14 +92,14 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
         ...headersOf(operation, success.status),
         content: contentsOf(success.contents),
       },
-      ...(isConditional && { 304: { description: 'As it was.', ...headersOf(operation, 304) } }),
+      ...(isConditional && { 304: { description: 'The response has not changed.', ...headersOf(operation, 304) } }),
       ...problemResponses(operation),
     },
   }
 }
 
 function descriptionOf({ description, permission }: Operation): string {
-  const needs = permission && `Needs the permission \`${permission}\`.`
+  const needs = permission && `Requires the permission \`${permission}\`.`
   return [description, needs].filter(Boolean).join(' ')
 }
 

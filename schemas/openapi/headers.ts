@@ -11,38 +11,42 @@ export const HEADERS = {
     'Whole seconds to wait before the same request is sent again.',
     '5',
   ),
-  Allow: described(z.string(), 'The methods that the path takes.', 'GET, HEAD, OPTIONS'),
+  Allow: described(z.string(), 'The methods that the path supports.', 'GET, HEAD, OPTIONS'),
   ETag: described(
     z.string().regex(/^"[0-9A-Za-z_-]+"$/),
-    'Names these bytes: sent as `If-None-Match`, it has them not sent again.',
+    'Identifies the response. Send it as `If-None-Match` to receive the response only if it has changed.',
     '"3q2-7wAB"',
   ),
   'Cache-Control': described(
     z.enum(['no-store', 'no-cache']),
-    'What may keep the answer: nothing, or whoever asks each time whether it still holds.',
+    'Whether caches may store the response: not at all, or only if they revalidate it each time.',
     'no-store',
   ),
   [RECEIPT_HEADER]: described(
     receiptIdSchema.optional(),
-    'Of a request that was enqueued: `GET /v3/receipts/{receiptId}` tells what became of it.',
+    'The receipt of an enqueued request: `GET /v3/receipts/{receiptId}` returns its outcome.',
     EXAMPLE.receiptId,
   ),
   'Access-Control-Allow-Origin': described(
     z.string().optional(),
-    'The `Origin` of the request; there is none without.',
+    'The `Origin` of the request; absent without one.',
     'https://shop.example',
   ),
   'Access-Control-Allow-Credentials': described(
     z.literal('true').optional(),
-    'With an `Origin`: beacons send cookies, and none are read.',
+    'Present with an `Origin`, because beacons send cookies. None are read.',
     'true',
   ),
   'Access-Control-Expose-Headers': described(
     z.string().optional(),
-    'With an `Origin`: the headers that the page may read.',
+    'The headers that the page may read. Present with an `Origin`.',
     `Retry-After, ${RECEIPT_HEADER}`,
   ),
-  Vary: described(z.string().optional(), 'With an `Origin`: what the answer depends on.', 'Origin'),
+  Vary: described(
+    z.string().optional(),
+    'The request headers that the response depends on. Present with an `Origin`.',
+    'Origin',
+  ),
 } as const
 type HeaderName = keyof typeof HEADERS
 

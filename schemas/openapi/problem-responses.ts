@@ -3,7 +3,7 @@ import { type DocumentedProblem, type Operation, problemsOf } from '../http/oper
 import { PROBLEMS, type ProblemService } from '../http/problems.ts'
 import { headersOf } from './headers.ts'
 
-/** One response a status, whose schema names the codes and services that come with it. */
+/** Returns the responses of an operation's problems, one per status. Each schema lists the codes and services of its status. */
 export function problemResponses(operation: Operation): Record<`${4 | 5}${string}`, ZodOpenApiResponseObject> {
   const problems = problemsOf(operation)
   const statuses = [...new Set(problems.map(statusOf))].sort((a, b) => a - b)
@@ -33,7 +33,7 @@ function responseOf(
   }
 }
 
-/** The common body, narrowed to the codes and services of one status. */
+/** Returns the schema of the problems of one status: the common body, narrowed to their codes and services. */
 function schemaOf({ problemForm }: Operation, problems: readonly DocumentedProblem[]) {
   if (problemForm) return problemForm.schema
   const codes = [...new Set(problems.map(({ code }) => code))]
@@ -55,7 +55,7 @@ function serviceOf({ code, service }: DocumentedProblem): ProblemService {
   return service ?? PROBLEMS[code].service
 }
 
-/** Names of examples are keys: a code that comes for several reasons is numbered. */
+/** Returns the name of a problem's example. Several examples of one code are numbered, because names are keys. */
 function nameOf(problem: DocumentedProblem, all: readonly DocumentedProblem[]): string {
   const same = all.filter(({ code }) => code === problem.code)
   return same.length === 1 ? problem.code : `${problem.code}${same.indexOf(problem) + 1}`

@@ -1,12 +1,13 @@
 import type { Credential } from '../http/credentials.ts'
 
-/** The credentials of CONTRACT section 2 as OpenAPI has them. */
+/** Security schemes of the credentials (docs/contract.md#credentials). */
 export const SECURITY_SCHEMES = {
   publicKeyHeader: {
     type: 'apiKey',
     in: 'header',
     name: 'x-service-public-key',
-    description: 'Public key of a surface (`pk_…`). Safe to include in browser code. The header wins over the query.',
+    description:
+      'Public key of a surface (`pk_…`). Safe to include in browser code. The header takes precedence over the query.',
   },
   publicKeyQuery: {
     type: 'apiKey',
@@ -23,18 +24,18 @@ export const SECURITY_SCHEMES = {
     type: 'http',
     scheme: 'bearer',
     description:
-      'Workspace API key (`wk_…`). Its access is its scopes, as far as its creator has these permissions at the moment.',
+      'Workspace API key (`wk_…`). It has the permissions that are in its scopes and that its creator currently has.',
   },
   sessionToken: {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'Token of a signed-in user; its claim `org` names the workspace.',
+    description: 'Token of a signed-in user. Its claim `org` names the workspace.',
   },
   workloadIdentity: {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'Token of a workload, by an issuer of its own. Has the read permissions of its `org`.',
+    description: 'Token of a workload, from a separate issuer. It has the read permissions of its `org`.',
   },
 } as const satisfies Record<Credential, unknown>

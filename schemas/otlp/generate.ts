@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Writes `generated/` anew from `proto/`: JavaScript with declarations, since protoc-gen-es's TypeScript has enums. */
+/** Regenerates `generated/` from `proto/`: JavaScript with declarations, because the TypeScript of protoc-gen-es has enums. */
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const template = {
   version: 'v2',

@@ -28,21 +28,22 @@ export const buildReportJobSchema = z.object({ slug: z.string() })
 /** Frame attributes of the queue `build-reports`. */
 export type BuildReportJob = z.infer<typeof buildReportJobSchema>
 
-/** The body of a frame of the queue `receipts`: what became of a request whose worker writes no rows of its own. */
+/** Frame body of the queue `receipts`: the outcome of a request whose worker writes no rows itself. */
 export const settlementSchema = z.object({
   kind: z.enum(RECEIPT_KINDS),
-  /** That the request was in. */
+  /** Job that contained the request. */
   jobId: z.string(),
-  /** As it was sent. */
+  /** Size of the request as sent. */
   bytes: z.number().int().min(0),
-  /** Of a request that is not stored; `objectKey` is that of its dead letter, empty where there is none. */
+  /** Present if the request is not stored. `objectKey` names its dead letter, and is empty where there is none. */
   refusal: z.object({ reason: z.string(), objectKey: z.string() }).optional(),
 })
+/** The outcome of a request. */
 export type Settlement = z.infer<typeof settlementSchema>
 
 /**
- * The body of a frame of the queue `sessions`: what the edge has found valid, under one name for absent and null (left
- * out). A row derives from it and from the frame.
+ * Frame body of the queue `sessions`: a request that the edge has validated. Null fields are left out, like absent ones. A row
+ * derives from the body and the frame.
  */
 const device = {
   deviceId: z.string().optional(),
@@ -61,14 +62,15 @@ export const sessionEventSchema = z.discriminatedUnion('kind', [
     email: z.string().optional(),
     name: z.string().optional(),
     country: z.string().optional(),
-    /** A JSON object as text: its keys are the client's, and no object of ours is made of them. */
+    /** A JSON object as text. It is never parsed, because the client chooses its keys. */
     traits: z.string().optional(),
   }),
   z.object({ kind: z.literal('heartbeat'), sessionId: z.string(), ...device }),
 ])
+/** An event of a session. */
 export type SessionEvent = z.infer<typeof sessionEventSchema>
 
-/** The body of a frame of the queue `replay-chunks`: a stored chunk as its upload and its bytes tell of it, for its row. */
+/** Frame body of the queue `replay-chunks`: a stored chunk, described by its upload and its bytes, for its row. */
 export const replayChunkSchema = z.object({
   sessionId: z.string(),
   windowId: z.string(),
@@ -78,18 +80,19 @@ export const replayChunkSchema = z.object({
   activityCount: z.number(),
   eventCount: z.number(),
   hasFullSnapshot: z.boolean(),
-  /** Of its events; what the upload says where none of them tells its time. */
+  /** Time of the first event; the one of the upload if no event has a time. */
   firstEventMs: z.number(),
   lastEventMs: z.number(),
   storedBytes: z.number(),
   decompressedBytes: z.number(),
-  /** Of the decompressed bytes, in hex. */
+  /** SHA-256 of the decompressed bytes, in hex. */
   sha256: z.string().length(64),
   objectKey: z.string(),
 })
+/** A stored chunk. */
 export type ReplayChunk = z.infer<typeof replayChunkSchema>
 
-/** Frame attributes of the queue `replay`: the metadata of an upload, and the session it is of. */
+/** Frame attributes of the queue `replay`: the metadata of an upload, and its session. */
 export const replayUploadSchema = z.object({
   sessionId: z.string(),
   windowId: z.string(),
@@ -100,4 +103,5 @@ export const replayUploadSchema = z.object({
   hasFullSnapshot: z.boolean().optional(),
   activityCount: z.number().optional(),
 })
+/** An uploaded chunk. */
 export type ReplayUpload = z.infer<typeof replayUploadSchema>

@@ -4,8 +4,8 @@ import { PROBLEMS, type ProblemCode } from '../http/problems.ts'
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 
 /**
- * Frame attributes of the queue `source-maps`: a part of a map (its bytes are the body), or a whole one that the edge
- * waits for (`attempt` names the wait).
+ * Frame attributes of the queue `source-maps`: a part of a map, or a whole map for whose verdict the edge waits. `attempt` names
+ * the wait. The bytes are the body.
  */
 export const sourceMapJobSchema = z.discriminatedUnion('kind', [
   z.object({
@@ -17,28 +17,31 @@ export const sourceMapJobSchema = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('single'), slug: z.string(), path: z.string(), attempt: z.string() }),
 ])
+/** Frame attributes of the queue `source-maps`. */
 export type SourceMapJob = z.infer<typeof sourceMapJobSchema>
 
-/** Frame attributes of the queue `completions`; the body is the request as it came, in JSON. */
+/** Frame attributes of the queue `completions`. The body is the request as it was sent, in JSON. */
 export const completionJobSchema = z.object({
   slug: z.string(),
   attempt: z.string(),
-  /** SHA-256 of the body: names the record of this request. */
+  /** SHA-256 of the body in hex. It names the record of this request. */
   digest: sha256,
 })
+/** Frame attributes of the queue `completions`. */
 export type CompletionJob = z.infer<typeof completionJobSchema>
 
-/** The record of an accepted completion, for 24 h: the same request again gets the same answer. */
+/** Record of an accepted completion. For 24 h a repeated request gets the same response. */
 export const completionRecordSchema = z.object({
   attempt: z.string(),
-  /** Its place in the order of acceptance; grows with the clock of Redis, so that it never begins again. */
+  /** Sequence number in the order of acceptance. It grows with the clock of Redis, so that it never restarts. */
   sequence: z.number().int().min(1),
-  /** Absent while it is being worked on. */
+  /** Absent while the completion is in progress. */
   fileCount: z.number().int().min(0).optional(),
 })
+/** Record of an accepted completion. */
 export type CompletionRecord = z.infer<typeof completionRecordSchema>
 
-/** What a worker has found of a request whose client waits at an edge. */
+/** Verdict of a worker on a request whose client waits at an edge. */
 export const verdictSchema = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(true), value: z.record(z.string(), z.json()) }),
   z.object({
@@ -47,4 +50,5 @@ export const verdictSchema = z.discriminatedUnion('ok', [
     message: z.string(),
   }),
 ])
+/** Verdict of a worker. */
 export type Verdict = z.infer<typeof verdictSchema>

@@ -2,22 +2,26 @@ import { z } from 'zod'
 import { findingIdSchema } from '../http/findings/schemas.ts'
 
 /**
- * Bodies of the queue `symbolication`. `stack`: the frames of one finding as one release threw them. `release`: its maps
- * have arrived, and what it threw in the last 24 h is to be looked at again. Workspace and surface are the frame's.
+ * Frame bodies of the queue `symbolication`. `stack`: the stack frames of one finding, as thrown by one release. `release`: the
+ * maps of a release have arrived, so its stacks of the last 24 h are symbolicated again. The payload frame names workspace and
+ * surface.
  */
 export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('stack'),
     findingId: findingIdSchema,
-    /** `service.version`: the name of the release, or empty. */
+    /** Name of the release (`service.version`); may be empty. */
     serviceVersion: z.string(),
     stacktrace: z.string(),
-    /** URL or path of a script as the stack names it → its debug id, where the client has said so. */
+    /** Debug ids that the client has sent, by URL or path of the script as in the stack. */
     debugIds: z.record(z.string(), z.string()),
     occurredAtUnixNano: z.string().regex(/^\d{1,20}$/),
   }),
   z.object({ kind: z.literal('release'), slug: z.string(), release: z.string() }),
 ])
+/** A request of the queue `symbolication`. */
 export type SymbolicationRequest = z.infer<typeof symbolicationRequestSchema>
+/** A request to symbolicate one stack. */
 export type StackRequest = Extract<SymbolicationRequest, { kind: 'stack' }>
+/** A request to symbolicate the recent stacks of a release. */
 export type ReleaseRequest = Extract<SymbolicationRequest, { kind: 'release' }>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a member of a workspace may be permitted to do (CONTRACT section 2). */
+/** Permissions of a member of a workspace (docs/contract.md#credentials). */
 export const PERMISSIONS = [
   'org:workspace_auth:write',
   'org:surfaces:read',
@@ -10,27 +10,31 @@ export const PERMISSIONS = [
   'org:sessions:read',
   'org:releases:read',
 ] as const
+/** Accepts a permission. */
 export const permissionSchema = z.enum(PERMISSIONS).meta({ id: 'Permission' })
+/** A permission of a member of a workspace. */
 export type Permission = z.infer<typeof permissionSchema>
 
 const instant = z.iso.datetime()
 const workspaceId = z.string().regex(/^ws_[0-9a-z]+$/)
 const keyId = z.string().regex(/^key_[0-9a-z]+$/)
-/** As we give them; a client may ask for other slugs, which are those of no release. */
+/** Slug of a release. Clients may send other slugs, which match no release. */
 const releaseSlug = z
   .string()
   .regex(/^rel_[\w-]+$/)
   .max(128)
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** The `sub` of an identity provider's tokens, as it gives it. */
+/** Id of a user: the `sub` of the tokens of an identity provider. */
 export const userIdSchema = z
   .string()
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not have control characters')
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
   .min(1)
   .max(200)
 
-/** Records of the directory. Each carries its version, and is validated whenever it is read. */
+// Every record has a version, and is validated whenever it is read.
+
+/** Record of a user. */
 export const userSchema = z.object({
   version: z.literal(1),
   id: userIdSchema,
@@ -38,8 +42,10 @@ export const userSchema = z.object({
   name: z.string().nullable(),
   createdAt: instant,
 })
+/** Record of a user. */
 export type User = z.infer<typeof userSchema>
 
+/** Record of a workspace. */
 export const workspaceSchema = z.object({
   version: z.literal(1),
   id: workspaceId,
@@ -47,16 +53,20 @@ export const workspaceSchema = z.object({
   name: z.string(),
   createdAt: instant,
 })
+/** Record of a workspace. */
 export type Workspace = z.infer<typeof workspaceSchema>
 
+/** Record of a member of a workspace. */
 export const memberSchema = z.object({
   version: z.literal(1),
   workspaceId: z.string(),
   userId: userIdSchema,
   permissions: z.array(permissionSchema),
 })
+/** Record of a member of a workspace. */
 export type Member = z.infer<typeof memberSchema>
 
+/** Record of a surface. */
 export const surfaceSchema = z.object({
   version: z.literal(1),
   id: z.string().regex(/^srf_[0-9a-z]+$/),
@@ -64,9 +74,10 @@ export const surfaceSchema = z.object({
   name: z.string(),
   createdAt: instant,
 })
+/** Record of a surface. */
 export type Surface = z.infer<typeof surfaceSchema>
 
-/** A public or secret key of a surface. `digest` is the SHA-256 of the key, in hex; the key itself is nowhere. */
+/** Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The key itself is not stored. */
 export const surfaceKeySchema = z.object({
   version: z.literal(1),
   id: keyId,
@@ -80,21 +91,22 @@ export const surfaceKeySchema = z.object({
   expiresAt: instant.nullable(),
   revokedAt: instant.nullable(),
 })
+/** Record of a key of a surface. */
 export type SurfaceKey = z.infer<typeof surfaceKeySchema>
 
 /**
- * A key for automation in a workspace. `digest` is the SHA-256 of the key, in hex; the key itself is nowhere, but whoever
- * has the server's pepper derives it again from `salt`, workspace, user and `idempotencyKey` (CONTRACT 4.10).
+ * Record of a workspace API key. `digest` is the SHA-256 of the key in hex. The key itself is not stored, but the server derives
+ * it again from its pepper, `salt`, workspace, user and `idempotencyKey` (docs/contract.md#create-key).
  */
 export const workspaceKeySchema = z.object({
   version: z.literal(1),
   id: keyId,
   workspaceId: z.string(),
-  /** 120 characters, each of which may be two units. */
+  /** At most 120 characters, each of up to two UTF-16 units. */
   name: z.string().min(1).max(240),
   scopes: z.array(permissionSchema),
   digest,
-  /** What may be shown of the key: `wk_` and at most three characters more. */
+  /** Visible part of the key: `wk_` and at most three further characters. */
   prefix: z.string().max(6),
   salt: z.string().regex(/^[0-9a-f]{64}$/),
   createdBy: userIdSchema,
@@ -102,38 +114,42 @@ export const workspaceKeySchema = z.object({
   createdAt: instant,
   expiresAt: instant.nullable(),
   revokedAt: instant.nullable(),
-  /** As it was asked for: what the same request is told by. */
+  /** As requested. A repeated request is recognized by it. */
   secondsUntilExpiration: z.number().int().min(1).nullable(),
 })
+/** Record of a workspace API key. */
 export type WorkspaceKey = z.infer<typeof workspaceKeySchema>
 
-/** A version of a surface's code. Its slug derives from workspace, surface and version (`shared/ids/release-slug.ts`). */
+/** Record of a release. Its slug derives from workspace, surface and version (`shared/ids/release-slug.ts`). */
 export const releaseSchema = z.object({
   version: z.literal(1),
   slug: releaseSlug,
   workspaceId: z.string(),
   surfaceId: z.string(),
-  /** As it was registered: what the surface's telemetry carries as `service.version`. */
+  /** The registered version: the `service.version` of its telemetry. */
   name: z.string(),
   commit: z.string().nullable(),
-  /** What the build said of itself, as it stood. */
+  /** Free-form data of the build, unchanged. */
   metadata: z.record(z.string(), z.json()).nullable(),
   createdAt: instant,
 })
+/** Record of a release. */
 export type Release = z.infer<typeof releaseSchema>
 
-/** Which manifest of a release holds, and the counters that go with it: both change in one step. */
+/** Record that names the current manifest of a release, with its counters. Both change atomically. */
 export const manifestPointerSchema = z.object({
   version: z.literal(1),
-  /** The place of its completion in the order in which completions were accepted. */
+  /** Sequence number of its completion, in the order of acceptance. */
   sequence: z.number().int().min(1),
   objectKey: z.string(),
   sourceMapCount: z.number().int().min(0),
   sourceFileCount: z.number().int().min(0),
   completedAt: instant,
 })
+/** Record that names the current manifest of a release. */
 export type ManifestPointer = z.infer<typeof manifestPointerSchema>
 
-/** What the ids of receipts are sealed with (`shared/ids/receipt.ts`): 32 random bytes in hex, one for the installation. */
+/** Record of the secret that seals the ids of receipts (`shared/ids/receipt.ts`): 32 random bytes in hex, one per installation. */
 export const receiptSecretSchema = z.object({ version: z.literal(1), secret: z.string().regex(/^[0-9a-f]{64}$/) })
+/** Record of the secret that seals the ids of receipts. */
 export type ReceiptSecret = z.infer<typeof receiptSecretSchema>

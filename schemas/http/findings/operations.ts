@@ -33,14 +33,15 @@ const activityQuery = z.object({
   to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
 })
 
+/** Lists findings (docs/contract.md#findings). */
 export const listFindings: PermittedOperation = {
   operationId: 'listFindings',
   method: 'GET',
   path: '/v3/findings',
   service: 'api-findings',
   tag: 'findings',
-  summary: 'The findings of the workspace, the one that arrived last first',
-  description: 'All pages are of what was stored when the first was read.',
+  summary: 'List the findings of the workspace, last received first',
+  description: 'All pages show what was stored when the first page was read.',
   credentials: READER,
   permission: 'org:findings:read',
   parameters: { query: listQuery },
@@ -52,13 +53,14 @@ export const listFindings: PermittedOperation = {
   problems: findingsProblems,
 }
 
+/** Reads a finding (docs/contract.md#findings). */
 export const readFinding: PermittedOperation = {
   operationId: 'readFinding',
   method: 'GET',
   path: '/v3/findings/:findingId',
   service: 'api-findings',
   tag: 'findings',
-  summary: 'One finding: its stack, and when and where it occurred',
+  summary: 'Read a finding: its stack, and when and where it occurred',
   credentials: READER,
   permission: 'org:findings:read',
   parameters: { path: z.object({ findingId }), query: activityQuery },
@@ -70,13 +72,14 @@ export const readFinding: PermittedOperation = {
   problems: findingsProblems,
 }
 
+/** Lists the traces of a finding (docs/contract.md#findings). */
 export const listFindingTraces: PermittedOperation = {
   operationId: 'listFindingTraces',
   method: 'GET',
   path: '/v3/findings/:findingId/traces',
   service: 'api-findings',
   tag: 'findings',
-  summary: 'The traces in which a finding occurred, the newest first',
+  summary: 'List the traces in which a finding occurred, newest first',
   credentials: READER,
   permission: 'org:findings:read',
   parameters: { path: z.object({ findingId }), query: pageQuerySchema },

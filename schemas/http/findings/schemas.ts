@@ -1,19 +1,23 @@
 import { z } from 'zod'
 import { nextCursorSchema, pageQuerySchema } from '../page.ts'
 
-/** RFC 3339, with any offset; what is below a millisecond is left out. */
-export const instantQuerySchema = z.iso.datetime({ offset: true, error: 'must be a time as RFC 3339 has it' })
+/** A time in RFC 3339, with any offset. Fractions of a millisecond are ignored. */
+export const instantQuerySchema = z.iso.datetime({
+  offset: true,
+  error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z',
+})
 
 const BEFORE = 'must be before "to"'
 
-/** From before to, where both are given. */
+/** Reports whether `from` is before `to`, where both are given. */
 export function isOrdered({ from, to }: { from?: string | undefined; to?: string | undefined }): boolean {
   return from === undefined || to === undefined || Date.parse(from) < Date.parse(to)
 }
 
+/** Issue of a range that is not ordered. */
 export const orderedRange = { path: ['from'], error: BEFORE }
 
-/** The query of GET /v3/findings. */
+/** Query of GET /v3/findings. */
 export const listFindingsQuerySchema = pageQuerySchema
   .extend({
     surface: z
@@ -21,39 +25,45 @@ export const listFindingsQuerySchema = pageQuerySchema
       .min(1, 'must not be empty')
       .max(200, 'must have at most 200 characters')
       .optional()
-      .meta({ description: 'Only those of the surface with this id.' }),
+      .meta({ description: 'Only findings of the surface with this id.' }),
     service: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
-      description: 'Only those of this `service.name`, as it was sent; empty: of those that sent none.',
+      description: 'Only findings of this `service.name`, as it was sent. If empty, only those without one.',
     }),
     from: instantQuerySchema.optional().meta({
-      description: 'Only those with occurrences received from here on, by the clock of the service.',
+      description: 'Only findings with occurrences received at or after this time, by the clock of the service.',
     }),
-    to: instantQuerySchema.optional().meta({ description: 'Only those with occurrences received before.' }),
+    to: instantQuerySchema
+      .optional()
+      .meta({ description: 'Only findings with occurrences received before this time.' }),
     q: z.string().min(1, 'must not be empty').max(200, 'must have at most 200 characters').optional().meta({
       description:
-        'In the first 1,000 characters of type and message of the occurrence that arrived last, whatever the case.',
+        'A text in the first 1,000 characters of type and message of the occurrence received last. Case is ignored.',
     }),
   })
   .refine(isOrdered, orderedRange)
+/** Query of GET /v3/findings. */
 export type ListFindingsQuery = z.infer<typeof listFindingsQuerySchema>
 
-/** The query of GET /v3/findings/{findingId}: the time that `occurrences` covers. */
+/** Query of GET /v3/findings/{findingId}: the time range of `occurrences`. */
 export const findingActivityQuerySchema = z
   .object({
-    from: instantQuerySchema.optional().meta({ description: 'Where `occurrences` begins.' }),
-    to: instantQuerySchema.optional().meta({ description: 'Where it ends.' }),
+    from: instantQuerySchema.optional().meta({ description: 'Start of `occurrences`.' }),
+    to: instantQuerySchema.optional().meta({ description: 'End of `occurrences`.' }),
   })
   .refine(isOrdered, orderedRange)
+/** Query of GET /v3/findings/{findingId}. */
 export type FindingActivityQuery = z.infer<typeof findingActivityQuerySchema>
 
+/** Most buckets of `occurrences`. */
 export const OCCURRENCE_BUCKETS_MAX = 400
+/** Most entries of `lastOccurrences`. */
 export const LAST_OCCURRENCES = 10
-/** Characters of a message that are shown of an occurrence. */
+/** How many characters of a message an occurrence shows. */
 export const OCCURRENCE_MESSAGE_MAX = 500
 
 /**
- * How often a finding occurred, by when its occurrences were received: `counts[i]` in the bucket that begins
- * `i * bucketSeconds` after `from`. `from` and `to` are those asked for, widened to whole buckets.
+ * Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i * bucketSeconds`
+ * after `from`. `from` and `to` are the requested ones, widened to whole buckets.
  */
 export const occurrenceCountsSchema = z
   .strictObject({
@@ -65,14 +75,15 @@ export const occurrenceCountsSchema = z
   .meta({
     id: 'OccurrenceCounts',
     description:
-      'How often the finding occurred, by when its occurrences were received: `counts[i]` in the bucket that begins `i * bucketSeconds` after `from`. `from` and `to` are those asked for, widened to whole buckets.',
+      'Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.',
   })
+/** Number of occurrences by the time they were received. */
 export type OccurrenceCounts = z.infer<typeof occurrenceCountsSchema>
 
-/** What is optional is left out when absent. */
+/** An occurrence. Absent fields are left out, never null. */
 export const occurrenceSchema = z
   .strictObject({
-    occurredAt: z.iso.datetime({ precision: 9 }).meta({ description: 'By the clock of whoever sent it.' }),
+    occurredAt: z.iso.datetime({ precision: 9 }).meta({ description: 'By the clock of the sender.' }),
     receivedAt: z.iso.datetime(),
     traceId: z
       .string()
@@ -84,91 +95,95 @@ export const occurrenceSchema = z
       .optional(),
     sessionId: z.string().optional(),
     serviceVersion: z.string().optional(),
-    message: z.string().meta({ description: `Its first ${OCCURRENCE_MESSAGE_MAX} characters.` }),
+    message: z.string().meta({ description: `The first ${OCCURRENCE_MESSAGE_MAX} characters.` }),
   })
-  .meta({ id: 'Occurrence', description: 'What is absent is left out.' })
+  .meta({ id: 'Occurrence', description: 'An occurrence. Absent fields are left out.' })
+/** An occurrence. */
 export type Occurrence = z.infer<typeof occurrenceSchema>
 
-/** What GET /v3/findings/{findingId} tells of a finding beside the finding itself. */
+/** What GET /v3/findings/{findingId} returns beside the finding itself. */
 export const findingActivitySchema = z.strictObject({
   occurrences: occurrenceCountsSchema,
   lastOccurrences: z
     .array(occurrenceSchema)
     .max(LAST_OCCURRENCES)
-    .meta({ description: 'Those received last, the latest first.' }),
+    .meta({ description: 'The occurrences received last, latest first.' }),
   seenIn: z
     .strictObject({
       surfaceIds: z.array(z.string()),
       serviceNames: z.array(z.string()),
-      serviceVersions: z.array(z.string()).meta({ description: 'Up to 20.' }),
-      approximateTraceCount: z
-        .number()
-        .int()
-        .min(0)
-        .meta({ description: 'Within about 1 %; exact where there are few.' }),
+      serviceVersions: z.array(z.string()).meta({ description: 'At most 20.' }),
+      approximateTraceCount: z.number().int().min(0).meta({ description: 'Within about 1 %; exact for small counts.' }),
       approximateSessionCount: z.number().int().min(0),
     })
-    .meta({ id: 'FindingPlaces', description: 'Where the finding has been seen.' }),
+    .meta({ id: 'FindingPlaces', description: 'Where the finding has occurred.' }),
 })
+/** What GET /v3/findings/{findingId} returns beside the finding itself. */
 export type FindingActivity = z.infer<typeof findingActivitySchema>
 
-/** `fnd_` and 26 base32 characters: a hash of workspace and fingerprint. */
+/** Id of a finding: `fnd_` and 26 base32 characters, a hash of workspace and fingerprint. */
 export const findingIdSchema = z.string().regex(/^fnd_[a-z2-7]{26}$/)
 
 const instant = z.iso.datetime({ precision: 9 })
 
+/** A finding. */
 export const findingSchema = z
   .strictObject({
     id: findingIdSchema,
     surfaceId: z.string(),
     serviceName: z.string(),
-    type: z.string().meta({ description: 'Of the latest occurrence.' }),
-    message: z.string().meta({ description: 'Of the latest occurrence.' }),
+    type: z.string().meta({ description: 'The value of the latest occurrence.' }),
+    message: z.string().meta({ description: 'The value of the latest occurrence.' }),
     firstSeenAt: instant,
     lastSeenAt: instant,
     occurrenceCount: z.number().int().min(1),
   })
-  .meta({ id: 'Finding', description: 'Exceptions with one fingerprint.' })
+  .meta({ id: 'Finding', description: 'Exceptions with the same fingerprint.' })
+/** A finding. */
 export type Finding = z.infer<typeof findingSchema>
 
-/** GET /v3/findings: the one that arrived last first. */
+/** Response of GET /v3/findings, last received first. */
 export const findingsPageSchema = z
   .strictObject({ findings: z.array(findingSchema), nextCursor: nextCursorSchema })
   .meta({ id: 'FindingsPage' })
+/** Response of GET /v3/findings. */
 export type FindingsPage = z.infer<typeof findingsPageSchema>
 
-/** Where a frame stands. Line and column count from 1, and are 0 where the stack names none (native code). */
-const placeSchema = {
-  function: z.string().meta({ description: 'Empty outside of any function.' }),
+/** Position of a frame. Line and column count from 1, and are 0 where the stack names none (native code). */
+const positionSchema = {
+  function: z.string().meta({ description: 'Empty outside of functions.' }),
   file: z.string(),
   line: z.number().int().min(0),
   column: z.number().int().min(0),
 }
 
-/** A frame of a finding: its original place when a source map has it (`resolved`), else the place that was sent. */
+/** A frame of a finding: the original position if a source map has it (`resolved`), else the position that was sent. */
 export const findingFrameSchema = z
   .strictObject({
-    ...placeSchema,
+    ...positionSchema,
     sourceLine: z.string().optional().meta({
-      description: 'The line of the original source, at most 200 characters of it, where the map has the source.',
+      description: 'The line of the original source, at most 200 characters, if the map contains the source.',
     }),
-    resolved: z.boolean().meta({ description: 'The place is the original one; else it is as it was sent.' }),
-    generated: z.strictObject(placeSchema).meta({ description: 'As it was sent.' }),
+    resolved: z
+      .boolean()
+      .meta({ description: 'Whether the position is the original one. If not, it is as it was sent.' }),
+    generated: z.strictObject(positionSchema).meta({ description: 'The position as it was sent.' }),
   })
   .meta({
     id: 'FindingFrame',
     description: 'A frame of a stack. Line and column count from 1, and are 0 where the stack names none.',
   })
+/** A frame of a finding. */
 export type FindingFrame = z.infer<typeof findingFrameSchema>
 
-/** GET /v3/findings/{findingId}. `frames`: innermost first; empty when no stack was sent, or none that is known. */
+/** Response of GET /v3/findings/{findingId}. */
 export const findingAnswerSchema = z.strictObject({
   finding: z
     .strictObject({
       ...findingSchema.shape,
       frames: z
         .array(findingFrameSchema)
-        .meta({ description: 'Innermost first; empty when no stack was sent, or none that is known.' }),
+        .meta({ description: 'Innermost first. Empty if no stack was sent, or its format is unknown.' }),
       ...findingActivitySchema.shape,
     })
     .meta({ id: 'FindingDetails' }),
@@ -182,14 +197,16 @@ export const findingTraceSchema = z
       .string()
       .regex(/^[0-9a-f]{32}$/)
       .meta({ description: 'The same as `id`.' }),
-    occurrenceCount: z.number().int().min(1).meta({ description: 'How often the finding occurred in this trace.' }),
+    occurrenceCount: z.number().int().min(1).meta({ description: 'Number of occurrences in this trace.' }),
     lastSeenAt: instant,
   })
   .meta({ id: 'FindingTrace' })
+/** A trace in which a finding occurred. */
 export type FindingTrace = z.infer<typeof findingTraceSchema>
 
-/** GET /v3/findings/{findingId}/traces: the newest first, by when the finding first arrived in them. */
+/** Response of GET /v3/findings/{findingId}/traces, newest first by when the finding was first received in them. */
 export const findingTracesPageSchema = z
   .strictObject({ traces: z.array(findingTraceSchema), nextCursor: nextCursorSchema })
   .meta({ id: 'FindingTracesPage' })
+/** Response of GET /v3/findings/{findingId}/traces. */
 export type FindingTracesPage = z.infer<typeof findingTracesPageSchema>

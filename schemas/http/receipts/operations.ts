@@ -6,21 +6,22 @@ import { receiptsProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import { receiptAnswerSchema, receiptIdSchema } from './schemas.ts'
 
+/** Reads a receipt (docs/contract.md#receipts). */
 export const readReceipt: Operation = {
   operationId: 'readReceipt',
   method: 'GET',
   path: '/v3/receipts/:receiptId',
   service: 'gateway',
   tag: 'telemetry',
-  summary: 'What became of an accepted request',
+  summary: 'Read the outcome of an accepted request',
   description:
-    'A key sees the receipts of its own surface, a token those of its workspace; with any permission to read. Known for as long as data is retained.',
+    'A key may read the receipts of its own surface, a token with any read permission those of its workspace. A receipt is kept as long as the data.',
   credentials: [...PUBLIC_KEY, 'secretKey', ...READER],
   cors: true,
   parameters: {
     path: z.object({
       receiptId: receiptIdSchema.meta({
-        description: 'As the header `x-receipt-id` of the request’s answer said.',
+        description: 'The value of the header `x-receipt-id` in the response to the request.',
         example: EXAMPLE.receiptId,
       }),
     }),

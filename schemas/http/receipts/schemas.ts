@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-/** The header in which a request that was accepted gets the id of its receipt. */
+/** Response header with the id of the receipt of an accepted request. */
 export const RECEIPT_HEADER = 'x-receipt-id'
 
-/** What kinds of requests have receipts. The place in this list stands in every id: kinds are only ever added, at the end. */
+/** Kinds of requests that have receipts. Ids contain the index in this list, so kinds are only ever appended. */
 export const RECEIPT_KINDS = [
   'traces',
   'logs',
@@ -14,41 +14,46 @@ export const RECEIPT_KINDS = [
   'completions',
   'build-reports',
 ] as const
+/** Kind of a request that has a receipt. */
 export type ReceiptKind = (typeof RECEIPT_KINDS)[number]
 
-/** `shared/ids/receipt.ts` says what it is made of. */
+/** Id of a receipt; `shared/ids/receipt.ts` defines its parts. */
 export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[\w.!~*'()%-]{1,765}$/)
 
 /**
- * GET /v3/receipts/{receiptId}: what became of an accepted request.
+ * Outcomes of an accepted request (docs/contract.md#receipts).
  *
- * - queued: it is on disk, and none of the others yet
- * - stored: all of it but the records that break a rule of their own; the bytes of a repeated replay chunk were before
- * - dead_lettered: it could not be stored, and is kept as it was sent
- * - refused: its answer said why, and nothing of it is kept (a source map that is none, a completion without its maps)
+ * - queued: on disk, not processed yet
+ * - stored: all records are stored, except those that break a rule; also a repeated replay chunk
+ * - dead_lettered: could not be stored, and is kept as it was sent
+ * - refused: the response stated why, and nothing is kept (an invalid source map, a completion without its maps)
  */
 export const RECEIPT_STATUSES = ['queued', 'stored', 'dead_lettered', 'refused'] as const
+/** Outcome of an accepted request. */
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
 
+/** A receipt. */
 export const receiptSchema = z
   .strictObject({
     id: receiptIdSchema,
     status: z.enum(RECEIPT_STATUSES),
-    kind: z.enum(RECEIPT_KINDS).meta({ description: 'What was sent.' }),
+    kind: z.enum(RECEIPT_KINDS).meta({ description: 'The kind of the request.' }),
     surfaceId: z.string(),
     receivedAt: z.iso.datetime().meta({
       description:
-        'When it was received, or at most a few seconds before: when the first was that it was written with.',
+        'When the request was received, or up to a few seconds earlier: when the first request of its group commit was received.',
     }),
-    storedAt: z.iso.datetime().optional().meta({ description: 'When it was stored, of one that is.' }),
-    reason: z
-      .string()
-      .optional()
-      .meta({ description: 'Why it was dead-lettered or refused: a name, and details behind a colon for some.' }),
-    objectKey: z.string().optional().meta({ description: 'Where a dead-lettered one is kept in the object store.' }),
+    storedAt: z.iso.datetime().optional().meta({ description: 'When the request was stored.' }),
+    reason: z.string().optional().meta({
+      description: 'Why the request was dead-lettered or refused: a name, for some followed by a colon and details.',
+    }),
+    objectKey: z.string().optional().meta({ description: 'The key of a dead-lettered request in the object store.' }),
   })
-  .meta({ id: 'Receipt', description: 'What became of an accepted request. What is absent is left out.' })
+  .meta({ id: 'Receipt', description: 'The outcome of an accepted request. Absent fields are left out.' })
+/** A receipt. */
 export type Receipt = z.infer<typeof receiptSchema>
 
+/** Response of GET /v3/receipts/{receiptId}. */
 export const receiptAnswerSchema = z.strictObject({ receipt: receiptSchema })
+/** Response of GET /v3/receipts/{receiptId}. */
 export type ReceiptAnswer = z.infer<typeof receiptAnswerSchema>

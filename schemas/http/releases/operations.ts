@@ -19,11 +19,12 @@ import {
 /** Path of operations that a build calls for one release. */
 export const builtReleasePath = z.object({
   releaseSlug: releaseSlugSchema.meta({
-    description: 'The release, as its registration named it.',
+    description: 'The slug of the release, as its registration returned it.',
     example: EXAMPLE.releaseSlug,
   }),
 })
 
+/** Registers a release (docs/contract.md#register-release). */
 export const registerRelease: Operation = {
   operationId: 'registerRelease',
   method: 'POST',
@@ -31,7 +32,7 @@ export const registerRelease: Operation = {
   service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Register a release',
-  description: 'The same surface and version give the same slug.',
+  description: 'The same surface and version always have the same slug.',
   credentials: SECRET_KEY,
   body: {
     limitBytes: SMALL_BODY_BYTES,
@@ -41,7 +42,7 @@ export const registerRelease: Operation = {
   },
   success: {
     status: 200,
-    description: 'Registered, now or before.',
+    description: 'Registered, now or earlier.',
     contents: {
       'application/json': { schema: registeredReleaseSchema, example: { releaseSlug: EXAMPLE.releaseSlug } },
     },
@@ -49,13 +50,14 @@ export const registerRelease: Operation = {
   problems: secretKeyProblems,
 }
 
+/** Accepts the report of a build (docs/contract.md#build-report). */
 export const reportBuild: Operation = {
   operationId: 'reportBuild',
   method: 'POST',
   path: '/v3/releases/:releaseSlug/telemetry',
   service: 'frontier-buildtime',
   tag: 'releases',
-  summary: 'Report how an upload went',
+  summary: 'Report the result of an upload',
   credentials: SECRET_KEY,
   parameters: { path: builtReleasePath },
   body: {
@@ -79,16 +81,17 @@ export const reportBuild: Operation = {
 /** What is read of releases; what a build writes is in `builds.ts`. */
 
 const slugPath = z.object({
-  releaseSlug: releaseSlugSchema.meta({ description: 'The release.', example: EXAMPLE.releaseSlug }),
+  releaseSlug: releaseSlugSchema.meta({ description: 'The slug of the release.', example: EXAMPLE.releaseSlug }),
 })
 
+/** Lists releases (docs/contract.md#releases). */
 export const listReleases: PermittedOperation = {
   operationId: 'listReleases',
   method: 'GET',
   path: '/v3/releases',
   service: 'api-analytics',
   tag: 'releases',
-  summary: 'The releases of the workspace, the last registered first',
+  summary: 'List the releases of the workspace, last registered first',
   credentials: READER,
   permission: 'org:releases:read',
   parameters: { query: pageQuerySchema },
@@ -100,14 +103,15 @@ export const listReleases: PermittedOperation = {
   problems: releasesProblems,
 }
 
+/** Reads a release (docs/contract.md#releases). */
 export const readRelease: PermittedOperation = {
   operationId: 'readRelease',
   method: 'GET',
   path: '/v3/releases/:releaseSlug',
   service: 'api-analytics',
   tag: 'releases',
-  summary: 'One release: its counters, builds and manifest, and how much of its stacks could be resolved',
-  description: 'Counters and manifest are of the same completion. The manifest comes page by page.',
+  summary: 'Read a release: counters, builds, manifest, and the share of resolved stack frames',
+  description: 'Counters and manifest belong to the same completion. The manifest is paged.',
   credentials: READER,
   permission: 'org:releases:read',
   parameters: { path: slugPath, query: manifestQuerySchema },

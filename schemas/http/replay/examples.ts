@@ -28,7 +28,7 @@ export const ANSWERS = {
   },
 } as const
 
-/** Recorded events as JSON lines: a page, and all that was on it. */
+/** Recorded events as JSON lines: the address of a page, and a full snapshot. */
 export const EXAMPLE_EVENTS = [
   { type: 4, data: { href: 'https://shop.example/cart', width: 1280, height: 720 }, timestamp: EXAMPLE.recordedAtMs },
   { type: 2, data: { node: { type: 0, childNodes: [], id: 1 } }, timestamp: EXAMPLE.recordedAtMs + 20 },
@@ -36,6 +36,7 @@ export const EXAMPLE_EVENTS = [
   .map(event => `${JSON.stringify(event)}\n`)
   .join('')
 
+/** Metadata of the upload of EXAMPLE_EVENTS. */
 export const EXAMPLE_REPLAY_METADATA = {
   windowId: EXAMPLE.windowId,
   segmentId: 0,

@@ -18,10 +18,11 @@ const replayMetadata = z
   .optional()
   .meta({
     description:
-      'Base64 of a JSON object: windowId, segmentId, firstTs and lastTs (ms), optionally eventCount, hasFullSnapshot, activityCount. Without it nothing is kept.',
+      'Base64 of a JSON object: windowId, segmentId, firstTs and lastTs (ms), optionally eventCount, hasFullSnapshot and activityCount. Without usable metadata the chunk is not kept.',
     example: Buffer.from(JSON.stringify(EXAMPLE_REPLAY_METADATA)).toString('base64'),
   })
 
+/** Accepts a chunk of a recording (docs/contract.md#replay). */
 export const uploadReplay: Operation = {
   operationId: 'uploadReplayChunk',
   method: 'POST',
@@ -47,7 +48,7 @@ export const uploadReplay: Operation = {
   receiptStatuses: [200],
   success: {
     status: 200,
-    description: 'On disk, and where it will be stored; an empty key when it had no usable metadata.',
+    description: 'On disk. The response names the future object key; it is empty if the chunk has no usable metadata.',
     contents: {
       'application/json': {
         schema: replayUploadAnswerSchema,
@@ -61,18 +62,19 @@ export const uploadReplay: Operation = {
     ...publicKeyProblems,
     {
       code: 'REPLAY_UPLOAD_REJECTED',
-      when: 'the body is empty or not gzip as it says, or the session id breaks its rule',
+      when: 'the body is empty, the body is not gzip although content-encoding says so, or the session id is invalid',
     },
   ],
 }
 
+/** Lists the chunks of a recording (docs/contract.md#sessions). */
 export const readReplay: PermittedOperation = {
   operationId: 'readReplay',
   method: 'GET',
   path: '/v3/sessions/:sessionId/replay',
   service: 'api-analytics',
   tag: 'sessions',
-  summary: 'The chunks of a session’s recording, and what is missing of it',
+  summary: 'List the chunks of a session’s recording, and its gaps',
   credentials: READER,
   permission: 'org:sessions:read',
   parameters: { path: sessionPath, query: pageQuerySchema },
@@ -84,13 +86,14 @@ export const readReplay: PermittedOperation = {
   problems: sessionsProblems,
 }
 
+/** Reads the events of a recording (docs/contract.md#replay-events). */
 export const readReplayEvents: PermittedOperation = {
   operationId: 'readReplayEvents',
   method: 'GET',
   path: '/v3/sessions/:sessionId/replay/events',
   service: 'api-analytics',
   tag: 'sessions',
-  summary: 'The events of a session’s recording in the order of their times',
+  summary: 'Read the events of a session’s recording, ordered by time',
   credentials: READER,
   permission: 'org:sessions:read',
   parameters: {
@@ -99,7 +102,7 @@ export const readReplayEvents: PermittedOperation = {
   },
   success: {
     status: 200,
-    description: 'JSON lines, each an event as it was uploaded.',
+    description: 'JSON lines. Each is an event as it was uploaded.',
     contents: { 'application/x-ndjson': { example: EXAMPLE_EVENTS } },
   },
   problems: sessionsProblems,

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import type { Operation } from '../operation.ts'
 import { INTERNAL } from '../problem-sets.ts'
 
+/** Reads the OpenAPI document (docs/contract.md#openapi). */
 export const readOpenApi: Operation = {
   operationId: 'readOpenApi',
   method: 'GET',
   path: '/openapi.json',
   service: 'gateway',
   tag: 'service',
-  summary: 'This document',
+  summary: 'Read this document',
   credentials: [],
   success: {
     status: 200,

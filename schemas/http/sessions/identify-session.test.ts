@@ -5,11 +5,11 @@ const schema = identifySessionSchema(identityProvidersSchema.parse(undefined))
 const UUID = '0190a6e4-7c1f-7d2a-9f00-0242ac120002'
 const base = { sessionId: 's', identifier: 'u', source: { type: 'custom', name: 'ours' } }
 
-describe('takes', () => {
+describe('accepts', () => {
   it.each<[string, object]>([
     ['only what is required', {}],
     ['an empty identifier', { identifier: '' }],
-    ['a session id of 200 characters, counted as characters', { sessionId: '😀'.repeat(200) }],
+    ['a session id of 200 characters, not UTF-16 units', { sessionId: '😀'.repeat(200) }],
     ['every device field', { deviceId: UUID, visitorId: UUID.toUpperCase(), fpHash: '' }],
     ['null for the device fields', { deviceId: null, visitorId: null, fpHash: null }],
     [
@@ -17,21 +17,21 @@ describe('takes', () => {
       { avatar: 'https://x.example/a.png', name: 'Zoë 李', email: 'zoe+x@mail.example.com', country: 'DE' },
     ],
     ['an empty country', { country: '' }],
-    ['a flag for a country: two characters', { country: '🇩🇪' }],
+    ['a flag as a country, because it has two characters', { country: '🇩🇪' }],
     ['an address in another script', { email: '用户@例子.公司' }],
-    ['traits of any kind', { traits: { a: [1, null, { b: true }], '': 'x' } }],
+    ['traits with any values', { traits: { a: [1, null, { b: true }], '': 'x' } }],
     ['no traits', { traits: {} }],
     ['unknown fields', { later: 1, source: { ...base.source, more: 2 } }],
-    ['each of the providers', { source: { type: 'auth0', name: 'Auth0' } }],
-    ['the second', { source: { type: 'clerk', name: 'Clerk' } }],
-    ['the third', { source: { type: 'supabase', name: 'Supabase' } }],
-    ['a custom source of any name', { source: { type: 'custom', name: '' } }],
+    ['the first provider', { source: { type: 'auth0', name: 'Auth0' } }],
+    ['the second provider', { source: { type: 'clerk', name: 'Clerk' } }],
+    ['the third provider', { source: { type: 'supabase', name: 'Supabase' } }],
+    ['a custom source with any name', { source: { type: 'custom', name: '' } }],
   ])('%s', (_name, fields) => {
     expect(schema.safeParse({ ...base, ...fields }).error).toBeUndefined()
   })
 })
 
-describe('refuses, naming the field and the rule', () => {
+describe('refuses with the field and the rule', () => {
   it.each<[object, string, RegExp]>([
     [{ sessionId: undefined }, 'sessionId', /is required/],
     [{ sessionId: '' }, 'sessionId', /1 to 200 characters/],
@@ -75,23 +75,23 @@ describe('refuses, naming the field and the rule', () => {
     expect(issue?.message).toMatch(message)
   })
 
-  it.each([[[]], [null], ['text'], [1]])('a body that is %j', body => {
+  it.each([[[]], [null], ['text'], [1]])('the body %j', body => {
     expect(schema.safeParse(body).error?.issues[0]?.message).toBe('must be a JSON object')
   })
 })
 
-it('brings UUIDs to one spelling', () => {
+it('converts UUIDs to lower case', () => {
   expect(schema.parse({ ...base, deviceId: UUID.toUpperCase() }).deviceId).toBe(UUID)
 })
 
-describe('the setting of providers', () => {
-  it('names others', () => {
+describe('the setting of identity providers', () => {
+  it('accepts other names', () => {
     const own = identifySessionSchema(identityProvidersSchema.parse('Okta, Entra ID'))
     expect(own.safeParse({ ...base, source: { type: 'entra id', name: 'Entra ID' } }).success).toBe(true)
     expect(own.safeParse({ ...base, source: { type: 'auth0', name: 'Auth0' } }).success).toBe(false)
   })
 
-  it.each(['a,,b', 'Auth0,auth0', 'Custom', ' '])('may not be %j', setting => {
+  it.each(['a,,b', 'Auth0,auth0', 'Custom', ' '])('refuses %j', setting => {
     expect(identityProvidersSchema.safeParse(setting).success).toBe(false)
   })
 })

@@ -10,7 +10,7 @@ import { heartbeatSchema, sessionAnswerSchema, sessionIdSchema, sessionResponseS
 /** Path of operations on one session. */
 export const sessionPath = z.object({
   sessionId: sessionIdSchema.meta({
-    description: 'The id of the session, as its SDK made it.',
+    description: 'The id of the session, as the SDK generated it.',
     example: EXAMPLE.sessionId,
   }),
 })
@@ -21,7 +21,7 @@ const acknowledged = {
   contents: { 'application/json': { schema: sessionResponseSchema, example: { ok: true } } },
 } as const
 
-/** A beacon can only send `text/plain`. */
+/** Returns a JSON body that may also be sent as `text/plain`, because beacons can send nothing else. */
 function jsonContents(schema: z.ZodType, example: unknown) {
   return { 'application/json': { schema, example }, 'text/plain': { schema, example } }
 }
@@ -50,7 +50,7 @@ export function identifySessionWith(identityProviders: readonly string[]): Opera
     operationId: 'identifySession',
     tag: 'sessions',
     summary: 'Attach an end user to a session',
-    description: `Providers whose identities are taken: ${identityProviders.join(', ')}, and custom with any name.`,
+    description: `Accepted identity providers: ${identityProviders.join(', ')}, and custom with any name.`,
     body: { ...identifySession.body, contents: jsonContents(identifySessionSchema(identityProviders), example) },
     receiptStatuses: [200],
     success: acknowledged,
@@ -58,13 +58,14 @@ export function identifySessionWith(identityProviders: readonly string[]): Opera
   }
 }
 
+/** Records a heartbeat (docs/contract.md#heartbeat). */
 export const heartbeat: Operation = {
   operationId: 'recordHeartbeat',
   method: 'POST',
   path: '/v3/session',
   service: 'frontier-runtime',
   tag: 'sessions',
-  summary: 'Record that a device of a session is still there',
+  summary: 'Record that a device of a session is active',
   credentials: PUBLIC_KEY,
   cors: true,
   body: {
@@ -79,19 +80,20 @@ export const heartbeat: Operation = {
   problems: publicKeyProblems,
 }
 
+/** Reads a session (docs/contract.md#sessions). */
 export const readSession: PermittedOperation = {
   operationId: 'readSession',
   method: 'GET',
   path: '/v3/sessions/:sessionId',
   service: 'api-analytics',
   tag: 'sessions',
-  summary: 'Identity, devices, traces, findings and replay of a session',
+  summary: 'Read a session: identities, devices, traces, findings and replay',
   credentials: READER,
   permission: 'org:sessions:read',
   parameters: { path: sessionPath },
   success: {
     status: 200,
-    description: 'The session. Lists are the newest first, with at most 100 entries each.',
+    description: 'The session. Lists are ordered newest first, with at most 100 entries each.',
     contents: { 'application/json': { schema: sessionAnswerSchema, example: ANSWERS.readSession } },
   },
   problems: sessionsProblems,

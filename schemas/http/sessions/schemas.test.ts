@@ -7,7 +7,7 @@ it.each<[object]>([
   [{ sessionId: 's' }],
   [{ sessionId: 's', deviceId: UUID, visitorId: UUID, fpHash: 'f', later: true }],
   [{ sessionId: '\u0000 any text' }],
-])('takes %j', body => {
+])('accepts %j', body => {
   expect(heartbeatSchema.safeParse(body).success).toBe(true)
 })
 

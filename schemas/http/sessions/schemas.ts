@@ -2,19 +2,20 @@ import { z } from 'zod'
 import { text, textOf, uuidSchema } from '../fields.ts'
 import { findingIdSchema } from '../findings/schemas.ts'
 
+/** Most characters of the id of a session. */
 export const SESSION_ID_MAX_CHARACTERS = 200
 
-/** A session's id as its SDK made it, wherever a body carries one. */
+/** Id of a session, as the SDK generated it. */
 export const sessionIdSchema = textOf(1, SESSION_ID_MAX_CHARACTERS)
 
-/** SessionResponse (spec 2.3). */
+/** Response to identify and heartbeat requests. */
 export const sessionResponseSchema = z.strictObject({ ok: z.boolean() }).meta({ id: 'SessionResponse' })
 
-/** 4.2: POST /v3/session (spec 2.4). Unknown fields are ignored; null stands for nothing here. */
+/** Body of POST /v3/session (docs/contract.md#heartbeat). Unknown fields are ignored. Null is not accepted. */
 export const heartbeatSchema = z
   .object(
     {
-      sessionId: sessionIdSchema.meta({ description: 'The id of the session, as its SDK made it.' }),
+      sessionId: sessionIdSchema.meta({ description: 'The id of the session, as the SDK generated it.' }),
       deviceId: uuidSchema.optional(),
       fpHash: text.optional().meta({ description: 'A fingerprint of the browser.' }),
       visitorId: uuidSchema.optional(),
@@ -24,7 +25,7 @@ export const heartbeatSchema = z
   .meta({ id: 'HeartbeatRequest' })
 export type Heartbeat = z.infer<typeof heartbeatSchema>
 
-/** Entries of one list of a session; more are counted, not shown. */
+/** Most entries of each list of a session. All entries are counted. */
 export const SESSION_LIST_MAX = 100
 
 const instant = z.iso.datetime({ precision: 3 })
@@ -37,7 +38,7 @@ const device = {
   fpHash: z.string().optional(),
 }
 
-/** What one identify request said (spec 2.2). */
+/** Content of one identify request (docs/contract.md#identify). */
 export const sessionIdentitySchema = z
   .strictObject({
     identifier: z.string(),
@@ -50,10 +51,11 @@ export const sessionIdentitySchema = z
     traits: z.record(z.string(), z.unknown()),
     attachedAt: instant,
   })
-  .meta({ id: 'SessionIdentity', description: 'What one identify request said.' })
+  .meta({ id: 'SessionIdentity', description: 'The content of one identify request.' })
+/** Content of one identify request. */
 export type SessionIdentity = z.infer<typeof sessionIdentitySchema>
 
-/** A device by its id. Heartbeats that name no device are told apart by visitor and fingerprint. */
+/** A device, identified by its id. Heartbeats without a device id are distinguished by visitor and fingerprint. */
 export const sessionDeviceSchema = z
   .strictObject({
     ...device,
@@ -63,31 +65,38 @@ export const sessionDeviceSchema = z
   })
   .meta({
     id: 'SessionDevice',
-    description: 'A device by its id. Heartbeats that name none are told apart by visitor and fingerprint.',
+    description:
+      'A device, identified by its id. Heartbeats without a device id are distinguished by visitor and fingerprint.',
   })
+/** A device of a session. */
 export type SessionDevice = z.infer<typeof sessionDeviceSchema>
 
+/** A trace of a session. */
 export const sessionTraceSchema = z
   .strictObject({
     id: z.string().regex(/^[0-9a-f]{32}$/),
     traceId: z.string().regex(/^[0-9a-f]{32}$/),
     startedAt: instantNano,
     endedAt: instantNano,
-    spanCount: count.meta({ description: 'Spans as they were received: one that came twice counts twice.' }),
+    spanCount: count.meta({ description: 'Number of spans as received: a span that was sent twice counts twice.' }),
     errorCount: count,
   })
   .meta({ id: 'SessionTrace' })
+/** A trace of a session. */
 export type SessionTrace = z.infer<typeof sessionTraceSchema>
 
+/** A finding of a session. */
 export const sessionFindingSchema = z
   .strictObject({
     id: findingIdSchema,
-    occurrenceCount: z.number().int().min(1).meta({ description: 'How often the finding occurred in this session.' }),
+    occurrenceCount: z.number().int().min(1).meta({ description: 'Number of occurrences in this session.' }),
     lastSeenAt: instantNano,
   })
   .meta({ id: 'SessionFinding' })
+/** A finding of a session. */
 export type SessionFinding = z.infer<typeof sessionFindingSchema>
 
+/** The recording of a session, in numbers. */
 export const sessionReplaySchema = z.strictObject({
   chunkCount: z.number().int().min(1),
   windowCount: z.number().int().min(1),
@@ -97,9 +106,10 @@ export const sessionReplaySchema = z.strictObject({
   firstEventAt: instant.meta({ description: 'By the clock of the recording browser.' }),
   lastEventAt: instant,
 })
+/** The recording of a session, in numbers. */
 export type SessionReplay = z.infer<typeof sessionReplaySchema>
 
-/** GET /v3/sessions/{sessionId}. The lists are the newest first, with at most SESSION_LIST_MAX entries each. */
+/** Response of GET /v3/sessions/{sessionId}. Lists are ordered newest first, with at most SESSION_LIST_MAX entries each. */
 export const sessionAnswerSchema = z.strictObject({
   session: z
     .strictObject({
@@ -108,22 +118,23 @@ export const sessionAnswerSchema = z.strictObject({
       identity: z
         .strictObject(sessionIdentitySchema.shape)
         .nullable()
-        .meta({ description: 'The one that was received last.' }),
+        .meta({ description: 'The identity received last.' }),
       identities: z.array(sessionIdentitySchema),
       identityCount: count,
       devices: z.array(sessionDeviceSchema),
       deviceCount: count,
-      firstSeenAt: z.iso
-        .datetime()
-        .meta({ description: 'By arrival of its requests; where there are only spans of it, by their times.' }),
+      firstSeenAt: z.iso.datetime().meta({
+        description: 'When its first request was received. If the session has only spans, their earliest time.',
+      }),
       lastSeenAt: z.iso.datetime(),
       traces: z.array(sessionTraceSchema),
       traceCount: count,
       findings: z.array(sessionFindingSchema),
       findingCount: count,
       replay: sessionReplaySchema.nullable(),
-      truncated: z.boolean().meta({ description: 'A list is shorter than its count.' }),
+      truncated: z.boolean().meta({ description: 'Whether a list is shorter than its count.' }),
     })
-    .meta({ id: 'Session', description: 'Lists are the newest first, with at most 100 entries each.' }),
+    .meta({ id: 'Session', description: 'A session. Lists are ordered newest first, with at most 100 entries each.' }),
 })
+/** Response of GET /v3/sessions/{sessionId}. */
 export type SessionAnswer = z.infer<typeof sessionAnswerSchema>

@@ -2,7 +2,9 @@ import { EXAMPLE } from '../example-values.ts'
 
 const { surfaceId, releaseSlug, workspaceId } = EXAMPLE
 
+/** A source map. */
 export const EXAMPLE_MAP = { version: 3, sources: ['cart.ts'], names: [], mappings: 'AAAA' } as const
+/** EXAMPLE_MAP as it is uploaded. */
 export const EXAMPLE_MAP_TEXT = JSON.stringify(EXAMPLE_MAP)
 
 const mapObjectKey = `source-maps/${workspaceId}/${EXAMPLE.mapSha256}.map`

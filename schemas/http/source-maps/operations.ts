@@ -23,23 +23,24 @@ const path = sourceMapQuerySchema.shape.path.meta({ example: EXAMPLE.mapPath })
 
 const sentHash = `sha256:${EXAMPLE.mapSha256}`
 
-/** What a worker says of a request, or that it has not said yet, comes with the receipt of the request. */
-const WITH_A_VERDICT = [200, 400, 404, 413, 503]
+/** Statuses that depend on the verdict of a worker, 503 if it is still missing. These responses carry a receipt. */
+const VERDICT_STATUSES = [200, 400, 404, 413, 503]
 
 const releaseNotFound: DocumentedProblem = {
   code: 'RELEASE_NOT_FOUND',
-  when: 'the workspace has no release of this slug',
+  when: 'the workspace has no release with this slug',
 }
 
+/** Declares source maps and signs their upload addresses (docs/contract.md#sign). */
 export const signSourceMaps: Operation = {
   operationId: 'signSourceMaps',
   method: 'POST',
   path: '/v3/releases/:releaseSlug/source-maps/sign',
   service: 'frontier-buildtime',
   tag: 'releases',
-  summary: 'Declare source maps and get addresses to upload them to',
+  summary: 'Declare source maps and get their upload addresses',
   description:
-    'Each address takes a PUT of exactly the declared size, for an hour. A map whose bytes are stored in this workspace already need not be sent.',
+    'Each address accepts one PUT of exactly the declared size, for an hour. A map whose bytes the workspace already has need not be sent.',
   credentials: SECRET_KEY,
   parameters: { path: builtReleasePath },
   body: {
@@ -59,7 +60,7 @@ export const signSourceMaps: Operation = {
   },
   success: {
     status: 200,
-    description: 'The files in the order in which they were declared.',
+    description: 'The files, in the declared order.',
     contents: { 'application/json': { schema: signedSourceMapsSchema, example: ANSWERS.signSourceMaps } },
   },
   problems: [
@@ -67,11 +68,12 @@ export const signSourceMaps: Operation = {
     releaseNotFound,
     {
       code: 'RELEASE_SIGN_FILE_TOO_LARGE',
-      when: `a file is declared with more than ${formatBytes(SOURCE_MAP_MAX_BYTES)}`,
+      when: `a declared file is larger than ${formatBytes(SOURCE_MAP_MAX_BYTES)}`,
     },
   ],
 }
 
+/** Accepts a part of a source map (docs/contract.md#source-map-part). */
 export const uploadSourceMapPart: Operation = {
   operationId: 'uploadSourceMapPart',
   method: 'PUT',
@@ -79,7 +81,7 @@ export const uploadSourceMapPart: Operation = {
   service: 'frontier-buildtime',
   tag: 'releases',
   summary: 'Upload a part of a source map',
-  description: 'For builds that cannot reach the object store. Parts may come in any order, and again.',
+  description: 'For builds that cannot reach the object store. Parts may be sent in any order, and repeated.',
   credentials: SECRET_KEY,
   parameters: { path: builtReleasePath, query: sourceMapPartQuerySchema.extend({ part, path }) },
   body: {
@@ -98,11 +100,12 @@ export const uploadSourceMapPart: Operation = {
     ...secretKeyProblems,
     {
       code: 'RELEASE_UPLOAD_CONFLICT',
-      when: 'the part was sent before with other bytes, or a manifest names the map that was made of the parts',
+      when: 'the part was already sent with other bytes, or a manifest already names the map made from the parts',
     },
   ],
 }
 
+/** Accepts a whole source map (docs/contract.md#source-map-single). */
 export const uploadSourceMap: Operation = {
   operationId: 'uploadSourceMap',
   method: 'PUT',
@@ -124,7 +127,7 @@ export const uploadSourceMap: Operation = {
       },
     },
   },
-  receiptStatuses: WITH_A_VERDICT,
+  receiptStatuses: VERDICT_STATUSES,
   success: {
     status: 200,
     description: 'Stored.',
@@ -133,14 +136,15 @@ export const uploadSourceMap: Operation = {
   problems: secretKeyProblems,
 }
 
+/** Completes a release (docs/contract.md#source-map-complete). */
 export const completeSourceMaps: Operation = {
   operationId: 'completeSourceMaps',
   method: 'POST',
   path: '/v3/releases/:releaseSlug/source-maps/complete',
   service: 'frontier-buildtime',
   tag: 'releases',
-  summary: 'Make the uploaded source maps those of the release',
-  description: 'Verifies every map, then replaces the manifest whole. Safe to repeat.',
+  summary: 'Complete a release with the uploaded source maps',
+  description: 'Verifies every map, then replaces the whole manifest. Safe to repeat.',
   credentials: SECRET_KEY,
   parameters: { path: builtReleasePath },
   body: {
@@ -155,10 +159,10 @@ export const completeSourceMaps: Operation = {
       },
     },
   },
-  receiptStatuses: WITH_A_VERDICT,
+  receiptStatuses: VERDICT_STATUSES,
   success: {
     status: 200,
-    description: 'The manifest holds.',
+    description: 'The manifest is current.',
     contents: { 'application/json': { schema: completedSourceMapsSchema, example: { ok: true, fileCount: 1 } } },
   },
   problems: [...secretKeyProblems, releaseNotFound],

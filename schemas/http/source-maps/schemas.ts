@@ -4,7 +4,7 @@ import { wholeNumber } from '../fields.ts'
 
 const MAX_PATH_BYTES = 1_024
 
-/** The build-relative path of a source map (CONTRACT 4.5). */
+/** Path of a source map, relative to its build (docs/contract.md#source-map-part). */
 export const sourceMapPathSchema = z
   .string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
   .superRefine((path, context) => {
@@ -17,66 +17,73 @@ export const sourceMapPathSchema = z
     maxLength: MAX_PATH_BYTES,
   })
 
-/** The rule that a path breaks. */
+/** Returns the rule that a path breaks. */
 function pathFault(path: string): string | undefined {
   if (path === '') return 'must not be empty'
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `must have at most ${MAX_PATH_BYTES} bytes`
   if (!path.isWellFormed()) return 'must be well-formed Unicode'
-  if (path.includes('\0')) return 'must not hold NUL'
+  if (path.includes('\0')) return 'must not contain NUL'
   if (path.includes('\\')) return 'must be separated by /'
   if (path.startsWith('/')) return 'must be relative'
-  if (path.split('/').includes('..')) return 'must not hold a part ..'
+  if (path.split('/').includes('..')) return 'must not contain a part ..'
   return undefined
 }
 
-/** Parts of one map (CONTRACT 4.5). */
+/** Most parts of one map (docs/contract.md#source-map-part). */
 const MAX_PARTS = 4_096
 
-/** The query of PUT /v3/releases/{releaseSlug}/source-maps/upload (spec 4.6). */
+/** Query of PUT /v3/releases/{releaseSlug}/source-maps/upload (docs/contract.md#source-map-single). */
 export const sourceMapQuerySchema = z.object({ path: sourceMapPathSchema })
 
-/** The query of PUT /v3/releases/{releaseSlug}/source-maps (spec 4.5). */
+/** Query of PUT /v3/releases/{releaseSlug}/source-maps (docs/contract.md#source-map-part). */
 export const sourceMapPartQuerySchema = z.object({
-  part: wholeNumber(0, MAX_PARTS - 1).meta({ description: 'Which part it is; parts are joined in this order.' }),
+  part: wholeNumber(0, MAX_PARTS - 1).meta({ description: 'Index of the part. Parts are joined in this order.' }),
   path: sourceMapPathSchema,
 })
 
-/** The answer of both. */
+/** Response to the upload of a map or of a part. */
 export const uploadedSourceMapSchema = z
-  .strictObject({ objectKey: z.string().meta({ description: 'Where the object store has or will have it.' }) })
+  .strictObject({ objectKey: z.string().meta({ description: 'The key in the object store, now or later.' }) })
   .meta({ id: 'UploadedSourceMap' })
 
-/** The forms of a map's hash (CONTRACT 4.7), for readers of the document. */
-export const MAP_HASH = 'Of the bytes, in hex: SHA-256, SHA-1 or MD5. Of another form it is kept, and not compared.'
+/** Description of the hash of a map (docs/contract.md#source-map-complete). */
+export const MAP_HASH =
+  'Hash of the bytes in hex: SHA-256, SHA-1 or MD5. A hash of another form is stored without being compared.'
 
-/** An entry of the manifest (spec 2.7). */
+/** A map, as a completion names it. */
 export const manifestEntrySchema = z
   .object({
     path: sourceMapPathSchema,
     hash: z.string().max(200).meta({ description: MAP_HASH }),
-    debugId: z.string().max(200).meta({ description: 'Of the map and its script; may be empty.' }),
-    chunkUrl: z.string().max(2_048).meta({ description: 'Address of the script, `~/` for any host; may be empty.' }),
+    debugId: z.string().max(200).meta({ description: 'Debug id of the map and its script. May be empty.' }),
+    chunkUrl: z
+      .string()
+      .max(2_048)
+      .meta({ description: 'Address of the script; `~/` stands for any host. May be empty.' }),
   })
   .meta({ id: 'ManifestEntry' })
+/** A map, as a completion names it. */
 export type ManifestEntry = z.infer<typeof manifestEntrySchema>
 
-/** POST /v3/releases/{releaseSlug}/source-maps/complete (spec 4.7). Its body has at most 16 MiB. */
+/** Body of POST /v3/releases/{releaseSlug}/source-maps/complete (docs/contract.md#source-map-complete). */
 export const completeSourceMapsSchema = z
   .object({
     files: z.array(manifestEntrySchema),
-    sourceFileCount: z.number().int().min(0).meta({ description: 'Source files that the maps are of.' }),
+    sourceFileCount: z.number().int().min(0).meta({ description: 'Number of source files that the maps cover.' }),
   })
   .meta({ id: 'CompleteSourceMapsRequest' })
+/** Body of POST …/source-maps/complete. */
 export type CompleteSourceMaps = z.infer<typeof completeSourceMapsSchema>
 
+/** Response of POST …/source-maps/complete. */
 export const completedSourceMapsSchema = z
   .strictObject({ ok: z.boolean(), fileCount: z.number().int().min(0) })
   .meta({ id: 'CompletedSourceMaps' })
 
-/** What a source map may have (CONTRACT 4.5, 4.6). */
+/** Most bytes of a source map (docs/contract.md#source-map-single). */
 export const SOURCE_MAP_MAX_BYTES = 64 * 1024 * 1024
 
-/** POST /v3/releases/{releaseSlug}/source-maps/sign: declares maps (CONTRACT section 5). */
+/** Body of POST /v3/releases/{releaseSlug}/source-maps/sign: the maps to upload (docs/contract.md#sign). */
 export const signSourceMapsSchema = z
   .object({
     files: z
@@ -84,8 +91,8 @@ export const signSourceMapsSchema = z
         z
           .object({
             path: sourceMapPathSchema,
-            // Over SOURCE_MAP_MAX_BYTES is RELEASE_SIGN_FILE_TOO_LARGE, which is the route's to say.
-            size: z.number().int().min(1).meta({ description: 'Bytes; at most 64 MiB.' }),
+            // The route refuses a size over SOURCE_MAP_MAX_BYTES, with RELEASE_SIGN_FILE_TOO_LARGE.
+            size: z.number().int().min(1).meta({ description: 'Size in bytes, at most 64 MiB.' }),
             hash: z.string().min(1).max(200).meta({ description: MAP_HASH }),
           })
           .meta({ id: 'DeclaredSourceMap' }),
@@ -93,6 +100,7 @@ export const signSourceMapsSchema = z
       .min(1),
   })
   .meta({ id: 'SignSourceMapsRequest' })
+/** Body of POST …/source-maps/sign. */
 export type SignSourceMaps = z.infer<typeof signSourceMapsSchema>
 
 const signedFileSchema = z.union([
@@ -100,17 +108,20 @@ const signedFileSchema = z.union([
     .strictObject({
       path: z.string(),
       objectKey: z.string(),
-      uploadUrl: z.url().meta({ description: 'PUT the map here, with no credential and exactly the declared size.' }),
+      uploadUrl: z.url().meta({
+        description: 'Address for the PUT of the map, without a credential and with exactly the declared size.',
+      }),
       expiresAt: z.iso.datetime(),
     })
     .meta({ id: 'SourceMapToUpload' }),
   z
     .strictObject({ path: z.string(), objectKey: z.string(), alreadyUploaded: z.literal(true) })
-    .meta({ id: 'KnownSourceMap', description: 'The workspace has these bytes: nothing needs to be sent.' }),
+    .meta({ id: 'KnownSourceMap', description: 'The workspace already has these bytes. Nothing needs to be sent.' }),
 ])
+/** A declared map: where to upload it, or that its bytes are already stored. */
 export type SignedFile = z.infer<typeof signedFileSchema>
 
-/** In the order in which they were declared. */
+/** Response of POST …/source-maps/sign, in the declared order. */
 export const signedSourceMapsSchema = z
   .strictObject({ files: z.array(signedFileSchema) })
   .meta({ id: 'SignedSourceMaps' })

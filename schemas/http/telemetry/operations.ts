@@ -12,39 +12,42 @@ const EXPORT_LIMIT_BYTES = 20 * MIB
 
 const signal = z
   .enum(Object.keys(SIGNAL_QUEUES) as [Signal, ...Signal[]])
-  .meta({ description: 'Which kind of telemetry the body is.', example: 'traces' })
+  .meta({ description: 'The OTLP signal of the body.', example: 'traces' })
 
 const contentEncoding = z
   .enum(['gzip', 'deflate', 'zstd'])
   .optional()
-  .meta({ description: 'How the body is compressed; absent when it is not.' })
+  .meta({ description: 'The compression of the body; absent if it is not compressed.' })
 
-/** The codes that a client may wait out. */
+/** Codes of problems that a retry may solve. */
 const RETRIED: readonly ProblemCode[] = ['INGEST_BACKPRESSURE', 'INGEST_INFRA_UNAVAILABLE']
 
-/** The body of a problem of 4.4: no service, and a code for what a client retries. */
+/** Body of a problem of OTLP exports (docs/contract.md#drain): no service, and a code only where a retry may help. */
 const drainProblem = z
   .strictObject({
     code: z.enum(RETRIED).optional(),
     message: z.string(),
   })
-  .meta({ id: 'DrainProblem', description: 'A refusal of the OTLP endpoint: a code only where a retry helps.' })
+  .meta({ id: 'DrainProblem', description: 'A refusal of an OTLP export. It has a code only where a retry may help.' })
 
-/** An OTLP request or response: the messages are OpenTelemetry's own. */
+/** An OTLP request. OpenTelemetry defines its message. */
 const otlpMessage = z
   .looseObject({})
   .meta({ id: 'OtlpMessage', description: 'Export…ServiceRequest of OTLP in its JSON encoding.' })
-const otlpSuccess = z
-  .strictObject({})
-  .meta({ id: 'OtlpSuccess', description: 'Export…ServiceResponse of OTLP: empty, since all of it was accepted.' })
+/** An OTLP response. OpenTelemetry defines its message. */
+const otlpSuccess = z.strictObject({}).meta({
+  id: 'OtlpSuccess',
+  description: 'Export…ServiceResponse of OTLP: empty, because the whole export was accepted.',
+})
 
+/** Accepts an OTLP export (docs/contract.md#drain). */
 export const drain: Operation = {
   operationId: 'exportTelemetry',
   method: 'POST',
   path: '/drain/v1/:signal',
   service: 'frontier-runtime',
   tag: 'telemetry',
-  summary: 'Take in an OTLP export',
+  summary: 'Accept an OTLP export',
   description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_LIMIT_BYTES)} as sent and 64 MiB decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
@@ -61,12 +64,12 @@ export const drain: Operation = {
   receiptStatuses: [200],
   success: {
     status: 200,
-    description: 'All of it was accepted.',
+    description: 'The whole export was accepted.',
     contents: { 'application/json': { schema: otlpSuccess, example: {} }, 'application/x-protobuf': { example: '' } },
   },
   problemForm: {
     schema: drainProblem,
     of: ({ code, message }) => (RETRIED.includes(code) ? { code, message } : { message }),
   },
-  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal is none of traces, logs and metrics' }],
+  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal must be traces, logs or metrics' }],
 }

@@ -12,19 +12,20 @@ const traceId = traceIdSchema.meta({
   example: EXAMPLE.traceId,
 })
 
+/** Reads a trace (docs/contract.md#trace). */
 export const readTrace: PermittedOperation = {
   operationId: 'readFindingTrace',
   method: 'GET',
   path: '/v3/findings/:findingId/traces/:traceId',
   service: 'api-findings',
   tag: 'findings',
-  summary: 'Every retained span of one trace of a finding',
+  summary: 'Read every retained span of a trace of a finding',
   credentials: READER,
   permission: 'org:findings:read',
   parameters: { path: z.object({ findingId, traceId }), query: readTraceQuerySchema },
   success: {
     status: 200,
-    description: 'The trace, its spans by their start.',
+    description: 'The trace, with its spans ordered by start.',
     contents: { 'application/json': { schema: traceSchema, example: ANSWERS.readFindingTrace } },
   },
   problems: findingsProblems,

@@ -38,17 +38,18 @@ const workspaceKeyPath = workspacePath.extend({
 })
 const done = {
   status: 200,
-  description: 'Done, now or before.',
+  description: 'Done, now or earlier.',
   contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
 } as const
 
+/** Lists surfaces (docs/contract.md#surfaces). */
 export const listSurfaces: PermittedOperation = {
   operationId: 'listSurfaces',
   method: 'GET',
   path: '/v3/surfaces',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'The surfaces of the workspace, the newest first',
+  summary: 'List the surfaces of the workspace, newest first',
   permission: 'org:surfaces:read',
   credentials: MANAGING_READER,
   parameters: { query: pageQuerySchema },
@@ -60,13 +61,14 @@ export const listSurfaces: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
+/** Creates a surface (docs/contract.md#surfaces). */
 export const createSurface: PermittedOperation = {
   operationId: 'createSurface',
   method: 'POST',
   path: '/v3/surfaces',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'Make a surface',
+  summary: 'Create a surface',
   permission: 'org:surfaces:write',
   credentials: MANAGER,
   body: {
@@ -75,12 +77,13 @@ export const createSurface: PermittedOperation = {
   },
   success: {
     status: 201,
-    description: 'Made.',
+    description: 'Created.',
     contents: { 'application/json': { schema: surfaceCreatedSchema, example: ANSWERS.createSurface } },
   },
   problems: workspaceCreationProblems,
 }
 
+/** Deletes a surface (docs/contract.md#surfaces). */
 export const deleteSurface: PermittedOperation = {
   operationId: 'deleteSurface',
   method: 'DELETE',
@@ -88,7 +91,7 @@ export const deleteSurface: PermittedOperation = {
   service: 'operation',
   tag: 'workspaces',
   summary: 'Delete a surface and revoke its keys',
-  description: 'What it has sent is kept as long as everything else.',
+  description: 'Data that the surface has sent is kept for the usual retention.',
   permission: 'org:surfaces:delete',
   credentials: MANAGER,
   parameters: { path: surfacePath },
@@ -96,13 +99,14 @@ export const deleteSurface: PermittedOperation = {
   problems: workspaceProblems,
 }
 
+/** Lists the keys of a surface (docs/contract.md#surfaces). */
 export const listSurfaceKeys: PermittedOperation = {
   operationId: 'listSurfaceKeys',
   method: 'GET',
   path: '/v3/surfaces/:surfaceId/keys',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'The keys of a surface, the newest first, without their secrets',
+  summary: 'List the keys of a surface, newest first, without their secrets',
   permission: 'org:surfaces:read',
   credentials: MANAGING_READER,
   parameters: { path: surfacePath, query: pageQuerySchema },
@@ -114,14 +118,15 @@ export const listSurfaceKeys: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
+/** Creates a key of a surface (docs/contract.md#surfaces). */
 export const createSurfaceKey: PermittedOperation = {
   operationId: 'createSurfaceKey',
   method: 'POST',
   path: '/v3/surfaces/:surfaceId/keys',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'Make a public or secret key of a surface',
-  description: 'The answer is the only one with the secret. A secret key needs `scopes`; a public one has none.',
+  summary: 'Create a public or secret key of a surface',
+  description: 'Only this response contains the secret. A secret key requires `scopes`; a public key has none.',
   permission: 'org:surfaces:write',
   credentials: MANAGER,
   parameters: { path: surfacePath },
@@ -136,12 +141,13 @@ export const createSurfaceKey: PermittedOperation = {
   },
   success: {
     status: 201,
-    description: 'Made. It works at once.',
+    description: 'Created. The key works at once.',
     contents: { 'application/json': { schema: surfaceKeyCreatedSchema, example: ANSWERS.createSurfaceKey } },
   },
   problems: workspaceCreationProblems,
 }
 
+/** Revokes a key of a surface (docs/contract.md#surfaces). */
 export const revokeSurfaceKey: PermittedOperation = {
   operationId: 'revokeSurfaceKey',
   method: 'DELETE',
@@ -157,13 +163,14 @@ export const revokeSurfaceKey: PermittedOperation = {
   problems: workspaceProblems,
 }
 
+/** Lists workspace API keys (docs/contract.md#list-keys). */
 export const listWorkspaceKeys: PermittedOperation = {
   operationId: 'listWorkspaceKeys',
   method: 'GET',
   path: '/v3/workspaces/:workspaceSlug/api-keys',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'The workspace API keys, the newest first, without their secrets',
+  summary: 'List the workspace API keys, newest first, without their secrets',
   permission: 'org:workspace_auth:write',
   credentials: USER,
   parameters: { path: workspacePath, query: pageQuerySchema },
@@ -175,15 +182,16 @@ export const listWorkspaceKeys: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
+/** Creates a workspace API key (docs/contract.md#create-key). */
 export const createWorkspaceKey: PermittedOperation = {
   operationId: 'createWorkspaceKey',
   method: 'POST',
   path: '/v3/workspaces/:workspaceSlug/api-keys',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'Make a workspace API key',
+  summary: 'Create a workspace API key',
   description:
-    'The caller must have every permission that the key gets. Its access at any moment is its scopes, as far as its creator has them then. The same request with the same `idempotencyKey` gives the same key and secret for 24 h.',
+    'The caller must have every permission in `scopes`. At any moment the key has the permissions that are in its scopes and that its creator has. The same request with the same `idempotencyKey` returns the same key and secret for 24 h.',
   permission: 'org:workspace_auth:write',
   credentials: USER,
   parameters: { path: workspacePath },
@@ -203,18 +211,19 @@ export const createWorkspaceKey: PermittedOperation = {
   },
   success: {
     status: 201,
-    description: 'Made, now or by the same request before.',
+    description: 'Created, now or by an earlier identical request.',
     contents: { 'application/json': { schema: workspaceKeyCreatedSchema, example: ANSWERS.createWorkspaceKey } },
   },
   problems: [
     ...workspaceCreationProblems,
     {
       code: 'IDEMPOTENCY_CONFLICT',
-      when: 'the idempotencyKey was used with another name, scopes or expiry, or its key is revoked',
+      when: 'the idempotencyKey was used with another name, scopes or expiry, or its key was revoked',
     },
   ],
 }
 
+/** Revokes a workspace API key (docs/contract.md#revoke-key). */
 export const revokeWorkspaceKey: PermittedOperation = {
   operationId: 'revokeWorkspaceKey',
   method: 'DELETE',

@@ -8,34 +8,40 @@ const instant = z.iso.datetime()
 const LIFETIME_MAX_SECONDS = 100 * 365 * 86_400
 const LIFETIME_RULE = `must be a whole number of seconds from 1 to ${LIFETIME_MAX_SECONDS}, or null for no expiry`
 
-/** `secondsUntilExpiration` of a key (spec 2.10). A hundred years, so that its end is a date that can be written. */
+/** `secondsUntilExpiration` of a key. At most a hundred years, so that the expiry is a valid date. */
 export const keyLifetimeSchema = z
   .int({ error: issue => (issue.input === undefined ? 'is required: seconds, or null for no expiry' : LIFETIME_RULE) })
   .min(1, LIFETIME_RULE)
   .max(LIFETIME_MAX_SECONDS, LIFETIME_RULE)
   .nullable()
-  .meta({ description: 'Seconds; null for no expiry.' })
+  .meta({ description: 'Seconds. Null means no expiry.' })
 
+/** Id of a surface. */
 export const surfaceIdSchema = z.string().regex(/^srf_[0-9a-z]{1,64}$/)
 
-/** POST /v3/surfaces. */
+/** Body of POST /v3/surfaces. */
 export const createSurfaceSchema = exactObject({ name: textOf(1, 120) }).meta({ id: 'CreateSurfaceRequest' })
+/** Body of POST /v3/surfaces. */
 export type CreateSurface = z.infer<typeof createSurfaceSchema>
 
+/** A surface. */
 export const listedSurfaceSchema = z
   .strictObject({ id: surfaceIdSchema, name: z.string(), createdAt: z.iso.datetime() })
-  .meta({ id: 'Surface', description: 'An application of a workspace: a web site, a server.' })
+  .meta({ id: 'Surface', description: 'An application of a workspace, such as a web site or a server.' })
+/** A surface. */
 export type ListedSurface = z.infer<typeof listedSurfaceSchema>
 
+/** Response of POST /v3/surfaces. */
 export const surfaceCreatedSchema = z.strictObject({ surface: listedSurfaceSchema })
 
-/** GET /v3/surfaces: the newest first. */
+/** Response of GET /v3/surfaces, newest first. */
 export const surfacesPageSchema = z
   .strictObject({ surfaces: z.array(listedSurfaceSchema), nextCursor: nextCursorSchema })
   .meta({ id: 'SurfacesPage' })
+/** Response of GET /v3/surfaces. */
 export type SurfacesPage = z.infer<typeof surfacesPageSchema>
 
-/** What a secret key may be for (spec section 5, rule 2). */
+/** Scopes of secret keys (docs/contract.md#credentials). */
 export const SECRET_KEY_SCOPES = ['release:write'] as const
 const SURFACE_KEY_SCOPES_MAX = 10
 const SCOPE_SHOWN_MAX_CHARACTERS = 64
@@ -48,7 +54,7 @@ const scopeSchema = z.enum(SECRET_KEY_SCOPES, {
 })
 const secondsUntilExpiration = keyLifetimeSchema.optional()
 
-/** POST /v3/surfaces/{surfaceId}/keys. */
+/** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export const createSurfaceKeySchema = z
   .discriminatedUnion(
     'kind',
@@ -71,66 +77,76 @@ export const createSurfaceKeySchema = z
     { error: issue => (issue.code === 'invalid_union' ? 'must be "public" or "secret"' : 'must be a JSON object') },
   )
   .meta({ id: 'CreateSurfaceKeyRequest' })
+/** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export type CreateSurfaceKey = z.infer<typeof createSurfaceKeySchema>
 
+/** Id of a key of a surface. */
 export const surfaceKeyIdSchema = z.string().regex(/^key_[0-9a-z]{1,64}$/)
 const kindSchema = z.enum(['public', 'secret'])
 
-/** 201: the only answer with the secret. */
+/** Response of POST /v3/surfaces/{surfaceId}/keys, the only one with the secret. */
 export const surfaceKeyCreatedSchema = z.strictObject({
   key: z
     .strictObject({
       id: surfaceKeyIdSchema,
       kind: kindSchema,
-      secret: z.string().meta({ description: 'The value of the key, of either kind. No other answer has it.' }),
-      scopes: z.array(scopeSchema).optional().meta({ description: 'Of a secret key.' }),
+      secret: z.string().meta({ description: 'The value of the key, of either kind. No other response contains it.' }),
+      scopes: z.array(scopeSchema).optional().meta({ description: 'Present for a secret key.' }),
       expiresAt: instant.nullable(),
     })
     .meta({ id: 'NewSurfaceKey' }),
 })
+/** Response of POST /v3/surfaces/{surfaceId}/keys. */
 export type SurfaceKeyCreated = z.infer<typeof surfaceKeyCreatedSchema>
 
+/** A key of a surface, without its secret. */
 export const listedSurfaceKeySchema = z
   .strictObject({
     id: surfaceKeyIdSchema,
     kind: kindSchema,
-    prefix: z.string().max(6).meta({ description: 'What its kind begins with, and at most 3 characters behind it.' }),
+    prefix: z.string().max(6).meta({ description: 'The prefix of its kind, and at most 3 further characters.' }),
     scopes: z.array(z.string()),
     createdAt: instant,
     expiresAt: instant.nullable(),
     revokedAt: instant.nullable(),
   })
   .meta({ id: 'SurfaceKey' })
+/** A key of a surface, without its secret. */
 export type ListedSurfaceKey = z.infer<typeof listedSurfaceKeySchema>
 
-/** GET /v3/surfaces/{surfaceId}/keys: the newest first, revoked and expired ones too. */
+/** Response of GET /v3/surfaces/{surfaceId}/keys, newest first. Includes revoked and expired keys. */
 export const surfaceKeysPageSchema = z
   .strictObject({ keys: z.array(listedSurfaceKeySchema), nextCursor: nextCursorSchema })
   .meta({ id: 'SurfaceKeysPage' })
+/** Response of GET /v3/surfaces/{surfaceId}/keys. */
 export type SurfaceKeysPage = z.infer<typeof surfaceKeysPageSchema>
 
 const WORKSPACE_KEY_SCOPES_MAX = 100
 
 /**
- * 4.10: POST /v3/workspaces/{workspaceSlug}/api-keys (spec 2.10). Scopes that nobody can grant pass here: they are
- * PERMISSION_DENIED, as those are that the caller lacks.
+ * Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/contract.md#create-key). Accepts scopes that do not exist: the
+ * route refuses them with PERMISSION_DENIED, like those that the caller lacks.
  */
 export const createWorkspaceKeySchema = exactObject({
-  idempotencyKey: uuidSchema.meta({ description: 'Made anew for every key; sent again with the same request.' }),
+  idempotencyKey: uuidSchema.meta({
+    description: 'A new UUID for every key; the same one when the request is repeated.',
+  }),
   name: textOf(1, 120),
   scopes: z
     .array(textOf(1, 64), {
       error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions'),
     })
     .max(WORKSPACE_KEY_SCOPES_MAX, `must have at most ${WORKSPACE_KEY_SCOPES_MAX} items`)
-    .meta({ description: 'The permissions that the key gets, of those that `Permission` names.' }),
+    .meta({ description: 'The permissions of the key, from those in `Permission`.' }),
   secondsUntilExpiration: keyLifetimeSchema,
 }).meta({ id: 'CreateWorkspaceKeyRequest' })
+/** Body of POST …/api-keys. */
 export type CreateWorkspaceKey = z.infer<typeof createWorkspaceKeySchema>
 
+/** Id of a workspace API key. */
 export const apiKeyIdSchema = z.string().regex(/^key_[0-9a-z]{1,64}$/)
 
-/** 201: the only answer with the secret, and every repeat of the request within 24 h. */
+/** Response of POST …/api-keys. Only this response, and its repetitions within 24 h, contain the secret. */
 export const workspaceKeyCreatedSchema = z.strictObject({
   apiKey: z
     .strictObject({
@@ -139,31 +155,35 @@ export const workspaceKeyCreatedSchema = z.strictObject({
       scopes: z.array(permissionSchema),
       createdAt: instant,
       expiresAt: instant.nullable(),
-      secret: z.string().meta({ description: 'The value of the key. Only this answer has it.' }),
+      secret: z.string().meta({ description: 'The value of the key. No other response contains it.' }),
     })
     .meta({ id: 'NewWorkspaceKey' }),
 })
+/** Response of POST …/api-keys. */
 export type WorkspaceKeyCreated = z.infer<typeof workspaceKeyCreatedSchema>
 
+/** A workspace API key, without its secret. */
 export const listedWorkspaceKeySchema = z
   .strictObject({
     id: apiKeyIdSchema,
     name: z.string(),
-    prefix: z.string().max(6).meta({ description: '`wk_` and at most 3 characters behind it.' }),
+    prefix: z.string().max(6).meta({ description: '`wk_` and at most 3 further characters.' }),
     scopes: z.array(permissionSchema),
-    createdBy: z.string().meta({ description: 'The user whose permissions bound those of the key.' }),
+    createdBy: z.string().meta({ description: 'The user whose permissions limit those of the key.' }),
     createdAt: instant,
     expiresAt: instant.nullable(),
     revokedAt: instant.nullable(),
   })
   .meta({ id: 'WorkspaceKey' })
+/** A workspace API key, without its secret. */
 export type ListedWorkspaceKey = z.infer<typeof listedWorkspaceKeySchema>
 
-/** GET /v3/workspaces/{workspaceSlug}/api-keys: the newest first, revoked and expired ones too. */
+/** Response of GET /v3/workspaces/{workspaceSlug}/api-keys, newest first. Includes revoked and expired keys. */
 export const workspaceKeysPageSchema = z
   .strictObject({ apiKeys: z.array(listedWorkspaceKeySchema), nextCursor: nextCursorSchema })
   .meta({ id: 'WorkspaceKeysPage' })
+/** Response of GET …/api-keys. */
 export type WorkspaceKeysPage = z.infer<typeof workspaceKeysPageSchema>
 
-/** The answer to everything that is deleted or revoked. */
+/** Response to every deletion and revocation. */
 export const okSchema = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Done' })

@@ -118,7 +118,7 @@ describe('GET /v3/findings/{findingId}', () => {
 
   it('names what is wrong with an invalid time', async () => {
     for (const [query, message] of [
-      ['?from=now', 'from must be a time as RFC 3339 has it'],
+      ['?from=now', 'from must be an RFC 3339 time, such as 2026-11-21T10:00:00Z'],
       ['?from=2026-11-21T10:00:01Z&to=2026-11-21T10:00:00Z', 'from must be before "to"'],
     ]) {
       const { status, body } = await ask(FINDING, query)

@@ -208,9 +208,9 @@ describe('lists of findings', () => {
     })
 
     it.each<[string, string]>([
-      ['from=yesterday', 'from must be a time as RFC 3339 has it'],
-      ['to=2026-11-21', 'to must be a time as RFC 3339 has it'],
-      ['to=2026-11-21T10:00:00', 'to must be a time as RFC 3339 has it'],
+      ['from=yesterday', 'from must be an RFC 3339 time, such as 2026-11-21T10:00:00Z'],
+      ['to=2026-11-21', 'to must be an RFC 3339 time, such as 2026-11-21T10:00:00Z'],
+      ['to=2026-11-21T10:00:00', 'to must be an RFC 3339 time, such as 2026-11-21T10:00:00Z'],
       ['from=2026-11-21T10:00:00Z&to=2026-11-21T10:00:00Z', 'from must be before "to"'],
       ['q=', 'q must not be empty'],
       [`q=${'x'.repeat(201)}`, 'q must have at most 200 characters'],
