@@ -1,8 +1,8 @@
 import type { ProblemCode } from '../../schemas/http/problems.ts'
 
 /**
- * Every label of a request that is not stored. Labels are values of metrics and keys of `ingest_log.dead_lettered`, so
- * their number is bounded by this type.
+ * Every label of a request that is not stored. Labels are values of metrics and keys of `ingest_log.dead_lettered`, so this
+ * type bounds their number.
  */
 export type RefusalLabel =
   // The body could not be decompressed.
@@ -32,6 +32,17 @@ export type RefusalLabel =
   | 'decoder_fault'
   // The client of an upload or a completion was sent this problem.
   | ProblemCode
+
+/** Every label of a record that is left out of a stored request. `workers/otlp/protobuf/refusal.ts` describes them. */
+export type RejectionLabel =
+  | 'invalid_trace_id'
+  | 'invalid_span_id'
+  | 'invalid_parent_span_id'
+  | 'invalid_bucket_counts'
+  | 'exceptions_over_limit'
+
+/** Records that are left out of a stored request, by label. */
+export type RejectedCounts = Partial<Record<RejectionLabel, number>>
 
 /** Why a request is not stored. */
 export interface Reason {

@@ -4,7 +4,7 @@ import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
+import { type Reason, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { RefusedFrame } from '../queue/moves.ts'
 import type { HeldJob } from '../queue/payload-store.ts'
@@ -36,7 +36,7 @@ export interface BatchStats {
   frames: number
   payloadBytes: number
   rows: number
-  readonly rejectedRows: Map<string, number>
+  readonly rejectedRows: Map<RejectionLabel, number>
 }
 
 /** Jobs whose rows are inserted together, and the requests among them that were refused. */
@@ -111,9 +111,10 @@ export class Batch {
       if (!result.ok) return { label: result.reason, detail: result.detail }
       this.stats.rows += result.rows
       entry.rows += result.rows
-      for (const [reason, count = 0] of Object.entries(result.rejected)) {
-        increment(this.stats.rejectedRows, reason, count)
-        increment(entry.rejected, reason, count)
+      for (const [name, count = 0] of Object.entries(result.rejected)) {
+        const label = name as RejectionLabel
+        increment(this.stats.rejectedRows, label, count)
+        increment(entry.rejected, label, count)
       }
       return undefined
     } catch (error) {
@@ -159,7 +160,7 @@ function noteRefusal(entry: IngestLogEntry, queue: QueueName, { frame, jobId, in
   return note.reason.length + objectKey.length
 }
 
-function increment(counts: Map<string, number>, key: string, count: number): void {
+function increment<K extends string>(counts: Map<K, number>, key: K, count: number): void {
   counts.set(key, (counts.get(key) ?? 0) + count)
 }
 

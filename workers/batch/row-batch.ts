@@ -1,13 +1,13 @@
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import type { RefusalLabel } from '../../shared/runtime/reason.ts'
+import type { RefusalLabel, RejectedCounts } from '../../shared/runtime/reason.ts'
 
 /**
  * The outcome of appending one request. Either all its rows are in the batch, except those rejected for a reason, or none
  * is.
  */
 export type AppendResult =
-  | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<Partial<Record<string, number>>> }
+  | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<RejectedCounts> }
   | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
 
 /** One insert of a batch: a table, and its rows as a block of ClickHouse's Native format. */
