@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
 import { chooseSpans, DANGLING, ROOT, type TraceShape } from './choose-spans.ts'
 
 const PLENTY = 1e9
@@ -68,10 +69,11 @@ describe('chooseSpans', () => {
 
   it('chooses from a chain of a hundred thousand spans within half a second', () => {
     const parents = Array.from({ length: 100_000 }, (_, i) => i - 1)
-    const started = performance.now()
-    const chosen = chooseSpans(shape(parents, [99_999]), 2000, PLENTY)
-    expect(performance.now() - started).toBeLessThan(500)
-    expect(chosen).toContain(99_999)
-    expect(chosen).toHaveLength(2000)
+    const choose = () => {
+      const chosen = chooseSpans(shape(parents, [99_999]), 2000, PLENTY)
+      expect(chosen).toContain(99_999)
+      expect(chosen).toHaveLength(2000)
+    }
+    expect(leastCpuMs(choose, 500)).toBeLessThan(500)
   })
 })

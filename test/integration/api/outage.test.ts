@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
+import { countAwakeMs } from '../../support/count-awake-ms.ts'
 import {
   AUDIENCE,
   call,
@@ -99,7 +100,7 @@ describe('while a server is unavailable', () => {
     ]
     await services.redis.kill9()
     const asked = calls.map(async ([operation, bearer, body]) => {
-      const started = performance.now()
+      const awakeMs = countAwakeMs()
       const answer = await call(api.baseUrl, operation, { bearer, body })
       expect({ operation, ...answer }).toMatchObject({
         operation,
@@ -107,7 +108,7 @@ describe('while a server is unavailable', () => {
         body: { code: 'INGEST_INFRA_UNAVAILABLE', service: 'operation' },
       })
       expect(answer.headers.get('retry-after')).toBe('5')
-      expect(performance.now() - started).toBeLessThan(2_000)
+      expect(awakeMs()).toBeLessThan(2_000)
     })
     await Promise.all(asked)
     await services.redis.restart()
@@ -164,12 +165,12 @@ describe('while a server is unavailable', () => {
   }
 
   async function expectUnavailable(ask: Ask, path: string, withinMs: number, token?: string): Promise<void> {
-    const started = performance.now()
+    const awakeMs = countAwakeMs()
     expect(await ask(path, token)).toEqual({
       status: 503,
       retryAfter: '5',
       body: { code: 'FINDING_CONTEXT_QUERY_FAILED', message: expect.any(String), service: 'api-findings' },
     })
-    expect(performance.now() - started).toBeLessThan(withinMs)
+    expect(awakeMs()).toBeLessThan(withinMs)
   }
 })

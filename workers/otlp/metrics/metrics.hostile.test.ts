@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { createMetricsBatch } from './metrics.ts'
 
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
@@ -49,11 +50,12 @@ describe('a payload made to be slow', () => {
     ['empty quantiles', inPoint(SUMMARY, many(0x32, 0))],
     ['unknown fields', inPoint(GAUGE, many(0xa8, 0x7f, 0))],
   ])('of %s is taken in time and in bounds', (_, body) => {
-    const batch = createMetricsBatch()
-    const startedAt = performance.now()
-    expect(batch.append(ORIGIN, body).ok).toBe(true)
-    expect(performance.now() - startedAt).toBeLessThan(MAX_MS)
-    expect(batch.bytes).toBeLessThan(20 * SIZE)
+    const append = () => {
+      const batch = createMetricsBatch()
+      expect(batch.append(ORIGIN, body).ok).toBe(true)
+      expect(batch.bytes).toBeLessThan(20 * SIZE)
+    }
+    expect(leastCpuMs(append, MAX_MS)).toBeLessThan(MAX_MS)
   })
 
   it.each<[string, Buffer, string]>([
@@ -61,9 +63,7 @@ describe('a payload made to be slow', () => {
     ['points in pieces', inMetric(many(GAUGE, 2, 0x0a, 0)), 'rows_too_large'],
     ['counts', inPoint(EXPONENTIAL, field(0x42, field(0x12, Buffer.alloc(3 * SIZE, 1)))), 'rows_too_large'],
   ])('of %s is refused in time', (_, body, reason) => {
-    const batch = createMetricsBatch()
-    const startedAt = performance.now()
-    expect(batch.append(ORIGIN, body)).toEqual({ ok: false, reason })
-    expect(performance.now() - startedAt).toBeLessThan(MAX_MS)
+    const append = () => expect(createMetricsBatch().append(ORIGIN, body)).toEqual({ ok: false, reason })
+    expect(leastCpuMs(append, MAX_MS)).toBeLessThan(MAX_MS)
   })
 })

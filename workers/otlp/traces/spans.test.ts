@@ -2,6 +2,7 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { SpanSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
 import { createSpansBatch } from './spans.ts'
 
@@ -185,9 +186,11 @@ describe('a batch of spans', () => {
       events: [exception(text('exception.message', `message ${'x'.repeat(i % 50)}`))],
     }))
     const body = payload(storm)
-    const startedAt = performance.now()
-    expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 12_000, rejected: { exceptions_over_limit: 2_000 } })
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    const append = () => {
+      batch.reset()
+      expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 12_000, rejected: { exceptions_over_limit: 2_000 } })
+    }
+    expect(leastCpuMs(append, 1_000)).toBeLessThan(1_000)
     expect(rows('exceptions')).toHaveLength(10_000)
   })
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
+import { countAwakeMs } from '../../../support/count-awake-ms.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../../support/services/api.ts'
 import { type ServiceAddresses, type Services, startServices } from '../../../support/services/services.ts'
 import { until } from '../../../support/until.ts'
@@ -64,13 +65,13 @@ describe('releases while a server is unavailable', () => {
     expect((await ask('/v3/releases')).status).toBe(200)
     await service.kill9()
     for (const path of paths) {
-      const startedAt = performance.now()
+      const awakeMs = countAwakeMs()
       expect(await ask(path)).toEqual({
         status: 503,
         retryAfter: '5',
         body: { code: 'INGEST_INFRA_UNAVAILABLE', message: expect.any(String), service: 'api-analytics' },
       })
-      expect(performance.now() - startedAt).toBeLessThan(3_000)
+      expect(awakeMs()).toBeLessThan(3_000)
     }
     if (which !== 'redis') expect((await ask('/v3/releases')).status).toBe(200)
     await service.restart()
@@ -84,10 +85,10 @@ describe('releases while a server is unavailable', () => {
     const settings = { ...s3Settings(services), S3_ENDPOINT: `http://127.0.0.1:${port}`, API_QUERY_TIMEOUT_MS: '1500' }
     const waiting = await startApi(services, 'penstock', settings)
     try {
-      const startedAt = performance.now()
+      const awakeMs = countAwakeMs()
       const answer = await request(waiting.baseUrl, '/v3/releases/rel_a', token)
       expect(answer).toMatchObject({ status: 503, body: { code: 'INGEST_INFRA_UNAVAILABLE' } })
-      expect(performance.now() - startedAt).toBeLessThan(2_500)
+      expect(awakeMs()).toBeLessThan(2_500)
     } finally {
       await waiting.stop()
       silent.close()

@@ -9,6 +9,7 @@ import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
+import { countAwakeMs } from '../../../support/count-awake-ms.ts'
 import { BUILD_OPERATIONS, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { issueKey, startEdge, type TestEdge } from '../../../support/services/edge.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
@@ -63,13 +64,13 @@ it('a Redis that hangs is answered 503 within a second by every operation, and w
       ['POST', `/v3/releases/${slug}/telemetry`, { upload: 1 }],
     ]
     process.kill(server.pid, 'SIGSTOP')
-    const startedAt = performance.now()
+    const awakeMs = countAwakeMs()
     const all = [part('text'), ...requests.map(([method, path, body]) => send(method, path, { key, of, body }))]
     for (const answer of await Promise.all(all)) {
       expect(answer).toMatchObject(refusal(503, 'INGEST_INFRA_UNAVAILABLE'))
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
     }
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(awakeMs()).toBeLessThan(1_000)
     process.kill(server.pid, 'SIGCONT')
     await until('the part is taken', async () => (await part('text')).status === 200)
     expect((await part('else')).status).toBe(409)
@@ -88,13 +89,13 @@ it('a Redis that hangs is answered 503 within a second by every operation, and w
 
 it('an edge that is about to stop lets nobody wait', async () => {
   const of = await startEdge(redisUrl, settings)
-  const startedAt = performance.now()
+  const awakeMs = countAwakeMs()
   const path = '/v3/releases/rel_stopping/source-maps/upload?path=a.map'
   const answer = send('PUT', path, { body: '{}', of })
   await until('it is in the queue', async () => (await framesOf('source-maps', 'rel_stopping')).length === 1)
   await of.stop()
   expect(await answer).toMatchObject(refusal(503, 'INGEST_INFRA_UNAVAILABLE'))
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  expect(awakeMs()).toBeLessThan(5_000)
 })
 
 it('logs no credential', () => {

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { countAwakeMs } from '../../../support/count-awake-ms.ts'
 import { type BuildRequest, OWNER, refusal, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
@@ -28,14 +29,14 @@ describe('a whole map', () => {
   })
 
   it('is answered as soon as its verdict is called out', async () => {
-    const startedAt = performance.now()
+    const awakeMs = countAwakeMs()
     for (const slug of ['rel_quick-1', 'rel_quick-2', 'rel_quick-3']) {
       const answer = upload(slug)
       await judge('source-maps', slug, { ok: true, value: { objectKey: 'k' } })
       expect((await answer).status).toBe(200)
     }
     // Who waits for the next look takes a second for each.
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(awakeMs()).toBeLessThan(1_000)
   })
 
   it('is answered although the word of its verdict got lost', async () => {
