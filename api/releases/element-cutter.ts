@@ -39,7 +39,7 @@ export class ElementCutter extends JsonTokenizer {
   constructor(options: CutterOptions) {
     const { offset } = options
     const text = offset === undefined ? 'document' : 'rest of array'
-    super({ text, offset: offset ?? 0, maxDepth: MAX_DEPTH, reportDepth: 1, checksStrings: false })
+    super({ text, offset: offset ?? 0, maxDepth: MAX_DEPTH, reportDepth: 1, checks: 'structure' })
     this.#options = options
     this.#pieceStart = this.endOffset = offset ?? 0
     if (offset !== undefined) this.#elementDepth = 1

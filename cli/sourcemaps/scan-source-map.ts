@@ -30,7 +30,7 @@ class SourceMapFields extends JsonTokenizer {
   readonly spans = new Map<Field, Span>()
 
   constructor() {
-    super({ maxDepth: MAX_DEPTH, reportDepth: 1, names: FIELDS, checksStrings: false })
+    super({ maxDepth: MAX_DEPTH, reportDepth: 1, names: FIELDS, checks: 'structure' })
   }
 
   /** The last of several members with the same name counts, as in JSON.parse. */

@@ -26,7 +26,7 @@ export function nestingDepth(json: string): number {
   return tokenizer.deepest
 }
 
-const VALID_JSON = { maxDepth: Number.POSITIVE_INFINITY, checksStrings: false }
+const VALID_JSON = { maxDepth: Number.POSITIVE_INFINITY, checks: 'nothing' } as const
 
 class MemberFinder extends JsonTokenizer {
   found: { readonly start: number; readonly end: number; readonly depth: number } | undefined
