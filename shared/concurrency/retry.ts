@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { errorFields, PermanentError, TransientError } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
-/** What a retried operation depends on. */
+/** Dependencies of a retried operation. */
 export interface RetryDeps {
   /**
    * Returns whether this worker still holds the locks of its jobs. It is checked before every attempt, since the process

@@ -8,7 +8,7 @@ import type { Registry } from './metrics.ts'
 /** `true` means healthy. `false`, or a text with the cause, means unhealthy. */
 export type Health = boolean | string
 
-/** What an admin server depends on. */
+/** Dependencies of an admin server. */
 export interface AdminServerDeps {
   readonly registry: Registry
   /** Reports progress (finished jobs, event loop), not an open port. An unhealthy process must be restarted. */

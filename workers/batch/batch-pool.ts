@@ -22,7 +22,7 @@ export interface BatchPoolOptions {
   readonly maxJobDecodedBytes: number
 }
 
-/** What a batch pool depends on. */
+/** Dependencies of a batch pool. */
 export interface BatchPoolDeps extends BatchSource {
   readonly store: PayloadStore
   readonly storer: Pick<BatchStorer, 'store' | 'split'>

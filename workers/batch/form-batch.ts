@@ -3,7 +3,7 @@ import type { PayloadStore } from '../queue/payload-store.ts'
 import { Batch, type BatchSource } from './batch.ts'
 import type { RowBatch } from './row-batch.ts'
 
-/** What a batch is formed from. */
+/** Dependencies of forming a batch. */
 export interface FormBatchDeps extends BatchSource {
   readonly store: Pick<PayloadStore, 'payload' | 'giveBack'>
 }

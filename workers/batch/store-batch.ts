@@ -19,7 +19,7 @@ const SYMBOLICATION_BACKLOG_BYTES = 128 * 1024 * 1024
 /** Inserts one block. Repeated with the same token, it adds nothing. Throws a PermanentError or a TransientError. */
 export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
 
-/** What storing a batch depends on. */
+/** Dependencies of storing a batch. */
 export interface BatchStorerDeps extends BatchSource, Omit<RetryDeps, 'holdsLock'> {
   readonly store: PayloadStore
   readonly insert: InsertBlock
@@ -82,8 +82,8 @@ export class BatchStorer {
     const payloadBytes = payload.length
     store.giveBack(payload)
     await store.splitJob(named, payloadBytes, parts)
-    // Also when there was nothing to split: the connection may have sent the script twice, and a job without a payload
-    // does nothing.
+    // Needed even if there was nothing to split, since the connection may have sent the script twice. A job without a
+    // payload does nothing.
     await addJobs(queue, parts)
   }
 

@@ -11,7 +11,7 @@ const METADATA_TEXT_LIMIT = 800
 /** Objects written at the same time. A refused batch of many small requests would take hours one by one. */
 const CONCURRENT_PUTS = 16
 
-/** What storing dead letters depends on. */
+/** Dependencies of storing dead letters. */
 export interface DeadLettersDeps {
   readonly objects: Pick<ObjectStore, 'put'>
   readonly store: Pick<PayloadStore, 'look' | 'finishJob'>

@@ -4,7 +4,7 @@ const READ_BYTES = 64 * 1024
 const CRLF_BYTES = 2
 const NEWLINE = 0x0a
 
-/** What happens to the large strings and to the rest of the stream. */
+/** Receivers of the large strings and of the rest of the stream. */
 export interface LargeRepliesDeps {
   /** Returns memory of this length for a large string. */
   take(length: number): Buffer

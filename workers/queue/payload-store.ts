@@ -7,7 +7,7 @@ import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, SPLIT_BATCH, SPLIT_JOB } from './
 /** A job as the worker that holds it knows it. */
 export interface HeldJob {
   readonly jobId: string
-  /** What BullMQ wrote into the lock of the job when this worker took it. */
+  /** Text that BullMQ wrote into the lock of the job when this worker took it. */
   readonly token: string
 }
 

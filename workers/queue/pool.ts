@@ -14,13 +14,13 @@ export interface Pool {
   readonly queue: QueueName
   /** Jobs in progress in this process. */
   readonly activeJobs: number
-  /** When a job last started, ended or was attempted again. A pool with jobs and without progress is wedged. */
+  /** Time of the last start, end or retry of a job, in Unix ms. A pool with jobs and without progress is wedged. */
   readonly lastProgressAt: number
   /** Takes no more jobs, and waits for the jobs in progress. */
   close(): Promise<void>
 }
 
-/** What a pool depends on. */
+/** Dependencies of a pool. */
 export interface PoolDeps {
   readonly redisUrl: string
   readonly logger: Logger

@@ -18,13 +18,13 @@ import type { HeldJob, Move, NewPayload, PayloadStore } from './payload-store.ts
 /** Adds jobs for payloads that are already in Redis. Jobs that exist are left alone. */
 export type AddJobs = (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
 
-/** What a pool needs that processes one job at a time, without batches. */
+/** Dependencies of a pool that processes one job at a time, without batches. */
 export interface JobDeps extends Omit<RetryDeps, 'holdsLock'> {
   readonly store: Pick<PayloadStore, 'look' | 'holdsLocks' | 'finishJob'>
   readonly addJobs: AddJobs
 }
 
-/** What the work on a job returns: its result, and the payloads that go to other queues. */
+/** Result of the work on a job, and the payloads that go to other queues. */
 export interface ProcessedJob<Result> {
   readonly result: Result
   readonly moves: readonly Move[]
@@ -47,7 +47,8 @@ export async function processJob<Result>(
   const retryDeps = { ...deps, holdsLock: () => deps.store.holdsLocks([job]) }
   const { result, moves } = await work(frames, (operation, attempt) => retryUntilStopped(retryDeps, operation, attempt))
   const isFinished = await deps.store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
-  // Also when it was finished before: this very call may have been sent twice, and a job without a payload does nothing.
+  // Needed even if the job was finished before, since this very call may have been sent twice. A job without a payload
+  // does nothing.
   await addMovedJobs(deps.addJobs, moves)
   return isFinished ? result : undefined
 }
@@ -57,13 +58,13 @@ export async function addMovedJobs(addJobs: AddJobs, moves: readonly Move[]): Pr
   for (const move of moves) await addJobs(move.queue, [move])
 }
 
-/** What a pool needs that processes jobs frame by frame. */
+/** Dependencies of a pool that processes jobs frame by frame. */
 export interface FrameDeps extends JobDeps {
   /** Payload bytes that the pool may hold at the same time. */
   readonly held: Budget
 }
 
-/** How a pool processes frames. */
+/** Settings with which a pool processes frames. */
 export interface FramePlan {
   /** The queue that the pool consumes, which is also the kind of its receipts. */
   readonly queue: QueueName & Settlement['kind']

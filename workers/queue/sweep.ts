@@ -34,7 +34,7 @@ export function createJobAdder(redis: Redis) {
   }
 }
 
-/** What a sweep depends on. */
+/** Dependencies of a sweep. */
 export interface SweepDeps {
   readonly redis: Redis
   readonly logger: Logger

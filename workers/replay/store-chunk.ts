@@ -13,7 +13,7 @@ import { type ChunkFacts, inspectChunk } from './inspect-chunk.ts'
 
 const compress = promisify(gzip)
 
-/** What storing a replay chunk depends on. */
+/** Dependencies of storing a replay chunk. */
 export interface StoreChunkDeps {
   readonly objects: Pick<ObjectStore, 'putIfAbsent' | 'head'>
   readonly retry: Retry

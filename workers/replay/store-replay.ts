@@ -19,7 +19,7 @@ export interface ReplayJobStats {
   readonly storedBytes: number
 }
 
-/** What storing replay chunks depends on. */
+/** Dependencies of storing replay chunks. */
 export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameDeps {
   /** Reports the counters of a job that this worker finished. */
   readonly onStored?: (stats: ReplayJobStats) => void

@@ -15,7 +15,7 @@ import { MapContents } from './map-contents.ts'
 import { readCompletion } from './read-completion.ts'
 import { readManifest, settleUploads } from './settle-uploads.ts'
 
-/** What completing a release depends on. */
+/** Dependencies of completing a release. */
 export interface CompleteReleaseDeps {
   readonly redis: Redis
   readonly objects: ObjectStore
@@ -110,7 +110,7 @@ async function makeManifestCurrent(
   }
   const current = lazily(() => currentFiles(objects, pointer?.objectKey))
   const collected = await collectMaps({ ...round, current }, files)
-  // Also when other maps are missing: these were verified and need not be sent again.
+  // Needed even if other maps are missing: these maps were verified and need not be sent again.
   await releases.addStoredMaps(workspaceId, [...contents.written])
   if (!collected.ok) {
     const after = await releases.manifest(workspaceId, slug)

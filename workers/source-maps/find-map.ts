@@ -10,7 +10,7 @@ import { type LookedUp, type MapContents, OTHER_DIGEST } from './map-contents.ts
 import { missingParts, type PartClaims, recordAssembled } from './part-claims.ts'
 import { type PathUploads, readUploads } from './read-uploads.ts'
 
-/** What looking up a map depends on. */
+/** Dependencies of looking up a map. */
 export interface FindMapDeps {
   readonly releaseKey: ReleaseKey
   readonly redis: Redis

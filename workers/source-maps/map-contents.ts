@@ -12,7 +12,7 @@ export type LookedUp =
   | { readonly outcome: 'absent' }
   | { readonly outcome: 'fault'; readonly fault: string }
 
-/** What the stored maps depend on. */
+/** Stores of the maps of a workspace. */
 export interface MapContentsDeps {
   readonly objects: Pick<ObjectStore, 'head' | 'getStream' | 'put' | 'putStream'>
   readonly releases: Pick<ReleaseStore, 'storedMaps' | 'removeStoredMaps'>

@@ -9,7 +9,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { sealParts, unsealParts } from './part-claims.ts'
 
-/** What settling the uploads of a release depends on. */
+/** Dependencies of settling the uploads of a release. */
 export interface SettleDeps {
   readonly releaseKey: ReleaseKey
   readonly redis: Redis

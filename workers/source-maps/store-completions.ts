@@ -34,7 +34,7 @@ export interface CompletionStats {
   readonly ageMs: number
 }
 
-/** What processing completions depends on. */
+/** Dependencies of processing completions. */
 export interface StoreCompletionsDeps extends Omit<CompleteReleaseDeps, 'retry'>, FrameDeps {
   readonly redis: Redis
   /** Reports a completion of a job that this worker finished. */

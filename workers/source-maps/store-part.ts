@@ -9,7 +9,7 @@ import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { confirmPart, digestedText, givePartBack } from './part-claims.ts'
 
-/** What storing a part of a source map depends on. */
+/** Dependencies of storing a part of a source map. */
 export interface StorePartDeps {
   readonly redis: Redis
   readonly objects: Pick<ObjectStore, 'put'>

@@ -15,7 +15,7 @@ import { JsonScanner } from './json-scanner.ts'
 import { digestedText } from './part-claims.ts'
 import { deliverVerdict } from './publish-verdict.ts'
 
-/** What storing a whole source map depends on. */
+/** Dependencies of storing a whole source map. */
 export interface StoreSingleDeps {
   readonly redis: Redis
   readonly objects: Pick<ObjectStore, 'head' | 'putStream'>

@@ -17,7 +17,7 @@ export interface SourceMapStats {
   readonly deadLettered: boolean
 }
 
-/** What storing source maps depends on. */
+/** Dependencies of storing source maps. */
 export interface StoreSourceMapsDeps extends Omit<StorePartDeps & StoreSingleDeps, 'retry'>, FrameDeps {
   /** Reports an upload of a job that this worker finished. */
   readonly onUpload?: (stats: SourceMapStats) => void

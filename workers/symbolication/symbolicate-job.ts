@@ -23,7 +23,7 @@ export interface SymbolicationStats {
   readonly deadLettered: number
 }
 
-/** What symbolicating a job depends on. */
+/** Dependencies of symbolicating a job. */
 export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'retryUntilStopped'>, JobDeps {
   /** Reports the counters of a job that this worker finished. */
   readonly onDone?: (stats: SymbolicationStats) => void
