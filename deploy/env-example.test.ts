@@ -6,7 +6,7 @@ import { ingestConfigSchema } from '../ingest/config.ts'
 import { workersConfigSchema } from '../workers/config.ts'
 import { localSettings } from './local/config.ts'
 
-/** Settings by name with their defaults; `npm start` has none for what a server of its own stands in for. */
+/** Returns the settings of env.example by name, with their defaults. A commented setting has no default. */
 function documented(): Map<string, string | undefined> {
   const text = readFileSync(new URL('env.example', import.meta.url), 'utf8')
   const lines = text.split('\n').filter(line => /^#?[A-Z0-9_]+=/.test(line))
@@ -18,7 +18,7 @@ function documented(): Map<string, string | undefined> {
   )
 }
 
-it('lists every setting of every process with a default that one of them has', () => {
+it('lists every setting of every process, with a default that at least one process has', () => {
   const defaults = new Map<string, Set<string | undefined>>()
   for (const schema of [ingestConfigSchema, workersConfigSchema, apiConfigSchema, localSettings]) {
     for (const [name, setting] of Object.entries(schema.shape)) {

@@ -5,14 +5,14 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * What `npm start`, `npm test` and `npm run bench` run on a fresh machine, with nothing but Node 20 and npm: installs the dependencies,
- * finds Node 22, makes sure that Redis is there, then hands over. Plain JavaScript without a dependency.
+ * Runs `npm start`, `npm test` and `npm run bench` on a fresh machine that has only Node 20 and npm. Installs the
+ * dependencies, finds Node 22 and Redis or installs them, then runs the command. Plain JavaScript without dependencies.
  */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
 const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|bench [arguments]'
-/** 22.18 and 23.6 are the first that run TypeScript files as they are; uWebSockets.js has binaries up to Node 23. */
+/** Node runs TypeScript files from 22.18 and 23.6 on, and uWebSockets.js has binaries up to Node 23. */
 const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
 const [task, ...rest] = process.argv.slice(2)
@@ -28,14 +28,15 @@ requireRedis()
 handOver(node.path, commands[task])
 
 /**
- * A Node 22 with the dependencies installed for it. npm picks native packages for the Node it runs on (uWebSockets.js
- * has one for each), so `npm ci` runs on Node 22 too, and not on the one inside the node_modules that it removes.
+ * Returns a Node 22 for which the dependencies are installed. npm picks native packages for the Node it runs on
+ * (uWebSockets.js has one for each), so `npm ci` has to run on Node 22 too. It cannot run on the Node in node_modules,
+ * because it removes that directory.
  */
 function prepareNode() {
   const found = [process.execPath, IN_TREE, aside()].map(inspect).find(Boolean)
   if (found && isInstalled(found)) return found
   const installer = nodeOutsideTheTree()
-  say(`installing the dependencies (npm ci on Node ${installer.version})`)
+  say(`installing dependencies (npm ci on Node ${installer.version})`)
   npm(installer, ['ci'])
   const installed = inspect(IN_TREE)
   if (installed) rmSync(asideDirectory(), { recursive: true, force: true })
@@ -50,13 +51,13 @@ function nodeOutsideTheTree() {
   const platform = Object.entries(optionalDependencies).find(([name]) =>
     name.endsWith(`${process.platform}-${process.arch}`),
   )
-  say(`fetching Node 22`)
+  say('downloading Node 22')
   const wanted = platform ? platform.join('@') : 'node@22'
   npm(undefined, ['install', '--prefix', asideDirectory(), '--no-save', wanted])
-  return inspect(aside()) ?? fail('Node 22 is needed and could not be fetched: install it from https://nodejs.org')
+  return inspect(aside()) ?? fail('Node 22 is required and could not be downloaded: install it from https://nodejs.org')
 }
 
-/** Undefined when it is not there, does not run, or is of a version that will not do. */
+/** Returns undefined if the path does not exist, does not run, or is an unsupported version. */
 function inspect(path) {
   if (!existsSync(path)) return undefined
   const version =
@@ -64,7 +65,7 @@ function inspect(path) {
   return isUsableNode(version ?? '') ? { path, version: version.trim().slice(1) } : undefined
 }
 
-/** npm leaves a lockfile of its own as the last thing it installs: it must hold all that ours demands. */
+/** Returns true if the lockfile that npm writes at the end of an installation contains all that package-lock.json lists. */
 function isInstalled({ version: nodeVersion }) {
   const binary = `node_modules/@uwsjs/${process.platform}-${process.arch}-${nodeVersion.split('.', 1)}`
   if (!existsSync(join(ROOT, binary)) || !existsSync(join(ROOT, 'node_modules/.package-lock.json'))) return false
@@ -77,7 +78,7 @@ function isInstalled({ version: nodeVersion }) {
   })
 }
 
-/** npm on the given Node, or on the one it was made for; a `npm` that is found on PATH runs on the first node there. */
+/** Runs npm on the given Node. Without one, runs npm on the first Node on PATH. */
 function npm(on, args) {
   const path = on ? [dirname(on.path), env.PATH].join(delimiter) : env.PATH
   const options = { cwd: ROOT, env: { ...env, PATH: path }, stdio: 'inherit' }
@@ -89,7 +90,7 @@ function npm(on, args) {
   if (status !== 0) fail(`npm ${args[0]} failed`)
 }
 
-/** A local Redis is needed unless an external one is named; tests always run their own. */
+/** Makes sure that redis-server is installed. It is not needed to start with an external Redis. */
 function requireRedis() {
   if (task === 'start' && env.REDIS_URL) return
   if (hasCommand('redis-server')) return
@@ -103,13 +104,13 @@ function requireRedis() {
     spawnSync('brew', ['install', '--quiet', 'redis'], { stdio: 'inherit' })
   }
   if (!hasCommand('redis-server')) {
-    fail('redis-server is needed and could not be installed here: install Redis 7 or later and try again')
+    fail('redis-server is required and could not be installed: install Redis 7 or later and try again')
   }
 }
 
 /**
- * Runs the command and ends as it ends. In a terminal Ctrl-C reaches the command by itself, and npm forwards it once
- * more; forwarding here as well serves a signal sent to this process alone. The command counts them as one.
+ * Runs the command and exits with its code. In a terminal, Ctrl-C reaches the command directly and npm forwards it too.
+ * This process forwards signals as well, for a signal that is sent to it alone. The command counts them as one.
  */
 function handOver(command, args) {
   const path = [join(ROOT, 'node_modules/.bin'), env.PATH].join(delimiter)
@@ -119,7 +120,7 @@ function handOver(command, args) {
     stdio: ['inherit', 'inherit', 'inherit', ...(task === 'start' ? ['ipc'] : [])],
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-  child.once('error', error => fail(`${command} could not be run: ${error.message}`))
+  child.once('error', error => fail(`${command} could not be started: ${error.message}`))
   child.once('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code))
 }
 

@@ -10,17 +10,19 @@ import {
   processSettings,
 } from '../../shared/runtime/config.ts'
 
-/** The checkout this file belongs to. */
+/** The root directory of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
+/** Settings of `npm start`. */
 export const localSettings = z.object({
   ...processSettings,
   ...objectStoreSettings,
   ...clickhouseSettings,
-  /** Where data, keys and credentials are kept between starts; relative to the checkout. */
+  /** Directory of data, keys and credentials between starts. A relative path starts at the checkout. */
   LOCAL_DIR: z.string().default('.local'),
-  /** Named: used instead of a server of ours. */
+  /** Address of an existing Redis. `npm start` then starts no Redis itself. */
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  /** Address of an existing ClickHouse. `npm start` then starts no ClickHouse itself. */
   CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).optional(),
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
@@ -31,9 +33,9 @@ export const localSettings = z.object({
   CLICKHOUSE_PORT: port(4123),
   S3_PORT: port(4900),
   RETENTION_DAYS: count(30),
-  /** `maxmemory` of our Redis, as Redis writes it. */
+  /** `maxmemory` of the Redis that `npm start` starts, in the notation of Redis. */
   REDIS_MAX_MEMORY: z.string().default('2gb'),
-  /** What our ClickHouse may allocate. */
+  /** Memory limit of the ClickHouse that `npm start` starts. */
   CLICKHOUSE_MEMORY_BYTES: z.coerce
     .number()
     .int()
@@ -41,14 +43,16 @@ export const localSettings = z.object({
     .default(4 * 1024 ** 3),
 })
 
+/** Parsed settings of `npm start`. */
 export type LocalConfig = Readonly<z.infer<typeof localSettings>>
 
+/** Parses the environment. Throws a ConfigError that names every invalid setting. */
 export function parseLocalConfig(env: Record<string, string | undefined>): LocalConfig {
   const config = parseConfig(localSettings, env)
   return { ...config, LOCAL_DIR: isAbsolute(config.LOCAL_DIR) ? config.LOCAL_DIR : join(ROOT, config.LOCAL_DIR) }
 }
 
-/** The ports that this start will listen on, by the variable that moves them. */
+/** Returns the ports that this start will listen on, by the name of the setting that changes each of them. */
 export function portsOf(config: LocalConfig): Map<string, { port: number; host: string }> {
   const own = ['INGEST_PORT', 'INGEST_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
   const ports = new Map<string, { port: number; host: string }>()
@@ -59,7 +63,7 @@ export function portsOf(config: LocalConfig): Map<string, { port: number; host: 
   return ports
 }
 
-/** Where this machine reaches what is bound to `BIND_HOST`. */
+/** Returns the host under which this machine reaches a server that is bound to `BIND_HOST`. */
 export function reachableHost(bindHost: string): string {
   if (bindHost === '0.0.0.0' || bindHost === '::') return '127.0.0.1'
   return bindHost.includes(':') ? `[${bindHost}]` : bindHost

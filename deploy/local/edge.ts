@@ -11,8 +11,9 @@ import { createLogger } from '../../shared/runtime/logger.ts'
 import { createMetrics } from '../../shared/runtime/metrics.ts'
 
 /**
- * Every operation at one base address (spec section 9), as an ingress does it by path in production: the routes of the
- * edge and of the API on one server. It is ready when the edge is; ClickHouse is not on the accept path here either.
+ * Serves every operation at one base address (docs/contract.md#starting): the routes of the edge and of the API on one
+ * server. In production an ingress does this by path. The server is ready when the edge is ready, because ClickHouse is
+ * not on the accept path here either.
  */
 const config = parseConfig(ingestConfigSchema, process.env)
 const apiConfig = parseConfig(apiConfigSchema, process.env)

@@ -12,16 +12,16 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-it('takes over the claim of a process that is gone', () => {
+it('takes over the claim of a process that has ended', () => {
   writeFileSync(join(directory, 'supervisor.pid'), String(GONE_PID))
   const claim = claimDirectory(directory)
-  if ('heldBy' in claim) throw new Error('it is not held')
+  if ('heldBy' in claim) throw new Error('the directory is claimed')
   expect(existsSync(join(directory, 'supervisor.pid'))).toBe(true)
   claim.release()
   expect(existsSync(join(directory, 'supervisor.pid'))).toBe(false)
 })
 
-it.runIf(process.platform === 'linux')('takes over a claim whose pid is another program by now', () => {
+it.runIf(process.platform === 'linux')('takes over a claim whose pid now belongs to another program', () => {
   writeFileSync(join(directory, 'supervisor.pid'), String(process.ppid))
   expect('release' in claimDirectory(directory)).toBe(true)
 })

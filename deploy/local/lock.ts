@@ -2,8 +2,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Claims a directory for this process, or says whose it is. A claim of a process that is gone is taken over; one whose
- * pid now belongs to another program is recognized where the system tells (Linux).
+ * Claims a directory for this process, or returns the pid of the process that has claimed it. Takes over the claim of a
+ * process that has ended. On Linux also takes over a claim whose pid now belongs to another program.
  */
 export function claimDirectory(directory: string): { release: () => void } | { heldBy: number } {
   const path = join(directory, 'supervisor.pid')

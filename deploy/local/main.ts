@@ -11,11 +11,11 @@ import { StartError, type Started, startEverything } from './start.ts'
 import { exampleCommands, exampleExport } from './workspace/example.ts'
 
 /**
- * `npm start`, once Node 22 runs it: all servers and processes as children of this one, until Ctrl-C.
- * The first signal stops them in order, within STOP_DEADLINE_MS altogether; a second one kills them.
+ * Runs `npm start` on Node 22: starts all servers and processes as children of this process, until Ctrl-C.
+ * The first signal stops them in order, within STOP_DEADLINE_MS in total. A second signal kills them.
  */
 const STOP_DEADLINE_MS = 4_700
-/** A terminal, npm and bootstrap.mjs all pass one Ctrl-C on: signals this close together are one. */
+/** The terminal, npm and bootstrap.mjs each forward the same Ctrl-C, so signals this close together count as one. */
 const SAME_SIGNAL_MS = 500
 
 const startedAt = Date.now()
@@ -29,7 +29,7 @@ mkdirSync(config.LOCAL_DIR, { recursive: true, mode: 0o700 })
 const claim = claimDirectory(config.LOCAL_DIR)
 if ('heldBy' in claim) {
   giveUp(
-    `it runs already with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy}): stop that one, or set LOCAL_DIR and other ports`,
+    `already running with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy}): stop that process, or set LOCAL_DIR and other ports`,
   )
 }
 
@@ -73,7 +73,7 @@ function announce({ credentials, workspaceId }: Started): void {
     '',
     send,
     '',
-    'See the finding that it made, then its trace:',
+    'List its finding, then read its trace:',
     '',
     list,
     '',
@@ -91,12 +91,12 @@ function handleSignals(): void {
       else if (Date.now() - stoppingSince > SAME_SIGNAL_MS) void killAndExit(130)
     })
   }
-  // bootstrap.mjs is gone, or nobody reads what is written here.
+  // bootstrap.mjs has ended, or stdout was closed.
   process.once('disconnect', () => void stopAndExit(0))
   process.channel?.unref()
   process.stdout.on('error', () => void stopAndExit(0))
   process.on('uncaughtException', error => {
-    say(`unexpected: ${describeError(error)}`)
+    say(`unexpected error: ${describeError(error)}`)
     void stopAndExit(1)
   })
 }
@@ -112,7 +112,7 @@ async function stopAndExit(code: number): Promise<void> {
 }
 
 async function killAndExit(code: number): Promise<void> {
-  say('killing what still runs')
+  say('killing the processes that are still running')
   await supervisor.killAll()
   leave(code)
 }

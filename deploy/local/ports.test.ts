@@ -4,18 +4,20 @@ import { freePort, portFault } from './ports.ts'
 
 const host = '127.0.0.1'
 
-it('names the variable that moves a port in use', async () => {
+it('names the setting that changes a port in use', async () => {
   const port = await freePort()
   const server = createServer()
   await new Promise<void>(resolve => server.listen(port, host, resolve))
   const ports = new Map([['API_PORT', { port, host }]])
-  expect(await portFault(ports, 0)).toBe(`port ${port} is in use: stop what uses it, or set API_PORT to another port`)
+  expect(await portFault(ports, 0)).toBe(
+    `port ${port} is in use: stop the process that uses it, or set API_PORT to another port`,
+  )
   const soonFree = portFault(ports, 5_000)
   server.close()
   expect(await soonFree).toBeUndefined()
 })
 
-it('names both variables of one port', async () => {
+it('names both settings when two have the same port', async () => {
   const port = await freePort()
   const ports = new Map([
     ['API_PORT', { port, host }],

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** True when nothing listens on the port of this address. */
+/** Returns true if nothing listens on the port of this host. */
 export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise(resolve => {
     const server = createServer()
@@ -12,8 +12,8 @@ export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
 }
 
 /**
- * A free port below the ephemeral range: one that the kernel will not hand to an outgoing connection while the server
- * that had it is being restarted.
+ * Returns a free port below the ephemeral range. The kernel does not assign such a port to an outgoing connection, so it
+ * stays free while its server restarts.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
@@ -24,8 +24,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * One sentence about the first port that cannot be had, undefined when all can. Waits `patienceMs` for a port to come
- * free: the children of a supervisor that was killed need a moment to notice.
+ * Returns a sentence about the first port that is not available, or undefined if all are. Waits `patienceMs` for a port
+ * to become free, because the children of a killed supervisor need a moment to end.
  */
 export async function portFault(
   ports: ReadonlyMap<string, { port: number; host: string }>,
@@ -40,7 +40,8 @@ export async function portFault(
   const until = Date.now() + patienceMs
   for (const [name, { port, host }] of ports) {
     while (!(await isPortFree(port, host))) {
-      if (Date.now() > until) return `port ${port} is in use: stop what uses it, or set ${name} to another port`
+      if (Date.now() > until)
+        return `port ${port} is in use: stop the process that uses it, or set ${name} to another port`
       await delay(100)
     }
   }

@@ -16,7 +16,7 @@ import { writePrivateJson } from './workspace/private-file.ts'
 import { provision } from './workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from './workspace/secrets.ts'
 
-/** What `.local/credentials.json` holds (CONTRACT section 6). */
+/** Contents of `.local/credentials.json` (docs/contract.md#credentials-file). */
 export interface LocalCredentials {
   baseUrl: string
   ingestUrl: string
@@ -33,16 +33,18 @@ export interface LocalCredentials {
   s3: { endpoint: string; bucket: string; accessKeyId: string; secretAccessKey: string }
 }
 
+/** Result of a complete start. */
 export interface Started {
   credentials: LocalCredentials
   workspaceId: string
 }
 
-/** Something that the person at the terminal can change: its message is all that is to be said. */
+/** Reports a problem that the user can fix. Only its message is shown, without a stack. */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
+/** Collaborators of `startEverything`. */
 export interface StartDeps {
   config: LocalConfig
   env: Record<string, string | undefined>
@@ -51,7 +53,7 @@ export interface StartDeps {
   logger: Logger
 }
 
-/** Brings everything up and writes the credentials last: once they are there, all of it is ready. */
+/** Starts everything. Writes the credentials last, so that their file exists only when everything is ready. */
 export async function startEverything({ config, env, supervisor, log, logger }: StartDeps): Promise<Started> {
   const credentialsPath = join(config.LOCAL_DIR, 'credentials.json')
   await rm(credentialsPath, { force: true })
@@ -99,7 +101,7 @@ async function applyMigrations(
   } finally {
     await client.close()
   }
-  log.note('clickhouse', `schema up to date in ${((Date.now() - startedAt) / 1_000).toFixed(1)} s`)
+  log.note('clickhouse', `schema is up to date after ${((Date.now() - startedAt) / 1_000).toFixed(1)} s`)
 }
 
 function credentialsOf(config: LocalConfig, secrets: LocalSecrets, access: ServiceAccess): LocalCredentials {

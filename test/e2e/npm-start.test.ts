@@ -74,7 +74,7 @@ describe('npm start', () => {
   it('says so when it runs already in this directory, and which port is in use elsewhere', async () => {
     const again = runLocalStart(localDir, await freePorts())
     expect((await again.exited).code).toBe(1)
-    expect(again.lines.join('\n')).toContain('runs already')
+    expect(again.lines.join('\n')).toContain('already running')
 
     const elsewhere = await mkdtemp(join(tmpdir(), 'penstock-start-'))
     const collides = runLocalStart(elsewhere, { ...(await freePorts()), API_PORT: ports.API_PORT ?? '' })

@@ -3,43 +3,47 @@ import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** One line of what a child wrote. */
+/** Receives each line that a child writes. */
 export type LineLog = (line: string) => void
 
+/** How a child ended. */
 export interface ChildExit {
   code: number | null
   signal: NodeJS.Signals | null
 }
 
+/** A running child with its process group. */
 export interface ChildProcess {
   readonly pid: number
-  /** Resolves when the child has ended and nothing of its process group is left; never rejects. */
+  /** Resolves when the child and its process group have ended. Never rejects. */
   readonly exited: Promise<ChildExit>
   readonly hasExited: boolean
-  /** Asks with SIGTERM (or as `askToEnd` does) and kills the group when it has not ended after `deadlineMs`. */
+  /** Sends SIGTERM (or calls `askToEnd`), and kills the group if it has not ended after `deadlineMs`. */
   stop(deadlineMs?: number): Promise<void>
+  /** Kills the process group and waits until it has ended. */
   kill9(): Promise<void>
 }
 
+/** Options of `startChild`. */
 export interface ChildOptions {
   command: string
   args: string[]
   env?: Record<string, string | undefined>
   cwd?: string
-  /** Written to the child's stdin, which stays open: its end tells the child that this process is gone. */
+  /** Text for the child's stdin, which stays open. Its end shows the child that this process has ended. */
   firstInput?: string
-  /** An open file to be the child's stdin instead of a pipe of ours. */
+  /** An open file that becomes the child's stdin instead of a pipe. */
   stdinFd?: number
-  /** How the child is asked to end, when not with SIGTERM. */
+  /** Asks the child to end. Default: SIGTERM. */
   askToEnd?: (stdin: Writable | null) => void
-  /** When `stop` kills what has not ended. Default 3 s. */
+  /** Time after which `stop` kills the child. Default: 3 s. */
   stopDeadlineMs?: number
   log: LineLog
 }
 
 /**
- * Starts a child in a process group of its own, so that Ctrl-C in a terminal reaches only the process that decides
- * about the order of stopping, and so that killing it takes its own children (workerd, esbuild) along.
+ * Starts a child in its own process group. Ctrl-C in a terminal then reaches only the process that decides the order of
+ * stopping, and killing the group also ends the child's own children (workerd, esbuild).
  */
 export async function startChild(options: ChildOptions): Promise<ChildProcess> {
   const child = spawn(options.command, options.args, {
@@ -97,18 +101,19 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // The group is empty already.
+    // The group has already ended.
   }
 }
 
+/** Limits of `untilReady`. */
 export interface ReadinessLimits {
-  /** Default 60 s. */
+  /** Default: 60 s. */
   readyDeadlineMs?: number | undefined
-  /** Aborted: no longer wanted. */
+  /** Ends the wait when aborted. */
   signal?: AbortSignal | undefined
 }
 
-/** Polls until `isReady`. Throws, and kills the child, when it ends before, is aborted or takes too long. */
+/** Polls `isReady` until it is true. Kills the child and throws if it ends first, is aborted or takes too long. */
 export async function untilReady(
   name: string,
   child: ChildProcess,
@@ -128,7 +133,7 @@ export async function untilReady(
   throw new Error(signal?.aborted ? `${name} was stopped` : `${name} was not ready after ${readyDeadlineMs / 1_000} s`)
 }
 
-/** True when a GET of the address is answered at all, or with one of the given statuses. */
+/** Returns true if a GET of the address gets a response, with one of `statuses` if they are given. */
 export async function answers(url: string, statuses?: number[]): Promise<boolean> {
   const response = await fetch(url, {
     headers: { connection: 'close' },

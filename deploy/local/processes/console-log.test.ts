@@ -8,12 +8,12 @@ function lines(isColored: boolean, ...written: string[]): string[] {
   return shown
 }
 
-it('shows a record of pino on one line', () => {
+it('shows a pino record on one line', () => {
   const record = '{"level":30,"time":"2026-01-02T03:04:05Z","process":"ingest","port":4318,"msg":"listening"}'
   expect(lines(false, record)).toEqual(['03:04:05 edge       INFO: listening {"port":4318}\n'])
 })
 
-it('shows anything else as it is, and no empty lines', () => {
+it('shows other lines unchanged, and skips empty ones', () => {
   expect(lines(false, 'plain', '', '{"a":1}', '{broken')).toEqual([
     '03:04:05 edge       plain\n',
     '03:04:05 edge       {"a":1}\n',
@@ -21,7 +21,7 @@ it('shows anything else as it is, and no empty lines', () => {
   ])
 })
 
-it('colors only where asked to', () => {
+it('colors the output only when isColored is set', () => {
   expect(lines(true, 'x').join('')).toContain('\x1b[')
   expect(lines(false, '{"level":50,"msg":"x"}').join('')).not.toContain('\x1b[')
 })

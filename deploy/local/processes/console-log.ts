@@ -1,12 +1,14 @@
 import { prettyFactory } from 'pino-pretty'
 
+/** Output of `npm start`, by process. */
 export interface ConsoleLog {
-  /** One line of a process of ours: pino's JSON is made readable, anything else is shown as it is. */
+  /** Shows one line of a process. Formats pino's JSON, and shows any other line unchanged. */
   line(name: string, line: string): void
-  /** What the supervisor itself has to say about a process. */
+  /** Shows a message of the supervisor about a process. */
   note(name: string, text: string): void
 }
 
+/** Options of `createConsoleLog`. */
 export interface ConsoleLogOptions {
   write: (text: string) => void
   isColored: boolean
@@ -14,10 +16,10 @@ export interface ConsoleLogOptions {
 }
 
 const NAME_WIDTH = 10
-/** Of the 256-color palette's readable middle, one for each name in the order in which the names appear. */
+/** ANSI colors that are readable on light and dark backgrounds. Names get them in order of appearance. */
 const COLORS = [36, 33, 35, 32, 34, 96, 93, 95]
 
-/** Writes what several processes say as lines of one form: time, name, level and message, fields. */
+/** Writes the output of several processes in one format: time, name, level, message, fields. */
 export function createConsoleLog({ write, isColored, now = () => new Date() }: ConsoleLogOptions): ConsoleLog {
   const pretty = prettyFactory({
     colorize: isColored,

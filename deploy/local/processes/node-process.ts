@@ -2,11 +2,12 @@ import { fileURLToPath } from 'node:url'
 import { ROOT } from '../config.ts'
 import { answers, type ChildProcess, type LineLog, startChild, untilReady } from './child-process.ts'
 
+/** Options of `startNodeProcess`. */
 export interface NodeProcessOptions {
-  /** Path of its main.ts in the checkout. */
+  /** Path of the script in the checkout. */
   script: string
   env: Record<string, string | undefined>
-  /** `/readyz` of this address tells when it is ready. */
+  /** Address whose `/readyz` reports when the process is ready. */
   adminUrl: string
   log: LineLog
   signal: AbortSignal
@@ -14,7 +15,7 @@ export interface NodeProcessOptions {
 
 const END_WITH_PARENT = fileURLToPath(new URL('end-with-parent.mjs', import.meta.url))
 
-/** Runs one of the service's own processes with this Node, until its `/readyz` says 200. */
+/** Starts one of the service's processes with this Node, and waits until its `/readyz` returns 200. */
 export async function startNodeProcess(options: NodeProcessOptions): Promise<ChildProcess> {
   const child = await startChild({
     command: process.execPath,

@@ -5,12 +5,14 @@ import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../workspace/secr
 import { startNodeProcess } from './node-process.ts'
 import type { Unit } from './supervisor.ts'
 
+/** Addresses of the service's processes. */
 export interface Addresses {
   baseUrl: string
   apiUrl: string
   adminUrls: { ingest: string; workers: string; api: string }
 }
 
+/** Returns the addresses at which this machine reaches the processes. */
 export function addressesOf(config: LocalConfig): Addresses {
   const at = (port: number) => `http://${reachableHost(config.BIND_HOST)}:${port}`
   return {
@@ -24,7 +26,7 @@ export function addressesOf(config: LocalConfig): Addresses {
   }
 }
 
-/** The service's own processes. Stopped in this order, so that nothing arrives where nobody takes it further. */
+/** Returns the service's processes in the order of stopping: each stops before the one that takes its output. */
 export function serviceProcesses(
   config: LocalConfig,
   env: Record<string, string | undefined>,
@@ -39,7 +41,7 @@ export function serviceProcesses(
       startNodeProcess({
         script,
         adminUrl,
-        // It ends by itself a moment before it would be killed.
+        // The process ends itself shortly before it would be killed.
         env: { ...env, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
         signal,
         log: line => log(name, line),
@@ -52,14 +54,14 @@ export function serviceProcesses(
   ]
 }
 
-/** What the processes read: everything given to us, and where things are here. */
+/** Returns the environment of the processes: the inherited one, with the addresses and keys of this start. */
 export function processEnvironment(
   inherited: Record<string, string | undefined>,
   config: LocalConfig,
   secrets: LocalSecrets,
   access: ServiceAccess,
 ): Record<string, string | undefined> {
-  // A developer's own AWS session must not mix with the keys of the local S3.
+  // The developer's own AWS session must not be mixed with the keys of the local S3.
   const aws = config.S3_ENDPOINT
     ? {}
     : { AWS_SESSION_TOKEN: undefined, AWS_PROFILE: undefined, S3_PUBLIC_ENDPOINT: undefined }

@@ -3,7 +3,7 @@ import { countAwakeMs } from '../../../test/support/count-awake-ms.ts'
 import { startChild } from './child-process.ts'
 import { createSupervisor, restartDelayMs, type Unit } from './supervisor.ts'
 
-/** A shell that says nothing and ends on SIGTERM, after `onTerm`. */
+/** Returns a unit that runs a shell. On SIGTERM the shell runs `onTerm`. */
 function shellUnit(name: string, stopStage: number, options: { onTerm?: string; stopDeadlineMs?: number } = {}) {
   const pids: number[] = []
   const unit: Unit = {
@@ -33,7 +33,7 @@ const isRunning = (pid: number) => {
   }
 }
 
-it('starts again what was killed, at once the first time', async () => {
+it('restarts a killed process, without a delay the first time', async () => {
   const supervisor = createSupervisor({ log: () => {} })
   const { unit, pids } = shellUnit('victim', 0)
   await supervisor.run(unit)
@@ -45,7 +45,7 @@ it('starts again what was killed, at once the first time', async () => {
   expect(pids.map(isRunning)).toEqual([false, false])
 })
 
-it('stops stage by stage and kills what does not end in time', async () => {
+it('stops stage by stage and kills a process that misses its deadline', async () => {
   const ended: string[] = []
   const supervisor = createSupervisor({ log: () => {} })
   const late = shellUnit('late', 1, { onTerm: ':', stopDeadlineMs: 300 })
@@ -65,7 +65,7 @@ it('stops stage by stage and kills what does not end in time', async () => {
   expect(ended).toEqual(['early 0', 'late SIGKILL'])
 })
 
-it('keeps trying when a restart fails', async () => {
+it('tries again when a restart fails', async () => {
   const lines: string[] = []
   const supervisor = createSupervisor({ log: (_, text) => lines.push(text) })
   const { unit, pids } = shellUnit('unlucky', 0)
@@ -87,6 +87,6 @@ it('rejects when the first start fails', async () => {
   await supervisor.stop()
 })
 
-it('waits longer with every failure, up to 5 s', () => {
+it('waits longer after every failure, up to 5 s', () => {
   expect([0, 1, 2, 3, 10].map(restartDelayMs)).toEqual([0, 200, 400, 800, 5_000])
 })

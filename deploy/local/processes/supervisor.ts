@@ -5,35 +5,39 @@ import type { ChildProcess } from './child-process.ts'
 /** A process to keep running. */
 export interface Unit {
   readonly name: string
-  /** Resolves when the process is ready; gives up and leaves nothing behind when the signal aborts. */
+  /** Resolves when the process is ready. On abort, ends the process and rejects. */
   readonly start: (signal: AbortSignal) => Promise<ChildProcess>
   /** Units of a lower stage are stopped before those of a higher one. */
   readonly stopStage: number
   readonly stopDeadlineMs: number
 }
 
+/** Keeps units running until it stops them. */
 export interface Supervisor {
-  /** Starts a unit and resolves when it is ready for the first time; from then on it is started again when it ends. */
+  /** Starts a unit and resolves when it is ready for the first time. Restarts it whenever it ends. */
   run(unit: Unit): Promise<void>
-  /** Stops stage by stage; what does not end within its unit's deadline is killed. */
+  /** Stops the units stage by stage. Kills a unit that does not end within its deadline. */
   stop(): Promise<void>
+  /** Kills all units at once. */
   killAll(): Promise<void>
 }
 
+/** Collaborators of a supervisor. */
 export interface SupervisorDeps {
   readonly log: (unit: string, text: string) => void
   readonly now?: () => number
 }
 
-/** A unit that ran at least this long is started again at once, another after a growing delay. */
+/** A unit that ran at least this long restarts at once. Any other restarts after a growing delay. */
 const STABLE_AFTER_MS = 10_000
 const MAX_DELAY_MS = 5_000
 
-/** 0 for the first restart, then doubling from 200 ms. */
+/** Returns 0 for the first restart, then a delay that doubles from 200 ms. */
 export function restartDelayMs(failures: number): number {
   return failures === 0 ? 0 : Math.min(100 * 2 ** failures, MAX_DELAY_MS)
 }
 
+/** Creates a supervisor without units. */
 export function createSupervisor({ log, now = Date.now }: SupervisorDeps): Supervisor {
   const stopping = new AbortController()
   const running = new Map<Unit, ChildProcess>()

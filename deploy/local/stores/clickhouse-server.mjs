@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { DataType, load, open } from 'ffi-rs'
 
 /**
- * A ClickHouse server in a process of its own: libchdb holds clickhouse-local whole, and its entry point is called with
- * a query that starts the HTTP interface and then reads stdin, so that closing stdin ends the server.
- * ffi-rs calls it on the main thread; ClickHouse's check of the stack's bounds refuses calls on a foreign stack.
+ * Runs a ClickHouse server in this process. libchdb contains all of clickhouse-local. Its entry point is called with a
+ * query that starts the HTTP interface and then reads stdin, so that closing stdin ends the server.
+ * ffi-rs makes the call on the main thread, because ClickHouse checks the bounds of the stack and refuses any other.
  */
 const QUERY = "SYSTEM START LISTEN HTTP; SELECT count() FROM file('/dev/stdin', LineAsString) FORMAT Null"
 
@@ -21,12 +21,12 @@ load({
 })
 process.exit(0)
 
-/** The library in chdb's package for this platform: chdb depends on it, so it is resolved from there. */
+/** Returns the path of the library for this platform. chdb depends on its package, so it is resolved from chdb. */
 function libraryPath() {
   const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
   const fromChdb = createRequire(createRequire(import.meta.url).resolve('chdb'))
   const directory = dirname(fromChdb.resolve(`@chdb/lib-${platform}/package.json`))
   const library = ['libchdb.so', 'libchdb.dylib'].map(name => join(directory, name)).find(path => existsSync(path))
-  if (!library) throw new Error(`no libchdb in @chdb/lib-${platform}`)
+  if (!library) throw new Error(`@chdb/lib-${platform} contains no libchdb: install the dependencies again`)
   return library
 }

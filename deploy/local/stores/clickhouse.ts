@@ -8,16 +8,18 @@ import { promisify } from 'node:util'
 import { answers, startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
+/** Options of a local ClickHouse. */
 export interface ClickHouseOptions extends LocalServiceOptions {
-  /** What the whole server may allocate. Default 4 GiB. */
+  /** Memory limit of the whole server. Default: 4 GiB. */
   memoryBytes?: number
 }
 
 const SERVER = fileURLToPath(new URL('clickhouse-server.mjs', import.meta.url))
 
 /**
- * ClickHouse from the chdb package: the real engine, MergeTree on disk and the HTTP interface, without an installation.
- * User `default`, no password, reachable from this machine only. It ends when this process does.
+ * Starts ClickHouse from the chdb package. It has the real engine, MergeTree on disk and the HTTP interface, and needs no
+ * installation. The user is `default` without a password, and only this machine can connect. The server ends with this
+ * process.
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<LocalService> {
   await mkdir(options.dir, { recursive: true })
@@ -35,7 +37,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
     ],
     stdinFd: lifeline.readFd,
     askToEnd: lifeline.cut,
-    // An open keep-alive connection holds it up for as long as that may live; its data is safe at any moment.
+    // An open keep-alive connection delays a clean end. Killing the server is safe at any moment.
     stopDeadlineMs: 1_000,
     log: options.log,
   })
@@ -47,8 +49,8 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
 }
 
 /**
- * The server ends when its stdin does. ClickHouse opens `/dev/stdin` by name, which a socket (what Node makes for a
- * child's stdin) does not allow: so it is a FIFO, whose only writing end is here and closes with this process.
+ * Opens a FIFO as the stdin of the server, which ends when its stdin does. ClickHouse opens `/dev/stdin` by name, and that
+ * fails for the socket that Node creates as stdin of a child. This process has the only writing end of the FIFO.
  */
 async function openLifeline(): Promise<{ readFd: number; cut: () => void }> {
   const directory = await mkdtemp(join(tmpdir(), 'penstock-'))
@@ -66,7 +68,7 @@ async function openLifeline(): Promise<{ readFd: number; cut: () => void }> {
   }
 }
 
-/** The caches' defaults are made for servers with much memory: all of them together stay below the limit here. */
+/** Returns the server's configuration. The default caches are too large for this memory limit, so they are set here. */
 function serverConfig(memoryBytes: number): string {
   return `<clickhouse>
   <max_server_memory_usage>${memoryBytes}</max_server_memory_usage>

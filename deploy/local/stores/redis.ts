@@ -4,12 +4,13 @@ import { connect } from 'node:net'
 import { startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
+/** Options of a local Redis. */
 export interface RedisOptions extends LocalServiceOptions {
-  /** What Redis may hold; the edge admits nothing above 70 % of it. As Redis writes it; default `2gb`. */
+  /** Memory limit in the notation of Redis; the edge accepts nothing above 70 % of it. Default: `2gb`. */
   maxMemory?: string
 }
 
-/** Redis with every acknowledged write on disk: fsync before the answer, also while the log is being rewritten. */
+/** Starts Redis with every acknowledged write on disk: it syncs before it answers, even during a rewrite of its log. */
 export async function startRedis(options: RedisOptions): Promise<LocalService> {
   await mkdir(options.dir, { recursive: true })
   const settings: Record<string, string> = {
@@ -19,7 +20,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalService> {
     appendonly: 'yes',
     appendfsync: 'always',
     'no-appendfsync-on-rewrite': 'no',
-    // At the default of 64 MB a busy log would be rewritten, by a fork, several times a second.
+    // With the default of 64 MB, a busy Redis would fork to rewrite its log several times a second.
     'auto-aof-rewrite-min-size': '512mb',
     maxmemory: options.maxMemory ?? '2gb',
     'maxmemory-policy': 'noeviction',
@@ -37,7 +38,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalService> {
   return Object.assign(child, { url: `redis://127.0.0.1:${options.port}` })
 }
 
-/** PING by hand: while Redis loads its log it answers `-LOADING`, which is not ready. */
+/** Sends PING over a plain socket. Redis answers `-LOADING` while it loads its log, and is not ready then. */
 function isPongFrom(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 1_000 }, () => socket.write('PING\r\n'))
@@ -51,7 +52,7 @@ function isPongFrom(port: number): Promise<boolean> {
   })
 }
 
-/** Redis does not notice that its parent was killed; a shell that waits on a pipe from this process ends it then. */
+/** Ends Redis when this process is killed, which Redis does not notice itself: a shell waits on a pipe from here. */
 function endWithThisProcess(pid: number, exited: Promise<unknown>): void {
   const watcher = spawn('sh', ['-c', 'read -r _; kill "$1"', 'sh', String(pid)], {
     detached: true,

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Log, LogLevel, Miniflare } from 'miniflare'
 
-/** The first line of stdin says what to serve (the secret must not stand in the process list); its end ends the server. */
+/** Reads its settings from the first line of stdin, so that the secret is not in the process list. Ends with stdin. */
 const input = createInterface({ input: process.stdin })
 let miniflare
 

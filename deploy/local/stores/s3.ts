@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { answers, startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
+/** Options of a local S3 server. */
 export interface S3Options extends LocalServiceOptions {
   bucket: string
   accessKeyId: string
@@ -11,7 +12,7 @@ export interface S3Options extends LocalServiceOptions {
 
 const SERVER = fileURLToPath(new URL('s3-server.mjs', import.meta.url))
 
-/** An S3 endpoint with one bucket, signatures checked: Cloudflare's R2 as miniflare runs it, its objects on disk. */
+/** Starts an S3 server with one bucket that checks signatures: miniflare's simulation of R2, with objects on disk. */
 export async function startS3(options: S3Options): Promise<LocalService> {
   await mkdir(options.dir, { recursive: true })
   const { dir, port, bucket, accessKeyId, secretAccessKey } = options

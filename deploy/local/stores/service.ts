@@ -1,10 +1,11 @@
 import type { ChildProcess, LineLog, ReadinessLimits } from '../processes/child-process.ts'
 
-/** A server that this machine runs for us, with its data in `dir`. Starting it again with the same options finds the data. */
+/** A server on this machine with its data in `dir`. A start with the same options finds the data again. */
 export interface LocalService extends ChildProcess {
   readonly url: string
 }
 
+/** Options that all local servers have. */
 export interface LocalServiceOptions extends ReadinessLimits {
   dir: string
   port: number

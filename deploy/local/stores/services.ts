@@ -7,12 +7,14 @@ import { startClickHouse } from './clickhouse.ts'
 import { startRedis } from './redis.ts'
 import { startS3 } from './s3.ts'
 
+/** Addresses and credentials of the stores. */
 export interface ServiceAccess {
   redisUrl: string
   clickhouse: { url: string; user: string; password: string; database: string }
   s3: { endpoint: string; region: string; bucket: string; accessKeyId: string; secretAccessKey: string }
 }
 
+/** The stores: how to reach them, and the units that this start has to run. */
 export interface LocalServices {
   access: ServiceAccess
   redis: Unit | undefined
@@ -23,7 +25,7 @@ export interface LocalServices {
 const STAGE = { stopStage: 3, stopDeadlineMs: 1_000 }
 const SHOWN_LINES = 20
 
-/** The servers to run here, and the access to them or to the external ones that the environment names instead. */
+/** Returns the servers to start, and the access to them or to the external servers that the environment names. */
 export function localServices(
   config: LocalConfig,
   secrets: LocalSecrets,
@@ -37,7 +39,7 @@ export function localServices(
       name,
       ...STAGE,
       start: signal =>
-        withLastWords(
+        showingLastLines(
           line => log(name, line),
           isVerbose,
           l => start(l, signal),
@@ -99,8 +101,8 @@ export function localServices(
   }
 }
 
-/** What a server says is shown only when it fails: its last lines then. */
-async function withLastWords(
+/** Hides the output of a server, and shows its last lines if it fails. */
+async function showingLastLines(
   show: LineLog,
   isVerbose: boolean,
   start: (log: LineLog) => Promise<ChildProcess>,

@@ -9,6 +9,7 @@ import {
 
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 
+/** An export request, and the ids under which its span can be read. */
 export interface Example {
   traceId: string
   findingId: string
@@ -22,7 +23,7 @@ const EXCEPTION = {
   stacktrace: 'EmptyCartError: the cart is empty\n    at checkout (cart.js:12:7)',
 }
 
-/** An OTLP export of one failed span that carries an exception, so that a finding arises. */
+/** Returns an OTLP export of one failed span with an exception, which creates a finding. */
 export function exampleExport(owner: { workspaceId: string; surfaceId: string }, nowMs: number): Example {
   const traceId = randomBytes(16)
   const endTimeUnixNano = BigInt(nowMs) * 1_000_000n
@@ -72,13 +73,14 @@ function text(key: string, value: string): MessageInitShape<typeof KeyValueSchem
   return { key, value: { value: { case: 'stringValue', value } } }
 }
 
+/** Address and credentials for the example commands. */
 export interface ExampleAccess {
   baseUrl: string
   publicKey: string
   sessionToken: string
 }
 
-/** Commands for a shell with curl and base64: one stores the example, one lists findings, one reads the trace back. */
+/** Returns shell commands (curl, base64) that store the example, list findings and read the trace. */
 export function exampleCommands({ traceId, findingId, body }: Example, access: ExampleAccess) {
   const base64 = Buffer.from(body).toString('base64')
   const authorization = `-H 'authorization: Bearer ${access.sessionToken}'`
@@ -89,7 +91,7 @@ export function exampleCommands({ traceId, findingId, body }: Example, access: E
       `echo ${base64} | base64 -d | curl -sS -w '%{http_code}\\n' '${access.baseUrl}/drain/v1/traces' ` +
       `-H 'x-service-public-key: ${access.publicKey}' -H 'content-type: application/x-protobuf' --data-binary @-`,
     list: `curl -sS '${findings}' ${authorization}`,
-    // Stored in a fraction of a second after the 200, so a paste that follows at once may come too early.
+    // The span is stored a fraction of a second after the 200, so a command that is pasted at once may be too early.
     trace: `for i in 1 2 3 4 5 6 7 8 9; do ${trace} 2>/dev/null && break; sleep 0.5; done`,
   }
 }

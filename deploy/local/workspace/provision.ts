@@ -4,16 +4,18 @@ import { digestOf } from '../../../shared/ids/credentials.ts'
 import type { LocalSecrets } from './secrets.ts'
 
 /**
- * Puts the first workspace, its user with every permission, a surface and its two keys into the directory. What is
- * there stays as it is: a key that was revoked since stays revoked. It is put again as it was found, but for the keys,
- * since an installation may be older than the indexes that are written with each record.
+ * Stores the first workspace, its user with every permission, a surface and its two keys in the directory. Existing
+ * records do not change, so a revoked key stays revoked. Existing records except keys are written again as they are,
+ * because an older installation may lack the indexes that are written with each record.
  */
 export async function provision(store: Directory, secrets: LocalSecrets): Promise<void> {
   const { workspaceId, surfaceId, userId, workspaceSlug: slug, createdAt } = secrets
   const workspace = await store.workspaceById(workspaceId)
   const stored = await store.putWorkspace(workspace ?? { version: 1, id: workspaceId, slug, name: 'Local', createdAt })
   if (stored === 'slug_taken') {
-    throw new Error(`the workspace "${slug}" of this Redis was made with the keys of another LOCAL_DIR: use that`)
+    throw new Error(
+      `the workspace "${slug}" in this Redis was created with the keys of another LOCAL_DIR: use that LOCAL_DIR, or another Redis`,
+    )
   }
   await store.createUser({ version: 1, id: userId, email: null, name: 'Local user', createdAt })
   const member = await store.member(workspaceId, userId)

@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true }))
 
-it('makes them once, for the eyes of this user alone', async () => {
+it('creates the secrets once, readable only by this user', async () => {
   const secrets = await loadSecrets(directory)
   expect(isWellFormedKey('public', secrets.publicKey)).toBe(true)
   expect(isWellFormedKey('secret', secrets.secretKey)).toBe(true)
@@ -22,7 +22,7 @@ it('makes them once, for the eyes of this user alone', async () => {
   expect(await loadSecrets(directory)).toEqual(secrets)
 })
 
-it('signs a token for the user in the workspace, good for a year', async () => {
+it('signs a token for the user in the workspace that is valid for a year', async () => {
   const secrets = await loadSecrets(directory)
   const { payload } = await jwtVerify(secrets.sessionToken, await importSPKI(secrets.authPublicKey, 'EdDSA'), {
     issuer: AUTH_ISSUER,
@@ -33,7 +33,7 @@ it('signs a token for the user in the workspace, good for a year', async () => {
   expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(365 * 86_400)
 })
 
-it('replaces the token alone, and only when it has less than 30 days left', async () => {
+it('replaces only the token, and only when it expires in less than 30 days', async () => {
   const { sessionToken, ...others } = await loadSecrets(directory)
   const later = await loadSecrets(directory, () => Date.now() + 334 * DAY_MS)
   expect(later.sessionToken).toBe(sessionToken)
@@ -42,7 +42,7 @@ it('replaces the token alone, and only when it has less than 30 days left', asyn
   expect(muchLater).toMatchObject(others)
 })
 
-it('gives an installation from before there was a pepper one, and keeps the rest', async () => {
+it('adds a pepper to an older installation without one, and keeps the rest', async () => {
   const { keyPepper, ...others } = await loadSecrets(directory)
   expect(Buffer.byteLength(keyPepper)).toBeGreaterThanOrEqual(32)
   const { sessionToken: _, ...kept } = others
@@ -53,7 +53,7 @@ it('gives an installation from before there was a pepper one, and keeps the rest
   expect(await loadSecrets(directory)).toEqual(upgraded)
 })
 
-it('says what to do about a damaged file', async () => {
+it('explains how to replace a damaged file', async () => {
   await writeFile(join(directory, 'secrets.json'), '{}')
   await expect(loadSecrets(directory)).rejects.toThrow('remove it')
 })

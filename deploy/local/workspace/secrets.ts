@@ -8,7 +8,9 @@ import { generateKey } from '../../../shared/ids/credentials.ts'
 import { LOCAL_AUDIENCE, LOCAL_ISSUER, signLocalSession } from '../../../shared/ids/local-session-token.ts'
 import { writePrivateJson } from './private-file.ts'
 
+/** Issuer of the session tokens of `npm start`. */
 export const AUTH_ISSUER = LOCAL_ISSUER
+/** Audience of the session tokens of `npm start`. */
 export const AUTH_AUDIENCE = LOCAL_AUDIENCE
 
 const secretsSchema = z.object({
@@ -22,16 +24,16 @@ const secretsSchema = z.object({
   secretKeyId: z.string(),
   s3AccessKeyId: z.string(),
   s3SecretAccessKey: z.string(),
-  /** PKCS #8 and SPKI, PEM: what session tokens are signed and checked with. */
+  /** Keys that sign and verify session tokens, as PEM (PKCS #8 and SPKI). */
   authPrivateKey: z.string(),
   authPublicKey: z.string(),
   sessionToken: z.string(),
-  /** What the secrets of workspace keys are derived with. Installations from before there were such keys get one. */
+  /** Pepper from which the secrets of workspace keys are derived. An older installation without one gets one. */
   keyPepper: z.string().optional(),
   createdAt: z.string(),
 })
 
-/** All that a local installation makes up once and keeps. */
+/** Ids, keys and tokens that a local installation creates once and keeps. */
 export type LocalSecrets = KeptSecrets & { keyPepper: string }
 type KeptSecrets = z.infer<typeof secretsSchema>
 
@@ -39,7 +41,7 @@ const DAY_SECONDS = 86_400
 const TOKEN_LIFETIME_SECONDS = 365 * DAY_SECONDS
 const RENEW_BEFORE_SECONDS = 30 * DAY_SECONDS
 
-/** Reads the secrets of a directory, or makes them; a session token about to expire is replaced. */
+/** Reads the secrets of a directory, or creates them. Replaces a session token that expires soon. */
 export async function loadSecrets(directory: string, now: () => number = Date.now): Promise<LocalSecrets> {
   const path = join(directory, 'secrets.json')
   const kept = await readSecrets(path)
@@ -68,7 +70,7 @@ async function readSecrets(path: string): Promise<KeptSecrets | undefined> {
     throw error
   }
   const result = secretsSchema.safeParse(JSON.parse(text))
-  if (!result.success) throw new Error(`${path} is not readable: remove it, and new keys will be made`)
+  if (!result.success) throw new Error(`${path} is invalid: remove it, and the next start creates new keys`)
   return result.data
 }
 
