@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** The collaborators of `Admission`. `redis` is the Redis of the queues. */
@@ -116,7 +116,7 @@ export class Admission {
       this.#memoryShare = usedShare(memory)
       for (const [i, queue] of this.#queues.entries()) follow(this.#flowOf(queue), counters[i] ?? {}, this.#now())
     } catch (error) {
-      this.#logger.debug({ error: describeError(error) }, 'the counters of the queues could not be read')
+      this.#logger.debug(errorFields(error), 'the counters of the queues could not be read')
     } finally {
       this.#polling = false
     }

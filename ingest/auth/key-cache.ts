@@ -3,7 +3,7 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL } from '../../shared/directory/record.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** The outcome of the check of a key. A key is called known if its outcome is `ok`. */
@@ -103,7 +103,7 @@ export class KeyCache<J extends Judgement> {
     try {
       record = await this.#directory.surfaceKeyByDigest(digest)
     } catch (error) {
-      this.#logger.warn({ error: describeError(error) }, 'a key could not be looked up')
+      this.#logger.warn(errorFields(error), 'a key could not be looked up')
       return unavailable
     }
     const at = this.#now()
@@ -133,7 +133,7 @@ export function followCredentialChanges(
   subscriber.on('ready', () => {
     forgetAll()
     subscriber.subscribe(CREDENTIAL_CHANGES_CHANNEL).catch(error => {
-      logger.warn({ error: describeError(error) }, 'changes of credentials cannot be followed')
+      logger.warn(errorFields(error), 'changes of credentials cannot be followed')
     })
   })
   subscriber.on('close', forgetAll)

@@ -40,13 +40,14 @@ it('limits the lines of each queue separately', () => {
   expect(world.counts).toEqual({ spans: 2, logs: 2 })
 })
 
-it('logs the error with its cause', () => {
+it('logs the error with its code and its cause', () => {
   const { world, failures } = given()
   const cause = new Error('redis did not confirm in time')
   failures.report('spans', new TransientError('the queue could not confirm the write', { cause }))
   expect(world.lines).toMatchObject([
     {
       error: 'TransientError: the queue could not confirm the write',
+      code: 'PENSTOCK_TRANSIENT',
       cause: 'Error: redis did not confirm in time',
     },
   ])

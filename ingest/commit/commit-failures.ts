@@ -1,5 +1,5 @@
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { describeError, errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** Each queue logs at most one line in this time: an outage fails thousands of requests a second. */
@@ -46,12 +46,12 @@ export class CommitFailures {
     }
     const suppressed = state?.suppressed ?? 0
     this.#states.set(queue, { loggedAtMs: now, suppressed: 0 })
-    this.#logger.warn({ queue, suppressed, ...describeFailure(error) }, 'a request could not be stored')
+    this.#logger.warn({ queue, suppressed, ...failureFields(error) }, 'a request could not be stored')
   }
 }
 
-/** The error of a commit wraps what Redis or the deadline reported. */
-function describeFailure(error: unknown): { error: string; cause?: string } {
+/** Returns the log fields of a failure. The error of a commit wraps what Redis or the deadline reported. */
+function failureFields(error: unknown): { readonly error: string; readonly code?: string; readonly cause?: string } {
   const cause = error instanceof Error ? error.cause : undefined
-  return { error: describeError(error), ...(cause !== undefined && { cause: describeError(cause) }) }
+  return { ...errorFields(error), ...(cause !== undefined && { cause: describeError(cause) }) }
 }

@@ -10,7 +10,7 @@ import {
   receiptSeal,
 } from '../../shared/ids/receipt.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
-import { describeError, TransientError } from '../../shared/runtime/errors.ts'
+import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** Issues the receipts of accepted requests. */
@@ -94,7 +94,7 @@ export function followReceiptSecret(redis: Redis, logger: Logger): () => Buffer 
         secret = found
       },
       error => {
-        logger.warn({ error: describeError(error) }, 'the secret of receipts could not be read')
+        logger.warn(errorFields(error), 'the secret of receipts could not be read')
         if (redis.status === 'ready') setTimeout(follow, RETRY_MS).unref()
       },
     )

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { type Verdict, verdictSchema } from '../../schemas/queues/source-maps.ts'
 import { VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** One request's slot among those that wait for a worker's verdict. */
@@ -90,7 +90,7 @@ export class VerdictWaits {
 
   #subscribe(): void {
     this.#subscriber.subscribe(VERDICTS_CHANNEL).catch(error => {
-      this.#logger.warn({ error: describeError(error) }, 'the channel of verdicts cannot be followed')
+      this.#logger.warn(errorFields(error), 'the channel of verdicts cannot be followed')
     })
   }
 
@@ -103,7 +103,7 @@ export class VerdictWaits {
         if (text) this.#settle(attempt, verdictSchema.parse(JSON.parse(text)))
       }
     } catch (error) {
-      this.#logger.debug({ error: describeError(error) }, 'verdicts could not be read')
+      this.#logger.debug(errorFields(error), 'verdicts could not be read')
     }
   }
 

@@ -3,7 +3,7 @@ import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
 import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { BuildAuthentication, BuildCaller, SecretKeyAuthenticator } from '../auth/authenticate-build.ts'
 import type { ReleaseLookup } from '../auth/release-lookup.ts'
@@ -65,7 +65,7 @@ export function withRelease(
     const owner = deps.releaseLookup.surfaceOf(surface.workspaceId, slug)
     if (!(owner instanceof Promise)) return decide(owner)
     return owner.then(decide, error => {
-      deps.logger.warn({ error: describeError(error) }, 'a release could not be looked up')
+      deps.logger.warn(errorFields(error), 'a release could not be looked up')
       return buildProblem(unavailable('the release could not be looked up; send the request again'))
     })
   })

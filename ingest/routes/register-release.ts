@@ -6,7 +6,7 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { ReleaseLookup } from '../auth/release-lookup.ts'
@@ -59,7 +59,7 @@ async function register(
     })
     deps.releaseLookup.remember(release)
   } catch (error) {
-    deps.logger.warn({ error: describeError(error) }, 'a release could not be registered')
+    deps.logger.warn(errorFields(error), 'a release could not be registered')
     return buildProblem(unavailable('the release could not be registered; send the request again'))
   }
   return jsonReply({ releaseSlug: slug })

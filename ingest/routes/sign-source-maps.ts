@@ -10,7 +10,7 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import { MAX_DECLARED_PATHS } from '../releases/declare-maps.ts'
 import { type SignMapsDeps, signMaps } from '../releases/sign-maps.ts'
 import {
@@ -64,7 +64,7 @@ async function sign({ signing, logger }: Deps, release: ReleaseKey, { files }: S
   try {
     signed = await signMaps(signing, release, files)
   } catch (error) {
-    logger.warn({ error: describeError(error) }, 'source maps could not be signed')
+    logger.warn(errorFields(error), 'source maps could not be signed')
     return buildProblem(unavailable('the files could not be declared; send the request again'))
   }
   return signed === undefined
