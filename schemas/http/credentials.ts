@@ -1,4 +1,6 @@
-/** Kinds of credentials (docs/contract.md#credentials). `schemas/openapi/security.ts` describes how each one is sent. */
+/**
+ * Kinds of credentials (docs/contract.md#credentials). `schemas/openapi/security.ts` describes how each one is sent.
+ */
 export type Credential =
   | 'publicKeyHeader'
   | 'publicKeyQuery'

@@ -1,7 +1,7 @@
 /**
- * Values of the examples in the document. They tell one story, in which every operation can be sent as its example shows. A
- * workspace has a surface whose page throws an exception. Its build has registered version 1.4.0 and uploads a source map.
- * Derived ids (release, finding, object keys, the hash of the map) are those that the service computes.
+ * Values of the examples in the document. They tell one story, in which every operation can be sent as its example
+ * shows. A workspace has a surface whose page throws an exception. Its build has registered version 1.4.0 and uploads a
+ * source map. Derived ids (release, finding, object keys, the hash of the map) are those that the service computes.
  */
 export const EXAMPLE = {
   workspaceId: 'ws_67459bf3ecc7cb1274c0',

@@ -22,8 +22,8 @@ const NAMED_MAX = 3
 const NAME_MAX_CHARACTERS = 64
 
 /**
- * Returns the schema of a body with exactly these fields, for operations where silently ignoring a misspelled field would do
- * harm. Its message names the unknown fields.
+ * Returns the schema of a body with exactly these fields, for operations where silently ignoring a misspelled field
+ * would do harm. Its message names the unknown fields.
  */
 export function exactObject<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {

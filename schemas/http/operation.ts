@@ -57,7 +57,9 @@ export interface Operation extends RoutedOperation {
   readonly isConditional?: boolean
   /** The operation's problems, except those that `problemsOf` adds. */
   readonly problems: readonly DocumentedProblem[]
-  /** Schema of the problem body where it is not the common `{ code, message, service }`, and how it is made from that. */
+  /**
+   * Schema of the problem body where it is not the common `{ code, message, service }`, and how it is made from that.
+   */
   readonly problemForm?: {
     readonly schema: z.ZodType
     readonly of: (common: { code: ProblemCode; message: string }) => unknown

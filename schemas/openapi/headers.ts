@@ -4,7 +4,9 @@ import { EXAMPLE } from '../http/example-values.ts'
 import type { Operation } from '../http/operation.ts'
 import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts/schemas.ts'
 
-/** Response headers of several operations, as components of the document. Optional ones do not come with every response. */
+/**
+ * Response headers of several operations, as components of the document. Optional ones do not come with every response.
+ */
 export const HEADERS = {
   'Retry-After': described(
     z.string().regex(/^[1-9][0-9]?$/),

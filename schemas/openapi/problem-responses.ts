@@ -3,7 +3,10 @@ import { type DocumentedProblem, type Operation, problemsOf } from '../http/oper
 import { PROBLEMS, type ProblemService } from '../http/problems.ts'
 import { headersOf } from './headers.ts'
 
-/** Returns the responses of an operation's problems, one per status. Each schema lists the codes and services of its status. */
+/**
+ * Returns the responses of an operation's problems, one per status. Each schema lists the codes and services of its
+ * status.
+ */
 export function problemResponses(operation: Operation): Record<`${4 | 5}${string}`, ZodOpenApiResponseObject> {
   const problems = problemsOf(operation)
   const statuses = [...new Set(problems.map(statusOf))].sort((a, b) => a - b)

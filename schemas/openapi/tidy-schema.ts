@@ -5,7 +5,9 @@ export type SchemaObject = Record<string, unknown>
 const FORMATS_FOR_PATTERNS: readonly unknown[] = ['date-time', 'email', 'uuid']
 const INT32_MAX = 2 ** 31 - 1
 
-/** Removes from a schema what is useless to a reader: zod's bounds of every integer, and expressions behind a format. */
+/**
+ * Removes from a schema what is useless to a reader: zod's bounds of every integer, and expressions behind a format.
+ */
 export function tidySchema(schema: SchemaObject): void {
   if (FORMATS_FOR_PATTERNS.includes(schema.format)) delete schema.pattern
   if (schema.type === 'integer') tidyInteger(schema)

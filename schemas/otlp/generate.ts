@@ -2,7 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Regenerates `generated/` from `proto/`: JavaScript with declarations, because the TypeScript of protoc-gen-es has enums. */
+/**
+ * Regenerates `generated/` from `proto/`: JavaScript with declarations, because the TypeScript of protoc-gen-es has
+ * enums.
+ */
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const template = {
   version: 'v2',

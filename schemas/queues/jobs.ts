@@ -41,16 +41,16 @@ export const settlementSchema = z.object({
 /** The outcome of a request. */
 export type Settlement = z.infer<typeof settlementSchema>
 
-/**
- * Frame body of the queue `sessions`: a request that the edge has validated. Null fields are left out, like absent ones. A row
- * derives from the body and the frame.
- */
 const device = {
   deviceId: z.string().optional(),
   visitorId: z.string().optional(),
   fpHash: z.string().optional(),
 }
 
+/**
+ * Frame body of the queue `sessions`: a request that the edge has validated. Null fields are left out, like absent
+ * ones. A row derives from the body and the frame.
+ */
 export const sessionEventSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('identify'),

@@ -4,8 +4,8 @@ import { PROBLEMS, type ProblemCode } from '../http/problems.ts'
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 
 /**
- * Frame attributes of the queue `source-maps`: a part of a map, or a whole map for whose verdict the edge waits. `attempt` names
- * the wait. The bytes are the body.
+ * Frame attributes of the queue `source-maps`: a part of a map, or a whole map for whose verdict the edge waits.
+ * `attempt` names the wait. The bytes are the body.
  */
 export const sourceMapJobSchema = z.discriminatedUnion('kind', [
   z.object({

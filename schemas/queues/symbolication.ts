@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { findingIdSchema } from '../http/findings/schemas.ts'
 
 /**
- * Frame bodies of the queue `symbolication`. `stack`: the stack frames of one finding, as thrown by one release. `release`: the
- * maps of a release have arrived, so its stacks of the last 24 h are symbolicated again. The payload frame names workspace and
- * surface.
+ * Frame bodies of the queue `symbolication`. `stack`: the stack frames of one finding, as thrown by one release.
+ * `release`: the maps of a release have arrived, so its stacks of the last 24 h are symbolicated again. The payload
+ * frame names workspace and surface.
  */
 export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
   z.object({

@@ -77,7 +77,10 @@ export const surfaceSchema = z.object({
 /** Record of a surface. */
 export type Surface = z.infer<typeof surfaceSchema>
 
-/** Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The key itself is not stored. */
+/**
+ * Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The key itself is not
+ * stored.
+ */
 export const surfaceKeySchema = z.object({
   version: z.literal(1),
   id: keyId,
@@ -95,8 +98,8 @@ export const surfaceKeySchema = z.object({
 export type SurfaceKey = z.infer<typeof surfaceKeySchema>
 
 /**
- * Record of a workspace API key. `digest` is the SHA-256 of the key in hex. The key itself is not stored, but the server derives
- * it again from its pepper, `salt`, workspace, user and `idempotencyKey` (docs/contract.md#create-key).
+ * Record of a workspace API key. `digest` is the SHA-256 of the key in hex. The key itself is not stored, but the
+ * server derives it again from its pepper, `salt`, workspace, user and `idempotencyKey` (docs/contract.md#create-key).
  */
 export const workspaceKeySchema = z.object({
   version: z.literal(1),
@@ -149,7 +152,10 @@ export const manifestPointerSchema = z.object({
 /** Record that names the current manifest of a release. */
 export type ManifestPointer = z.infer<typeof manifestPointerSchema>
 
-/** Record of the secret that seals the ids of receipts (`shared/ids/receipt.ts`): 32 random bytes in hex, one per installation. */
+/**
+ * Record of the secret that seals the ids of receipts (`shared/ids/receipt.ts`): 32 random bytes in hex, one per
+ * installation.
+ */
 export const receiptSecretSchema = z.object({ version: z.literal(1), secret: z.string().regex(/^[0-9a-f]{64}$/) })
 /** Record of the secret that seals the ids of receipts. */
 export type ReceiptSecret = z.infer<typeof receiptSecretSchema>

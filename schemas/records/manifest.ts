@@ -15,7 +15,10 @@ export const manifestFileSchema = z.object({
 /** A source map of a release. */
 export type ManifestFile = z.infer<typeof manifestFileSchema>
 
-/** The object that a ManifestPointer names. It is written only once, because every completion has its own sequence number. */
+/**
+ * The object that a ManifestPointer names. It is written only once, because every completion has its own sequence
+ * number.
+ */
 export const manifestSchema = z.object({
   version: z.literal(1),
   releaseSlug: z.string(),

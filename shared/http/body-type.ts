@@ -17,7 +17,9 @@ export function bodyTypeOf(head: RequestHead): BodyType {
   }
 }
 
-/** Returns the media type without its parameters. Usual headers are returned as they are: this runs for every export. */
+/**
+ * Returns the media type without its parameters. Usual headers are returned as they are: this runs for every export.
+ */
 function parseMediaType(header: string | undefined): string | undefined {
   if (header === undefined || header === 'application/x-protobuf' || header === 'application/json') return header
   const end = header.indexOf(';')

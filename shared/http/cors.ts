@@ -12,13 +12,19 @@ const ALLOWED_HEADERS = [
 
 const EXPOSED_HEADERS = `Retry-After, ${RECEIPT_HEADER}`
 
-/** Returns the Origin to echo. Only visible ASCII is echoed, because a bare line feed would forge a header for lenient clients. */
+/**
+ * Returns the Origin to echo. Only visible ASCII is echoed, because a bare line feed would forge a header for lenient
+ * clients.
+ */
 export function readOrigin(head: RequestHead): string | undefined {
   const origin = head.header('origin')
   return origin !== undefined && origin.length <= 512 && /^[\x21-\x7e]+$/.test(origin) ? origin : undefined
 }
 
-/** Writes what a browser needs to show the response to the page. Credentials are allowed because beacons send them; none are read. */
+/**
+ * Writes what a browser needs to show the response to the page. Credentials are allowed because beacons send them; none
+ * are read.
+ */
 export function writeCorsHeaders(res: HttpResponse, origin: string): void {
   res.writeHeader('access-control-allow-origin', origin)
   res.writeHeader('access-control-allow-credentials', 'true')

@@ -19,7 +19,10 @@ const announce = (length: number, headers: Record<string, string> = {}) =>
 const CHUNKED = rawRequest('POST', '/', { 'transfer-encoding': 'chunked' })
 const chunk = (bytes: string) => `${bytes.length.toString(16)}\r\n${bytes}\r\n`
 
-/** Sends until the server closes the connection or `totalBytes` are sent, and reads nothing meanwhile. Returns the sent bytes. */
+/**
+ * Sends until the server closes the connection or `totalBytes` are sent, and reads nothing meanwhile. Returns the sent
+ * bytes.
+ */
 async function flood(connection: RawConnection, totalBytes: number): Promise<number> {
   const { socket } = connection
   const piece = Buffer.alloc(256 * 1024, 120)

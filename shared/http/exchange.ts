@@ -46,8 +46,8 @@ export interface ExchangeContext {
 const CLIENT_CLOSED_STATUS = 499
 
 /**
- * Largest announced body whose rest is left to uWS after an early response. uWS skips the rest and keeps the connection, but
- * cannot be made to stop.
+ * Largest announced body whose rest is left to uWS after an early response. uWS skips the rest and keeps the
+ * connection, but cannot be made to stop.
  */
 const SKIPPED_REST_BYTES = 64 * 1024
 
@@ -60,8 +60,9 @@ const LARGE_REPLY_BYTES = 64 * 1024
  *   head ── accept ──┬─ Reply ─────────────────────────────┬── answer ──┬─ body complete: end
  *                    └─ BodyHandler ── body ── handler ────┘            └─ body still arriving: discard, then close
  *
- * The response belongs to uWS and becomes invalid at its end or with its connection. After `#finished` it must not be touched
- * (uWS throws). This is the hot path, so it is a class: methods on a prototype instead of a dozen closures per request.
+ * The response belongs to uWS and becomes invalid at its end or with its connection. After `#finished` it must not be
+ * touched (uWS throws). This is the hot path, so it is a class: methods on a prototype instead of a dozen closures per
+ * request.
  */
 export class HttpExchange implements Framing, HeldBody {
   readonly #context: ExchangeContext
@@ -133,8 +134,9 @@ export class HttpExchange implements Framing, HeldBody {
       this.#restIsSkipped = false
       this.#refuse(bodyStalled)
     } else {
-      // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s), and has no setting for it.
-      // Resuming restarts these 10 s. A socket must be paused first, or it receives nothing after it is resumed.
+      // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s), and has no setting
+      // for it. Resuming restarts these 10 s. A socket must be paused first, or it receives nothing after it is
+      // resumed.
       this.#res.pause()
       this.#res.resume()
     }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { allOperations } from '../../schemas/http/all-operations.ts'
+import { readOpenApi } from '../../schemas/http/service/operations.ts'
 import { buildOpenApiDocument } from '../../schemas/openapi/build-document.ts'
+import { operationRoute } from './operation-route.ts'
 import type { Reply, Route } from './route.ts'
 
 /** Settings that the document depends on. */
@@ -10,21 +12,15 @@ export interface OpenApiSettings {
 }
 
 /**
- * Returns the route of `GET /openapi.json` (docs/contract.md#openapi). Every process serves the document of all operations,
- * and with the same settings the same bytes under the same ETag. The document is made here, before the process listens,
- * because making it blocks the event loop for up to 0.1 s.
+ * Returns the route of `GET /openapi.json` (docs/contract.md#openapi). Every process serves the document of all
+ * operations, and with the same settings the same bytes under the same ETag. The document is made here, before the
+ * process listens, because making it blocks the event loop for up to 0.1 s.
  */
 export function openApiRoute(settings: OpenApiSettings): Route {
   const { etag, reply } = makeReply(settings)
-  return {
-    method: 'GET',
-    path: '/openapi.json',
-    bodyLimitBytes: 0,
-    cors: true,
-    accept(head) {
-      return namesTag(head.header('if-none-match'), etag) ? { ...reply, status: 304 } : reply
-    },
-  }
+  return operationRoute(readOpenApi, {
+    accept: head => (namesTag(head.header('if-none-match'), etag) ? { ...reply, status: 304 } : reply),
+  })
 }
 
 function makeReply({ identityProviders }: OpenApiSettings): { etag: string; reply: Reply } {

@@ -27,8 +27,8 @@ export function hasNoBody(reply: Reply, framing: Framing): boolean {
 }
 
 /**
- * Ends the response after the head, with the length of the body that is left out. The length is written as a header: given to
- * `endWithoutBody`, uWS 20.51 never ends the request.
+ * Ends the response after the head, with the length of the body that is left out. The length is written as a header:
+ * given to `endWithoutBody`, uWS 20.51 never ends the request.
  */
 export function endWithoutBody(res: HttpResponse, reply: Reply): void {
   const { body } = reply
@@ -36,7 +36,9 @@ export function endWithoutBody(res: HttpResponse, reply: Reply): void {
   res.endWithoutBody()
 }
 
-/** Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written. */
+/**
+ * Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written.
+ */
 export function endGradually(res: HttpResponse, body: Uint8Array, done: () => void): void {
   const send = (offset: number): boolean => {
     const [sent, ended] = res.tryEnd(body.subarray(offset), body.length)
@@ -49,8 +51,8 @@ export function endGradually(res: HttpResponse, body: Uint8Array, done: () => vo
 
 /**
  * Writes the whole response, framing included, without ending it in uWS. `end` would invalidate the handle of the
- * connection, and the rest of the request body could be neither counted nor cut. Only `writeHeader` writes bytes unchanged,
- * so the body is the value of the last header: one HTTP chunk, whose final CRLF is the one that uWS adds.
+ * connection, and the rest of the request body could be neither counted nor cut. Only `writeHeader` writes bytes
+ * unchanged, so the body is the value of the last header: one HTTP chunk, whose final CRLF is the one that uWS adds.
  */
 export function writeWithoutEnding(res: HttpResponse, reply: Reply, framing: Framing): void {
   writeHead(res, reply, framing, true)

@@ -30,9 +30,9 @@ const NO_BYTES = Buffer.alloc(0)
 const FIRST_ALLOCATION_BYTES = 64 * 1024
 
 /**
- * The bytes of one request while they arrive. Memory follows what has arrived, not the announced length, because announcing
- * costs the sender nothing. It is one buffer that doubles: a list of chunks would let a client that sends single bytes use a
- * hundred times the counted memory.
+ * The bytes of one request while they arrive. Memory follows what has arrived, not the announced length, because
+ * announcing costs the sender nothing. It is one buffer that doubles: a list of chunks would let a client that sends
+ * single bytes use a hundred times the counted memory.
  */
 export class RequestBody {
   readonly #held: HeldBytes
@@ -58,7 +58,10 @@ export class RequestBody {
     return this.#bytes ? this.#bytes.subarray(0, this.#size) : NO_BYTES
   }
 
-  /** Copies the chunk, whose memory belongs to uWS. Returns false, keeping nothing of the chunk, if too many bytes are held. */
+  /**
+   * Copies the chunk, whose memory belongs to uWS. Returns false, keeping nothing of the chunk, if too many bytes are
+   * held.
+   */
   append(chunk: ArrayBuffer, isLast: boolean): boolean {
     if (this.#released || chunk.byteLength === 0) return true
     const needed = this.#size + chunk.byteLength
@@ -79,7 +82,10 @@ export class RequestBody {
     return true
   }
 
-  /** Uses a body that arrived in one piece without a copy. Its memory belongs to uWS, which frees it after the current call. */
+  /**
+   * Uses a body that arrived in one piece without a copy. Its memory belongs to uWS, which frees it after the current
+   * call.
+   */
   lend(chunk: ArrayBuffer): boolean {
     if (!this.#held.take(chunk.byteLength)) return false
     this.#heldBytes = chunk.byteLength

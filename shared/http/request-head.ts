@@ -7,8 +7,8 @@ export class MalformedRequestError extends Error {
 }
 
 /**
- * View of the request of uWS, which exists only during the call that brings it. One view serves all requests of a server,
- * because only one head is readable at a time.
+ * View of the request of uWS, which exists only during the call that brings it. One view serves all requests of a
+ * server, because only one head is readable at a time.
  */
 export class RequestHeadView implements RequestHead {
   #request: HttpRequest | undefined

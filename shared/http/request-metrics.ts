@@ -1,7 +1,10 @@
 import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '../runtime/metrics.ts'
 import type { Route } from './route.ts'
 
-/** Returns an observer that counts responses. It looks labels up once per route and status, because it runs on every request. */
+/**
+ * Returns an observer that counts responses. It looks labels up once per route and status, because it runs on every
+ * request.
+ */
 export function createRequestObserver(metrics: Metrics): (route: Route, status: number, durationMs: number) => void {
   const requests = metrics.counter({
     name: 'penstock_requests_total',

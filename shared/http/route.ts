@@ -3,9 +3,14 @@ import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 /** Request line and headers. Readable only while `accept` runs, because uWS frees them when it returns. */
 export interface RequestHead {
   readonly method: string
-  /** Returns a decoded path parameter. Throws on malformed percent-encoding, which is refused with 400 REQUEST_INVALID. */
+  /**
+   * Returns a decoded path parameter. Throws on malformed percent-encoding, which is refused with 400 REQUEST_INVALID.
+   */
   param(name: string): string
-  /** Returns the first value of a name, decoded like URLSearchParams: `+` is a space, malformed encodings stay unchanged. */
+  /**
+   * Returns the first value of a name, decoded like URLSearchParams: `+` is a space, malformed encodings stay
+   * unchanged.
+   */
   query(name: string): string | undefined
   /** Returns the value of a header; undefined if it is absent or empty. */
   header(lowercaseName: string): string | undefined
@@ -16,7 +21,10 @@ export interface RequestHead {
 /** A response header. */
 export type Header = readonly [name: string, value: string]
 
-/** A response. Header values must come from this program or be checked by it: uWS writes them unchanged, even line breaks. */
+/**
+ * A response. Header values must come from this program or be checked by it: uWS writes them unchanged, even line
+ * breaks.
+ */
 export interface Reply {
   readonly status: number
   readonly headers?: readonly Header[]
@@ -57,7 +65,10 @@ export interface Route {
   accept(head: RequestHead): Decision | Promise<Decision>
 }
 
-/** Returns the common reply of a problem (docs/contract.md#problems): `{ code, message, service }`, and its `Retry-After`. */
+/**
+ * Returns the common reply of a problem (docs/contract.md#problems): `{ code, message, service }`, and its
+ * `Retry-After`.
+ */
 export function problemReply(problem: Problem): Reply {
   const { status, service } = PROBLEMS[problem.code]
   const headers: Header[] = [['content-type', 'application/json']]

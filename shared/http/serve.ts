@@ -28,7 +28,10 @@ export interface ServedProcess {
   readonly lifecycle: Lifecycle
 }
 
-/** Serves the routes, and health and metrics on the admin port, until SIGTERM. Then it reports not ready, drains and stops. */
+/**
+ * Serves the routes, and health and metrics on the admin port, until SIGTERM. Then it reports not ready, drains and
+ * stops.
+ */
 export async function serve(served: ServedProcess): Promise<void> {
   const { settings, logger, metrics, lifecycle } = served
   let draining = false

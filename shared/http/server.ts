@@ -39,8 +39,8 @@ export interface HttpServer {
  * Creates an HTTP/1.1 server on uWebSockets.js, for routes that decide on the head, take a bounded body and reply.
  *
  * Pipelined requests are served in order while responses need no I/O. Where one does, uWS closes the connection when it
- * sees the second request, before any of our code runs (measured on 20.51, in one packet and in two). None of these requests
- * is acknowledged, and RFC 9112 section 9.3.2 requires the client to send them again.
+ * sees the second request, before any of our code runs (measured on 20.51, in one packet and in two). None of these
+ * requests is acknowledged, and RFC 9112 section 9.3.2 requires the client to send them again.
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new UwsServer(options)
@@ -144,8 +144,8 @@ const isHead = (request: HttpRequest) => request.getCaseSensitiveMethod() === 'H
 const notFound = problemReply({ code: 'NOT_FOUND', message: 'no route matches this path' })
 
 /**
- * Groups routes by path. Patterns that differ only in the names of their parameters are one path, because uWS would call only
- * the first of them for other methods.
+ * Groups routes by path. Patterns that differ only in the names of their parameters are one path, because uWS would
+ * call only the first of them for other methods.
  */
 function groupByPath(routes: readonly Route[]): [Route, ...Route[]][] {
   const groups = new Map<string, [Route, ...Route[]]>()

@@ -6,12 +6,13 @@ export class ReplyStream {
   #wake = () => {}
 
   /**
-   * Writes all chunks. The head goes with the first one, so that the failure of a source at its start can still become a
-   * problem. The next chunk is pulled only when the client has read the last, so memory does not grow with the response.
-   * Returns when all is written or the connection is closed, and throws what the source throws.
+   * Writes all chunks. The head goes with the first one, so that the failure of a source at its start can still become
+   * a problem. The next chunk is pulled only when the client has read the last, so memory does not grow with the
+   * response. Returns when all is written or the connection is closed, and throws what the source throws.
    */
   async send(res: HttpResponse, chunks: AsyncIterable<Uint8Array>, writeHead: () => void): Promise<void> {
-    // Registered once: uWS drops a handler that is registered while another one runs, and this code resumes in such a moment.
+    // Registered once: uWS drops a handler that is registered while another one runs, and this code resumes in such a
+    // moment.
     res.onWritable(() => {
       this.#wake()
       return true
@@ -38,7 +39,9 @@ export class ReplyStream {
     })
   }
 
-  /** Stops writing, because the response must not be touched again. The source is closed when its next chunk arrives. */
+  /**
+   * Stops writing, because the response must not be touched again. The source is closed when its next chunk arrives.
+   */
   abandon(): void {
     this.#gone = true
     this.#wake()

@@ -62,8 +62,8 @@ export const LAST_OCCURRENCES = 10
 export const OCCURRENCE_MESSAGE_MAX = 500
 
 /**
- * Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i * bucketSeconds`
- * after `from`. `from` and `to` are the requested ones, widened to whole buckets.
+ * Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i *
+ * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.
  */
 export const occurrenceCountsSchema = z
   .strictObject({

@@ -10,8 +10,8 @@ export const releaseSlugSchema = z
   .max(128)
 
 /**
- * Body of POST /v3/releases (docs/contract.md#register-release). Unknown fields are refused, because a misspelled `commit` would
- * be ignored silently.
+ * Body of POST /v3/releases (docs/contract.md#register-release). Unknown fields are refused, because a misspelled
+ * `commit` would be ignored silently.
  */
 export const registerReleaseSchema = z
   .strictObject({

@@ -3,7 +3,9 @@ import { nextCursorSchema } from '../page.ts'
 
 /** A time in ms, within the range of a Date. */
 const instantMs = z.number().min(-8.64e15).max(8.64e15)
-/** An id. Lone surrogates are replaced, because they have no UTF-8 and an id must be the same wherever it is written. */
+/**
+ * An id. Lone surrogates are replaced, because they have no UTF-8 and an id must be the same wherever it is written.
+ */
 const id = z.string().transform(value => value.toWellFormed())
 /** An optional count. An invalid one is treated as absent. */
 const countHint = z.number().int().min(0).optional().catch(undefined)
@@ -74,8 +76,8 @@ export const replayGapSchema = z
 export type ReplayGap = z.infer<typeof replayGapSchema>
 
 /**
- * Response of GET /v3/sessions/{sessionId}/replay: a page of chunks in reading order. Every page lists the gaps and missing
- * snapshots of the whole session.
+ * Response of GET /v3/sessions/{sessionId}/replay: a page of chunks in reading order. Every page lists the gaps and
+ * missing snapshots of the whole session.
  */
 export const replayPageSchema = z
   .strictObject({

@@ -7,8 +7,8 @@ const EMAIL =
   /^(?=.{3,254}$)(?=[^@]{1,64}@)[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+)*@([\p{L}\p{N}]([\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{N}]([\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u
 
 /**
- * Setting of the accepted identity providers: display names, separated by commas. The `type` of a source is the name in lower
- * case (docs/contract.md#identify).
+ * Setting of the accepted identity providers: display names, separated by commas. The `type` of a source is the name in
+ * lower case (docs/contract.md#identify).
  */
 export const identityProvidersSchema = z
   .string()
@@ -21,8 +21,8 @@ export const identityProvidersSchema = z
   }, 'must name each provider once, and must not name custom')
 
 /**
- * Returns the schema of the body of POST /v3/session/identify (docs/contract.md#identify). Unknown fields are ignored. `traits`
- * is checked but not parsed: the client chooses its keys, and it is stored as text.
+ * Returns the schema of the body of POST /v3/session/identify (docs/contract.md#identify). Unknown fields are ignored.
+ * `traits` is checked but not parsed: the client chooses its keys, and it is stored as text.
  */
 export function identifySessionSchema(providerNames: readonly string[]) {
   const request = z.object(
@@ -58,8 +58,9 @@ export function identifySessionSchema(providerNames: readonly string[]) {
 export type IdentifySession = z.infer<ReturnType<typeof identifySessionSchema>>
 
 /**
- * Returns the schema of a source: the type of a provider with its name, or `custom` with any name. The document describes a
- * union. The messages come from one check, because those of a union name neither the field nor its valid values.
+ * Returns the schema of a source: the type of a provider with its name, or `custom` with any name. The document
+ * describes a union. The messages come from one check, because those of a union name neither the field nor its valid
+ * values.
  */
 function identifySourceSchema(providerNames: readonly string[]) {
   const nameOfType = new Map(providerNames.map(name => [name.toLowerCase(), name]))

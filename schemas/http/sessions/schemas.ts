@@ -23,6 +23,7 @@ export const heartbeatSchema = z
     'must be a JSON object',
   )
   .meta({ id: 'HeartbeatRequest' })
+/** Body of POST /v3/session. */
 export type Heartbeat = z.infer<typeof heartbeatSchema>
 
 /** Most entries of each list of a session. All entries are counted. */
@@ -109,7 +110,9 @@ export const sessionReplaySchema = z.strictObject({
 /** The recording of a session, in numbers. */
 export type SessionReplay = z.infer<typeof sessionReplaySchema>
 
-/** Response of GET /v3/sessions/{sessionId}. Lists are ordered newest first, with at most SESSION_LIST_MAX entries each. */
+/**
+ * Response of GET /v3/sessions/{sessionId}. Lists are ordered newest first, with at most SESSION_LIST_MAX entries each.
+ */
 export const sessionAnswerSchema = z.strictObject({
   session: z
     .strictObject({

@@ -124,8 +124,8 @@ export type SurfaceKeysPage = z.infer<typeof surfaceKeysPageSchema>
 const WORKSPACE_KEY_SCOPES_MAX = 100
 
 /**
- * Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/contract.md#create-key). Accepts scopes that do not exist: the
- * route refuses them with PERMISSION_DENIED, like those that the caller lacks.
+ * Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/contract.md#create-key). Accepts scopes that do not exist:
+ * the route refuses them with PERMISSION_DENIED, like those that the caller lacks.
  */
 export const createWorkspaceKeySchema = exactObject({
   idempotencyKey: uuidSchema.meta({
