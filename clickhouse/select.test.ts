@@ -11,7 +11,7 @@ afterEach(() => {
   for (const close of open.splice(0)) close()
 })
 
-/** A client of a server that misbehaves as told, once the request is there. */
+/** Creates a client of a server that misbehaves in this way once the request has arrived. */
 async function clientOf(answer: RequestListener): Promise<ClickHouseClient> {
   const server: Server = createServer((request, response) => {
     request.resume().on('end', () => answer(request, response))
@@ -36,23 +36,26 @@ const READS = {
 
 describe.each(Object.entries(READS))('%s', (_, read) => {
   it.each<[string, RequestListener]>([
-    ['never answers', () => {}],
-    ['stops in the middle of its answer', (_request, response) => void response.writeHead(200).write('{"a":1}\n{"a"')],
+    ['never responds', () => {}],
+    [
+      'stops in the middle of its response',
+      (_request, response) => void response.writeHead(200).write('{"a":1}\n{"a"'),
+    ],
   ])('ends at the deadline when the server %s', async (_, answer) => {
     const client = await clientOf(answer)
     const awakeMs = countAwakeMs()
-    await expect(read(client, AbortSignal.timeout(150))).rejects.toThrow(/did not answer in time/)
+    await expect(read(client, AbortSignal.timeout(150))).rejects.toThrow(/did not respond in time/)
     expect(awakeMs()).toBeLessThan(1_000)
   })
 
-  it('takes an answer that breaks off for a fault, not for a short answer', async () => {
+  it('reports a response that breaks off as an error, not as a short result', async () => {
     const client = await clientOf((_request, response) => {
       response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('{"a":1}\n', () => response.destroy())
     })
     await expect(read(client, AbortSignal.timeout(5_000))).rejects.toThrow(TransientError)
   })
 
-  it('asks nothing when the deadline has passed already', async () => {
+  it('sends nothing if the deadline has already passed', async () => {
     const client = await clientOf(() => {})
     await expect(read(client, AbortSignal.abort())).rejects.toThrow(TransientError)
   })

@@ -2,37 +2,41 @@ import type { ClickHouseSettings } from '@clickhouse/client'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { type ClickHouseClient, classifyClickHouseError } from './client.ts'
 
+/** A read of ClickHouse. */
 export interface Select {
   readonly query: string
-  /** Bound on the server, never pasted into the query. */
+  /** Values that the server binds. They are never concatenated into the query. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Covers the whole read, answer included; several queries of one request share one. */
+  /** Deadline of the whole read, including its result. The queries of one request share a signal. */
   readonly signal: AbortSignal
   readonly settings?: ClickHouseSettings
 }
 
 const READ_SETTINGS: ClickHouseSettings = {
-  // The answer is complete or an error: a query that fails half-way through its answer cannot pass for a short one.
+  // The result is complete or an error: a query that fails halfway must not look like a short result.
   wait_end_of_query: 1,
-  // Who hangs up does not leave the query running.
+  // A query stops when its client closes the connection.
   cancel_http_readonly_queries_on_client_close: 1,
   // JSON numbers above 2^53 would lose their last digits.
   output_format_json_quote_64bit_integers: 1,
 }
 
-/** Runs a query and returns its rows by the names of its columns. Throws what `classifyClickHouseError` says, or a TransientError when the signal fires. */
+/**
+ * Runs a query and returns its rows as objects by column name. Throws the result of `classifyClickHouseError`, or a
+ * TransientError when the signal fires.
+ */
 export async function selectRows<T>(client: ClickHouseClient, select: Select): Promise<T[]> {
   return failFast(select.signal, async () => {
     const result = await client.query({
       query: select.query,
       query_params: select.params,
-      // Lists of ids go into the body: an address has no room for them.
+      // Lists of ids are sent in the body, because a URL is too short for them.
       use_multipart_params: true,
       format: 'JSONEachRow',
       abort_signal: select.signal,
       clickhouse_settings: { ...READ_SETTINGS, ...select.settings },
     })
-    // The client's own signal ends with the head of the answer.
+    // The client stops listening to its signal once the head of the response has arrived.
     return closeOn(
       select.signal,
       () => result.close(),
@@ -41,7 +45,7 @@ export async function selectRows<T>(client: ClickHouseClient, select: Select): P
   })
 }
 
-/** Runs a query that names its own binary FORMAT and hands over the answer as it comes. */
+/** Runs a query that contains its own binary FORMAT, and passes on the result chunk by chunk. */
 export async function selectBinary(
   client: ClickHouseClient,
   select: Select,
@@ -66,11 +70,11 @@ export async function selectBinary(
 
 async function failFast<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   try {
-    // The client listens for the abort to come; one that has been it would wait out without it.
+    // The client only listens for future aborts and ignores a signal that is already aborted.
     signal.throwIfAborted()
     return await run()
   } catch (error) {
-    if (signal.aborted) throw new TransientError('ClickHouse did not answer in time', { cause: error })
+    if (signal.aborted) throw new TransientError('ClickHouse did not respond in time', { cause: error })
     throw classifyClickHouseError(error)
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import {
-  type ChunkPlace,
+  type ChunkCursor,
   type ReplayChunkRow,
   selectReplayChunks,
 } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
@@ -21,7 +21,7 @@ export async function* listChunks(
   key: SessionKey & { readonly windowId: string | undefined },
   queryTimeoutMs: number,
 ): AsyncGenerator<ChunkRef> {
-  let after: ChunkPlace | undefined
+  let after: ChunkCursor | undefined
   do {
     const page = { ...key, limit: PAGE_CHUNKS, after }
     const rows = await selectReplayChunks(client, page, AbortSignal.timeout(queryTimeoutMs))
@@ -50,12 +50,12 @@ const cursorSchema = z
   .transform(([firstEventMs, windowRank, segmentNumber, id]) => ({ firstEventMs, windowRank, segmentNumber, id }))
 
 /** Encodes the cursor of the page behind a chunk, in reading order. */
-export function encodeChunkCursor({ firstEventMs, windowRank, segmentNumber, id }: ChunkPlace): string {
+export function encodeChunkCursor({ firstEventMs, windowRank, segmentNumber, id }: ChunkCursor): string {
   return encodeCursor([firstEventMs, windowRank, segmentNumber, id])
 }
 
 /** Decodes a cursor of `encodeChunkCursor`. */
-export function decodeChunkCursor(text: string | undefined): Outcome<ChunkPlace | undefined> {
+export function decodeChunkCursor(text: string | undefined): Outcome<ChunkCursor | undefined> {
   return decodeCursor(cursorSchema, text)
 }
 

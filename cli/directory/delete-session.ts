@@ -1,10 +1,8 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import {
-  countSessionRows,
-  deleteSessionRows,
-  SESSION_TABLES,
-} from '../../clickhouse/queries/sessions/delete-session-rows.ts'
+import { countSessionRows } from '../../clickhouse/queries/sessions/count-session-rows.ts'
+import { deleteSessionRows } from '../../clickhouse/queries/sessions/delete-session-rows.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
+import { SESSION_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 

@@ -5,7 +5,7 @@ import { createLogger } from '../../shared/runtime/logger.ts'
 import { connectClickHouse } from '../connect.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
 
-/** `npm run migrate`: brings ClickHouse to the schema of this checkout, and exits with 1 when it cannot. */
+/** Entry point of `npm run migrate`: migrates ClickHouse to the schema of this checkout, or exits with 1. */
 const configSchema = z.object({ ...processSettings, ...clickhouseSettings, RETENTION_DAYS: count(30) })
 
 const config = parseConfig(configSchema, process.env)

@@ -6,28 +6,29 @@ import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
 
+/** Settings of a migration. */
 export interface MigrateOptions {
   readonly database: string
   readonly retentionDays: number
   readonly logger: Logger
-  /** Where the numbered files are; `clickhouse/migrations` when left out. */
+  /** Folder of the numbered files; `clickhouse/migrations` if left out. */
   readonly directory?: string
-  /** A holder of the lock that is silent for so long counts as dead. */
+  /** Time without a heartbeat after which a holder of the lock counts as dead. */
   readonly lockExpiryMs?: number
   /** How long to wait for another process that migrates. */
   readonly lockWaitMs?: number
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
-/** The client must wait longer for an answer. */
+/** Timeout of the client. Statements must end earlier, see MAX_STATEMENT_SECONDS. */
 export const MIGRATION_TIMEOUT_MS = 3_600_000
 const MAX_STATEMENT_SECONDS = MIGRATION_TIMEOUT_MS / 1_000 - 60
 const ALREADY_EXISTS = new Set(['57', '82'])
 
 /**
- * Brings the database to the schema of this checkout; any number of processes may call it at once. The client must be
- * connected to `default` (created without `database`) and wait MIGRATION_TIMEOUT_MS for answers. Throws a PermanentError when an applied migration was edited,
- * else a TransientError: calling it again goes on where it stopped. Migrations of a newer checkout are left alone.
+ * Migrates the database to the schema of this checkout. Any number of processes may call it at the same time. The client
+ * must be created without `database` and with MIGRATION_TIMEOUT_MS. Throws a PermanentError if an applied migration was
+ * edited, else a TransientError: the next call continues where this one stopped. Migrations of a newer checkout remain.
  */
 export async function migrate(client: ClickHouseClient, options: MigrateOptions): Promise<void> {
   const values = placeholderValues(options)
@@ -76,13 +77,13 @@ async function createJournal(client: ClickHouseClient, database: string): Promis
   ]
   for (const query of statements) {
     await client.command({ query }).catch(error => {
-      // IF NOT EXISTS looks and then creates: two at the same moment, and the second is told that it exists.
+      // IF NOT EXISTS is not atomic: of two concurrent CREATEs one can still fail with ALREADY_EXISTS.
       if (!(error instanceof ClickHouseError && ALREADY_EXISTS.has(error.code))) throw error
     })
   }
 }
 
-/** What is not in the journal yet. Throws a PermanentError when what is there has changed since. */
+/** Returns the migrations that are not in the journal. Throws a PermanentError if an applied one has changed. */
 async function pending(
   client: ClickHouseClient,
   { database }: MigrateOptions,
@@ -113,9 +114,9 @@ async function apply(
     await lock.assertHeld()
     await client.command({
       query: fillPlaceholders(statement, values),
-      // Ends in the server before the client gives up: what goes on unseen would meet its own repetition.
+      // The server must time out before the client: a retry could overlap a statement that is still running.
       clickhouse_settings: { wait_end_of_query: 1, max_execution_time: MAX_STATEMENT_SECONDS },
-      // Names without a database are of ours. The client sends no database of its own that would go before it.
+      // Default database of unqualified names. The client has no database that would take precedence.
       http_headers: { 'X-ClickHouse-Database': database },
     })
   }
@@ -136,8 +137,8 @@ interface StaleTtl {
 }
 
 /**
- * Tables that keep rows for another number of days than they should. A retention is a TTL in days with a default
- * (`… + toIntervalDay(30)`): a table that must keep its rows for a fixed time says so in hours.
+ * Finds tables whose TTL in days differs from the retention. Only a TTL in days (`… + toIntervalDay(30)`) follows the
+ * retention; a table with a fixed retention states its TTL in hours.
  */
 async function staleTtls(client: ClickHouseClient, { database, retentionDays }: MigrateOptions): Promise<StaleTtl[]> {
   const result = await client.query({
@@ -156,7 +157,7 @@ async function applyRetention(client: ClickHouseClient, options: MigrateOptions,
   for (const { table, expression } of await staleTtls(client, options)) {
     await lock.assertHeld()
     const name = `${quoteIdentifier(options.database)}.${quoteIdentifier(table)}`
-    // The parts that exist get the new date too, by a mutation that rewrites their TTL marks and none of their columns.
+    // Existing parts get the new date too, by a mutation that rewrites their TTL marks but no columns.
     await client.command({ query: `ALTER TABLE ${name} MODIFY SETTING materialize_ttl_recalculate_only = 1` })
     await client.command({
       query: `ALTER TABLE ${name} MODIFY TTL ${expression}`,

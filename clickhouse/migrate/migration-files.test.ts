@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { fillPlaceholders, parseMigration } from './migration-files.ts'
 
-it('splits a file into statements at a line-ending semicolon and leaves comments out', () => {
+it('splits a file at line-ending semicolons and removes comments', () => {
   const text = `-- spans; one row each;
 CREATE TABLE IF NOT EXISTS \${database}.a (s String DEFAULT ';x') ENGINE = Null;
 
@@ -23,7 +23,7 @@ it.each([
   'ALTER TABLE a ADD COLUMN b String',
   'ALTER TABLE a DROP COLUMN b',
   'RENAME TABLE a TO b',
-])('refuses a statement that fails when it is run again: %s', statement => {
+])('refuses a statement that cannot run twice: %s', statement => {
   expect(() => parseMigration('0001_a.sql', `${statement};`)).toThrow(PermanentError)
 })
 
@@ -31,7 +31,7 @@ it('refuses a file name without a number', () => {
   expect(() => parseMigration('spans.sql', '')).toThrow(/0001_what_it_makes/)
 })
 
-it('fills placeholders and refuses one that has no value', () => {
+it('fills placeholders and refuses an unknown placeholder', () => {
   expect(fillPlaceholders(`a \${database} b`, new Map([['database', 'penstock']]))).toBe('a penstock b')
   expect(() => fillPlaceholders(`\${constructor}`, new Map())).toThrow(PermanentError)
 })

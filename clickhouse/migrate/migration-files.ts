@@ -3,41 +3,48 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 
+/** A file of clickhouse/migrations. */
 export interface Migration {
   readonly id: number
   readonly fileName: string
-  /** SHA-256 of the file as it stands in the tree, in hex: placeholders unfilled, so that settings may change. */
+  /** SHA-256 of the file in hex, before placeholders are filled, so that settings may change. */
   readonly checksum: string
   readonly statements: readonly string[]
 }
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 
-/** Reads `0001_name.sql`, … in the order of their numbers. Throws a PermanentError that names the file at fault. */
+/** Reads `0001_name.sql`, … in the order of their numbers. Throws a PermanentError that names the invalid file. */
 export async function readMigrations(directory: string): Promise<Migration[]> {
   const fileNames = (await readdir(directory)).filter(name => name.endsWith('.sql')).sort()
   const migrations = await Promise.all(
     fileNames.map(async fileName => parseMigration(fileName, await readFile(join(directory, fileName), 'utf8'))),
   )
   const repeated = migrations.find((migration, i) => migration.id === migrations[i - 1]?.id)
-  if (repeated) throw new PermanentError(`${repeated.fileName}: another migration has the number ${repeated.id}`)
+  if (repeated)
+    throw new PermanentError(
+      `${repeated.fileName}: another migration has the number ${repeated.id}: take the next free number`,
+    )
   return migrations
 }
 
+/** Splits a migration into statements. Throws a PermanentError if it is misnamed or a statement is not repeatable. */
 export function parseMigration(fileName: string, text: string): Migration {
   const id = FILE_NAME.exec(fileName)?.[1]
-  if (id === undefined) throw new PermanentError(`${fileName}: a migration is named like 0001_what_it_makes.sql`)
+  if (id === undefined) throw new PermanentError(`${fileName}: rename the migration like 0001_what_it_makes.sql`)
   const checksum = createHash('sha256').update(text).digest('hex')
   const statements = splitStatements(text)
   for (const statement of statements) {
     if (!isRepeatable(statement)) {
-      throw new PermanentError(`${fileName}: a statement cannot be run twice: ${firstLine(statement)}`)
+      throw new PermanentError(
+        `${fileName}: a statement is not repeatable, add IF [NOT] EXISTS: ${firstLine(statement)}`,
+      )
     }
   }
   return { id: Number(id), fileName, checksum, statements }
 }
 
-/** Fills `${name}` with values that the caller has checked; a placeholder without a value is a PermanentError. */
+/** Replaces `${name}` with values that the caller has checked. Throws a PermanentError for an unknown placeholder. */
 export function fillPlaceholders(statement: string, values: ReadonlyMap<string, string>): string {
   return statement.replaceAll(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = values.get(name)
@@ -46,7 +53,7 @@ export function fillPlaceholders(statement: string, values: ReadonlyMap<string, 
   })
 }
 
-/** Statements end with `;` at the end of a line; lines that begin with `--` are left out. */
+/** Splits at `;` at the end of a line and removes lines that begin with `--`. */
 function splitStatements(text: string): string[] {
   const code = text.replaceAll(/^[ \t]*--.*$/gm, '')
   return code
@@ -55,7 +62,7 @@ function splitStatements(text: string): string[] {
     .filter(statement => statement !== '')
 }
 
-/** A migrator that dies between two statements leaves the first ones done: whoever comes next runs them again. */
+/** Returns whether a statement can run twice. After a crash between two statements the next run repeats the first. */
 function isRepeatable(statement: string): boolean {
   if (/^CREATE\b/i.test(statement)) return /^CREATE (OR REPLACE\b|.*?\bIF NOT EXISTS\b)/is.test(statement)
   if (/^DROP\b/i.test(statement)) return /^DROP .*?\bIF EXISTS\b/is.test(statement)

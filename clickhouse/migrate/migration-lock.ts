@@ -4,15 +4,17 @@ import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { quoteIdentifier } from '../client.ts'
 
+/** A held lock. */
 export interface MigrationLock {
-  /** Throws a TransientError when another process has taken the lock over. Ask before every step. */
+  /** Throws a TransientError if another process has taken over the lock. Must be called before every step. */
   assertHeld(): Promise<void>
   release(): Promise<void>
 }
 
+/** Settings of the lock. */
 export interface MigrationLockOptions {
   readonly database: string
-  /** How long a holder may give no sign of life before it counts as dead. */
+  /** How long a holder may send no heartbeat before it counts as dead. */
   readonly expiryMs: number
   readonly waitMs: number
 }
@@ -23,10 +25,10 @@ const UNKNOWN_TABLE = '60'
 const POLL_MS = 200
 
 /**
- * A mutex in a ClickHouse that has no Keeper. Holding it = having created the table `schema_migrations_lock`, whose
- * comment names the holder; rows in it are signs of life. Nobody ever drops that table: it is renamed to a name made of
- * the holder it was read with. So a release, or the burial of a dead holder, that comes too late finds its target name
- * taken and cannot remove the lock of whoever holds it by then. All times are the server's.
+ * Acquires a mutex in a ClickHouse without Keeper. A process holds it if it created the table `schema_migrations_lock`.
+ * The comment of the table names the holder, and its rows are heartbeats. The table is never dropped but renamed to a
+ * name that contains the holder it was read with. A late release, or a late removal of a dead holder, therefore finds
+ * its target name taken and cannot remove the lock of the next holder. All times are those of the server.
  */
 export async function acquireMigrationLock(
   client: ClickHouseClient,
@@ -50,13 +52,14 @@ export async function acquireMigrationLock(
     ])
 
   const until = Date.now() + options.waitMs
-  let lastSignOfLifeMs = Date.now()
+  let lastHeartbeatMs = Date.now()
   while (!(await create())) {
-    if (Date.now() > until) throw new TransientError('another process holds the migration lock for too long')
+    if (Date.now() > until)
+      throw new TransientError('another process holds the migration lock: wait for its migration to end and try again')
     const holder = await readHolder(client, options.database)
     if (holder !== undefined && holder.silentMs > options.expiryMs) await bury(holder.owner)
     else await delay(POLL_MS + Math.random() * POLL_MS)
-    lastSignOfLifeMs = Date.now()
+    lastHeartbeatMs = Date.now()
   }
   await dropOldLocks(client, options.database)
 
@@ -66,10 +69,10 @@ export async function acquireMigrationLock(
     const query = `INSERT INTO ${lockTable} (owner) VALUES ('${owner}')`
     try {
       await client.command({ query, clickhouse_settings: { async_insert: 0 } })
-      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastSignOfLifeMs)
-      lastSignOfLifeMs = sentAtMs
+      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastHeartbeatMs)
+      lastHeartbeatMs = sentAtMs
     } catch {
-      // Nothing to repair here: assertHeld tells before the next step.
+      // No repair is needed: assertHeld detects a lost lock before the next step.
     }
   }
   const beating = setInterval(() => void beat(), options.expiryMs / 5)
@@ -78,13 +81,14 @@ export async function acquireMigrationLock(
   return {
     async assertHeld() {
       const holder = await readHolder(client, options.database)
-      if (holder?.owner !== owner) throw new TransientError('another process has taken the migration lock over')
+      if (holder?.owner !== owner)
+        throw new TransientError('another process has taken over the migration lock: run the migration again')
     },
     async release() {
       clearInterval(beating)
       const released = await bury(owner)
-      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastSignOfLifeMs)
-      // Who was never silent for long was never taken for dead: no latecomer is under way that the name must stop.
+      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastHeartbeatMs)
+      // This holder never counted as dead, so no late removal is running that the taken name must stop.
       if (released && longestSilenceMs < options.expiryMs) {
         await client.command({ query: `DROP TABLE IF EXISTS ${database}.${LOCK_TABLE}_${owner}` })
       }
@@ -92,7 +96,7 @@ export async function acquireMigrationLock(
   }
 }
 
-/** Who holds the lock, and for how long the server has heard nothing from it. */
+/** Reads who holds the lock and how long ago its last heartbeat was. */
 async function readHolder(
   client: ClickHouseClient,
   database: string,
@@ -120,7 +124,7 @@ async function readHolder(
   }
 }
 
-/** Old locks guard against latecomers; a day later there are none. */
+/** Drops renamed locks after a day. Until then they stop late removals. */
 async function dropOldLocks(client: ClickHouseClient, database: string): Promise<void> {
   const result = await client.query({
     query: `SELECT name FROM system.tables WHERE database = {database: String} AND startsWith(name, '${LOCK_TABLE}_')
@@ -133,7 +137,7 @@ async function dropOldLocks(client: ClickHouseClient, database: string): Promise
   }
 }
 
-/** Whether a statement went through; one of the expected codes means no, anything else is thrown. */
+/** Returns true if a statement succeeds and false for one of the expected codes. Throws any other error. */
 async function succeeds(client: ClickHouseClient, query: string, expectedCodes: string[]): Promise<boolean> {
   try {
     await client.command({ query })

@@ -16,7 +16,7 @@ describe('a growing buffer', () => {
     expect(Buffer.from(buffer.written()).toString('hex')).toBe('fe3412feffffff0403020108070605')
   })
 
-  it('copies strings of any length from any place, and nothing past them', () => {
+  it('copies strings of any length from any position, and nothing past them', () => {
     const lengths = fc.oneof(fc.nat(80), fc.constantFrom(127, 128, 16_383, 16_384, 70_000))
     const strings = fc.array(fc.tuple(lengths, fc.nat(5), fc.nat(5)), { maxLength: 6 })
     fc.assert(
@@ -35,7 +35,7 @@ describe('a growing buffer', () => {
     )
   })
 
-  it('writes texts as UTF-8 with their length in bytes', () => {
+  it('writes texts as UTF-8 after their length in bytes', () => {
     const buffer = new GrowingBuffer()
     buffer.text('é👩‍🚀')
     expect(Buffer.from(buffer.written())).toEqual(
@@ -43,14 +43,14 @@ describe('a growing buffer', () => {
     )
   })
 
-  it('fills runs', () => {
+  it('fills runs of equal values', () => {
     const buffer = new GrowingBuffer()
     buffer.fillU32(7, 3)
     buffer.fillU64(1, 2, 2)
     expect(Buffer.from(buffer.written()).toString('hex')).toBe(`${'07000000'.repeat(3)}${'0100000002000000'.repeat(2)}`)
   })
 
-  it('refuses more than one payload may add, however much room there is, and takes it from the next', () => {
+  it('refuses more than one payload may add whatever the capacity, and accepts it from the next payload', () => {
     const buffer = new GrowingBuffer()
     buffer.reserve(PAYLOAD_LIMIT_BYTES)
     buffer.length = PAYLOAD_LIMIT_BYTES - 1
@@ -64,7 +64,7 @@ describe('a growing buffer', () => {
     expect(() => buffer.reserve(PAYLOAD_LIMIT_BYTES + 1)).toThrow(RowsTooLarge)
   })
 
-  it('gives memory back when far less is used, and keeps what is in use', () => {
+  it('shrinks when far less is used, and keeps the memory in use', () => {
     const buffer = new GrowingBuffer()
     buffer.reserve(1024 * 1024)
     const capacity = buffer.bytes.length

@@ -1,11 +1,11 @@
 import { GrowingBuffer } from './growing-buffer.ts'
 
-/** Native serialization of LowCardinality: u64 version 1, then per block u64 flags, keys, rows and indexes. */
+/** Native format of LowCardinality: u64 version 1, then per block u64 flags, the keys, u64 rows and the indexes. */
 const KEYS_VERSION = 1
 const HAS_ADDITIONAL_KEYS = 1 << 9
 const NEED_UPDATE_DICTIONARY = 1 << 10
 
-/** The distinct values of a LowCardinality column; index 0 is the empty string, as in ClickHouse itself. */
+/** The distinct values of a LowCardinality column. Index 0 is the empty string, as in ClickHouse. */
 export class Dictionary {
   private readonly indexes = new Map<string, number>([['', 0]])
   private readonly texts = ['']
@@ -20,7 +20,7 @@ export class Dictionary {
     return this.texts.length
   }
 
-  /** The index of a value, which becomes a key if it is new. */
+  /** Returns the index of a value. A new value becomes a key. */
   indexOf(text: string): number {
     const known = this.indexes.get(text)
     if (known !== undefined) return known
@@ -33,7 +33,7 @@ export class Dictionary {
     return index
   }
 
-  /** The value with this index. */
+  /** Returns the value with this index. */
   textOf(index: number): string {
     return this.texts[index] as string
   }
@@ -59,7 +59,7 @@ export class Dictionary {
   }
 }
 
-/** A LowCardinality(String) column. Indexes are kept as u32 and narrowed to what the dictionary needs when written. */
+/** A LowCardinality(String) column. Indexes are kept as u32 and narrowed to the needed width when written. */
 export class LowCardinality {
   readonly dictionary = new Dictionary()
   readonly indexes = new GrowingBuffer()
@@ -68,7 +68,7 @@ export class LowCardinality {
     return this.dictionary.indexOf(text)
   }
 
-  /** The same value, by its index, for `count` rows. */
+  /** Appends the value with this index for `count` rows. */
   fill(index: number, count: number): void {
     this.indexes.fillU32(index, count)
   }

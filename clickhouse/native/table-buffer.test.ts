@@ -51,7 +51,7 @@ describe('a table buffer', () => {
     expect(table.bytes).toBeGreaterThan(18_000)
   })
 
-  it('comes back to its mark, dictionary keys included', () => {
+  it('rewinds to its mark, including dictionary keys', () => {
     const { table, append, read } = createTable()
     append(shop)
     table.mark()
@@ -64,7 +64,7 @@ describe('a table buffer', () => {
     expect(Buffer.concat(table.block()).includes('other')).toBe(false)
   })
 
-  it('is empty after a reset and takes rows again', () => {
+  it('is empty after a reset and accepts rows again', () => {
     const { table, append, read } = createTable()
     append(cart)
     table.reset()
@@ -72,7 +72,7 @@ describe('a table buffer', () => {
     expect(read()).toEqual([rowOf(shop)])
   })
 
-  it.each([1, 255, 256, 65_535, 65_536])('numbers %i keys with as many bits as they need', keyCount => {
+  it.each([1, 255, 256, 65_535, 65_536])('uses the smallest index width for %i keys', keyCount => {
     const service = new LowCardinality()
     const table = new TableBuffer('things', [column('service', 'LowCardinality(String)', service)])
     const texts = Array.from({ length: keyCount }, (_, i) => `service ${i}`)

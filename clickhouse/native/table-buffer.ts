@@ -1,13 +1,13 @@
 import type { GrowingBuffer } from './growing-buffer.ts'
 import { Dictionary, LowCardinality } from './low-cardinality.ts'
 
-/** Chunks below this are joined: a block has a hundred and more, and each would be a write of its own. */
+/** Smaller chunks are joined: a block has more than a hundred, and each would be a separate write. */
 const JOIN_BELOW_BYTES = 16 * 1024
 
 /**
- * One column of a Native block. Its data is the concatenation of its parts in ClickHouse's order: offsets before what
- * they count, keys before values, the elements of a tuple one after the other. Parts may be shared between columns
- * (the offsets of a Map and of the Array of its types).
+ * One column of a Native block. Its data is the concatenation of its parts in ClickHouse's order: offsets before the
+ * elements they count, keys before values, the elements of a tuple one after the other. Columns may share parts, for
+ * example the offsets of a Map and of the Array of its types.
  */
 export interface Column {
   name: string
@@ -15,11 +15,12 @@ export interface Column {
   parts: readonly (GrowingBuffer | LowCardinality)[]
 }
 
+/** Creates a column from its name, its type and its parts. */
 export function column(name: string, type: string, ...parts: Column['parts']): Column {
   return { name, type, parts }
 }
 
-/** The rows of one table in column buffers: filled by its owner, marked and rewound as a whole. */
+/** The rows of one table in column buffers. Their owner fills them; mark and rewind apply to all of them. */
 export class TableBuffer {
   readonly table: string
   readonly columns: readonly Column[]
@@ -40,7 +41,7 @@ export class TableBuffer {
     this.marks = this.leaves.map(() => 0)
   }
 
-  /** Begins a payload: `rewind` comes back to here. */
+  /** Begins a payload. `rewind` returns to this state. */
   mark(): void {
     this.markedRows = this.rows
     for (let i = 0; i < this.leaves.length; i++) {
@@ -50,17 +51,19 @@ export class TableBuffer {
     }
   }
 
+  /** Removes the rows added since `mark`. */
   rewind(): void {
     this.rows = this.markedRows
     for (const [i, leaf] of this.leaves.entries()) leaf.truncate(this.marks[i] ?? 0)
   }
 
+  /** Removes all rows. */
   reset(): void {
     this.rows = 0
     for (const leaf of this.leaves) leaf.reset()
   }
 
-  /** Bytes held, near enough to the size of the block. */
+  /** Number of bytes in the buffers, approximately the size of the block. */
   get bytes(): number {
     let sum = 0
     for (let i = 0; i < this.buffers.length; i++) sum += (this.buffers[i] as GrowingBuffer).length
@@ -68,8 +71,9 @@ export class TableBuffer {
   }
 
   /**
-   * The Native block of an HTTP insert (client revision 0: no block info, no serialization kinds): varint columns,
-   * varint rows, then name, type and data of each column. The chunks hold until the next append or reset.
+   * Returns the Native block of an HTTP insert (client revision 0: no block info, no serialization kinds). It consists of
+   * varint columns, varint rows, then name, type and data of each column. The chunks are valid until the next append
+   * or reset.
    */
   block(): Uint8Array[] {
     const chunks: Uint8Array[] = [Buffer.concat([varint(this.columns.length), varint(this.rows)])]

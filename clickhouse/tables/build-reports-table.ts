@@ -3,7 +3,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** A row of `build_reports`: a report, and where it came from. */
+/** A row of `build_reports`: a report with its workspace, surface and release. */
 export interface BuildReportRow extends BuildReport {
   readonly workspaceId: string
   readonly surfaceId: string
@@ -43,6 +43,7 @@ export class BuildReportsTable {
     this.#preflight.column('preflight'),
   ])
 
+  /** Appends a row. */
   append(row: BuildReportRow): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
@@ -61,7 +62,7 @@ export class BuildReportsTable {
   }
 }
 
-/** A Nullable(UInt64): a byte for each row that says whether it is NULL, then the values, 0 where it is. */
+/** A Nullable(UInt64) column: a byte per row that is 1 for NULL, and the values, which are 0 for NULL. */
 class NullableAmount {
   readonly #isNull = new GrowingBuffer()
   readonly #value = new GrowingBuffer()
@@ -70,6 +71,7 @@ class NullableAmount {
     return column(name, 'Nullable(UInt64)', this.#isNull, this.#value)
   }
 
+  /** Appends a row. */
   append(value: number | undefined): void {
     this.#isNull.u8(value === undefined ? 1 : 0)
     this.#value.integer64(value ?? 0)

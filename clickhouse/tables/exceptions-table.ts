@@ -2,7 +2,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** Codes of `exceptions.source`: where an occurrence was found. */
+/** Codes of `exceptions.source`: the kind of record in which an occurrence was found. */
 export const ExceptionSource = { spanEvent: 1, logRecord: 2, spanStatus: 3 } as const
 
 /** The column buffers of the table `exceptions` (migrations 0002 and 0009). */
@@ -47,8 +47,9 @@ export class ExceptionsTable {
     column('debug_ids', 'Map(String, String)', this.#debugIdOffsets, this.#debugIdUrls, this.#debugIds),
   ])
 
+  /** Appends the debug ids of a row. */
   appendDebugIds(debugIds: ReadonlyMap<string, string>): void {
-    // How many there are is read off the buffer: a payload that was refused has taken its own back out.
+    // The current number is read from the buffer, because a refused payload may have been removed from it.
     const offsets = this.#debugIdOffsets
     const before = offsets.length === 0 ? 0 : offsets.view.getUint32(offsets.length - 8, true)
     for (const [url, debugId] of debugIds) {

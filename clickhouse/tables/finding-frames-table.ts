@@ -2,7 +2,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** Added to the rank of a resolution that resolved a frame. */
+/** Added to the rank of a row with a resolved frame. */
 const RESOLVED_RANK = 1n << 63n
 
 /** A row of `finding_frames`. */
@@ -15,11 +15,11 @@ export interface FindingFramesRow {
   readonly receivedAtMs: number
   readonly occurredAtUnixNano: string
   readonly symbolicatedAtMs: number
-  /** Of the latest manifest that was known; 0 without one. */
+  /** Sequence of the latest known manifest; 0 without a manifest. */
   readonly sequence: number
   readonly frameCount: number
   readonly resolvedFrameCount: number
-  /** JSON. */
+  /** The frames as JSON. */
   readonly frames: string
 }
 
@@ -53,6 +53,7 @@ export class FindingFramesTable {
     column('frames', 'String', this.#frames),
   ])
 
+  /** Appends a row. */
   append(row: FindingFramesRow): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)

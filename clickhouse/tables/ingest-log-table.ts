@@ -3,34 +3,36 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** A request that is not stored. */
+/** A request that was refused and is not stored. */
 export interface RefusedRequest {
-  /** Its place in the commit. */
+  /** Index of the request in its group commit. */
   readonly index: number
   readonly reason: string
-  /** Where it is kept; empty where it is not. */
+  /** Key of the dead letter; empty if there is none. */
   readonly objectKey: string
 }
 
-/** A row of `ingest_log`: what became of the requests of one job and surface. */
+/** A row of `ingest_log`: the outcome of the requests of one job and surface. */
 export interface IngestLogEntry {
   readonly workspaceId: string
   readonly surfaceId: string
-  /** Arrival of the first of them. */
+  /** Arrival of the first request. */
   receivedAtMs: number
   readonly jobId: string
   readonly signal: string
   payloads: number
-  /** As they were sent. */
+  /** Number of bytes as they were sent. */
   bytes: number
   rows: number
-  /** Records left out, and requests dead-lettered, by reason. */
+  /** Number of records left out, by reason. */
   readonly rejected: Map<string, number>
+  /** Number of dead-lettered requests, by reason. */
   readonly deadLettered: Map<string, number>
-  /** The commit that its requests' receipts name, in latin1, and their places in it; empty where they have none. */
+  /** Id of the group commit that the receipts name, in latin1; empty if the requests have no receipts. */
   readonly commit: string
+  /** Indexes of the requests in the group commit. */
   readonly indexes: number[]
-  /** Those of them that are not stored. */
+  /** The requests that are not stored. */
   readonly refused: RefusedRequest[]
 }
 
@@ -66,6 +68,7 @@ export class IngestLogTable {
     column('refused', 'Array(Tuple(index UInt32, reason String, object_key String))', ...this.#refused.parts),
   ])
 
+  /** Appends a row. */
   append(entry: IngestLogEntry): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(entry.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(entry.surfaceId), 1)
@@ -89,10 +92,11 @@ function appendCommit(buffer: GrowingBuffer, commit: string): void {
   else for (let i = 0; i < COMMIT_BYTES; i++) buffer.u8(commit.charCodeAt(i))
 }
 
-/** An Array(UInt32). */
+/** An Array(UInt32) column. */
 class IndexesColumn {
   readonly parts = [new GrowingBuffer(), new GrowingBuffer()] as const
 
+  /** Appends a row. */
   append(indexes: readonly number[]): void {
     const [offsets, values] = this.parts
     for (const index of indexes) values.u32(index)
@@ -100,10 +104,11 @@ class IndexesColumn {
   }
 }
 
-/** An Array(Tuple(UInt32, String, String)). */
+/** An Array(Tuple(UInt32, String, String)) column. */
 class RefusedColumn {
   readonly parts = [new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer()] as const
 
+  /** Appends a row. */
   append(requests: readonly RefusedRequest[]): void {
     const [offsets, indexes, reasons, objectKeys] = this.parts
     for (const { index, reason, objectKey } of requests) {
@@ -115,17 +120,18 @@ class RefusedColumn {
   }
 }
 
-/** A Map(String, UInt64). */
+/** A Map(String, UInt64) column. */
 class CountsColumn {
   readonly parts = [new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer()] as const
 
+  /** Appends a row. */
   append(counts: ReadonlyMap<string, number>): void {
     const [offsets, keys, values] = this.parts
     for (const [reason, count] of counts) {
       keys.text(reason)
       values.integer64(count)
     }
-    // Not a count of its own: the table may be reset, and rewound.
+    // The offset is read from the buffer instead of a counter, because the table can be reset and rewound.
     offsets.integer64(values.length / 8)
   }
 }

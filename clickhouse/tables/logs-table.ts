@@ -55,7 +55,7 @@ export class LogsTable {
     ])
   }
 
-  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without looking. */
+  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. */
   reserveRows(count: number): void {
     for (let i = 0; i < this.fixed.length; i++) {
       const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
@@ -63,7 +63,7 @@ export class LogsTable {
     }
   }
 
-  /** The table now has `rows` rows, all of them written. */
+  /** Sets the number of rows. All of them must have been written. */
   commitRows(rows: number): void {
     for (let i = 0; i < this.fixed.length; i++) {
       const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]

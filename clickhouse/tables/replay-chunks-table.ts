@@ -10,7 +10,7 @@ export interface ReplayChunkRow {
   readonly receivedAtMs: number
   readonly windowId: string
   readonly segmentId: string
-  /** -1 where the segment is no number. */
+  /** -1 if the segment id is not a number. */
   readonly segmentNumber: number
   readonly firstTsMs: number
   readonly lastTsMs: number
@@ -67,6 +67,7 @@ export class ReplayChunksTable {
     column('object_key', 'String', this.#objectKey),
   ])
 
+  /** Appends a row. */
   append(row: ReplayChunkRow): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)

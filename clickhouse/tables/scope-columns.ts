@@ -2,7 +2,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { type Column, column } from '../native/table-buffer.ts'
 
-/** The columns of `spans` that are the same for every record of a scope, filled in runs. Logs and metrics have them too. */
+/** Columns of `spans`, `logs` and `metric_points` that are equal for all records of a scope, filled in runs. */
 export class ScopeColumns {
   readonly workspaceId = new LowCardinality()
   readonly surfaceId = new LowCardinality()
@@ -18,6 +18,7 @@ export class ScopeColumns {
   readonly scopeSchemaUrl = new LowCardinality()
   readonly scopeDroppedAttributesCount = new GrowingBuffer()
 
+  /** Returns the columns in the order of the tables. */
   columns(): Column[] {
     return [
       column('workspace_id', 'LowCardinality(String)', this.workspaceId),

@@ -2,7 +2,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** A row of `session_heartbeats`: empty texts stand for what was not said. */
+/** A row of `session_heartbeats`: absent values are empty texts. */
 export interface SessionHeartbeatRow {
   readonly workspaceId: string
   readonly surfaceId: string
@@ -33,6 +33,7 @@ export class SessionHeartbeatsTable {
     column('fp_hash', 'String', this.#fpHash),
   ])
 
+  /** Appends a row. */
   append(row: SessionHeartbeatRow): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)

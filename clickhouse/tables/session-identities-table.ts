@@ -2,7 +2,7 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** A row of `session_identities`: empty texts stand for what was not said. */
+/** A row of `session_identities`: absent values are empty texts. */
 export interface SessionIdentityRow {
   readonly workspaceId: string
   readonly surfaceId: string
@@ -18,7 +18,7 @@ export interface SessionIdentityRow {
   readonly email: string
   readonly name: string
   readonly country: string
-  /** The text of a JSON object. */
+  /** A JSON object as text. */
   readonly traits: string
 }
 
@@ -58,6 +58,7 @@ export class SessionIdentitiesTable {
     column('traits', 'String', this.#traits),
   ])
 
+  /** Appends a row. */
   append(row: SessionIdentityRow): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)

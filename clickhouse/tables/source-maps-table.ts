@@ -9,7 +9,7 @@ export interface SourceMapEntry {
   readonly debugId: string
   readonly releaseSlug: string
   readonly sequence: number
-  /** In hex: 64 characters. */
+  /** SHA-256 of the map in hex, 64 characters. */
   readonly sha256: string
   readonly size: number
   readonly chunkUrl: string
@@ -43,6 +43,7 @@ export class SourceMapsTable {
     column('completed_at', "DateTime64(3, 'UTC')", this.#completedAt),
   ])
 
+  /** Appends a row. */
   append(row: SourceMapEntry): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)

@@ -13,7 +13,7 @@ const OBJECT_LIMIT_BYTES = 64 * 1024 * 1024
 const CACHE_LIMIT_BYTES = 16 * 1024 * 1024
 
 /** The manifest that holds for a release. */
-export interface HeldManifest {
+export interface LoadedManifest {
   readonly manifest: Manifest
   readonly chunks: ChunkMatcher<ManifestFile>
   readonly byDebugId: ReadonlyMap<string, ManifestFile>
@@ -22,7 +22,7 @@ export interface HeldManifest {
 
 export interface ManifestReader {
   /** Undefined for a release without one, or without one that can be read. Throws TransientErrors. */
-  read(workspaceId: string, slug: string): Promise<HeldManifest | undefined>
+  read(workspaceId: string, slug: string): Promise<LoadedManifest | undefined>
 }
 
 /**
@@ -34,9 +34,9 @@ export function createManifestReader(deps: {
   readonly objects: Pick<ObjectStore, 'get'>
   readonly logger: Logger
 }): ManifestReader {
-  const cache = createByteCache<HeldManifest>(CACHE_LIMIT_BYTES)
+  const cache = createByteCache<LoadedManifest>(CACHE_LIMIT_BYTES)
 
-  async function fetch({ objectKey }: ManifestPointer): Promise<HeldManifest | undefined> {
+  async function fetch({ objectKey }: ManifestPointer): Promise<LoadedManifest | undefined> {
     const object = await deps.objects.get(objectKey, OBJECT_LIMIT_BYTES).catch(error => {
       if (error instanceof PermanentError) return undefined
       throw error

@@ -5,7 +5,7 @@ import type { SourceMapRow } from '../../clickhouse/queries/releases/select-sour
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
-import type { HeldManifest } from './manifest-reader.ts'
+import type { LoadedManifest } from './manifest-reader.ts'
 import { createChunkMatcher } from './match-chunk.ts'
 import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, symbolicateStacks } from './symbolicate-stacks.ts'
@@ -15,7 +15,7 @@ const SCRIPT = 'https://a.test/x.js'
 const DEBUG_ID = '85314830-023f-4cf1-a267-535f4e37bb17'
 const ORIGINAL = { file: 'x.ts', line: 1, column: 1, function: 'f', name: undefined, sourceLine: undefined }
 
-function manifestOf(slug: string): HeldManifest {
+function manifestOf(slug: string): LoadedManifest {
   const common = { hash: '', sha256: 'a'.repeat(64), size: 1, verified: true }
   const file: ManifestFile = { path: 'x.js.map', debugId: DEBUG_ID, chunkUrl: SCRIPT, ...common }
   const completedAt = '2026-11-21T00:00:00Z'
@@ -33,7 +33,7 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
   const exceptions: ReleaseStackRow[] = []
   const frames: FindingFramesRow[] = []
   const index: SourceMapRow[] = []
-  let holding: HeldManifest | undefined
+  let holding: LoadedManifest | undefined
   const step = <A extends unknown[], R>(name: string, work: (...args: A) => R): ((...args: A) => Promise<R>) => {
     const named = { [name]: async (...args: A) => work(...args) }[name] as (...args: A) => Promise<R>
     return scheduler.scheduleFunction(named)

@@ -3,7 +3,7 @@ import type { ReleaseStackRow, ReleaseStacksKey } from '../../clickhouse/queries
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { SourceMapEntry } from '../../clickhouse/tables/source-maps-table.ts'
 import type { ReleaseRequest } from '../../schemas/queues/symbolication.ts'
-import type { HeldManifest } from './manifest-reader.ts'
+import type { LoadedManifest } from './manifest-reader.ts'
 import { type StackOwner, type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
 
 const LOOK_BACK_MS = 24 * 60 * 60_000
@@ -66,7 +66,7 @@ function digestOf(rows: readonly FindingFramesRow[]): string {
   return hash('sha256', JSON.stringify(keys))
 }
 
-async function fillIndex(deps: ResolveReleaseDeps, owner: StackOwner, { manifest, byDebugId }: HeldManifest) {
+async function fillIndex(deps: ResolveReleaseDeps, owner: StackOwner, { manifest, byDebugId }: LoadedManifest) {
   const { releaseSlug, sequence, completedAt } = manifest
   const entries = [...byDebugId].map(
     ([debugId, { sha256, size, chunkUrl, path }]): SourceMapEntry => ({

@@ -4,7 +4,7 @@ import type { FindingFrame } from '../../schemas/http/findings/schemas.ts'
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
-import type { HeldManifest, ManifestReader } from './manifest-reader.ts'
+import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
 import type { MapReference, MapTracer } from './map-tracer.ts'
 import { type GeneratedFrame, parseStack } from './parse-stack.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
@@ -33,7 +33,7 @@ export interface SymbolicateStacksDeps {
 interface ParsedStack {
   readonly stack: ReceivedStack
   readonly frames: readonly GeneratedFrame[]
-  readonly manifest: HeldManifest | undefined
+  readonly manifest: LoadedManifest | undefined
 }
 
 /** The map of a script, and where it was found. */
@@ -64,7 +64,7 @@ async function readManifests(
   owner: StackOwner,
   stacks: readonly ReceivedStack[],
 ): Promise<ParsedStack[]> {
-  const manifests = new Map<string, HeldManifest | undefined>()
+  const manifests = new Map<string, LoadedManifest | undefined>()
   for (const { serviceVersion } of stacks) {
     if (serviceVersion === '' || manifests.has(serviceVersion)) continue
     const slug = releaseSlugOf({ ...owner, name: serviceVersion })
@@ -145,7 +145,7 @@ function findMap(
   { workspaceId }: StackOwner,
   stack: ReceivedStack,
   { file }: GeneratedFrame,
-  held: HeldManifest | undefined,
+  held: LoadedManifest | undefined,
   maps: ReadonlyMap<string, FoundMap>,
 ): FoundMap | undefined {
   const debugId = debugIdOf(stack, file)

@@ -1,4 +1,4 @@
-/** A finding as the reads of `findings` select it; 64-bit numbers as decimal text. */
+/** A finding as the reads of `findings` select it. 64-bit numbers are decimal text. */
 export interface FindingRow {
   readonly id: string
   readonly surfaceId: string
@@ -10,7 +10,7 @@ export interface FindingRow {
   readonly occurrenceCount: string
 }
 
-/** To be grouped by finding_id: rows of one finding are merged in the background only. */
+/** Columns of FindingRow. The query must group by finding_id, because rows of a finding merge only in the background. */
 export const FINDING_ROW = `
   finding_id AS id,
   any(surface_id) AS surfaceId, any(service_name) AS serviceName,

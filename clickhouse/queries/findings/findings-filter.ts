@@ -1,25 +1,25 @@
 const BUCKET_MS = 300_000
 const DAY_MS = 86_400_000
 
-/** Of which findings a list is; what is undefined does not matter. */
+/** Selects the findings of a list. An undefined field selects all. */
 export interface FindingsFilter {
   readonly surfaceId: string | undefined
   readonly serviceName: string | undefined
-  /** With an occurrence received from here on, Unix ms. */
+  /** Start of the period in which an occurrence was received, Unix ms, inclusive. */
   readonly fromMs: number | undefined
-  /** And before here. */
+  /** End of the period, Unix ms, exclusive. */
   readonly toMs: number | undefined
-  /** In the first 1,000 characters of type and message of the latest occurrence, whatever the case. */
+  /** Text in the first 1,000 characters of type and message of the latest occurrence, in either case. */
   readonly text: string | undefined
 }
 
-/** An SQL condition beside the values that it binds. The workspace is bound as `workspaceId`. */
+/** An SQL condition with the values that it binds. The workspace is bound as `workspaceId`. */
 export interface BoundCondition {
   readonly sql: string
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** On the rows of a finding, in which surface and service are always the same. */
+/** Returns the condition on workspace, surface and service, which are equal in all rows of a finding. */
 export function ownerCondition({ surfaceId, serviceName }: FindingsFilter): BoundCondition {
   const conditions = [
     'workspace_id = {workspaceId: String}',
@@ -29,16 +29,17 @@ export function ownerCondition({ surfaceId, serviceName }: FindingsFilter): Boun
   return { sql: conditions.join(' AND '), params: { surfaceId, serviceName } }
 }
 
-/** What ClickHouse's dates can tell apart, with room. */
+/** Bounds within the range of ClickHouse's dates. */
 const MIN_MS = 0
 const MAX_MS = Date.UTC(2100, 0, 1)
 
 /**
- * On `finding_id`; undefined where any time will do. No occurrence goes but with its day: who is let in once stays in.
+ * Returns the condition on `finding_id`, or undefined if any time matches. Occurrences expire only by whole days, so a
+ * match stays a match within a day.
  *
- * Rows tell the first and the last arrival of what they count. A time that ends on another day than it begins has an
- * occurrence of a day exactly when the day's last is not before it and the day's first not after it; within a day the same
- * holds for rows of five minutes. Only a time within five minutes is asked of the occurrences themselves.
+ * A row has the first and the last arrival of the occurrences that it counts. If a period spans several days, a day has
+ * an occurrence in it exactly when the last arrival of the day is not before the period and the first is not after it.
+ * Within a day the same is true for rows of five minutes. Only a period within five minutes reads the occurrences.
  */
 export function receivedCondition({ fromMs, toMs }: FindingsFilter): BoundCondition | undefined {
   if (fromMs === undefined && toMs === undefined) return undefined

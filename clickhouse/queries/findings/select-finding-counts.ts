@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import type { FindingKey } from './select-finding.ts'
 
-/** A stretch of time in buckets of whole multiples of five minutes, from the beginning of one to that of another. */
+/** A period divided into buckets. Their length is a multiple of five minutes, and both ends are starts of buckets. */
 export interface Buckets {
   /** Unix seconds. */
   readonly from: number
@@ -10,7 +10,7 @@ export interface Buckets {
   readonly bucketSeconds: number
 }
 
-/** How often a finding occurred in each of the buckets. */
+/** Counts the occurrences of a finding in each bucket. */
 export async function selectFindingCounts(
   client: ClickHouseClient,
   key: FindingKey,

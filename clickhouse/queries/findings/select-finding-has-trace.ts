@@ -4,7 +4,7 @@ import type { TraceKey } from '../traces/select-trace.ts'
 import { TRACE_READ_SETTINGS } from '../traces/span-row.ts'
 import type { FindingKey } from './select-finding.ts'
 
-/** Whether a finding of this workspace occurred in this trace. */
+/** Returns whether a finding of this workspace occurred in this trace. */
 export async function selectFindingHasTrace(
   client: ClickHouseClient,
   key: FindingKey & TraceKey,
@@ -16,7 +16,7 @@ export async function selectFindingHasTrace(
               AND trace_id = unhex({traceId: String}) LIMIT 1`,
     params: { ...key },
     signal,
-    // It reads a granule: a second thread costs more than it does.
+    // The query reads one granule: a second thread would cost more than the read.
     settings: { ...TRACE_READ_SETTINGS, max_threads: 1 },
   })
   return rows.length > 0

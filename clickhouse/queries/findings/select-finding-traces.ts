@@ -1,21 +1,21 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import type { FindingKey } from './select-finding.ts'
-import type { ArrivalPlace } from './select-findings-page.ts'
+import type { ArrivalCursor } from './select-findings-page.ts'
 
-/** A trace in which a finding occurred; `id` is the trace id, its place that of the first arrival. */
-export interface FindingTraceRow extends ArrivalPlace {
+/** A trace in which a finding occurred. `id` is the trace id; the cursor is the first arrival. */
+export interface FindingTraceRow extends ArrivalCursor {
   readonly occurrenceCount: string
   readonly lastSeenUnixNano: string
 }
 
 /**
- * The traces of a finding, the newest first: in the order in which the finding first arrived in them, which stays
- * whatever else arrives. Exceptions outside of any trace have none.
+ * Returns the traces of a finding, the newest first. The order is that of the first arrival in each trace, so later
+ * arrivals do not change it. Exceptions outside a trace are not included.
  */
 export function selectFindingTraces(
   client: ClickHouseClient,
-  { workspaceId, findingId, limit, after }: FindingKey & { limit: number; after: ArrivalPlace | undefined },
+  { workspaceId, findingId, limit, after }: FindingKey & { limit: number; after: ArrivalCursor | undefined },
   signal: AbortSignal,
 ): Promise<FindingTraceRow[]> {
   const isAfter = '(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'

@@ -2,23 +2,24 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { FINDING_ROW, type FindingRow } from './finding-row.ts'
 
+/** Identifies a finding. */
 export interface FindingKey {
   readonly workspaceId: string
   readonly findingId: string
 }
 
-/** A finding and where it was seen; 64-bit numbers as decimal text. */
+/** A finding with the surfaces, services and versions that have it. 64-bit numbers are decimal text. */
 export interface WholeFindingRow extends FindingRow {
   readonly surfaceIds: readonly string[]
   readonly serviceNames: readonly string[]
   readonly serviceVersions: readonly string[]
   readonly traceCount: string
   readonly sessionCount: string
-  /** The first day on which something of it was received that is retained, `2026-11-21`. */
+  /** The first day with a retained occurrence, `2026-11-21`. */
   readonly firstDay: string
 }
 
-/** Undefined for an unknown finding. */
+/** Returns a finding, or undefined if it is unknown. */
 export async function selectFinding(
   client: ClickHouseClient,
   key: FindingKey,

@@ -4,56 +4,57 @@ import { selectRows } from '../../select.ts'
 import { type FindingsFilter, ownerCondition, receivedCondition } from './findings-filter.ts'
 import type { FindingsSnapshot } from './select-findings-snapshot.ts'
 
-/** A finding's place in a list: its latest arrival as of the list's snapshot. */
-export interface ArrivalPlace {
+/** Position of a finding in a list: its latest arrival in the snapshot of the list. */
+export interface ArrivalCursor {
   readonly id: string
   /** Unix ms, decimal. */
   readonly storedMs: string
   readonly receivedMs: string
 }
 
+/** Selects a page of a list of findings. */
 export interface FindingsPageKey {
   readonly workspaceId: string
   readonly snapshot: FindingsSnapshot
   readonly filter: FindingsFilter
   readonly limit: number
-  /** The last one of the page before. */
-  readonly after: ArrivalPlace | undefined
+  /** The last entry of the previous page. */
+  readonly after: ArrivalCursor | undefined
 }
 
 const BUCKET_MS = 300_000
 /**
- * Twice as long as a worker waits for an insert (INSERT_TIMEOUT_MS): what began before is seen by now, in every table,
- * or will never be.
+ * Time after which an insert is visible in every table or never. It is twice the time that a worker waits for an insert
+ * (INSERT_TIMEOUT_MS).
  */
 const SETTLED_AFTER_MS = 120_000
 
-/** `by_stored_at` leaves out whole parts before any of their columns is opened. */
+/** The index `by_stored_at` skips whole parts before any of their columns is opened. */
 const STORED_AT_SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 0 }
 
-/** How far back from where a page begins it is looked for first: where that has enough, older days are not read. */
+/** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
 const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
 
 /**
- * Which findings are on a page, the latest arrival first. Every page of a list is read of what the snapshot saw: what was
- * stored long enough before it stands still in `findings`; what was stored shortly before it is told by the blocks of
- * `finding_arrivals`; and of findings that have arrived again since, `findings` has lost the earlier arrival, which
- * `finding_buckets` keeps. All of it is a row per finding and day, insert or five minutes: their number does not grow
- * with the rate of exceptions.
+ * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot, which
+ * combines three tables. Arrivals stored long before the snapshot do not change any more and come from `findings`.
+ * Arrivals stored shortly before it come from the blocks of `finding_arrivals`. If a finding has arrived again since the
+ * snapshot, `findings` has lost the earlier arrival, and it comes from `finding_buckets`. These tables have a row per
+ * finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions.
  */
 export async function selectFindingsPage(
   client: ClickHouseClient,
   page: FindingsPageKey,
   signal: AbortSignal,
-): Promise<ArrivalPlace[]> {
+): Promise<ArrivalCursor[]> {
   const beginsAt = Math.min(Number(page.after?.storedMs ?? page.snapshot.asOfMs), settledMsOf(page.snapshot))
-  let places: ArrivalPlace[] = []
+  let found: ArrivalCursor[] = []
   for (const windowMs of WINDOWS_MS) {
-    // An arrival within the window is later than all before it, whatever else the finding has there.
-    places = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
-    if (places.length === page.limit) break
+    // An arrival within the window is later than all arrivals before the window.
+    found = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
+    if (found.length === page.limit) break
   }
-  return places
+  return found
 }
 
 function selectStoredSince(
@@ -61,11 +62,11 @@ function selectStoredSince(
   { workspaceId, snapshot, filter, limit, after }: FindingsPageKey,
   sinceMs: number,
   signal: AbortSignal,
-): Promise<ArrivalPlace[]> {
+): Promise<ArrivalCursor[]> {
   const owner = ownerCondition(filter)
   const received = receivedCondition(filter)
   const text = filter.text === undefined ? '' : ', latest.text'
-  const place = `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS place`
+  const arrival = `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`
   const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
   const outer = [
     ...(after ? ['(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'] : []),
@@ -75,14 +76,14 @@ function selectStoredSince(
   const query = `
     SELECT finding_id AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs
     FROM (
-      SELECT finding_id, max(place) AS at FROM (
-        SELECT ${place} FROM findings
+      SELECT finding_id, max(arrival) AS at FROM (
+        SELECT ${arrival} FROM findings
         WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')} AND latest.stored_at < ${time('settledMs')}
         UNION ALL
-        SELECT ${place} FROM finding_arrivals
+        SELECT ${arrival} FROM finding_arrivals
         WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND _block_number <= {block: UInt64}
         UNION ALL
-        SELECT ${place} FROM finding_buckets
+        SELECT ${arrival} FROM finding_buckets
         WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')} AND stored_bucket < ${time('settledMs')}
           AND (day, finding_id) IN (
             SELECT day, finding_id FROM findings WHERE ${owner.sql} AND latest.stored_at >= ${time('settledMs')}))
@@ -100,7 +101,7 @@ function selectStoredSince(
     limit,
     ...after,
   }
-  return selectRows<ArrivalPlace>(client, { query, params, signal, settings: STORED_AT_SETTINGS })
+  return selectRows<ArrivalCursor>(client, { query, params, signal, settings: STORED_AT_SETTINGS })
 }
 
 const settledMsOf = ({ asOfMs }: FindingsSnapshot) => Math.floor((asOfMs - SETTLED_AFTER_MS) / BUCKET_MS) * BUCKET_MS

@@ -1,14 +1,15 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
-/** What of the findings was stored at one moment, for all the pages of one list. */
+/** A moment that all pages of a list of findings are read at. */
 export interface FindingsSnapshot {
   /** Unix ms by the clock of ClickHouse. */
   readonly asOfMs: number
-  /** The last block of `finding_arrivals` that was seen. */
+  /** The last block of `finding_arrivals` at this moment. */
   readonly block: number
 }
 
+/** Returns the current snapshot. */
 export async function selectFindingsSnapshot(client: ClickHouseClient, signal: AbortSignal): Promise<FindingsSnapshot> {
   const [row] = await selectRows<{ asOfMs: string; block: string }>(client, {
     query: `SELECT toUnixTimestamp64Milli(now64(3)) AS asOfMs, max(max_block_number) AS block

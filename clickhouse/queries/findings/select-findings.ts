@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { FINDING_ROW, type FindingRow } from './finding-row.ts'
 
-/** These findings of a workspace as they are now, in no order. */
+/** Returns the current state of these findings of a workspace, in no order. */
 export async function selectFindings(
   client: ClickHouseClient,
   { workspaceId, findingIds }: { workspaceId: string; findingIds: readonly string[] },

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import type { FindingKey } from './select-finding.ts'
 
-/** One occurrence of a finding; empty texts, and ids of zeros, for what it was without. */
+/** An occurrence of a finding. Absent texts are empty, and absent ids are zeros. */
 export interface OccurrenceRow {
   readonly occurredUnixNano: string
   readonly receivedMs: string
@@ -10,13 +10,13 @@ export interface OccurrenceRow {
   readonly spanId: string
   readonly sessionId: string
   readonly serviceVersion: string
-  /** Its first characters. */
+  /** The first characters of the message. */
   readonly message: string
 }
 
 /**
- * The occurrences that were received last, the latest first. Only the days that have them are looked into: a day may
- * have any number, and they are read from its end.
+ * Returns the occurrences that were received last, the latest first. Only the days of these occurrences are read, from
+ * the end, because a day may have any number of occurrences.
  */
 export function selectLastOccurrences(
   client: ClickHouseClient,
@@ -39,7 +39,7 @@ export function selectLastOccurrences(
       ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32}`,
     params: { ...key, limit, messageLength },
     signal,
-    // One thread reads from the end of each part and stops; several read ahead.
+    // One thread reads from the end of each part and stops. Several threads would read ahead.
     settings: { max_threads: 1, optimize_read_in_order: 1 },
   })
 }

@@ -1,32 +1,33 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
-/** A row of `ingest_log` as one request of it sees it; 64-bit numbers as decimal text. */
+/** The part of a row of `ingest_log` that concerns one request. 64-bit numbers are decimal text. */
 export interface ReceiptRow {
   readonly storedAtMs: string
   /** Empty unless the request was refused. */
   readonly reason: string
-  /** Of its dead letter; empty where there is none. */
+  /** Key of the dead letter; empty if there is none. */
   readonly objectKey: string
 }
 
+/** Identifies a request by the content of its receipt. */
 export interface ReceiptKey {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly commit: Buffer
   readonly index: number
-  /** Of the first request of the commit. */
+  /** Arrival of the first request of the group commit. */
   readonly arrivedAtMs: number
 }
 
 /**
- * A row's `received_at` is that of the first request of its surface: a commit is filled for a few seconds at most, and
- * the clock of its edge may have been set meanwhile.
+ * Tolerance for `received_at`, which is the arrival of the first request of the surface in the group commit. A group
+ * commit is open for a few seconds at most, and the clock of the edge may have been adjusted meanwhile.
  */
 const EARLIER_MS = 5_000
 const LATER_MS = 15_000
 
-/** What became of a request; undefined while nothing has, or no longer. Its time makes it a read of a few granules. */
+/** Returns the outcome of a request, or undefined if it is pending or expired. The arrival keeps the read small. */
 export async function selectReceipt(
   client: ClickHouseClient,
   { workspaceId, surfaceId, commit, index, arrivedAtMs }: ReceiptKey,

@@ -2,10 +2,10 @@ import type { ReleaseBuildResult } from '../../../schemas/http/releases/schemas.
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
-/** A row of `build_reports`; 64-bit numbers as decimal text, null for what was not sent. */
+/** A row of `build_reports`. 64-bit numbers are decimal text; absent values are null. */
 export interface BuildReportRow {
   readonly receivedAtMs: string
-  /** Empty when it was not sent. */
+  /** Empty if it was not sent. */
   readonly result: ReleaseBuildResult | ''
   readonly discover: string | null
   readonly createRelease: string | null
@@ -17,14 +17,14 @@ export interface BuildReportRow {
   readonly preflight: string | null
 }
 
-/** Of one release. A report that another surface sent under its slug is not of it. */
+/** Identifies the reports of a release. Reports of other surfaces under the same slug are not included. */
 export interface BuildReportsKey {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly releaseSlug: string
 }
 
-/** The last reports of a release's builds, the newest first. */
+/** Returns the last build reports of a release, the newest first. */
 export function selectBuildReports(
   client: ClickHouseClient,
   key: BuildReportsKey,

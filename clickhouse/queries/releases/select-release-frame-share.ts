@@ -1,15 +1,15 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
-/** Of the stack frames that a source map could resolve, how many were. */
+/** Number of stack frames that a source map could resolve, and how many were resolved. */
 export interface ReleaseFrameShare {
   readonly resolvedFrames: number
   readonly totalFrames: number
 }
 
 /**
- * The frames of a release's retained findings, each finding counted once, as it was last resolved. Reads the rows of this
- * release alone.
+ * Counts the stack frames of the retained findings of a release. Each finding counts once, as it was last resolved. Only
+ * rows of this release are read.
  */
 export async function selectReleaseFrameShare(
   client: ClickHouseClient,

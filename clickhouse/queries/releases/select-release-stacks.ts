@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
-/** The latest stack of a finding, as one version of its service threw it. */
+/** The latest stack of a finding in one version of its service. */
 export interface ReleaseStackRow {
   readonly findingId: string
   readonly serviceVersion: string
@@ -11,21 +11,22 @@ export interface ReleaseStackRow {
   readonly receivedAtMs: string
 }
 
+/** Selects a page of the stacks of a release. */
 export interface ReleaseStacksKey {
   readonly workspaceId: string
   readonly surfaceId: string
-  /** Exceptions of this version, and those of scripts whose debug ids are in the index for this release. */
+  /** Selects exceptions of this version. Exceptions of scripts whose debug ids belong to the release are selected too. */
   readonly serviceVersion: string
   readonly releaseSlug: string
   readonly receivedSinceMs: number
-  /** The last one of the page before. */
+  /** The last row of the previous page. */
   readonly after: { readonly findingId: string; readonly serviceVersion: string } | undefined
   readonly limit: number
 }
 
 /**
- * The latest stack of each finding that a release may have thrown, a page at a time. Which stacks these are is found
- * without reading any text; then those of the page alone are read.
+ * Returns a page of the latest stacks of the findings that a release may have thrown. The query first selects the stacks
+ * without reading any text, then reads only the stacks of the page.
  */
 export function selectReleaseStacks(
   client: ClickHouseClient,

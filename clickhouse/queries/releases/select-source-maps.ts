@@ -1,17 +1,17 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
-/** The map of a script with a debug id. */
+/** The source map of a script with a debug id. */
 export interface SourceMapRow {
   readonly debugId: string
   readonly releaseSlug: string
-  /** Of the manifest that names it, as decimal text. */
+  /** Sequence of the manifest that contains the map, as decimal text. */
   readonly sequence: string
   readonly sha256: string
   readonly size: number
 }
 
-/** The maps with these debug ids, one each: that of the latest manifest. Only those of this surface. */
+/** Returns the maps of this surface with these debug ids, one for each id, from the latest manifest. */
 export function selectSourceMaps(
   client: ClickHouseClient,
   key: { workspaceId: string; surfaceId: string; debugIds: readonly string[] },

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from '../sessions/session-key.ts'
 
-/** A row of `replay_chunks`; 64-bit numbers as decimal text. */
+/** A row of `replay_chunks`. 64-bit numbers are decimal text. */
 export interface ReplayChunkRow {
   readonly id: string
   readonly objectKey: string
@@ -10,7 +10,7 @@ export interface ReplayChunkRow {
   /** A hash of `windowId`, which may be too long for a cursor. */
   readonly windowRank: string
   readonly segmentId: string
-  /** -1 where the segment is no number. */
+  /** -1 if the segment id is not a number. */
   readonly segmentNumber: string
   readonly firstTs: string
   readonly lastTs: string
@@ -24,18 +24,19 @@ export interface ReplayChunkRow {
   readonly receivedAtMs: string
 }
 
-/** Where a chunk stands in the reading order: the time of its first event, then window and segment. */
-export type ChunkPlace = Pick<ReplayChunkRow, 'firstEventMs' | 'windowRank' | 'segmentNumber' | 'id'>
+/** Position of a chunk in the reading order: the time of its first event, then window and segment. */
+export type ChunkCursor = Pick<ReplayChunkRow, 'firstEventMs' | 'windowRank' | 'segmentNumber' | 'id'>
 
+/** Selects a page of the chunks of a session. */
 export interface ChunksPageKey extends SessionKey {
-  /** Left out: of all windows. */
+  /** Selects one window; all windows if left out. */
   readonly windowId?: string | undefined
   readonly limit: number
-  /** The last one of the page before. */
-  readonly after: ChunkPlace | undefined
+  /** The last chunk of the previous page. */
+  readonly after: ChunkCursor | undefined
 }
 
-/** The chunks of a session in reading order. */
+/** Returns a page of the chunks of a session in reading order. */
 export function selectReplayChunks(
   client: ClickHouseClient,
   { workspaceId, sessionId, windowId, limit, after }: ChunksPageKey,
@@ -43,7 +44,7 @@ export function selectReplayChunks(
 ): Promise<ReplayChunkRow[]> {
   const isAfter = `(first_event_ms, windowRank, segment_number, id)
     > ({firstEventMs: Int64}, {windowRank: UInt64}, {segmentNumber: Int64}, {id: String})`
-  const place = after && {
+  const cursor = after && {
     firstEventMs: after.firstEventMs,
     windowRank: after.windowRank,
     segmentNumber: after.segmentNumber,
@@ -62,7 +63,7 @@ export function selectReplayChunks(
         ${after ? `AND first_event_ms >= {firstEventMs: Int64} AND ${isAfter}` : ''}
         ${windowId === undefined ? '' : 'AND window_id = {windowId: String}'}
       ORDER BY first_event_ms, windowRank, segment_number, id LIMIT {limit: UInt32}`,
-    params: { workspaceId, sessionId, limit, ...place, ...(windowId === undefined ? {} : { windowId }) },
+    params: { workspaceId, sessionId, limit, ...cursor, ...(windowId === undefined ? {} : { windowId }) },
     signal,
   })
 }

@@ -2,14 +2,14 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from '../sessions/session-key.ts'
 
-/** Segments of one window between which others are missing; 64-bit numbers as decimal text. */
+/** Two segments of a window between which others are missing. 64-bit numbers are decimal text. */
 export interface ReplayGapRow {
   readonly windowId: string
   readonly after: string
   readonly before: string
 }
 
-/** Where the numbers of a window's segments leave some out. Segments whose ids are no numbers have no place among them. */
+/** Returns the gaps in the segment numbers of each window. Segments whose ids are not numbers are ignored. */
 export function selectReplayGaps(
   client: ClickHouseClient,
   key: SessionKey,

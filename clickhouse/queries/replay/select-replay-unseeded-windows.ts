@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from '../sessions/session-key.ts'
 
-/** The windows whose first chunk, in reading order, has no full snapshot: there is nothing to play its changes on. */
+/** Returns the windows whose first chunk in reading order has no full snapshot. Their changes cannot be played. */
 export async function selectReplayUnseededWindows(
   client: ClickHouseClient,
   key: SessionKey,

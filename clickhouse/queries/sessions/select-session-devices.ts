@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from './session-key.ts'
 
-/** 64-bit numbers as decimal text, empty texts for what was not said. */
+/** A device of a session. 64-bit numbers are decimal text; absent values are empty texts. */
 export interface DeviceRow {
   readonly deviceId: string
   readonly visitorId: string
@@ -10,14 +10,14 @@ export interface DeviceRow {
   readonly firstMs: string
   readonly lastMs: string
   readonly heartbeatCount: string
-  /** Of the session. */
+  /** Number of devices of the session. */
   readonly total: string
   readonly sessionFirstMs: string
 }
 
 /**
- * The devices of a session, the one heard of last first, each with the visitor and fingerprint that it named last.
- * Heartbeats without a device id are one device for each visitor and fingerprint.
+ * Returns the devices of a session, the last active first, each with its last visitor and fingerprint. Heartbeats without
+ * a device id count as one device for each visitor and fingerprint.
  */
 export function selectSessionDevices(
   client: ClickHouseClient,

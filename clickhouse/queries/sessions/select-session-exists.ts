@@ -4,7 +4,7 @@ import { OF_SESSION, type SessionKey } from './session-key.ts'
 
 const TABLES = ['session_identities', 'session_heartbeats', 'replay_chunks', 'session_traces']
 
-/** Whether anything is retained of a session of this workspace. */
+/** Returns whether any data of a session of this workspace is retained. */
 export async function selectSessionExists(
   client: ClickHouseClient,
   { workspaceId, sessionId }: SessionKey,

@@ -2,16 +2,16 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from './session-key.ts'
 
-/** 64-bit numbers as decimal text. */
+/** A finding that occurred in a session. 64-bit numbers are decimal text. */
 export interface SessionFindingRow {
   readonly id: string
   readonly occurrenceCount: string
   readonly lastSeenUnixNano: string
-  /** Of the session. */
+  /** Number of findings of the session. */
   readonly total: string
 }
 
-/** The findings that occurred in a session, the one seen last first. */
+/** Returns the findings that occurred in a session, the last seen first. */
 export function selectSessionFindings(
   client: ClickHouseClient,
   key: SessionKey,

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from './session-key.ts'
 
-/** 64-bit numbers as decimal text, empty texts for what was not said. */
+/** An identity of a session. 64-bit numbers are decimal text; absent values are empty texts. */
 export interface IdentityRow {
   readonly identifier: string
   readonly sourceType: string
@@ -14,15 +14,15 @@ export interface IdentityRow {
   readonly email: string
   readonly name: string
   readonly country: string
-  /** The text of a JSON object. */
+  /** A JSON object as text. */
   readonly traits: string
   readonly receivedAtMs: string
-  /** Of the session. */
+  /** Number of identities of the session. */
   readonly total: string
   readonly firstMs: string
 }
 
-/** The identities of a session, the one that was received last first; within one millisecond in an order that stays. */
+/** Returns the identities of a session, the last received first. The order within a millisecond is stable. */
 export function selectSessionIdentities(
   client: ClickHouseClient,
   key: SessionKey,

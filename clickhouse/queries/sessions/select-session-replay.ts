@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from './session-key.ts'
 
-/** 64-bit numbers as decimal text. */
+/** Totals of the replay chunks of a session. 64-bit numbers are decimal text. */
 export interface SessionReplayRow {
   readonly chunkCount: string
   readonly windowCount: string
@@ -15,7 +15,7 @@ export interface SessionReplayRow {
   readonly lastReceivedMs: string
 }
 
-/** What the chunks of a session amount to; undefined when it has none. */
+/** Returns the totals of the replay chunks of a session, or undefined if it has none. */
 export async function selectSessionReplay(
   client: ClickHouseClient,
   key: SessionKey,

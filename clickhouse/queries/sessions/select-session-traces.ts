@@ -2,20 +2,20 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey } from './session-key.ts'
 
-/** 64-bit numbers as decimal text. */
+/** A trace with spans of a session. 64-bit numbers are decimal text. */
 export interface SessionTraceRow {
   readonly traceId: string
   readonly startUnixNano: string
   readonly endUnixNano: string
   readonly spanCount: string
   readonly errorCount: string
-  /** Of the session. */
+  /** Number of traces of the session. */
   readonly total: string
   readonly firstUnixNano: string
   readonly lastUnixNano: string
 }
 
-/** The traces with spans of a session, the one that started last first. */
+/** Returns the traces with spans of a session, the last started first. */
 export function selectSessionTraces(
   client: ClickHouseClient,
   key: SessionKey,

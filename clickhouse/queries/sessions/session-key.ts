@@ -1,7 +1,22 @@
+/** Identifies a session. */
 export interface SessionKey {
   readonly workspaceId: string
   readonly sessionId: string
 }
 
-/** The beginning of the primary key of every table of sessions: the read touches the granules of this one. */
+/** Condition on the beginning of the primary key of every session table: a read touches only the granules of the session. */
 export const OF_SESSION = 'workspace_id = {workspaceId: String} AND session_id = {sessionId: String}'
+
+/** Tables with the id of a session. Tables that views fill come after the tables that the views read. */
+export const SESSION_TABLES = [
+  { table: 'spans', hasSurface: true },
+  { table: 'logs', hasSurface: true },
+  { table: 'exceptions', hasSurface: true },
+  { table: 'session_traces', hasSurface: false },
+  { table: 'session_findings', hasSurface: false },
+  { table: 'session_identities', hasSurface: true },
+  { table: 'session_heartbeats', hasSurface: true },
+  { table: 'replay_chunks', hasSurface: true },
+] as const
+/** One of SESSION_TABLES. */
+export type SessionTable = (typeof SESSION_TABLES)[number]

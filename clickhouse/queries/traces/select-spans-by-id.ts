@@ -3,7 +3,7 @@ import { selectRows } from '../../select.ts'
 import type { TraceKey } from './select-trace.ts'
 import { OF_TRACE, SPAN_PRECEDENCE, SPAN_ROW, type SpanRow } from './span-row.ts'
 
-/** The rows that are shown for these span ids (16 hex digits each), one per id, in no order. */
+/** Returns the rows to show for these span ids (16 hex digits each), one for each id, in no order. */
 export function selectSpansById(
   client: ClickHouseClient,
   key: TraceKey,

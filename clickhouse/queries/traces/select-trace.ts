@@ -3,6 +3,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectBinary } from '../../select.ts'
 import { OF_TRACE, SPAN_ROW, type SpanRow, TRACE_READ_SETTINGS } from './span-row.ts'
 
+/** Identifies a trace. */
 export interface TraceKey {
   readonly workspaceId: string
   /** 32 hex digits. */
@@ -10,8 +11,8 @@ export interface TraceKey {
 }
 
 /**
- * Names and messages may be long, and any number of traces may be asked for at once: what is more than 5,000 spans
- * usually are (2 MB) is read like a large trace, of which few are read at a time.
+ * Limit of a result. Names and messages may be long, and any number of traces may be read at the same time. A result far
+ * above the usual size of 5,000 spans (2 MB) is read like a large trace, of which only few are read at a time.
  */
 const RESULT_BYTES = 8 * 1024 * 1024
 
@@ -19,16 +20,17 @@ const SETTINGS: ClickHouseSettings = {
   ...TRACE_READ_SETTINGS,
   max_result_bytes: String(RESULT_BYTES),
   result_overflow_mode: 'throw',
-  // One granule is one thread's work: making a second one ready took 1 ms of 7.
+  // One thread is enough for one granule: preparing a second one took 1 ms of 7.
   max_threads: 1,
 }
 
 /**
- * Up to `maxRows` stored rows of a trace, duplicates among them, in no order. Not restricted to the days the finding
- * was seen on: a trace's spans may arrive on another day than its exception. Fails with ClickHouse's code 396 when the rows are over 8 MiB.
+ * Returns up to `maxRows` stored rows of a trace, including duplicates, in no order. The read is not restricted to the
+ * days of a finding, because spans may arrive on another day than their exception. Fails with ClickHouse's code 396 if
+ * the rows have more than 8 MiB.
  *
- * They come by columns: for 1,000 rows, names of fields beside every value took ClickHouse 1.1 ms of CPU more, and this
- * process 0.5 of 1.0.
+ * The rows are sent by column. With field names beside every value, 1,000 rows took ClickHouse 1.1 ms of CPU more, and
+ * this process 0.5 ms more of 1.0.
  */
 export async function selectTrace(
   client: ClickHouseClient,
@@ -42,7 +44,7 @@ export async function selectTrace(
     chunks.push(chunk)
   })
   const columns = JSON.parse(Buffer.concat(chunks).toString()) as SpanColumns | []
-  // Without rows there are no columns either.
+  // A result without rows has no columns either.
   return columns.length === 0 ? [] : toRows(columns)
 }
 

@@ -137,7 +137,7 @@ describe('penstock sessions delete', () => {
     expect(await run(['--session', 'a', '--workspace', 'b'], { CLICKHOUSE_URL: 'ftp://x' })).toMatchObject({ code: 2 })
     const away = await run(['--workspace', WORKSPACE.slug, '--session', 'a'], { CLICKHOUSE_URL: 'http://127.0.0.1:1' })
     expect(away).toMatchObject({ code: 1, stdout: '' })
-    expect(away.stderr).toContain('ClickHouse could not be asked')
+    expect(away.stderr).toContain('the request to ClickHouse failed')
     expect((await run(['--help'])).stdout).toContain('Exit codes:')
   })
 
