@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { ArrivalCursor } from '../../clickhouse/queries/findings/select-findings-page.ts'
+import type { ArrivalKey } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import type { FindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
@@ -11,7 +11,7 @@ export type ListIdentity = readonly unknown[]
 /** A cursor of a list that is ordered by arrival. */
 export interface ArrivalCursor {
   /** The last entry of the page. */
-  readonly last: ArrivalCursor
+  readonly last: ArrivalKey
   /** The snapshot that all pages show, for lists that show the state of their first page. */
   readonly snapshot?: FindingsSnapshot | undefined
 }

@@ -1,10 +1,10 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import type { FindingKey } from './select-finding.ts'
-import type { ArrivalCursor } from './select-findings-page.ts'
+import type { ArrivalKey } from './select-findings-page.ts'
 
-/** A trace in which a finding occurred. `id` is the trace id; the cursor is the first arrival. */
-export interface FindingTraceRow extends ArrivalCursor {
+/** A trace in which a finding occurred. `id` is the trace id; its key is the first arrival. */
+export interface FindingTraceRow extends ArrivalKey {
   readonly occurrenceCount: string
   readonly lastSeenUnixNano: string
 }
@@ -15,7 +15,7 @@ export interface FindingTraceRow extends ArrivalCursor {
  */
 export function selectFindingTraces(
   client: ClickHouseClient,
-  { workspaceId, findingId, limit, after }: FindingKey & { limit: number; after: ArrivalCursor | undefined },
+  { workspaceId, findingId, limit, after }: FindingKey & { limit: number; after: ArrivalKey | undefined },
   signal: AbortSignal,
 ): Promise<FindingTraceRow[]> {
   const isAfter = '(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'

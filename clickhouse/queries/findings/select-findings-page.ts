@@ -5,7 +5,7 @@ import { type FindingsFilter, ownerCondition, receivedCondition } from './findin
 import type { FindingsSnapshot } from './select-findings-snapshot.ts'
 
 /** Position of a finding in a list: its latest arrival in the snapshot of the list. */
-export interface ArrivalCursor {
+export interface ArrivalKey {
   readonly id: string
   /** Unix ms, decimal. */
   readonly storedMs: string
@@ -19,7 +19,7 @@ export interface FindingsPageKey {
   readonly filter: FindingsFilter
   readonly limit: number
   /** The last entry of the previous page. */
-  readonly after: ArrivalCursor | undefined
+  readonly after: ArrivalKey | undefined
 }
 
 const BUCKET_MS = 300_000
@@ -46,9 +46,9 @@ export async function selectFindingsPage(
   client: ClickHouseClient,
   page: FindingsPageKey,
   signal: AbortSignal,
-): Promise<ArrivalCursor[]> {
+): Promise<ArrivalKey[]> {
   const beginsAt = Math.min(Number(page.after?.storedMs ?? page.snapshot.asOfMs), settledMsOf(page.snapshot))
-  let found: ArrivalCursor[] = []
+  let found: ArrivalKey[] = []
   for (const windowMs of WINDOWS_MS) {
     // An arrival within the window is later than all arrivals before the window.
     found = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
@@ -62,7 +62,7 @@ function selectStoredSince(
   { workspaceId, snapshot, filter, limit, after }: FindingsPageKey,
   sinceMs: number,
   signal: AbortSignal,
-): Promise<ArrivalCursor[]> {
+): Promise<ArrivalKey[]> {
   const owner = ownerCondition(filter)
   const received = receivedCondition(filter)
   const text = filter.text === undefined ? '' : ', latest.text'
@@ -101,7 +101,7 @@ function selectStoredSince(
     limit,
     ...after,
   }
-  return selectRows<ArrivalCursor>(client, { query, params, signal, settings: STORED_AT_SETTINGS })
+  return selectRows<ArrivalKey>(client, { query, params, signal, settings: STORED_AT_SETTINGS })
 }
 
 const settledMsOf = ({ asOfMs }: FindingsSnapshot) => Math.floor((asOfMs - SETTLED_AFTER_MS) / BUCKET_MS) * BUCKET_MS

@@ -61,7 +61,7 @@ export class LogDecoder {
   private eventNameEnd = 0
   private severity = 0
   private droppedAttributes = 0
-  /** Time of the event in nanoseconds. */
+  /** Time of the event in nanoseconds. Set only for exceptions, because 64-bit halves are boxed in fields. */
   private eventLow = 0
   private eventHigh = 0
   /** Text of the promoted attribute, as positions in the values of the attributes; empty when it is absent. */
@@ -208,8 +208,10 @@ export class LogDecoder {
         eventHigh = this.receivedHigh
       }
     }
-    this.eventLow = eventLow
-    this.eventHigh = eventHigh
+    if (this.hasException) {
+      this.eventLow = eventLow
+      this.eventHigh = eventHigh
+    }
     // DateTime64 is signed: times after 2262 are stored as its maximum.
     if (eventHigh < 0x8000_0000) put64(table.timestamp.view, at8, eventLow, eventHigh)
     else put64(table.timestamp.view, at8, 0xffff_ffff, 0x7fff_ffff)
