@@ -16,7 +16,7 @@ export async function until<T>(
     for (;;) {
       const value = await condition()
       if (value) return value as NonNullable<T>
-      if (clock.ms > deadlineMs) throw new Error(`timed out waiting for ${what}`)
+      if (clock.ms > deadlineMs) throw new Error(`timed out waiting for: ${what}`)
       await delay(options.everyMs ?? 20)
     }
   } finally {

@@ -17,7 +17,7 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 import { aSurface, aSurfaceKey, aWorkspace, aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
 import { registerRelease } from '../../support/workspaces/stored-releases.ts'
 
-/** Databases of Redis, which are emptied before each test. */
+/** Database numbers in Redis; both databases are emptied before each test. */
 const [FROM, TO] = [7, 8]
 const AT = '2026-08-01T12:00:00.000Z'
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -57,7 +57,7 @@ const text = fc.oneof(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 
 const userId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).filter(id => !/[\p{Cc}\p{Cs}]/u.test(id))
 const instant = fc.integer({ min: 0, max: 4 }).map(ms => new Date(Date.parse(AT) + ms).toISOString())
 const recently = fc.integer({ min: 0, max: 47 }).map(hours => new Date(Date.now() - hours * 3_600_000).toISOString())
-/** As JSON has them. */
+/** Values that JSON can represent. */
 const number = fc.double({ noNaN: true, noDefaultInfinity: true })
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
 const workspaceContents = fc.record({
@@ -111,7 +111,7 @@ async function fill(redis: Redis, { hasReceipts, users, workspaces }: Contents):
       const surface = aSurface({ workspaceId, name, createdAt })
       await store.putSurface(surface)
       for (const key of keys) await store.putSurfaceKey(aSurfaceKey({ workspaceId, surfaceId: surface.id, ...key }))
-      // One that never had a key leaves nothing but its id.
+      // A surface that never had a key leaves only its id.
       if (isDeleted && keys.length > 0) await store.deleteSurface(workspaceId, surface.id, Date.parse(AT))
     }
     for (const key of content.workspaceKeys) await store.createWorkspaceKey(aWorkspaceKey({ workspaceId, ...key }))
@@ -135,7 +135,7 @@ async function fill(redis: Redis, { hasReceipts, users, workspaces }: Contents):
   }
 }
 
-/** Requests older than a day are told by their keys alone, and no longer by Redis: not everything of them is moved. */
+/** Removes requests older than a day, which only their keys still remember, so that an export does not contain all of them. */
 async function forgetOldRequests(redis: Redis): Promise<void> {
   const store = createDirectory(redis)
   for (const key of await redis.keys('*:key-request:*')) {
@@ -144,7 +144,7 @@ async function forgetOldRequests(redis: Redis): Promise<void> {
   }
 }
 
-it('what is exported and imported elsewhere is the same store, to the last index, and exports as the same text', async () => {
+it('an imported export gives the same directory, with every index, and exports as the same text', async () => {
   const property = fc.asyncProperty(contents, async content => {
     await Promise.all([from.flushdb(), to.flushdb()])
     await fill(from, content)
@@ -164,7 +164,7 @@ it('what is exported and imported elsewhere is the same store, to the last index
   await fc.assert(property, { numRuns: 25 })
 })
 
-it('keys work at the edge of another installation, or do not, as they did at the first', async () => {
+it('imported keys work or are refused at the edge of another installation as before', async () => {
   const store = createDirectory(from)
   const workspace = aWorkspace()
   const surface = aSurface({ workspaceId: workspace.id })
@@ -197,8 +197,8 @@ it('keys work at the edge of another installation, or do not, as they did at the
   }
 })
 
-describe('what differs', () => {
-  it('stays and is named, unless it is to be replaced', async () => {
+describe('a record that differs', () => {
+  it('stays and is named, unless it shall be replaced', async () => {
     const store = createDirectory(from)
     const workspace = aWorkspace({ slug: 'acme' })
     const workspaceId = workspace.id
@@ -233,7 +233,7 @@ describe('what differs', () => {
     expect(await contentsOf(to)).toEqual(await contentsOf(from))
   })
 
-  it('an installation keeps its own secret of receipts, unless it is to take the other one', async () => {
+  it('that is the secret of receipts stays, unless it shall be replaced', async () => {
     const secret = await ensureReceiptSecret(from)
     const own = await ensureReceiptSecret(to)
     const lines = await exported(FROM)
@@ -247,7 +247,7 @@ describe('what differs', () => {
     expect(await readReceiptSecret(to)).toEqual(secret)
   })
 
-  it('a digest or an id that another key has is never taken from it', async () => {
+  it('never takes a digest or an id from another key', async () => {
     const store = createDirectory(from)
     const workspace = aWorkspace()
     await store.putWorkspace(workspace)
@@ -270,7 +270,7 @@ describe('what differs', () => {
     expect(await contentsOf(to)).toEqual(before)
   })
 
-  it('a manifest stays where it came after the imported one, whose object is gone by then', async () => {
+  it('stays if it is a manifest newer than the imported one, whose object is gone', async () => {
     const workspace = aWorkspace()
     const workspaceId = workspace.id
     const slug = releaseSlugOf({ workspaceId, surfaceId: 'srf_1', name: '1' })
@@ -302,7 +302,7 @@ describe('what differs', () => {
     expect(await contentsOf(from)).toEqual(later)
   })
 
-  it('a workspace whose slug another has is refused with everything that belongs to it', async () => {
+  it('is refused with everything that belongs to it if its slug belongs to another workspace', async () => {
     const workspace = aWorkspace({ slug: 'acme' })
     const store = createDirectory(from)
     await store.putWorkspace(workspace)
@@ -325,7 +325,7 @@ describe('what differs', () => {
   })
 })
 
-describe('lines that are not those of an export', () => {
+describe('invalid lines of an import', () => {
   const user = { version: 1, id: 'a', email: null, name: null, createdAt: AT }
   const line = (kind: string, record: object) => `${JSON.stringify({ kind, record })}\n`
   const end = (records: number) => line('end', { version: 1, records })
@@ -358,34 +358,34 @@ describe('lines that are not those of an export', () => {
     [`${end(1)}${first}`, 'line 3: comes after the end'],
     ['', 'the last line is missing'],
     [line('user', { ...user, name: 'x'.repeat(5_000_000) }), 'line 2: is longer than'],
-  ])('are refused by number and rule: %#', async (bad, rule) => {
+  ])('are refused with their number and rule: %#', async (bad, rule) => {
     const { code, stdout, stderr } = await cli(TO, ['import'], first + bad)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(rule)
     expect(stderr.trimEnd()).not.toContain('\n')
-    // What came before it is there, and the whole may follow.
+    // The lines before it are imported, and the whole file may follow.
     expect(await imported(first + end(1))).toMatchObject({ unchanged: 1 })
   })
 
-  it('are not there when there is no such file', async () => {
+  it('are reported when the file does not exist', async () => {
     const { code, stdout, stderr } = await cli(TO, ['import', '/nowhere/directory.jsonl'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(/^the file cannot be read: .*\/nowhere\/directory.jsonl'\n$/)
   })
 
-  it('may be blank, or end as on Windows', async () => {
+  it('are accepted when blank or with Windows line ends', async () => {
     expect(await imported(`\r\n${first.replace('\n', '\r\n')}\n${end(1)}\n\n`)).toMatchObject({ added: 1 })
   })
 })
 
-it('sets that are larger than what is held at once come in their order, each member once', async () => {
+it('sets that are larger than a page are exported in order, each member once', async () => {
   const releases = createReleaseStore(from)
   const sha256s = Array.from({ length: 3_500 }, () => sha256(randomUUID()))
   await releases.addStoredMaps('ws_1', sha256s)
   const walked = await collect(walkSortedMaps(from, releaseKeys.maps('ws_1'), 700))
   expect(walked).toEqual([...sha256s].sort())
   const [least] = walked
-  if (!least) throw new Error('nothing was walked')
+  if (!least) throw new Error('no member was exported')
   await from.srem(releaseKeys.maps('ws_1'), Buffer.from(least, 'hex'))
   expect((await collect(walkSortedMaps(from, releaseKeys.maps('ws_1'), 700)))[0]).toBe(walked[1])
 })

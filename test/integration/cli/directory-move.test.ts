@@ -15,7 +15,7 @@ import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { makeTenant, type Tenant } from '../../support/workspaces/tenant.ts'
 
-/** Databases of Redis: of two installations, each with its directory apart from its queues. They are emptied first. */
+/** Database numbers in Redis of two installations, each with separate databases for directory and queues. They are emptied first. */
 const REDIS = { from: { directory: 1, queues: 2 }, to: { directory: 3, queues: 4 } }
 const DATABASE = `control_move_${process.pid}`
 const services = sharedServices()
@@ -29,7 +29,7 @@ interface Installation {
   stop(): Promise<void>
 }
 
-/** Edge, API and workers; object store and ClickHouse are those of all. */
+/** Edge, API and workers; both installations share the object store and ClickHouse. */
 async function install(databases: { directory: number; queues: number }): Promise<Installation> {
   const directory = new Redis(urlOf(databases.directory))
   const [redisUrl, directoryRedisUrl] = [urlOf(databases.queues), urlOf(databases.directory)]
@@ -61,12 +61,12 @@ let clickhouse: ClickHouseClient
 let from: Installation
 let to: Installation
 let tenant: Tenant
-/** Made by this request, which is sent again to the installation that was moved to. */
+/** Key created by this request, which is sent again to the new installation. */
 const keyRequest = { idempotencyKey: randomUUID(), name: 'deploy', scopes: [], secondsUntilExpiration: 3_600 }
 let keyMade: unknown
 let exported: string
 let before: Contents
-/** Of the directory after the import, and before anything was started on it. */
+/** Key names in the directory after the import, before a process is started on it. */
 let after: Contents
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ afterAll(async () => {
   await clickhouse?.close()
 })
 
-/** What the service's own operations and the operator's commands leave behind: a tenant with everything, and its ends. */
+/** Fills the directory with operations of the service and commands of the operator: a tenant with every kind of record. */
 async function fill({ edge, api, directory }: Installation): Promise<Tenant> {
   const deps = { redisUrl: urlOf(REDIS.from.directory), apiUrl: api.baseUrl, edgeUrl: edge.baseUrl }
   const made = await makeTenant({ ...deps, signWorkloadToken: async () => '' })
@@ -107,7 +107,7 @@ async function fill({ edge, api, directory }: Installation): Promise<Tenant> {
   return made
 }
 
-/** What a command prints that goes well. */
+/** Runs a command that must succeed and returns its output. */
 async function run(database: number, words: readonly string[], stdin = ''): Promise<string> {
   const { code, stdout, stderr } = await runDirectoryCli(words, { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
   expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' })
@@ -135,13 +135,13 @@ async function readContents(redis: Redis) {
 
 type KeyName = string | ((...parts: string[]) => string)
 
-/** Every name of a key that the directory has, by its pattern. */
+/** Every family of key names in the directory, by its pattern. */
 const FAMILIES = Object.entries({ ...directoryKeys, ...releaseKeys } as Record<string, KeyName>).map(([name, key]) => {
   const pattern = typeof key === 'string' ? key : key(...Array<string>(key.length).fill('*'))
   return { name, pattern: new RegExp(`^${pattern.replaceAll('*', '[^:]+')}$`) }
 })
 
-it('the directory holds records of known names alone, of each name some, and all of them are moved', () => {
+it('the directory contains only keys of known families, some of each, and all of them are moved', () => {
   const { names } = before
   const unknown = names.filter(name => !FAMILIES.some(({ pattern }) => pattern.test(name)))
   expect(unknown, 'keys that neither directoryKeys nor releaseKeys name').toEqual([])
@@ -156,7 +156,7 @@ it('the directory holds records of known names alone, of each name some, and all
   for (const secret of Object.values(tenant.credentials)) if (secret !== '') expect(exported).not.toContain(secret)
 })
 
-it('what was moved answers as it did: keys, lists, releases and repeated requests', async () => {
+it('keys, lists, releases and repeated requests behave after the move as before', async () => {
   const { things, credentials } = tenant
   const { slug, releaseSlug } = things
   for (const [operation, bearer] of [
@@ -179,7 +179,7 @@ it('what was moved answers as it did: keys, lists, releases and repeated request
   expect({ status: repeated.status, body: repeated.body }).toEqual({ status: 201, body: keyMade })
 })
 
-it('a build goes on where it was: maps are known, and the next completion comes after the last', async () => {
+it('a build continues after the move: maps are known, and its next completion follows the last one', async () => {
   const { things, credentials, workspaceId } = tenant
   const { releaseSlug } = things
   const client = createReleaseClient(to.edge.baseUrl, credentials.secretKey)

@@ -30,7 +30,7 @@ beforeAll(() => {
   const { redisUrl } = sharedServices()
   redis = new Redis(`${redisUrl}/${DATABASE}`)
   store = createDirectory(redis)
-  // Nothing but the directory is there: a command that reached for more would fail.
+  // Only the directory is reachable: a command that used more would fail.
   env = { CONTROL_REDIS_URL: `${redisUrl}/${DATABASE}`, REDIS_URL: 'redis://127.0.0.1:1', CLICKHOUSE_URL: 'nowhere' }
 })
 afterAll(() => redis?.disconnect())
@@ -40,7 +40,7 @@ beforeEach(async () => {
 
 const run = (words: readonly string[], settings: CliSettings = {}) => runDirectoryCli(words, { env, ...settings })
 
-/** The JSON that a command prints, which must go well. */
+/** Runs a command that must succeed and returns the JSON that it prints. */
 async function done<T>(words: readonly string[], settings: CliSettings = {}): Promise<T> {
   const { code, stdout, stderr } = await run([...words, '--json'], settings)
   if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}`)
@@ -55,7 +55,7 @@ async function makeSurface(): Promise<{ workspace: string; surface: string }> {
 }
 
 describe('workspaces, users and members', () => {
-  it('are made with an id, and listed', async () => {
+  it('are created with an id and listed', async () => {
     const { id } = await done<{ id: string }>(['workspace', 'create', '--slug', 'acme', '--name', 'Acme Corp.'])
     expect(id).toMatch(/^ws_[0-9a-f]{20}$/)
     expect(await store.workspaceBySlug('acme')).toMatchObject({ id, name: 'Acme Corp.' })
@@ -64,7 +64,7 @@ describe('workspaces, users and members', () => {
     expect(stdout).toMatch(new RegExp(`^${id} +acme +20\\S+Z +Acme Corp.$`, 'm'))
   })
 
-  it('cannot be named such that a terminal obeys them', async () => {
+  it('cannot have names with control sequences of terminals', async () => {
     const refused = await run(['workspace', 'create', '--slug', 'acme', '--name', 'Acme \u{1b}[31m'])
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     await store.putWorkspace({
@@ -78,7 +78,7 @@ describe('workspaces, users and members', () => {
     expect(stdout).toContain('A \\u{1b}[31m \\u{202e}')
   })
 
-  it('give a user what is named, or all, and take it back', async () => {
+  it('grant a user the named permissions, or all, and revoke them', async () => {
     await done(['workspace', 'create', '--slug', 'acme', '--name', 'Acme'])
     const workspace = await store.workspaceBySlug('acme')
     if (!workspace) throw new Error('no workspace')
@@ -113,7 +113,7 @@ describe('workspaces, users and members', () => {
     expect(await store.member(workspace.id, 'auth0|1')).toBeUndefined()
   })
 
-  it('say what is wrong in one line, and change nothing', async () => {
+  it('report errors in one line and change nothing', async () => {
     await done(['workspace', 'create', '--slug', 'acme', '--name', 'Acme'])
     for (const [words, code, rule] of [
       [['workspace', 'create', '--slug', 'acme', '--name', 'B'], 10, 'another workspace has the slug "acme"'],
@@ -133,7 +133,7 @@ describe('workspaces, users and members', () => {
     expect(await run(['user', 'list', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('need a directory that answers', async () => {
+  it('fail when the directory does not respond', async () => {
     const away = await run(['user', 'list'], { env: { CONTROL_REDIS_URL: 'redis://127.0.0.1:1' } })
     expect(away).toMatchObject({ code: 1, stdout: '' })
     expect(away.stderr).toMatch(
@@ -146,7 +146,7 @@ describe('workspaces, users and members', () => {
 })
 
 describe('surfaces and keys', () => {
-  it('a key is told once, on stdout alone, and works at the edge until its surface is deleted', async () => {
+  it('print a key once, only on stdout, and it works at the edge until its surface is deleted', async () => {
     const { surface } = await makeSurface()
     const { redisUrl } = sharedServices()
     const edge = await startEdge(redisUrl, { CONTROL_REDIS_URL: `${redisUrl}/${DATABASE}` })
@@ -180,7 +180,7 @@ describe('surfaces and keys', () => {
     }
   })
 
-  it('a secret key has its scopes and its end', async () => {
+  it('give a secret key its scopes and expiry', async () => {
     const { surface } = await makeSurface()
     const create = ['key', 'create', '--workspace', 'acme', '--surface', surface]
     const now = () => Date.parse('2026-08-01T00:00:00Z')
@@ -209,7 +209,7 @@ describe('surfaces and keys', () => {
     expect(await store.surfaceIds(workspaceId)).toEqual([surface])
   })
 
-  it('keys of surfaces and of the workspace are revoked, each under its own owner', async () => {
+  it('revoke keys of surfaces and of the workspace, each only under its own owner', async () => {
     const { surface } = await makeSurface()
     const workspaceId = (await store.workspaceBySlug('acme'))?.id ?? ''
     const own = aWorkspaceKey({ workspaceId, name: 'deploy' })
@@ -241,7 +241,7 @@ describe('tokens', () => {
   })
   afterAll(() => rm(directory, { recursive: true, force: true }))
 
-  it('are those of the local installation', async () => {
+  it('are signed by the local installation', async () => {
     const secrets = await loadSecrets(directory)
     await provision(store, secrets)
     const words = ['token', '--workspace', secrets.workspaceId, '--user', secrets.userId, '--expires', '2h']
@@ -262,7 +262,7 @@ describe('tokens', () => {
     expect(stranger.stderr).toContain('"x" is no member of local')
   })
 
-  it('are not made where there is no installation', async () => {
+  it('are refused where there is no installation', async () => {
     const words = ['token', '--workspace', 'local', '--user', 'x']
     const nowhere = await run(words, { directory: join(directory, 'empty') })
     expect(nowhere).toMatchObject({ code: 3, stdout: '' })
@@ -275,7 +275,7 @@ describe('tokens', () => {
 })
 
 describe('a start of the local installation', () => {
-  it('lists what an older one has stored, and leaves what was revoked, deleted or changed since', async () => {
+  it('adds records of an older start to the lists, without those revoked, deleted or changed since', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'penstock-provision-'))
     const secrets = await loadSecrets(directory)
     await rm(directory, { recursive: true, force: true })
@@ -300,7 +300,7 @@ describe('a start of the local installation', () => {
 })
 
 describe('the command penstock', () => {
-  it('runs from wherever it is linked to, with the environment as it is', async () => {
+  it('runs from any link to it, with an unchanged environment', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'penstock-bin-'))
     try {
       await symlink(PENSTOCK, join(directory, 'penstock'))

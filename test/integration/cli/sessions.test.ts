@@ -15,7 +15,7 @@ import { at, insertRows, ownerColumns, type SessionOwner, storeChunk } from '../
 
 const DATABASE = `cli_sessions_${process.pid}`
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
-/** Of this run alone: Redis and the object store are shared by all tests. */
+/** Unique for this run, because other tests use the same Redis and object store. */
 const RUN = randomBytes(5).toString('hex')
 const WORKSPACE = { id: `ws_${RUN}1`, slug: `cli-${RUN}-1` }
 const OTHER = { id: `ws_${RUN}2`, slug: `cli-${RUN}-2` }
@@ -58,7 +58,7 @@ describe('penstock sessions delete', () => {
     await client?.close()
   })
 
-  /** One row in each table, and one object. */
+  /** Stores one row in each table and one object. */
   async function fill(owner: SessionOwner): Promise<void> {
     const columns = { ...ownerColumns(owner), received_at: at(Date.now()) }
     const { workspaceId, sessionId } = owner
@@ -86,7 +86,7 @@ describe('penstock sessions delete', () => {
 
   const each = (count: number) => Object.fromEntries(TABLES.map(table => [table, count]))
 
-  it('deletes rows and objects of that session, says so, and finds nothing the second time', async () => {
+  it('deletes rows and objects of the session, reports them, and finds nothing the second time', async () => {
     const session = { workspaceId: WORKSPACE.id, surfaceId: 'srf_1', sessionId: 'a/1' }
     const others = [
       { ...session, sessionId: 'a/10' },
@@ -94,7 +94,7 @@ describe('penstock sessions delete', () => {
       { ...session, workspaceId: OTHER.id },
     ]
     for (const owner of [session, ...others]) await fill(owner)
-    // An object without a row, of a surface that only the directory knows.
+    // An object without a row, of a surface that only the directory contains.
     await objects.put(`replays/${WORKSPACE.id}/srf_3/a%2F1/w/0.jsonl.gz`, Buffer.from('12345'), { contentType: 'x' })
 
     const first = await run(['--workspace', WORKSPACE.slug, '--session', 'a/1', '--json'])
@@ -118,7 +118,7 @@ describe('penstock sessions delete', () => {
     expect(second).toEqual({ code: 0, stdout: `session "a/1" of ${WORKSPACE.slug}: nothing was stored\n`, stderr: '' })
   })
 
-  it('tells in words what it has deleted', async () => {
+  it('describes in words what it has deleted', async () => {
     await fill({ workspaceId: WORKSPACE.id, surfaceId: 'srf_2', sessionId: 'told' })
     const { code, stdout } = await run(['--workspace', WORKSPACE.id, '--session', 'told'])
     expect(code).toBe(0)
@@ -127,7 +127,7 @@ describe('penstock sessions delete', () => {
     expect(stdout).toMatch(/^ +1 {2}objects, \d+ bytes$/m)
   })
 
-  it('ends with a code of its own for each way to fail', async () => {
+  it('ends with a different code for each kind of failure', async () => {
     for (const name of ['nobody', 'ws_nobody', '*']) {
       const unknown = await run(['--workspace', name, '--session', 'a'])
       expect(unknown).toEqual({ code: 3, stdout: '', stderr: `there is no workspace "${name}"\n` })
@@ -141,7 +141,7 @@ describe('penstock sessions delete', () => {
     expect((await run(['--help'])).stdout).toContain('Exit codes:')
   })
 
-  /** As a process of its own, in a directory where nothing was started. */
+  /** Runs the command as a separate process in a directory without an installation. */
   function run(args: readonly string[], settings: Record<string, string> = {}) {
     const { s3 } = services
     const env = {

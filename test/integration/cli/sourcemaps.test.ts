@@ -68,7 +68,7 @@ describe('penstock sourcemaps upload', () => {
     await mkdir(dist)
   })
 
-  it('uploads what a bundler has written, gives it debug ids, and it still runs; the second time nothing is sent', async () => {
+  it('uploads the output of a bundler with debug ids, and it still runs; a second upload sends nothing', async () => {
     await bundle('linked/app.js', 'linked')
     await bundle('own.mjs', 'inline')
     await bundle('hidden.cjs', 'external')
@@ -105,7 +105,7 @@ describe('penstock sourcemaps upload', () => {
     ])
   })
 
-  it('tells a person what it has done, on stdout, and how far it is, on stderr', async () => {
+  it('prints its result on stdout and its progress on stderr', async () => {
     await bundle('app.js', 'linked')
     const { code, stdout, stderr } = await runCli([
       '--version',
@@ -123,7 +123,7 @@ describe('penstock sourcemaps upload', () => {
     expect(await createReleaseStore(redis).release(workspaceId, slug)).toMatchObject({ name: 'told', commit: 'abc' })
   })
 
-  it('uploads in parts when it is told to, and when the object store cannot be reached', async () => {
+  it('uploads in parts with --parts, and when the object store cannot be reached', async () => {
     const away = await startEdge(redisUrl, { ...storeSettings(), S3_PUBLIC_ENDPOINT: 'http://127.0.0.1:2' })
     const large = () => largeMap(2 * MIB)
     try {
@@ -159,7 +159,7 @@ describe('penstock sourcemaps upload', () => {
     ['api_key_unreadable', 5, async () => ''],
     ['api_key_rejected', 6, async () => generateKey('secret')],
     ['api_key_scope_mismatch', 7, async () => issue({ scopes: [] })],
-  ])('ends with %s (%i), shows nothing of the key and leaves the build alone', async (result, code, makeKey) => {
+  ])('ends with %s (%i), prints nothing of the key and leaves the build unchanged', async (result, code, makeKey) => {
     await bundle('app.js', 'linked')
     const before = await contentsOf(dist)
     const text = await makeKey()
@@ -179,7 +179,7 @@ describe('penstock sourcemaps upload', () => {
     expect(await upload('1', ['--key-file', join(root, 'none')])).toMatchObject({ code: 5 })
   })
 
-  it('takes address and key of what was started in its directory, and that key for no other address', async () => {
+  it('uses address and key of the installation in its directory, and the key only for that address', async () => {
     await bundle('app.js', 'linked')
     await mkdir(join(root, '.local'))
     await writeFile(join(root, '.local/credentials.json'), JSON.stringify({ baseUrl: edge.baseUrl, secretKey: key }))
@@ -189,7 +189,7 @@ describe('penstock sourcemaps upload', () => {
     expect(elsewhere).toMatchObject({ code: 5, outcome: { result: 'api_key_unreadable' } })
   })
 
-  it('ends with no_source_maps (8), and reports it', async () => {
+  it('ends with no_source_maps (8) and reports it', async () => {
     await put('a.js', 'f()')
     await put('a.css.map', '{}')
     const ended = await upload('none')
@@ -197,7 +197,7 @@ describe('penstock sourcemaps upload', () => {
     expect(await reportsOf(ended.outcome.releaseSlug, 1)).toMatchObject([{ result: 'no_source_maps', file_count: 0 }])
   })
 
-  it('ends with client_maps_unmapped (9) when a bundle lacks the map that it names, unless that is allowed', async () => {
+  it('ends with client_maps_unmapped (9) when a bundle names a missing map, unless that is allowed', async () => {
     await bundle('app.js', 'linked')
     await put('vendor.js', 'f()\n//# sourceMappingURL=gone.js.map')
     await put('broken.js', 'f()\n//# sourceMappingURL=broken.js.map')
@@ -237,7 +237,7 @@ describe('penstock sourcemaps upload', () => {
     expect(other).toMatchObject({ code: 1, outcome: { result: 'pipeline_failed' } })
   })
 
-  it('says in a dry run what it would do, without key and network, and writes nothing', async () => {
+  it('prints in a dry run what it would do, without key and network, and writes nothing', async () => {
     await bundle('app.js', 'linked')
     const before = await contentsOf(dist)
     const nothing = { PENSTOCK_URL: '', PENSTOCK_SECRET_KEY: '' }
@@ -250,7 +250,7 @@ describe('penstock sourcemaps upload', () => {
     expect(stdout).toContain(`${real.outcome.totalBytes} bytes`)
   })
 
-  it('leaves the build as it is with --no-inject', async () => {
+  it('leaves the build unchanged with --no-inject', async () => {
     await bundle('app.js', 'linked')
     const before = await contentsOf(dist)
     const { outcome } = await upload('bare', ['--no-inject'])
@@ -284,7 +284,7 @@ describe('penstock sourcemaps upload', () => {
       sourcemap,
       bundle: true,
       minify: true,
-      // Maps of the same source in different places differ in their paths.
+      // Maps of the same source in different folders differ in their paths.
       format: path.endsWith('.cjs') ? 'cjs' : 'esm',
       footer: { js: `/* ${path} */` },
       ...(sourcemap === 'inline' && { banner: { js: '/* own */\n' } }),
@@ -341,7 +341,7 @@ describe('penstock sourcemaps upload', () => {
   }
 })
 
-/** As a process of its own, so that nothing of this one is in its environment. */
+/** Runs the command as a separate process, so that its environment contains nothing of this one. */
 function runNode(argv: readonly string[], settings: Record<string, string> = {}, cwd = tmpdir()) {
   return new Promise<{ code: number; stdout: string; stderr: string }>(resolve => {
     const env = { PATH: process.env.PATH, ...settings }
@@ -355,7 +355,7 @@ function digest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** Of other bytes each time. */
+/** Writes a build with different bytes each time. */
 function largeMap(bytes: number): string {
   return JSON.stringify({ version: 3, mappings: '', sourcesContent: [randomBytes(bytes / 2).toString('hex')] })
 }

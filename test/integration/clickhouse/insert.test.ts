@@ -27,7 +27,7 @@ describe('insertNative', () => {
     await services?.stop()
   })
 
-  it('adds a block once, however often it is repeated with its token, in dependent views too', async () => {
+  it('adds a block once, also in dependent views, however often it is repeated with its token', async () => {
     const block = blockOf(1_000)
     await Promise.all([insert(block, 'token-1'), insert(block, 'token-1'), insert(block, 'token-1')])
     await insert(block, 'token-1')
@@ -36,7 +36,7 @@ describe('insertNative', () => {
     expect(await counts()).toEqual([2_000, 2_000])
   })
 
-  it('finds the bytes at fault: a text longer than the block, a block cut short', async () => {
+  it('reports broken bytes as permanent: a text longer than the block, or a block that is cut short', async () => {
     const before = await counts()
     const broken = blockOf(100_000)
     Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]).copy(broken[3] as Buffer, 0)
@@ -45,7 +45,7 @@ describe('insertNative', () => {
     expect(await counts()).toEqual(before)
   })
 
-  it('finds nobody at fault where the schema is behind', async () => {
+  it('reports an older schema as transient', async () => {
     const block = blockOf(1)
     const request = { block, deduplicationToken: 'x', timeoutMs: 5_000 }
     await expect(insertNative(client, { ...request, table: 'missing' })).rejects.toThrow(TransientError)
@@ -53,11 +53,11 @@ describe('insertNative', () => {
       TransientError,
     )
     const renamed = [block[0] as Buffer, block[1] as Buffer, nativeColumn('words', 'String'), block[3] as Buffer]
-    // Without named columns the block itself says what it has, and is refused rather than stored without it.
+    // The columns of the block are not those of the insert, so it is refused instead of stored without them.
     await expect(insertNative(client, { ...request, table: 'texts', block: renamed })).rejects.toThrow()
   })
 
-  it('gives up at its deadline, and the repeat adds what is missing', async () => {
+  it('gives up at its deadline, and a repeat adds what is missing', async () => {
     const [before = 0] = await counts()
     const block = blockOf(500)
     process.kill(services.clickhouse.pid, 'SIGSTOP')

@@ -17,7 +17,7 @@ describe('migration 0012', () => {
     return (await client.query({ query, format: 'JSONCompactEachRow' })).json<unknown>()
   }
 
-  /** 100 occurrences of five findings, two hours apart, in a trace each. */
+  /** Inserts 100 occurrences of five findings, two hours apart, each in its own trace. */
   async function addExceptions(): Promise<void> {
     await client.command({
       query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, session_id, type, message)
@@ -35,7 +35,7 @@ describe('migration 0012', () => {
               uniqCombinedMerge(14)(sessions), splitByChar('\n', max(latest).3)[1]
        FROM findings GROUP BY finding_id ORDER BY finding_id`,
     ),
-    /** By the day on which they arrived, to the millisecond of their rows. */
+    /** Counts rows by the day of their arrival. */
     unlike: await select(
       `SELECT count() FROM (SELECT day, finding_id, max(latest).2 AS at,
          min(first_received_at) AS first, max(last_received_at) AS last FROM findings GROUP BY ALL) AS known
@@ -49,7 +49,7 @@ describe('migration 0012', () => {
     ),
   })
 
-  it('counts what was there before and what comes after once each', async () => {
+  it('counts earlier and later occurrences once each', async () => {
     await addExceptions()
     await addExceptions()
     await database.migrate()
@@ -74,7 +74,7 @@ describe('migration 0012', () => {
     expect((await facts()).buckets).toEqual([[400, 5]])
   })
 
-  it('keeps what lists are read of for two days, and no row of it counts for another', async () => {
+  it('keeps the rows that lists are read from for two days, each counted once', async () => {
     const [[blocks, rows] = []] = (await select(
       'SELECT uniqExact(_block_number), count() FROM finding_arrivals',
     )) as number[][]

@@ -30,7 +30,7 @@ describe('migration 0006', () => {
   const found = (word: string) =>
     select<{ body: string }>(`SELECT body FROM logs WHERE workspace_id = 'ws' AND hasToken(lower(body), '${word}')`)
 
-  it('finds the words of records from before and after it, and reads neither for nothing', async () => {
+  it('finds words of records from before and after it, and reads no other granules', async () => {
     await addLogs(1_000_000)
     await database.migrate()
     await addLogs(2_000_000)
@@ -42,7 +42,7 @@ describe('migration 0006', () => {
       "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'logs'"
     expect(await select(`${indexes} ORDER BY name`)).toEqual([{ name: 'logs_by_token' }, { name: 'logs_by_trace' }])
 
-    // Parts that were there are indexed in the background.
+    // Existing parts are indexed in the background.
     await expect.poll(granulesForUnknownWord, { timeout: 20_000 }).toMatch(/^Granules: 0\/\d\d$/)
   })
 

@@ -20,7 +20,7 @@ const FIRST = `CREATE TABLE IF NOT EXISTS \${database}.spans (workspace_id Strin
 CREATE TABLE IF NOT EXISTS \${database}.applied (at DateTime64(6) DEFAULT now64(6)) ENGINE = MergeTree ORDER BY at;
 INSERT INTO \${database}.applied SELECT now64(6);\n`
 const SECOND = `ALTER TABLE spans ADD COLUMN IF NOT EXISTS name String;\n`
-/** Takes three seconds in its middle, so that a process can be killed there. */
+/** Migration that waits three seconds in its middle, so that a process can be killed there. */
 const SLOW = `CREATE TABLE IF NOT EXISTS \${database}.before_sleep (x UInt8) ENGINE = MergeTree ORDER BY x;
 INSERT INTO \${database}.before_sleep SELECT sleep(3);
 CREATE TABLE IF NOT EXISTS \${database}.after_sleep (x UInt8) ENGINE = MergeTree ORDER BY x;\n`
@@ -44,7 +44,7 @@ describe('migrate', () => {
     }
   })
 
-  it('applies each file once, whoever of five processes at the same moment does it', async () => {
+  it('applies each file once when five processes migrate at the same time', async () => {
     await write({ '0001_first.sql': FIRST, '0002_second.sql': SECOND })
     const exits = await Promise.all(Array.from({ length: 5 }, () => startMigrator()).map(child => once(child, 'exit')))
     expect(exits.map(([code]) => code)).toEqual([0, 0, 0, 0, 0])
@@ -56,7 +56,7 @@ describe('migrate', () => {
     expect(await tables()).toEqual(['applied', 'schema_migrations', 'spans'])
   })
 
-  it('goes on after a migrator was killed in the middle of a file', async () => {
+  it('continues after a migrator was killed in the middle of a file', async () => {
     await write({ '0001_first.sql': FIRST, '0002_slow.sql': SLOW, '0003_second.sql': SECOND })
     const child = startMigrator()
     await expect.poll(tables, { timeout: 20_000 }).toContain('before_sleep')
@@ -74,7 +74,7 @@ describe('migrate', () => {
     expect(await tables()).not.toContain('schema_migrations_lock')
   })
 
-  it('waits for a holder that lives, and gives up after its time', async () => {
+  it('waits while another migrator holds the lock, and gives up after its time', async () => {
     await write({ '0001_slow.sql': SLOW })
     const slow = run({ lockExpiryMs: 2_000 })
     await expect.poll(tables, { timeout: 20_000 }).toContain('before_sleep')
@@ -99,7 +99,7 @@ describe('migrate', () => {
     expect(await select(`SELECT count() AS n FROM ${database}.schema_migrations`)).toEqual([{ n: 2 }])
   })
 
-  it('applies a changed retention to what is stored already', async () => {
+  it('applies a changed retention to stored rows', async () => {
     await write({ '0001_first.sql': FIRST })
     await run({ retentionDays: 30 })
     await client.command({
@@ -111,7 +111,7 @@ describe('migrate', () => {
       `SELECT extract(engine_full, 'TTL (.*) SETTINGS') AS ttl FROM system.tables WHERE database = '${database}' AND name = 'spans'`,
     )
     expect(table?.ttl).toBe('toDate(received_at) + toIntervalDay(7)')
-    // Whole parts go when the next merge looks at them.
+    // Expired parts are removed by the next merge.
     await expect
       .poll(
         async () => {
@@ -146,7 +146,7 @@ describe('migrate', () => {
     return migrate(client, { database, retentionDays: 30, logger, directory, ...options })
   }
 
-  /** A process of its own, so that it can be killed like one. */
+  /** Starts a migration in a separate process, which a test can kill. */
   function startMigrator(): ChildProcess {
     const script = `
       import { createClickHouse } from './clickhouse/client.ts'

@@ -52,7 +52,7 @@ describe('the servers that npm start runs', () => {
     })
   })
 
-  it('the shared ones are provided to every integration test', async () => {
+  it('every integration test has shared servers as well', async () => {
     expect(sharedServices().redisUrl).toMatch(/^redis:/)
     expect(await (await fetch(sharedServices().clickhouseUrl)).text()).toBe('Ok.\n')
   })

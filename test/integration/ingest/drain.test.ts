@@ -38,7 +38,7 @@ afterAll(async () => {
   redis?.disconnect()
 })
 
-/** A message with one field, as an export has one field per resource. */
+/** Encodes a message with one field, like an export with one resource. */
 const EXPORT = Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(Buffer.alloc(100, 7)).finish())
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -69,7 +69,7 @@ async function expectServing(): Promise<void> {
 }
 
 describe('an accepted export', () => {
-  it('is answered with the empty message, and is in Redis with its job, as it was sent', async () => {
+  it('is answered with the empty message and is in Redis with its job, as it was sent', async () => {
     const before = Date.now()
     const answer = await post()
     expect(answer.status).toBe(200)
@@ -83,19 +83,19 @@ describe('an accepted export', () => {
     expect(await redis.exists(keys.job((key as string).slice(keys.payloadPrefix.length)))).toBe(1)
   })
 
-  it('may bring its key in the query, which an empty or absent header leaves to it', async () => {
+  it('is accepted with the key in the query when the header is empty or absent', async () => {
     const path = `/drain/v1/traces?public_key=${publicKey}`
     expect((await post({ path, headers: { 'x-service-public-key': '' } })).status).toBe(200)
     expect((await post({ path, headers: { 'x-service-public-key': generateKey('public') } })).status).toBe(401)
   })
 
-  it('may be compressed: it is kept as it was sent', async () => {
+  it('is kept compressed as it was sent', async () => {
     const body = gzipSync(EXPORT)
     expect((await post({ body, headers: { 'content-encoding': 'gzip' } })).status).toBe(200)
     expect(await acknowledged()).toMatchObject([{ contentEncoding: 'gzip', body }])
   })
 
-  it('may be JSON, and is answered in JSON', async () => {
+  it('is answered in JSON when it is JSON', async () => {
     const body = Buffer.from(' \n{"resourceSpans":[]}')
     const answer = await post({ body, headers: { 'content-type': 'application/json; charset=utf-8' } })
     expect(answer.status).toBe(200)
@@ -104,12 +104,12 @@ describe('an accepted export', () => {
     expect(await acknowledged()).toMatchObject([{ contentType: 'application/json', body }])
   })
 
-  it('may be empty: an export of nothing is a success', async () => {
+  it('is accepted when it is empty', async () => {
     expect((await post({ body: Buffer.alloc(0) })).status).toBe(200)
     expect(await acknowledged()).toEqual([])
   })
 
-  it('keeps every one of many at once', async () => {
+  it('is kept when it is one of many at once', async () => {
     const answers = await Promise.all(Array.from({ length: 300 }, () => post()))
     expect(answers.every(answer => answer.status === 200)).toBe(true)
     expect(await acknowledged()).toHaveLength(300)
@@ -117,7 +117,7 @@ describe('an accepted export', () => {
   })
 })
 
-describe('a refused export is told why, and the next request is served', () => {
+describe('an export is refused with a reason, and the next request is served', () => {
   const refusals: [string, () => Post, number, RegExp][] = [
     ['no key', () => ({ headers: { 'x-service-public-key': '' } }), 401, /public key is required/],
     ['an unknown key', () => ({ headers: { 'x-service-public-key': generateKey('public') } }), 401, /unknown/],
@@ -150,7 +150,7 @@ describe('a refused export is told why, and the next request is served', () => {
     await expectServing()
   })
 
-  it('a client that hangs up in the middle of its body', async () => {
+  it('when the client disconnects in the middle of its body', async () => {
     for (let i = 0; i < 20; i++) {
       const socket = await openExport(1000)
       socket.write(Buffer.alloc(500))
@@ -160,7 +160,7 @@ describe('a refused export is told why, and the next request is served', () => {
     expect(await acknowledged()).toHaveLength(1)
   })
 
-  it('a body that never ends, after its limit', async () => {
+  it('when its body exceeds the limit and never ends', async () => {
     const socket = connectSocket(edge.port, '127.0.0.1')
     await once(socket, 'connect')
     socket.on('error', () => {}) // the server may close while this still writes
@@ -209,13 +209,13 @@ describe('keys', () => {
     await until('the key is refused', async () => (await post({ headers })).status === 401, { deadlineMs: 1_000 })
   })
 
-  it('work as soon as they are made, even when they were tried before', async () => {
+  it('work as soon as they are created, even if they were refused before', async () => {
     const directory = createDirectory(redis)
     const key = generateKey('public')
     const headers = { 'x-service-public-key': key }
     expect((await post({ headers })).status).toBe(401)
     await issueKey(directory, { digest: digestOf(key) })
-    await until('the key is taken', async () => (await post({ headers })).status === 200, { deadlineMs: 1_000 })
+    await until('the key is accepted', async () => (await post({ headers })).status === 200, { deadlineMs: 1_000 })
   })
 
   it('expire', async () => {
@@ -228,7 +228,7 @@ describe('keys', () => {
 })
 
 describe('CORS', () => {
-  it('lets a browser of any origin send its key, and read the answer', async () => {
+  it('lets a browser of any origin send its key and read the response', async () => {
     const preflight = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
       method: 'OPTIONS',
       headers: {
@@ -249,7 +249,7 @@ describe('CORS', () => {
 })
 
 describe('backpressure', () => {
-  it('answers 429 with Retry-After once the queue is over its depth, and takes again when it has drained', async () => {
+  it('returns 429 with Retry-After while the queue exceeds its depth, and accepts again when it has drained', async () => {
     await redis.del(keys.flow)
     const small = await startEdge(url, { QUEUE_MAX_PAYLOADS: '3' })
     try {
@@ -268,7 +268,7 @@ describe('backpressure', () => {
       expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
       expect(await refused.json()).toEqual({ code: 'INGEST_BACKPRESSURE', message: expect.stringContaining('depth') })
       await redis.hincrby(keys.flow, 'donePayloads', 3)
-      await until('the queue takes again', async () => (await send()).status === 200)
+      await until('the queue accepts again', async () => (await send()).status === 200)
     } finally {
       await small.stop()
     }

@@ -27,7 +27,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-it('a worker waits for a Redis that is full, and goes on when there is room', async () => {
+it('a worker waits while Redis is full, and continues when there is room', async () => {
   let warnings = 0
   const logger = pino({ level: 'warn' }, { write: () => void warnings++ })
   const jobs = createJobAdder(redis)
@@ -44,7 +44,7 @@ it('a worker waits for a Redis that is full, and goes on when there is room', as
   await until('a second has passed', () => Date.now() > since + 1_000)
   expect(warnings).toBeLessThan(10)
   await redis.config('SET', 'maxmemory', '0')
-  await until('the worker goes on', () => done.includes('waiting'))
+  await until('the worker continues', () => done.includes('waiting'))
   await pool.close()
   await jobs.close()
 })

@@ -58,7 +58,7 @@ async function send(key: string, marker: string): Promise<{ status: number; code
   return { status: response.status, code: JSON.parse(body).code, ms }
 }
 
-/** Sends without pause, known and unknown keys, and returns the markers of what was acknowledged. */
+/** Sends exports with known and unknown keys without pause, and returns the markers of the acknowledged ones. */
 async function sendDuring(outage: () => Promise<void>): Promise<string[]> {
   const acknowledged: string[] = []
   let over = false
@@ -99,18 +99,21 @@ async function expectStored(markers: string[]): Promise<void> {
   expect([...counts.values()].filter(count => count > 1)).toEqual([])
 }
 
-it('a Redis that hangs is answered 503 within a second, and what was acknowledged is there once', async () => {
+it('exports are refused with 503 within a second while Redis hangs, and acknowledged ones are stored once', async () => {
   const markers = await sendDuring(async () => {
     process.kill(server.pid, 'SIGSTOP')
-    await until('a known key is told', async () => (await send(publicKey, 'probe')).status === 503)
-    await until('an unknown key is told, too', async () => (await send(generateKey('public'), 'probe')).status === 503)
+    await until('a known key is refused with 503', async () => (await send(publicKey, 'probe')).status === 503)
+    await until(
+      'an unknown key is refused with 503',
+      async () => (await send(generateKey('public'), 'probe')).status === 503,
+    )
     process.kill(server.pid, 'SIGCONT')
   })
   await expectStored(markers)
   expect(await edge.metrics()).toMatch(/penstock_commit_failures_total\{[^}]*queue="spans"[^}]*\} [1-9]/)
 })
 
-it('a request that waited for a slow commit is refused within a second all the same', async () => {
+it('a request that waits for a slow group commit is refused within a second', async () => {
   const logger = pino({ level: 'silent' })
   const redis = connectProducer(server.url, 800, logger)
   const commits = new GroupCommit(
@@ -137,10 +140,10 @@ it('a request that waited for a slow commit is refused within a second all the s
   await directory.call('CLIENT', 'PAUSE', '600', 'WRITE')
   directory.disconnect()
   const slow = enqueue('slow').then(() => process.kill(server.pid, 'SIGSTOP'))
-  await new Promise(resolve => setImmediate(resolve)) // its commit has begun: the next request waits for another
+  await new Promise(resolve => setImmediate(resolve)) // its group commit has begun, so the next request waits for another one
   const awakeMs = countAwakeMs()
   try {
-    // Nearly always refused; confirmed when Redis was quicker than the signal that stops it. In time in either case.
+    // The request is nearly always refused, and confirmed only if Redis was faster than the signal that stops it. Both are in time.
     const outcome = await enqueue('waiting').then(
       () => 'confirmed',
       error => error.message,
@@ -154,10 +157,10 @@ it('a request that waited for a slow commit is refused within a second all the s
   }
 })
 
-it('a Redis that is killed and comes back has every acknowledged export, once', async () => {
+it('every acknowledged export is stored once after Redis was killed and restarted', async () => {
   const markers = await sendDuring(async () => {
     await server.kill9()
-    await until('the outage is told', async () => (await send(publicKey, 'probe')).status === 503)
+    await until('the edge returns 503', async () => (await send(publicKey, 'probe')).status === 503)
     server = await start()
   })
   await expectStored(markers)

@@ -39,7 +39,7 @@ it('runs nothing when Redis refuses a command, and leaves the connection usable'
   expect(await redis.ping()).toBe('PONG')
 })
 
-it('tells when a command was sent too late to be part of it', async () => {
+it('rejects a command that was sent too late to be part of it', async () => {
   const late = async () => {
     await Promise.resolve()
     return redis.incr('transaction:b')

@@ -69,7 +69,7 @@ function identities(sessionId: string) {
 }
 
 describe('identify', () => {
-  it('stores every field, and is answered as SessionResponse', async () => {
+  it('stores every field and returns a SessionResponse', async () => {
     const sessionId = newSession()
     const person = { avatar: 'https://x.example/a.png', email: 'zoe@mail.example', name: 'Zoë 李', country: 'DE' }
     const traits = '{ "id": 12345678901234567890, "__proto__": {"admin":true}, "2": [null], "1": "ü" }'
@@ -103,7 +103,7 @@ describe('identify', () => {
     ])
   })
 
-  it('takes null where the specification does, and a beacon with its key in the query', async () => {
+  it('accepts null where the specification does, and a beacon with its key in the query', async () => {
     const sessionId = newSession()
     const body = JSON.stringify({ sessionId, ...custom, deviceId: null, visitorId: null, fpHash: null })
     const path = `${IDENTIFY}?public_key=${publicKey}`
@@ -121,7 +121,7 @@ describe('identify', () => {
     expect((await identities(sessionId)).map(row => row.identifier)).toEqual(['first', 'second', 'third'])
   })
 
-  it('stores each of many at once, once', async () => {
+  it('stores each of many at once exactly once', async () => {
     const sessionId = newSession()
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, i) => post(IDENTIFY, { ...custom, sessionId, identifier: `user-${i}` })),
@@ -190,7 +190,7 @@ describe('identify', () => {
     expect(await accepted()).toBe(before)
   })
 
-  it('takes traits of nearly 256 KiB', async () => {
+  it('accepts traits of nearly 256 KiB', async () => {
     const sessionId = newSession()
     const traits = { a: 'ü'.repeat(125_000) }
     expect((await post(IDENTIFY, { ...custom, sessionId, traits })).status).toBe(200)
@@ -205,7 +205,7 @@ describe('heartbeat', () => {
     const body = { sessionId, deviceId: UUID, visitorId: OTHER_UUID, fpHash: 'f' }
     expect(await post(HEARTBEAT, body)).toMatchObject({ status: 200, body: { ok: true } })
     expect(await post(HEARTBEAT, { sessionId })).toMatchObject({ status: 200, body: { ok: true } })
-    const rows = await until('both are stored', async () => {
+    const rows = await until('both devices are stored', async () => {
       const stored = await database.rows(
         `SELECT * EXCEPT received_at FROM session_heartbeats WHERE session_id = '${sessionId}' ORDER BY device_id DESC`,
       )
@@ -229,21 +229,21 @@ describe('heartbeat', () => {
   })
 })
 
-describe('both', () => {
-  it.each([IDENTIFY, HEARTBEAT])('%s asks for a key before it looks at anything else', async path => {
+describe('both operations', () => {
+  it.each([IDENTIFY, HEARTBEAT])('%s checks the key first', async path => {
     const none = await post(path, 'x', { 'x-service-public-key': '', 'content-type': 'text/csv' })
     expect(none).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING', service: 'frontier-auth' } })
     const wrong = await post(path, 'x'.repeat(300_000), { 'x-service-public-key': generateKey('public') })
     expect(wrong).toMatchObject({ status: 401, body: { code: 'AUTH_PK_INVALID', service: 'frontier-auth' } })
   })
 
-  it.each([IDENTIFY, HEARTBEAT])('%s takes POST alone', async path => {
+  it.each([IDENTIFY, HEARTBEAT])('%s accepts only POST', async path => {
     const answer = await fetch(edge.baseUrl + path)
     expect(answer.status).toBe(405)
     expect(answer.headers.get('allow')).toBe('POST, OPTIONS')
   })
 
-  it.each([IDENTIFY, HEARTBEAT])('%s lets a page of any origin call it', async path => {
+  it.each([IDENTIFY, HEARTBEAT])('%s can be called by a page of any origin', async path => {
     const headers = { origin: 'https://shop.example', 'access-control-request-method': 'POST' }
     const preflight = await fetch(edge.baseUrl + path, { method: 'OPTIONS', headers })
     expect(preflight.status).toBe(204)
@@ -254,7 +254,7 @@ describe('both', () => {
     expect(refused.headers.get('access-control-expose-headers')).toMatch(/retry-after/i)
   })
 
-  it('answer 429 when too much waits, before they look at the body', async () => {
+  it('return 429 when too many requests wait, before they read the body', async () => {
     const full = await startEdge(redisUrl, { QUEUE_MAX_PAYLOADS: '5' })
     await redis.hincrby(keys.flow, 'acceptedPayloads', 1_000)
     try {

@@ -43,7 +43,7 @@ const untilPublished = (digests: readonly string[]) =>
   until('the changes are published', () => digests.every(digest => published.includes(digest)), { deadlineMs: 2_000 })
 
 describe('users', () => {
-  it('are kept under the id of their provider, whatever stands in it, and listed once by id', async () => {
+  it('are stored under the id of their provider, whatever it contains, and listed once by id', async () => {
     const ids = ['auth0|5', 'a:b', 'ünï', ' ', 'x'.repeat(200), 'a']
     for (const id of [...ids, 'a']) {
       await store.putUser({ version: 1, id, email: null, name: `the user ${id}`, createdAt: AT })
@@ -54,7 +54,7 @@ describe('users', () => {
     expect(listed).toEqual([...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
   })
 
-  it('are never mistaken for one another by what a key of Redis cannot hold', async () => {
+  it('are never confused because of characters that a key of Redis cannot contain', async () => {
     const id = 'user-\ufffd'
     await store.putUser({ version: 1, id, email: null, name: null, createdAt: AT })
     await store.putMember({ version: 1, workspaceId: 'ws_1', userId: id, permissions: [] })
@@ -66,7 +66,7 @@ describe('users', () => {
     }
   })
 
-  it('are walked whole over more than a page', async () => {
+  it('are all listed when they fill more than a page', async () => {
     const ids = Array.from({ length: 1_203 }, (_, i) => `user_${String(i).padStart(5, '0')}`)
     await Promise.all(ids.map(id => store.putUser({ version: 1, id, email: null, name: null, createdAt: AT })))
     expect((await collect(store.users())).map(user => user.id)).toEqual(ids)
@@ -74,7 +74,7 @@ describe('users', () => {
 })
 
 describe('workspaces', () => {
-  it('have a slug of their own, and give it up when they take another', async () => {
+  it('have a unique slug, and release it when they take another', async () => {
     const first = aWorkspace({ slug: 'acme' })
     const second = aWorkspace({ slug: 'other' })
     expect(await store.putWorkspace(first)).toBe('stored')
@@ -89,7 +89,7 @@ describe('workspaces', () => {
     expect((await collect(store.workspaces())).map(({ slug }) => slug).sort()).toEqual(['acme', 'acme-2'])
   })
 
-  it('get a slug that many want at once, one of them', async () => {
+  it('give a slug to one of many that request it at once', async () => {
     const workspaces = Array.from({ length: 30 }, () => aWorkspace({ slug: 'wanted' }))
     const outcomes = await Promise.all(workspaces.map(workspace => store.putWorkspace(workspace)))
     expect(outcomes.filter(outcome => outcome === 'stored')).toHaveLength(1)
@@ -97,7 +97,7 @@ describe('workspaces', () => {
     expect(await collect(store.workspaces())).toHaveLength(1)
   })
 
-  it('have members, of this workspace alone', async () => {
+  it('have members that belong only to this workspace', async () => {
     await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'b', permissions: ['org:surfaces:read'] })
     await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'a', permissions: [] })
     await store.putMember({ version: 1, workspaceId: 'ws_12', userId: 'c', permissions: [] })
@@ -111,7 +111,7 @@ describe('workspaces', () => {
 })
 
 describe('surfaces', () => {
-  it('are listed newest first in pages that leave none out, whatever their times', async () => {
+  it('are all listed page by page, the newest first, whatever their times', async () => {
     const property = fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 12 }),
       fc.integer({ min: 1, max: 5 }),
@@ -138,7 +138,7 @@ describe('surfaces', () => {
     await fc.assert(property, { numRuns: 40 })
   })
 
-  it('make up a page for those that an index still names', async () => {
+  it('fill a page when an index still names deleted ones', async () => {
     const surfaces = [1, 2, 3, 4].map(ms => aSurface({ createdAt: new Date(ms).toISOString() }))
     for (const surface of surfaces) await store.putSurface(surface)
     await redis.del(
@@ -148,7 +148,7 @@ describe('surfaces', () => {
     expect(await store.surfaces('ws_1', { limit: 2 })).toEqual([surfaces[1], surfaces[0]])
   })
 
-  it('take their keys with them, at once and told to everybody', async () => {
+  it('delete their keys at once, and publish that to every edge', async () => {
     const surface = aSurface()
     await store.putSurface(surface)
     const keys = [1, 2, 3].map(() => aSurfaceKey({ surfaceId: surface.id }))
@@ -176,11 +176,11 @@ describe('surfaces', () => {
     expect(await store.createSurfaceKey(aSurfaceKey({ surfaceId: surface.id }))).toBe('no_surface')
   })
 
-  it('leave no key that works, even one that is made while they are deleted', async () => {
+  it('leave no working key, even one that is created during the deletion', async () => {
     for (let round = 0; round < 30; round++) {
       const surface = aSurface()
       await store.putSurface(surface)
-      // Each begins a round trip later than the one before, so that some fall between the deletion's reads and its step.
+      // Each begins a round trip later than the one before, so that some fall between the reads and the transaction of the deletion.
       const create = async (turns: number) => {
         for (let turn = 0; turn < turns; turn++) await redis.ping()
         return store.createSurfaceKey(aSurfaceKey({ surfaceId: surface.id }))
@@ -208,7 +208,7 @@ describe('keys of surfaces', () => {
     expect(await store.surfaceKeys('ws_1', 'srf_1')).toEqual([newer, older])
   })
 
-  it('are revoked once: the first time holds, and everybody is told', async () => {
+  it('are revoked once, with the time of the first revocation, which is published to every edge', async () => {
     const key = aSurfaceKey()
     await store.putSurfaceKey(key)
     await untilPublished([key.digest])
@@ -222,7 +222,7 @@ describe('keys of surfaces', () => {
 })
 
 describe('keys of workspaces', () => {
-  it('are made once for one request of a user, however often it comes', async () => {
+  it('are created once for one request of a user, however often it is sent', async () => {
     const idempotencyKey = randomUUID()
     const asked = Array.from({ length: 20 }, () => aWorkspaceKey({ idempotencyKey }))
     const answers = await Promise.all(asked.map(key => store.createWorkspaceKey(key)))
@@ -237,7 +237,7 @@ describe('keys of workspaces', () => {
     }
   })
 
-  it('answer a repeated request as they stand now, for 24 hours', async () => {
+  it('answer a repeated request with their current state for 24 hours', async () => {
     const key = aWorkspaceKey()
     const { idempotencyKey, createdAt } = key
     await store.createWorkspaceKey(key)
@@ -255,7 +255,7 @@ describe('keys of workspaces', () => {
     expect(await redis.pttl(request)).toBeGreaterThan(24 * 3_600_000 - 10_000)
   })
 
-  it('are found by digest and by id, in their workspace alone, and listed newest first in pages', async () => {
+  it('are found by digest and by id only in their workspace, and listed page by page, the newest first', async () => {
     const keys = [3, 2, 1].map(ms => aWorkspaceKey({ createdAt: new Date(NOW + ms).toISOString() }))
     for (const key of keys) await store.createWorkspaceKey(key)
     const [first, second, third] = keys
@@ -269,7 +269,7 @@ describe('keys of workspaces', () => {
     expect(await store.workspaceKeys('ws_2', { limit: 2 })).toEqual([])
   })
 
-  it('are revoked once: the first time holds, and everybody is told', async () => {
+  it('are revoked once, with the time of the first revocation, which is published to every edge', async () => {
     const key = aWorkspaceKey()
     await store.createWorkspaceKey(key)
     await untilPublished([key.digest])
@@ -283,7 +283,7 @@ describe('keys of workspaces', () => {
 })
 
 describe('releases', () => {
-  it('are found by their slugs alone, whatever slug a client asks for', async () => {
+  it('are found by their slug, whatever slug a client requests', async () => {
     const releases = createReleaseStore(redis)
     const { slug } = await registerRelease(releases, { slug: 'rel_a' })
     const counters = { sourceMapCount: 1, sourceFileCount: 2 }
@@ -297,7 +297,7 @@ describe('releases', () => {
     }
   })
 
-  it('whose record is not what it should be are a fault that names the key', async () => {
+  it('fail with an error that names the key when their record is invalid', async () => {
     for (const text of ['{', '{"version":2}']) {
       await redis.set(releaseKeys.release('ws_1', 'rel_a'), text)
       const read = createReleaseStore(redis).release('ws_1', 'rel_a')
@@ -307,7 +307,7 @@ describe('releases', () => {
   })
 })
 
-it('a record that is not what it should be is a fault that names its key, not an absent one', async () => {
+it('an invalid record is an error that names its key, not an absent record', async () => {
   for (const text of ['{', '{"version":2}', 'null']) {
     await redis.set(directoryKeys.surface('ws_1', 'srf_1'), text)
     await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow(DirectoryRecordError)

@@ -24,7 +24,7 @@ describe.skipIf(provided === null)('a presigned address', () => {
   })
   afterAll(() => store?.close())
 
-  it('takes the body it was signed for, from anybody, until it expires', async () => {
+  it('accepts the signed body from any client until it expires', async () => {
     const key = `${randomUUID()}/signed +%2F/ü`
     const { url, expiresAtMs } = await store.presignPut(key, options)
     expect(expiresAtMs - Date.now()).toBeGreaterThan(50_000)
@@ -37,7 +37,7 @@ describe.skipIf(provided === null)('a presigned address', () => {
     expect(await (await fetch(read.url)).text()).toBe(body.toString())
   })
 
-  it('refuses another length, another type, another key, another method and nothing', async () => {
+  it('refuses another length, another type, another key, another method and an empty body', async () => {
     const key = `${randomUUID()}/signed`
     const { url } = await store.presignPut(key, options)
     const other = new URL(url)
@@ -90,7 +90,7 @@ describe.skipIf(provided === null)('connections and credentials', () => {
     await proxy?.close()
   })
 
-  it('a stream that nobody reads holds the store back, and can then be read to its end', async () => {
+  it('a stream that is not read slows the server down, and can then be read to its end', async () => {
     const before = proxy.bytesAnswered
     const stream = await store.getStream(key)
     let last = -1
@@ -150,7 +150,7 @@ describe.skipIf(provided === null)('connections and credentials', () => {
   it.each([
     ['secret', { secretAccessKey: 'a-secret-of-mine' }],
     ['access key', { accessKeyId: 'unknown-key', secretAccessKey: 'a-secret-of-mine' }],
-  ])('a wrong %s is a fault that may pass, and its report holds no secret', async (_name, wrong) => {
+  ])('a wrong %s is a transient error whose report contains no secret', async (_name, wrong) => {
     const other = createObjectStore({ ...access, ...wrong, requestTimeoutMs: 10_000 })
     const calls = [
       other.put(key, Buffer.from('a'), TEXT),

@@ -13,7 +13,7 @@ const MIB = 1024 * 1024
 const TEXT = { contentType: 'text/plain' }
 const provided = inject('s3')
 
-/** What the object store must do on every S3 server: the embedded one in `npm test`, Ceph's gateway in `npm run test:ceph`. */
+/** Contract of the object store on every S3 server: the embedded one in `npm test`, the gateway of Ceph in `npm run test:ceph`. */
 describe.skipIf(provided === null)('the object store', () => {
   const access = provided as S3Access
   let store: ObjectStore
@@ -26,7 +26,7 @@ describe.skipIf(provided === null)('the object store', () => {
     ['no byte', 0],
     ['one byte', 1],
     ['5 MiB', 5 * MIB],
-  ])('gives back %s as it was put, whole and as a stream', async (_name, size) => {
+  ])('returns %s as it was put, as a whole and as a stream', async (_name, size) => {
     const key = `${randomUUID()}/whole`
     const body = randomBytes(size)
     const metadata = { 'window-id': 'a b', count: '3' }
@@ -42,7 +42,7 @@ describe.skipIf(provided === null)('the object store', () => {
     expect(stream && (await buffer(stream)).equals(body)).toBe(true)
   })
 
-  it('replaces an object, and its etag with it', async () => {
+  it('replaces an object together with its etag', async () => {
     const key = `${randomUUID()}/replaced`
     await store.put(key, Buffer.from('first'), { ...TEXT, metadata: { n: '1' } })
     const first = await store.head(key)
@@ -51,7 +51,7 @@ describe.skipIf(provided === null)('the object store', () => {
     expect((await store.head(key))?.etag).not.toBe(first?.etag)
   })
 
-  it('answers undefined for what is absent', async () => {
+  it('returns undefined for an absent object', async () => {
     const key = `${randomUUID()}/absent`
     expect(await store.head(key)).toBeUndefined()
     expect(await store.get(key, 100)).toBeUndefined()
@@ -62,7 +62,7 @@ describe.skipIf(provided === null)('the object store', () => {
     await store.deleteMany([key])
   })
 
-  it('takes a missing bucket for a fault, not for an absent object', async () => {
+  it('reports a missing bucket as an error, not as an absent object', async () => {
     const elsewhere = createObjectStore({ ...access, bucket: `no-${randomUUID()}`, requestTimeoutMs: 10_000 })
     const calls = [
       elsewhere.head('a'),
@@ -115,7 +115,7 @@ describe.skipIf(provided === null)('the object store', () => {
     await expect(store.getStream(key, range)).rejects.toThrow(PermanentError)
   })
 
-  it('stores one of 20 puts of a key that was absent, and says which', async () => {
+  it('stores one of 20 conditional puts of an absent key, and returns which', async () => {
     const key = `${randomUUID()}/raced`
     const bodies = Array.from({ length: 20 }, (_, i) => Buffer.from(`body ${i}`))
     const answers = await Promise.all(bodies.map(body => store.putIfAbsent(key, body, TEXT)))
@@ -142,7 +142,7 @@ describe.skipIf(provided === null)('the object store', () => {
     expect(await listAll(store, prefix)).toEqual([{ key: `${prefix}-beside`, size: 1 }])
   })
 
-  it('copies within the bucket, with metadata of its own', async () => {
+  it('copies within the bucket, with new metadata', async () => {
     const [from, to] = [`${randomUUID()}/staged +%2F/ü`, `${randomUUID()}/kept +%2F/ü`]
     const body = randomBytes(MIB)
     await store.put(from, body, { ...TEXT, metadata: { staged: 'yes' } })
@@ -174,7 +174,7 @@ describe.skipIf(provided === null)('the object store', () => {
     ['breaks off before its last byte', 0, MIB + 1],
     ['ends early', MIB, MIB + 1],
     ['is longer than was said', MIB, MIB - 1],
-  ])('keeps what was there when a stream %s', async (_name, whole, size) => {
+  ])('keeps the previous object when a stream %s', async (_name, whole, size) => {
     const key = `${randomUUID()}/kept`
     await store.put(key, Buffer.from('before'), TEXT)
     async function* source() {
@@ -206,11 +206,11 @@ describe.skipIf(provided === null)('the object store', () => {
       '\\',
       '~',
     ],
-  ])('keeps the key %j as it is', async name => {
+  ])('keeps the key %j unchanged', async name => {
     await expectKept(store, `${randomUUID()}/${name}`)
   })
 
-  it('keeps any key that is allowed as it is', async () => {
+  it('keeps any allowed key unchanged', async () => {
     const character = fc.oneof(
       fc.constantFrom(...' +%&?#=;:@,~^`|<>"\\\'()*!$[]{}._-/'),
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
@@ -227,7 +227,7 @@ describe.skipIf(provided === null)('the object store', () => {
   })
 })
 
-/** Stored under this key and no other: found, listed and deleted by it. */
+/** Expects that an object is stored under exactly this key: found, listed and deleted by it. */
 async function expectKept(store: ObjectStore, key: string): Promise<void> {
   await store.put(key, Buffer.from(key), TEXT)
   expect((await store.get(key, 1_000))?.body.toString()).toBe(key)

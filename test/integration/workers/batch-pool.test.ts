@@ -114,7 +114,7 @@ async function backlog(queue: QueueName = 'spans'): Promise<number> {
   return Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
 }
 
-/** Nothing of the spans queue is left in Redis: no payload, no batch, no job. */
+/** Expects that Redis contains no payload, batch or job of the queue `spans`. */
 async function expectAllDone(): Promise<void> {
   await until('every payload is done', async () => (await backlog()) === 0)
   expect(await redis.keys(`${keys.payloadPrefix}*`)).toEqual([])
@@ -176,7 +176,7 @@ describe('a pool of named batches', () => {
     const dead = connectConsumer(url, logger)
     opened.push(() => dead.disconnect())
     await Promise.all(Array.from({ length: 30 }, (_, i) => commit.enqueue(frame(`row ${i}`))))
-    // A worker that takes the jobs and then does nothing any more, as after kill -9: it renews no lock.
+    // A worker that takes the jobs and then does nothing, as after kill -9: it does not renew its locks.
     const payloads = new RedisPayloadStore(dead, 'spans')
     const storer = new BatchStorer({
       queue: 'spans',
@@ -216,7 +216,7 @@ describe('a pool of named batches', () => {
     expect(new Set(store.inserts.map(insert => insert.token.split(':')[0]))).toEqual(new Set(Object.keys(named)))
   })
 
-  it('does not insert with locks that were lost meanwhile', async () => {
+  it('does not insert after its locks were lost', async () => {
     const commit = await edge()
     const store = new TokenStore()
     const { payloads } = worker(store)
@@ -241,7 +241,7 @@ describe('a pool of named batches', () => {
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
 
-  it('fills the open batch for as long as the inserts before it keep their slots', async () => {
+  it('fills the open batch while earlier inserts occupy the slots', async () => {
     const commit = await edge(1)
     const store = new TokenStore()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -259,11 +259,11 @@ describe('a pool of named batches', () => {
     }
     await commit.enqueue(frame('early'))
     const early = Date.now()
-    await until('its batch is old enough to be stored', () => Date.now() > early + 200)
+    await until('the batch is old enough to be stored', () => Date.now() > early + 200)
     await commit.enqueue(frame('late'))
-    await until('both are held', async () => (await redis.llen('penstock:bull:spans:active')) === 4)
+    await until('both jobs are active', async () => (await redis.llen('penstock:bull:spans:active')) === 4)
     const late = Date.now()
-    await until('the late one is decoded', () => Date.now() > late + 50)
+    await until('the late payload is decoded', () => Date.now() > late + 50)
     release()
     await expectAllDone()
     expect(store.inserts.filter(insert => insert.table === 'first').map(insert => insert.lines)).toContainEqual([
@@ -272,7 +272,7 @@ describe('a pool of named batches', () => {
     ])
   })
 
-  it('splits a job whose requests decompress to more than it may hold, and stores each of them once', async () => {
+  it('splits a job whose requests decompress to more than the limit, and stores each request once', async () => {
     const commit = await edge(64)
     const store = new TokenStore()
     const bombs = Array.from({ length: 32 }, (_, i) => `${i} `.padEnd(4_000, 'x'))
@@ -291,7 +291,7 @@ describe('a pool of named batches', () => {
     expect(largest).toBeLessThanOrEqual(4)
   })
 
-  it('does not take a batch for stored that another worker has split or stored', async () => {
+  it('does not treat a batch as stored that another worker has split or stored', async () => {
     const { storer } = worker(new TokenStore())
     const named = { batchId: 'split by another', jobIds: ['a'], storedTables: [] }
     expect(await storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, new TextBatch()), [])).toBe(false)
@@ -314,8 +314,8 @@ describe('a pool of named batches', () => {
   })
 })
 
-describe('what cannot be stored', () => {
-  it('isolates the payload that ClickHouse refuses, stores its neighbours once, and keeps it with its reason', async () => {
+describe('a payload that cannot be stored', () => {
+  it('is isolated when ClickHouse refuses it, kept with its reason, and the others of its batch are stored once', async () => {
     const commit = await edge()
     const store = new TokenStore()
     await Promise.all([...'abcdefghijklm'].map(line => commit.enqueue(frame(line === 'g' ? 'poison' : line))))
@@ -333,9 +333,9 @@ describe('what cannot be stored', () => {
     await until('the dead letters are kept', async () => (await backlog('dead-letters')) === 0)
     const stored = ['opening', ...'abcdefhijklm'].sort()
     expect(store.lines('second').sort()).toEqual(stored)
-    // The table before the one that refused has taken the poison, once; it is not written again.
+    // The table before the refusing one has stored the refused row once; it is not written again.
     expect(store.lines('first').sort()).toEqual([...stored, 'poison'].sort())
-    // Each has its line in the log of what became of it.
+    // Each has a row in the log with its outcome.
     const log = store.lines('ingest_log').join('\n')
     expect(log).toContain('refused_by_clickhouse')
     expect(log).toContain('truncated')
@@ -349,7 +349,7 @@ describe('what cannot be stored', () => {
   })
 })
 
-it('the sweeper gives a payload without a job its job again', async () => {
+it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
   await commit.enqueue(frame('orphan'))
   const queue = openQueue(redis, 'spans')
@@ -364,7 +364,7 @@ it('the sweeper gives a payload without a job its job again', async () => {
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })
 
-it('the sweeper passes over a payload that it cannot read', async () => {
+it('the sweeper skips a payload that it cannot read', async () => {
   for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
   await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
   const jobs = createJobAdder(redis)
@@ -391,7 +391,7 @@ it('a job that fails again and again does not grow', async () => {
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
   await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
-  await until('it has failed three times', () => attempts === 3)
+  await until('the job has failed three times', () => attempts === 3)
   const stacks = JSON.parse((await redis.hget(keys.job('failing'), 'stacktrace')) ?? '[]')
   expect(stacks).toHaveLength(1)
 })

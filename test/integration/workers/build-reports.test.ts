@@ -71,7 +71,7 @@ describe('a build report', () => {
     result: 'client_maps_unmapped',
   }
 
-  it('is stored with every field, for a release that nobody has registered yet too', async () => {
+  it('is stored with every field, even for a release that is not registered yet', async () => {
     const slug = newSlug()
     const before = Date.now()
     expect(await report(slug, whole)).toEqual({ status: 200, body: { ok: true } })
@@ -95,7 +95,7 @@ describe('a build report', () => {
     expect(Number(row?.received_at_ms)).toBeLessThanOrEqual(Date.now())
   })
 
-  it('tells what was not sent from 0', async () => {
+  it('distinguishes an absent field from 0', async () => {
     const slug = newSlug()
     await report(slug, { fileCount: 0, cleanup: 0, somethingNewer: 1 })
     const [row] = await stored(slug)
@@ -105,7 +105,7 @@ describe('a build report', () => {
     expect((await stored(slug, 2))[1]).toMatchObject({ result: 'api_key_rejected', file_count: null, cleanup: null })
   })
 
-  it('is stored once, each of many at once', async () => {
+  it('is stored once when it is one of many at once', async () => {
     const slug = newSlug()
     const answers = await Promise.all(Array.from({ length: 200 }, (_, total) => report(slug, { total })))
     expect(answers.filter(({ status }) => status !== 200)).toEqual([])
@@ -118,7 +118,7 @@ describe('a build report', () => {
     await report(slug, whole)
     await stored(slug)
     const { payloadPrefix, flow } = queueKeys('build-reports')
-    await until('its payload is gone', async () => (await redis.keys(`${payloadPrefix}*`)).length === 0)
+    await until('the payload is gone', async () => (await redis.keys(`${payloadPrefix}*`)).length === 0)
     const { acceptedPayloads, donePayloads } = await redis.hgetall(flow)
     expect(donePayloads).toBe(acceptedPayloads)
   })

@@ -18,7 +18,7 @@ type Row = Record<string, NativeValue>
 type RecordInit = MessageInitShape<typeof LogRecordSchema>
 
 const DATABASE = `logs_table_${process.pid}`
-/** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
+/** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
 const MESSAGES = 8_000
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
@@ -78,7 +78,7 @@ describe('the table of logs', () => {
     return result.json<T>()
   }
 
-  /** Byte for byte: JSON has no way to say what is no UTF-8. Without what ClickHouse adds: the time of the insert. */
+  /** Reads rows as bytes, because JSON cannot represent invalid UTF-8; without the time of the insert, which ClickHouse adds. */
   async function selectNative(table: string): Promise<Row[]> {
     const { stream } = await client.exec({
       query: `SELECT * EXCEPT stored_at FROM ${table} ORDER BY trace_id LIMIT 60000 FORMAT Native`,
@@ -88,7 +88,7 @@ describe('the table of logs', () => {
     return rowsOf(readBlock(Buffer.concat(chunks)))
   }
 
-  it(`holds every value of ${STORED_MESSAGES} random messages`, async () => {
+  it(`contains every value of ${STORED_MESSAGES} random messages`, async () => {
     const expected: { logs: Row[]; exceptions: Row[] } = { logs: [], exceptions: [] }
     for (const [i, request] of fc.sample(logsRequest, STORED_MESSAGES).entries()) {
       const origin = ORIGINS[i % ORIGINS.length] as (typeof ORIGINS)[0]
@@ -105,7 +105,7 @@ describe('the table of logs', () => {
     }
   })
 
-  it('holds a batch once, however often its insert is repeated', async () => {
+  it('contains a batch once, however often its insert is repeated', async () => {
     batch.append(ORIGIN as never, payload([{ attributes: [text('exception.type', 'E')] }, body('b')]))
     for (let repeat = 0; repeat < 3; repeat++) await insert('the same batch')
     expect(await select('SELECT count() AS n FROM logs')).toEqual([{ n: '2' }])
@@ -113,7 +113,7 @@ describe('the table of logs', () => {
     expect(await select('SELECT sum(occurrence_count) AS n FROM findings')).toEqual([{ n: '1' }])
   })
 
-  it('is read as what was sent', async () => {
+  it('returns the values that were sent', async () => {
     const origin = { ...ORIGIN, receivedAtMs: Date.parse('2026-11-20T12:00:00.123Z') }
     const record: RecordInit = {
       timeUnixNano: 1_795_176_000_123_456_789n,
@@ -154,7 +154,7 @@ describe('the table of logs', () => {
     })
   })
 
-  it('keeps bytes that are no UTF-8 as they were sent, and finds words beside them', async () => {
+  it('keeps invalid UTF-8 as it was sent, and finds words next to it', async () => {
     const bytes = payload([body('XXXX needle')])
     bytes.write('\xff\x00\xc3X', bytes.indexOf('XXXX'), 'latin1')
     batch.append(ORIGIN as never, bytes)
@@ -190,9 +190,9 @@ describe('the table of logs', () => {
     expect(await granules(`SELECT body ${trace}`, 'logs_by_trace')).toEqual({ isPruned: true, left: 1 })
   })
 
-  /** How many granules an index leaves, and whether of many. */
+  /** Returns how many granules an index selects, and out of how many. */
   async function granules(query: string, index: string): Promise<{ isPruned: boolean; left: number }> {
-    // What is decided while reading would not show here.
+    // EXPLAIN does not show decisions that are made while reading.
     const plan = await select<{ explain: string }>(
       `EXPLAIN indexes = 1 ${query} SETTINGS use_skip_indexes_on_data_read = 0`,
     )
@@ -202,7 +202,7 @@ describe('the table of logs', () => {
     return { isPruned: Number(total) > 5, left: Number(left) }
   }
 
-  it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
+  it(`has the rows of ${MESSAGES} random messages, in any of their encodings`, () => {
     fc.assert(
       fc.property(logsRequest, fc.nat(), (request, seed) => {
         const plain = toBinary(ExportLogsServiceRequestSchema, request)
@@ -219,7 +219,7 @@ describe('the table of logs', () => {
   }, 180_000)
 })
 
-/** Rows in an order that depends on nothing but their values. */
+/** Sorts rows by their values alone. */
 function inOrder(rows: Row[]): Row[] {
   const json = (row: Row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value))
   return rows

@@ -17,7 +17,7 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 type Row = Record<string, NativeValue>
 
 const DATABASE = `metric_points_table_${process.pid}`
-/** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
+/** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
 const MESSAGES = 8_000
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
@@ -59,7 +59,7 @@ describe('the table of metric points', () => {
     return result.json<T>()
   }
 
-  /** Byte for byte: JSON has no way to say what is no UTF-8, or that a double is NaN. */
+  /** Reads rows as bytes, because JSON cannot represent invalid UTF-8 or a double that is NaN. */
   async function selectNative(): Promise<Row[]> {
     const query = 'SELECT * FROM metric_points ORDER BY series_id LIMIT 60000 FORMAT Native'
     const { stream } = await client.exec({ query })
@@ -68,7 +68,7 @@ describe('the table of metric points', () => {
     return rowsOf(readBlock(Buffer.concat(chunks)))
   }
 
-  it(`holds every value of ${STORED_MESSAGES} random messages`, async () => {
+  it(`contains every value of ${STORED_MESSAGES} random messages`, async () => {
     const expected: Row[] = []
     for (const [i, request] of fc.sample(metricsRequest, STORED_MESSAGES).entries()) {
       const origin = ORIGINS[i % ORIGINS.length] as (typeof ORIGINS)[0]
@@ -82,7 +82,7 @@ describe('the table of metric points', () => {
     expect(inOrder(await selectNative())).toEqual(inOrder(expected))
   })
 
-  it('holds a batch once, however often its insert is repeated', async () => {
+  it('contains a batch once, however often its insert is repeated', async () => {
     for (const request of fc.sample(metricsRequest, 200)) {
       batch.append(ORIGIN as never, Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request)))
     }
@@ -91,7 +91,7 @@ describe('the table of metric points', () => {
     expect(await select('SELECT count() AS n FROM metric_points')).toEqual([{ n: String(2 * batch.rows) }])
   })
 
-  it('is read as what was sent', async () => {
+  it('returns the values that were sent', async () => {
     const timeUnixNano = 1_790_000_000_000_000_001n
     const common = { timeUnixNano, startTimeUnixNano: 1n }
     const request = create(ExportMetricsServiceRequestSchema, {
@@ -291,7 +291,7 @@ describe('the table of metric points', () => {
     expect(Number(read)).toBeLessThanOrEqual(2)
   })
 
-  it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
+  it(`has the rows of ${MESSAGES} random messages, in any of their encodings`, () => {
     fc.assert(
       fc.property(metricsRequest, fc.nat(), (request, seed) => {
         const random = seededRandom(seed)
@@ -311,7 +311,7 @@ function text(key: string, value: string) {
   return { key, value: { value: { case: 'stringValue' as const, value } } }
 }
 
-/** Rows in an order that depends on nothing but their values. */
+/** Sorts rows by their values alone. */
 function inOrder(rows: Row[]): Row[] {
   const replacer = (_: string, value: unknown) => {
     if (Object.is(value, -0)) return '-0'

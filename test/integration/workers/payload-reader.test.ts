@@ -21,7 +21,7 @@ afterEach(() => {
   redis.disconnect()
 })
 
-it('reads payloads of any size as they are, many at a time', async () => {
+it('reads payloads of any size unchanged, many at a time', async () => {
   const values = [0, 1, 1_000, 32_767, 32_768, 65_536, 500_000, 5_000_000].map(size => randomBytes(size))
   await Promise.all(values.map((value, i) => redis.set(`payload:${i}`, value)))
   for (let round = 0; round < 3; round++) {
@@ -34,7 +34,7 @@ it('reads payloads of any size as they are, many at a time', async () => {
   }
 })
 
-it('reads the next payload into memory that was given back', async () => {
+it('reads the next payload into returned memory', async () => {
   await redis.set('payload:a', Buffer.alloc(500_000, 'a'))
   await redis.set('payload:b', Buffer.alloc(400_000, 'b'))
   const first = (await reader.read('payload:a')) as Buffer
@@ -44,7 +44,7 @@ it('reads the next payload into memory that was given back', async () => {
   expect(second.equals(Buffer.alloc(400_000, 'b'))).toBe(true)
 })
 
-it('reads on after its connection was lost in the middle of payloads', async () => {
+it('continues after its connection was lost in the middle of payloads', async () => {
   const value = randomBytes(8_000_000)
   await redis.set('payload:a', value)
   let lost = 0

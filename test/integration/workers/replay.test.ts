@@ -29,7 +29,7 @@ const redisUrl = `${services.redisUrl}/12`
 const QUEUES = ['replay', 'replay-chunks', 'dead-letters'] as const
 const MIB = 1024 * 1024
 const START = 1_700_000_000_000
-/** Of this run alone: the object store is shared by all tests. */
+/** Unique for this run, because other tests use the same object store. */
 const surfaceId = `srf_${randomBytes(6).toString('hex')}`
 
 let redis: Redis
@@ -94,9 +94,9 @@ async function backlog(): Promise<number> {
   return flows.reduce((sum, flow) => sum + Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0), 0)
 }
 
-/** Everything is stored or dead-lettered, and nothing of it is left in Redis. */
+/** Waits until everything is stored or dead-lettered and Redis contains nothing of it. */
 async function allDone(): Promise<void> {
-  await until('nothing waits', async () => (await backlog()) === 0, { deadlineMs: 40_000 })
+  await until('the queues are empty', async () => (await backlog()) === 0, { deadlineMs: 40_000 })
   for (const queue of QUEUES) {
     const keys = queueKeys(queue)
     expect(await redis.keys(`${keys.payloadPrefix}*`)).toEqual([])
@@ -124,7 +124,7 @@ async function inflated(key: string): Promise<Buffer> {
 }
 
 describe('a chunk', () => {
-  it('is answered with its key, stored as it was sent when it is gzip, and indexed', async () => {
+  it('is answered with its key, stored unchanged if it is gzip, and indexed', async () => {
     const sessionId = newSession()
     const text = lines(100)
     const body = gzipSync(text)
@@ -172,7 +172,7 @@ describe('a chunk', () => {
     ])
   })
 
-  it('is gzipped when it was sent plain, and may be sent as gzip without saying so', async () => {
+  it('is compressed if it was sent plain, and may be sent as gzip without content-encoding', async () => {
     const sessionId = newSession()
     const text = lines(50)
     await upload(sessionId, text, metadata({ segmentId: 'a/b' }))
@@ -187,7 +187,7 @@ describe('a chunk', () => {
     ])
   })
 
-  it('may come from a beacon: key and metadata in the query', async () => {
+  it('may be sent by a beacon with key and metadata in the query', async () => {
     const sessionId = newSession()
     const query = new URLSearchParams({ public_key: publicKey, metadata: metadata()['x-replay-metadata'] as string })
     const answer = await upload(
@@ -201,7 +201,7 @@ describe('a chunk', () => {
     expect(await rowsOf(sessionId)).toHaveLength(1)
   })
 
-  it('of any names is found under its key', async () => {
+  it('is found under its key, whatever its names are', async () => {
     const sessionId = 'söme/../session %2F 😀'
     for (const windowId of ['', '..', 'w'.repeat(900), '\u0000\n', '😀']) {
       const answer = await upload(sessionId, lines(2, windowId.slice(0, 3)), metadata({ windowId, segmentId: '..' }))
@@ -218,26 +218,26 @@ describe('a chunk', () => {
     expect((await upload(sessionId, body, metadata())).status).toBe(200)
     await allDone()
     expect((await inflated(keyOf(sessionId, 'w', '0'))).equals(body)).toBe(true)
-    // Its one event tells no time: that of the upload counts.
+    // Its only event has no time, so the time of the upload counts.
     expect(await rowsOf(sessionId)).toMatchObject([{ first_event_ms: START, last_event_ms: START + 99 }])
   })
 })
 
 describe('the same chunk again', () => {
-  it('five times at once: one object, one row', async () => {
+  it('sent five times at once, gives one object and one row', async () => {
     const sessionId = newSession()
     const body = gzipSync(lines(200))
     const answers = await Promise.all(Array.from({ length: 5 }, () => upload(sessionId, body, metadata())))
     expect(new Set(answers.map(answer => answer.body.objectKey))).toEqual(new Set([keyOf(sessionId, 'w', '0')]))
     await allDone()
-    // The same events in other gzip bytes are the same chunk.
+    // The same events in different gzip bytes are the same chunk.
     await upload(sessionId, lines(200), metadata())
     await allDone()
     expect(await rowsOf(sessionId)).toHaveLength(1)
     expect((await objects.get(keyOf(sessionId, 'w', '0'), MIB))?.body.equals(body)).toBe(true)
   })
 
-  it('with other bytes: the first stays, the other is kept among the dead letters', async () => {
+  it('with different bytes, leaves the first in place and is kept as a dead letter', async () => {
     const sessionId = newSession()
     const [first, second] = [lines(10, 'first'), lines(10, 'second')]
     await upload(sessionId, first, metadata())
@@ -252,7 +252,7 @@ describe('the same chunk again', () => {
   })
 })
 
-describe('a chunk that cannot be played goes to the dead letters, as it was sent, and its neighbours do not', () => {
+describe('a chunk that cannot be played becomes a dead letter as it was sent, and other chunks do not', () => {
   const whole = gzipSync(lines(100))
   const bomb = gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(101 * MIB, 'a'), Buffer.from('"}')]))
   it.each([
@@ -290,7 +290,7 @@ describe('without usable metadata', () => {
   })
 })
 
-describe('refused at once', () => {
+describe('a chunk is refused at once with', () => {
   const rejected = (status: number, message: RegExp) => ({
     status,
     body: { code: 'REPLAY_UPLOAD_REJECTED', message: expect.stringMatching(message), service: 'frontier-runtime' },
@@ -299,7 +299,7 @@ describe('refused at once', () => {
   it('an empty body', async () => {
     expect(await upload('s', Buffer.alloc(0), metadata())).toMatchObject(rejected(400, /empty/))
   })
-  it('a body that says it is gzip and is not', async () => {
+  it('a body that is declared as gzip and is not', async () => {
     const answer = await upload('s', lines(1), { ...metadata(), 'content-encoding': 'gzip' })
     expect(answer).toMatchObject(rejected(400, /content-encoding is gzip/))
   })
@@ -310,7 +310,7 @@ describe('refused at once', () => {
   it.each(['x'.repeat(201), 'a\nb', '\u0000', '\u0085'])('the session id %j', async sessionId => {
     expect(await upload(sessionId, lines(1), metadata())).toMatchObject(rejected(400, /^sessionId must have/))
   })
-  it('a session id that is no percent-encoding', async () => {
+  it('a session id with invalid percent-encoding', async () => {
     const response = await fetch(`${edge.baseUrl}/v3/replay/upload/%E0%A4%A`, {
       method: 'POST',
       headers: { 'x-service-public-key': publicKey, ...metadata() },
@@ -321,7 +321,7 @@ describe('refused at once', () => {
   it('more than 10 MiB', async () => {
     expect(await upload('s', Buffer.alloc(10 * MIB + 1, 32), metadata())).toMatchObject(rejected(413, /10 MiB/))
   })
-  it('no key, and a wrong one, whatever else is wrong', async () => {
+  it('no key or a wrong one, whatever else is wrong', async () => {
     const none = await upload('x'.repeat(201), Buffer.alloc(0), { 'x-service-public-key': '' })
     expect(none).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING' } })
     const wrong = await upload('s', Buffer.alloc(0), { 'x-service-public-key': generateKey('public') })
@@ -343,7 +343,7 @@ it('lets a page of any origin upload with its headers', async () => {
   expect(preflight.headers.get('access-control-allow-headers')).toMatch(/x-replay-metadata.*content-encoding/)
 })
 
-it('chunks that came while the object store was away, and was killed, are stored once and whole', async () => {
+it('chunks that arrive while the object store is unavailable or killed are stored once and whole', async () => {
   await pools.stop()
   const dir = await mkdtemp(join(tmpdir(), 'penstock-replay-'))
   const access = { region: 'us-east-1', bucket: 'penstock', accessKeyId: 'test-access', secretAccessKey: 'test-secret' }
@@ -360,7 +360,7 @@ it('chunks that came while the object store was away, and was killed, are stored
   }
   try {
     const sending = send(0, 20)
-    await until('the first is stored', async () => (await rowsOf(sessionId)).length > 0)
+    await until('the first chunk is stored', async () => (await rowsOf(sessionId)).length > 0)
     await server.kill9()
     await sending
     await send(20, 60)
@@ -380,7 +380,7 @@ it('chunks that came while the object store was away, and was killed, are stored
   }
 })
 
-it('of a job that dies between its objects and its index, the next attempt finds its own', async () => {
+it('a job that dies between its objects and its index finds its own objects in the next attempt', async () => {
   await pools.stop()
   const sessionId = newSession()
   await upload(sessionId, lines(4), metadata())

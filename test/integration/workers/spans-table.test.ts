@@ -17,16 +17,16 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 type Row = Record<string, NativeValue>
 
 const DATABASE = `spans_table_${process.pid}`
-/** Of these every row is read back from ClickHouse; of all messages below, from the blocks. */
+/** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
 const MESSAGES = 8_000
-/** Three workspaces, each with payloads of another day. */
+/** Three workspaces, each with payloads of a different day. */
 const originOf = (i: number) => ({
   workspaceId: `ws_${i % 3}`,
   surfaceId: `srf_${i % 3}`,
   receivedAtMs: NOW - (i % 3) * 86_400_000 + (i % 3),
 })
-/** Rows older than the retention would be gone at once. */
+/** Times within the retention; older rows would be removed at once. */
 const NOW = Date.now()
 
 describe('the tables of spans and exceptions', () => {
@@ -69,9 +69,9 @@ describe('the tables of spans and exceptions', () => {
     return result.json<T>()
   }
 
-  /** Byte for byte: JSON has no way to say what is no UTF-8. Without what ClickHouse adds: the time of the insert. */
+  /** Reads rows as bytes, because JSON cannot represent invalid UTF-8; without the time of the insert, which ClickHouse adds. */
   async function selectNative(table: string): Promise<Row[]> {
-    // Dictionaries within a Map are written in a way that `readBlock` does not know.
+    // `readBlock` cannot read dictionaries within a Map.
     const columns =
       table === 'spans' ? "* REPLACE (CAST(attributes, 'Map(String, String)') AS attributes)" : '* EXCEPT stored_at'
     const { stream } = await client.exec({
@@ -82,7 +82,7 @@ describe('the tables of spans and exceptions', () => {
     return rowsOf(readBlock(Buffer.concat(chunks)))
   }
 
-  it(`hold every value of ${STORED_MESSAGES} random messages`, async () => {
+  it(`contain every value of ${STORED_MESSAGES} random messages`, async () => {
     const expected: { spans: Row[]; exceptions: Row[] } = { spans: [], exceptions: [] }
     for (const [i, request] of fc.sample(traceRequest, STORED_MESSAGES).entries()) {
       const origin = originOf(i)
@@ -128,7 +128,7 @@ describe('the tables of spans and exceptions', () => {
     }
   })
 
-  it('are read as what was sent', async () => {
+  it('return the values that were sent', async () => {
     const attributes: MessageInitShape<typeof KeyValueSchema>[] = [
       { key: 'text', value: { value: { case: 'stringValue', value: 'é 日本 👩‍🚀 "\\' } } },
       { key: 'int', value: { value: { case: 'intValue', value: -(2n ** 63n) } } },
@@ -189,7 +189,7 @@ describe('the tables of spans and exceptions', () => {
     ])
   })
 
-  it('keep bytes that are no UTF-8 as they were sent', async () => {
+  it('keep invalid UTF-8 as it was sent', async () => {
     const request = create(ExportTraceServiceRequestSchema, {
       resourceSpans: [
         { scopeSpans: [{ spans: [{ traceId: Buffer.alloc(16, 1), spanId: Buffer.alloc(8, 1), name: 'XXXX' }] }] },
@@ -202,7 +202,7 @@ describe('the tables of spans and exceptions', () => {
     expect(await select('SELECT hex(name) AS name FROM spans')).toEqual([{ name: 'FF00C358' }])
   })
 
-  it(`would hold what ${MESSAGES} random messages say, in any encoding of theirs`, () => {
+  it(`have the rows of ${MESSAGES} random messages, in any of their encodings`, () => {
     const origin = originOf(0)
     fc.assert(
       fc.property(traceRequest, fc.nat(), (request, seed) => {
@@ -222,7 +222,7 @@ describe('the tables of spans and exceptions', () => {
   }, 180_000)
 })
 
-/** Rows in an order that depends on nothing but their values. */
+/** Sorts rows by their values alone. */
 function inOrder(rows: Row[]): Row[] {
   const text = (row: Row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value))
   return rows

@@ -24,7 +24,7 @@ describe('a completion', () => {
   const done: Verdict = { ok: true, value: { ok: true, fileCount: 0 } }
   const body = { files: [], sourceFileCount: 7 }
 
-  it('is answered as its worker has judged it, and has its place in the order', async () => {
+  it('is answered with the verdict of its worker, and has a sequence number', async () => {
     const slug = await register()
     const before = Date.now() * 1_000
     const answer = complete(slug, body)
@@ -38,7 +38,7 @@ describe('a completion', () => {
     expect(sequence).toBeLessThan(before + 60_000_000)
   })
 
-  it('sent again while it is worked on waits for the same verdict; once done it is answered at once', async () => {
+  it('waits for the same verdict when repeated, and is answered at once after it is done', async () => {
     const slug = await register()
     const both = [complete(slug, body), complete(slug, body)]
     const { attributes } = await judge('completions', slug, done)
@@ -51,14 +51,14 @@ describe('a completion', () => {
     expect(await framesOf('completions', slug)).toHaveLength(1)
   })
 
-  it('has a later place than one that was accepted before, also when the clock went back', async () => {
+  it('has a higher sequence number than earlier ones, even if the clock went back', async () => {
     const slug = await register()
     const future = (Date.now() + 3_600_000) * 1_000
     await redis.set(uploadKeys({ ...OWNER, slug }).sequence, future)
     const others = [1, 2].map(sourceFileCount => ({ files: [], sourceFileCount }))
     for (const other of others) {
       const answer = complete(slug, other)
-      await until('it is accepted', () => record(slug, other))
+      await until('the completion is accepted', () => record(slug, other))
       expect((await answer).status).toBe(503)
     }
     expect((await record(slug, others[0])).sequence).toBe(future + 1)
@@ -66,7 +66,7 @@ describe('a completion', () => {
     expect(await redis.ttl(uploadKeys({ ...OWNER, slug }).sequence)).toBeGreaterThan(DAY_S)
   })
 
-  it('of an unknown release, or what is no slug, is told so', async () => {
+  it('is refused for an unknown release or an invalid slug', async () => {
     for (const slug of ['rel_unheard-of', 'v1', 'rel_%2F..']) {
       expect(await complete(slug, body)).toMatchObject(refusal(404, 'RELEASE_NOT_FOUND'))
       expect(await sign(slug, [])).toMatchObject(refusal(404, 'RELEASE_NOT_FOUND'))
@@ -85,7 +85,7 @@ describe('a completion', () => {
   })
 })
 
-it('counts what became of completions', async () => {
+it('counts completions by outcome', async () => {
   const text = await edge.metrics()
   const count = (line: RegExp) => Number(line.exec(text)?.[1] ?? 0)
   for (const outcome of ['accepted', 'pending', 'repeated']) {

@@ -15,7 +15,7 @@ const { directory, edge, logLines, send, register, sign, putPart } = build
 describe('credentials', () => {
   const missing = (message: RegExp) => refusal(401, 'AUTH_MISSING', message, 'frontier-auth')
 
-  it.each(BUILD_OPERATIONS)('%s %s asks for a secret key before all else', async (method, path) => {
+  it.each(BUILD_OPERATIONS)('%s %s checks the secret key first', async (method, path) => {
     const body = 'x'.repeat(300)
     const ask = (authorization: string) => send(method, path, { body, type: 'text/csv', headers: { authorization } })
     expect(await ask('')).toMatchObject(missing(/is required/))
@@ -28,7 +28,7 @@ describe('credentials', () => {
     )
   })
 
-  it('a public key opens no route of secret keys, and the reverse', async () => {
+  it('a public key is refused on routes of secret keys, and the reverse', async () => {
     const publicKey = await issueKey(directory)
     const headers = { authorization: '', 'x-service-public-key': publicKey }
     expect(await send('POST', '/v3/releases', { headers, body: {} })).toMatchObject(missing(/is required/))
@@ -40,7 +40,7 @@ describe('credentials', () => {
     expect(drain.status).toBe(401)
   })
 
-  it('a revoked key stops working within a second, and the message says so', async () => {
+  it('a revoked key stops working within a second, with a message that names the reason', async () => {
     const key = await issueKey(directory, SECRET)
     expect((await send('POST', '/v3/releases', { key, body: { version: '1' } })).status).toBe(200)
     const record = await directory.surfaceKeyByDigest(digestOf(key))
@@ -62,11 +62,11 @@ describe('credentials', () => {
     const expiresAt = new Date(Date.now() + 400)
     const key = await issueKey(directory, { ...SECRET, expiresAt: expiresAt.toISOString() })
     expect((await send('POST', '/v3/releases', { key, body: { version: '1' } })).status).toBe(200)
-    await until('it is past its time', () => Date.now() > expiresAt.getTime())
+    await until('the key has expired', () => Date.now() > expiresAt.getTime())
     expect(await send('POST', '/v3/releases', { key, body: { version: '1' } })).toMatchObject(missing(/expired/))
   })
 
-  it("another surface's release is out of reach, another workspace's is unknown", async () => {
+  it('a release of another surface is forbidden, and one of another workspace is unknown', async () => {
     const slug = await register()
     const otherSurface = await issueKey(directory, { ...SECRET, surfaceId: 'srf_2' })
     const otherWorkspace = await issueKey(directory, { ...SECRET, workspaceId: 'ws_2' })
@@ -75,12 +75,12 @@ describe('credentials', () => {
       expect(answer).toMatchObject(refusal(403, 'AUTH_AK_SCOPE_MISMATCH', /another surface/, 'frontier-auth'))
     }
     expect(await sign(slug, [], { key: otherWorkspace })).toMatchObject(refusal(404, 'RELEASE_NOT_FOUND'))
-    const bytes = Buffer.from('theirs')
+    const bytes = Buffer.from('other workspace')
     expect((await putPart(slug, 'a.map', 0, bytes, { key: otherWorkspace })).status).toBe(200)
-    expect((await putPart(slug, 'a.map', 0, Buffer.from('ours'))).status).toBe(200)
+    expect((await putPart(slug, 'a.map', 0, Buffer.from('own workspace'))).status).toBe(200)
   })
 
-  it('no answer lets a page of another origin read it', async () => {
+  it('no response allows a page of another origin to read it', async () => {
     const answer = await send('POST', '/v3/releases', { body: {}, headers: { origin: 'https://shop.example' } })
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
   })

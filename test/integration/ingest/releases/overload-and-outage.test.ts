@@ -30,7 +30,7 @@ describe('backpressure', () => {
     return () => full.stop()
   })
 
-  it.each(queued)('%s %s is refused before its body is looked at', async (method, path, queue) => {
+  it.each(queued)('%s %s is refused before its body is read', async (method, path, queue) => {
     const { flow } = queueKeys(queue as 'completions')
     const slug = await register()
     await redis.hincrby(flow, 'acceptedPayloads', 200_000)
@@ -47,7 +47,7 @@ describe('backpressure', () => {
   })
 })
 
-it('a Redis that hangs is answered 503 within a second by every operation, and what is sent again is taken once', async () => {
+it('every operation returns 503 within a second while Redis hangs, and a repeated part is accepted once', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'penstock-releases-'))
   const server = await startRedis({ dir, port: await freePort(), log: () => {} })
   const own = connectConsumer(server.url, pino({ level: 'silent' }))
@@ -72,7 +72,7 @@ it('a Redis that hangs is answered 503 within a second by every operation, and w
     }
     expect(awakeMs()).toBeLessThan(1_000)
     process.kill(server.pid, 'SIGCONT')
-    await until('the part is taken', async () => (await part('text')).status === 200)
+    await until('the part is accepted', async () => (await part('text')).status === 200)
     expect((await part('else')).status).toBe(409)
     const names = await own.keys(`${queueKeys('source-maps').payloadPrefix}*`)
     const queued = await Promise.all(names.map(name => own.getBuffer(name)))
@@ -87,12 +87,12 @@ it('a Redis that hangs is answered 503 within a second by every operation, and w
   }
 })
 
-it('an edge that is about to stop lets nobody wait', async () => {
+it('an edge that stops answers requests that wait for a verdict', async () => {
   const of = await startEdge(redisUrl, settings)
   const awakeMs = countAwakeMs()
   const path = '/v3/releases/rel_stopping/source-maps/upload?path=a.map'
   const answer = send('PUT', path, { body: '{}', of })
-  await until('it is in the queue', async () => (await framesOf('source-maps', 'rel_stopping')).length === 1)
+  await until('the map is in the queue', async () => (await framesOf('source-maps', 'rel_stopping')).length === 1)
   await of.stop()
   expect(await answer).toMatchObject(refusal(503, 'INGEST_INFRA_UNAVAILABLE'))
   expect(awakeMs()).toBeLessThan(5_000)

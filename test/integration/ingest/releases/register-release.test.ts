@@ -13,7 +13,7 @@ afterAll(() => build.stop())
 const { redis, directory, logLines, send } = build
 
 describe('register', () => {
-  it('gives the same slug to the same version, and keeps what came first', async () => {
+  it('returns the same slug for the same version, and keeps the first registration', async () => {
     const first = { version: '2.0.0', commit: 'abc', metadata: { branch: 'main', n: [1, null] } }
     const answer = await send('POST', '/v3/releases', { body: first })
     expect(answer).toMatchObject({ status: 200, body: { releaseSlug: expect.stringMatching(/^rel_[a-z2-7]{26}$/) } })

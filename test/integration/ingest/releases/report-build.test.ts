@@ -12,7 +12,7 @@ const { logLines, send, framesOf } = build
 describe('a build report', () => {
   const report = (slug: string, body: unknown) => send('POST', `/v3/releases/${slug}/telemetry`, { body })
 
-  it('is put on disk without what is unknown of it', async () => {
+  it('is stored without its unknown fields', async () => {
     const body = { upload: 12, fileCount: 0, result: 'no_source_maps', preflight: 3 }
     expect(await report('rel_report', { ...body, newer: true })).toMatchObject({ status: 200, body: { ok: true } })
     const [frame] = await framesOf('build-reports', 'rel_report')

@@ -21,7 +21,7 @@ describe('sign', () => {
   const put = (url: unknown, body: Uint8Array, headers: Record<string, string> = {}) =>
     fetch(url as string, { method: 'PUT', body, headers }).then(response => response.status)
 
-  it('gives an address that takes exactly the declared size, and declares the map for a day', async () => {
+  it('returns a URL that accepts exactly the declared size, and declares the map for a day', async () => {
     const slug = await register()
     const body = randomBytes(1_000)
     const declared = { path: 'assets/ü app.js.map', size: body.length, hash: sha256(body) }
@@ -48,7 +48,7 @@ describe('sign', () => {
     expect(await redis.ttl(signed)).toBeGreaterThan(DAY_S - 60)
   })
 
-  it('asks for no bytes that were verified in this workspace, and for those of another', async () => {
+  it('requests no map that was verified in this workspace, but one that was verified in another', async () => {
     const slug = await register()
     const [here, elsewhere] = [sha256('here'), sha256('elsewhere')]
     await createReleaseStore(redis).addStoredMaps('ws_1', [here])
@@ -79,7 +79,7 @@ describe('sign', () => {
     expect(await put(urls[1_499], randomBytes(1_500))).toBe(200)
   })
 
-  it('names addresses by the public endpoint where there is one', async () => {
+  it('returns URLs of the public endpoint if there is one', async () => {
     const slug = await register()
     const of = await startEdge(redisUrl, { ...settings, S3_PUBLIC_ENDPOINT: 'https://maps.example:8443/store' })
     try {
@@ -112,7 +112,7 @@ describe('sign', () => {
     expect(await redis.exists(uploadKeys({ ...OWNER, slug }).signed)).toBe(0)
   })
 
-  it('keeps no more paths than a release may wait for, and takes those that are there again', async () => {
+  it('limits the declared paths of a release, and accepts a declared path again', async () => {
     const slug = await register()
     const { signed } = uploadKeys({ ...OWNER, slug })
     await redis.hset(signed, Object.fromEntries(Array.from({ length: MAX_DECLARED_PATHS }, (_, i) => [`p${i}`, '{}'])))

@@ -17,7 +17,7 @@ afterAll(() => build.stop())
 const { redis, edge, logLines, send, register, sign, putPart, framesOf } = build
 
 describe('a part', () => {
-  it('is answered with its key and is in the queue, once, however often it comes', async () => {
+  it('is answered with its object key and is in the queue once, however often it is sent', async () => {
     const slug = await register()
     const [one, two] = [randomBytes(300), randomBytes(100)]
     const path = 'assets/app.js.map'
@@ -42,7 +42,7 @@ describe('a part', () => {
     expect(await redis.ttl(claims)).toBeGreaterThan(DAY_S - 60)
   })
 
-  it('of many sent at once is taken once: of the same bytes all are answered, of others one wins', async () => {
+  it('is accepted once when sent many times at once: equal bytes are all answered, different bytes only once', async () => {
     const slug = await register()
     const body = randomBytes(1_000)
     const same = await Promise.all(Array.from({ length: 20 }, () => putPart(slug, 'same.map', 0, body)))
@@ -53,7 +53,7 @@ describe('a part', () => {
     expect(await framesOf('source-maps', slug)).toHaveLength(2)
   })
 
-  it('counts in the flow of its queue only when it is taken', async () => {
+  it('counts in the flow of its queue only when it is accepted', async () => {
     const slug = await register()
     const { flow } = queueKeys('source-maps')
     const before = (await redis.hmget(flow, 'acceptedPayloads', 'acceptedBytes')).map(Number)
@@ -66,7 +66,7 @@ describe('a part', () => {
     expect(after[1]).toBe((before[1] ?? 0) + 1 + 36 + 9 + Buffer.byteLength(frame?.attributes ?? '') + 5)
   })
 
-  it('may come before its release, and with a number up to 4095', async () => {
+  it('is accepted before its release is registered, and with a number up to 4095', async () => {
     for (const part of ['0', '4095', '0007']) {
       expect((await putPart('rel_unheard-of', 'a.map', part, Buffer.from(part))).status).toBe(200)
     }
@@ -83,7 +83,7 @@ describe('a part', () => {
     expect(over).toMatchObject(refusal(413, 'RELEASE_SIGN_FILE_TOO_LARGE', /512 KiB/))
   })
 
-  it('fits with the others into the declared size, else into 64 MiB', async () => {
+  it('must fit with the other parts into the declared size, or into 64 MiB', async () => {
     const slug = await register()
     await sign(slug, [{ path: 'declared.map', size: 10, hash: 'x' }])
     expect((await putPart(slug, 'declared.map', 0, Buffer.alloc(6))).status).toBe(200)
@@ -100,7 +100,7 @@ describe('a part', () => {
     expect((await putPart(slug, 'undeclared.map', 1, Buffer.alloc(5))).status).toBe(200)
   })
 
-  it('of a sealed path is answered again, and no other joins; its claims do not expire', async () => {
+  it('of a sealed path is answered again, no other is added, and its claims do not expire', async () => {
     const slug = await register()
     const body = Buffer.from('only')
     await putPart(slug, 'a.map', 0, body)
@@ -121,12 +121,12 @@ describe('a part', () => {
     ['a\0.map', /NUL/],
     ['', /empty/],
     ['x'.repeat(1_025), /1024 bytes/],
-  ])('of the path %j is refused', async (path, message) => {
+  ])('with the path %j is refused', async (path, message) => {
     const answer = await putPart('rel_x', path, 0, Buffer.from('x'))
     expect(answer).toMatchObject(refusal(400, 'REQUEST_INVALID', message))
   })
 
-  it('needs a number, a path, bytes, and a slug of a release', async () => {
+  it('requires a number, a path, bytes and the slug of a release', async () => {
     const put = (path: string, body = 'x', type = 'application/octet-stream') => send('PUT', path, { body, type })
     const invalid = (message: RegExp, status = 400) => refusal(status, 'REQUEST_INVALID', message)
     expect(await put('/v3/releases/rel_x/source-maps?path=a')).toMatchObject(invalid(/^part is required/))
@@ -142,7 +142,7 @@ describe('a part', () => {
   })
 })
 
-it('counts what became of parts', async () => {
+it('counts parts by outcome', async () => {
   const text = await edge.metrics()
   const count = (line: RegExp) => Number(line.exec(text)?.[1] ?? 0)
   for (const outcome of ['claimed', 'repeated', 'conflict', 'sealed', 'too_large']) {

@@ -15,7 +15,7 @@ describe('a whole map', () => {
   const upload = (slug: string, sent: BuildRequest = {}) =>
     send('PUT', `/v3/releases/${slug}/source-maps/upload?path=a.map`, { body: '{"version":3}', ...sent })
 
-  it('is answered as its worker has judged it', async () => {
+  it('is answered with the verdict of its worker', async () => {
     const answer = upload('rel_single-ok')
     const judged = await judge('source-maps', 'rel_single-ok', { ok: true, value: { objectKey: 'k' } })
     expect(await answer).toMatchObject({ status: 200, body: { objectKey: 'k' } })
@@ -28,24 +28,24 @@ describe('a whole map', () => {
     expect(await refused).toMatchObject(refusal(400, 'REQUEST_INVALID', /^not a source map$/))
   })
 
-  it('is answered as soon as its verdict is called out', async () => {
+  it('is answered as soon as its verdict is published', async () => {
     const awakeMs = countAwakeMs()
     for (const slug of ['rel_quick-1', 'rel_quick-2', 'rel_quick-3']) {
       const answer = upload(slug)
       await judge('source-maps', slug, { ok: true, value: { objectKey: 'k' } })
       expect((await answer).status).toBe(200)
     }
-    // Who waits for the next look takes a second for each.
+    // A request that waits for the next poll needs a second.
     expect(awakeMs()).toBeLessThan(1_000)
   })
 
-  it('is answered although the word of its verdict got lost', async () => {
+  it('is answered even if the publication of its verdict is lost', async () => {
     const answer = upload('rel_single-quiet')
     await judge('source-maps', 'rel_single-quiet', { ok: true, value: { objectKey: 'k' } }, false)
     expect((await answer).status).toBe(200)
   })
 
-  it('is answered 503 when nobody judges it in time', async () => {
+  it('is answered with 503 when there is no verdict in time', async () => {
     const answer = await upload('rel_single-late')
     expect(answer).toMatchObject(refusal(503, 'INGEST_INFRA_UNAVAILABLE', /still in progress/))
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
@@ -59,7 +59,7 @@ describe('a whole map', () => {
     expect(await framesOf('source-maps', 'rel_single-many')).toHaveLength(3)
   })
 
-  it('does not wait when it is malformed', async () => {
+  it('is refused at once when it is malformed', async () => {
     const path = '/v3/releases/rel_x/source-maps/upload'
     expect(await send('PUT', `${path}?path=../a`, { body: '{}' })).toMatchObject(refusal(400, 'REQUEST_INVALID'))
     expect(await send('PUT', path, { body: '{}' })).toMatchObject(refusal(400, 'REQUEST_INVALID', /^path is required/))
@@ -75,7 +75,7 @@ describe('a whole map', () => {
     expect(await over.json()).toMatchObject({ code: 'RELEASE_SIGN_FILE_TOO_LARGE', service: 'frontier-buildtime' })
   })
 
-  it('of 64 MiB gets into the queue', async () => {
+  it('is enqueued with 64 MiB', async () => {
     const body = Buffer.alloc(64 * MIB, 0x20)
     const answer = upload('rel_single-large', { body })
     const { frame } = await judge('source-maps', 'rel_single-large', { ok: true, value: { objectKey: 'k' } })
@@ -85,7 +85,7 @@ describe('a whole map', () => {
   })
 })
 
-it('counts how waits for a verdict ended', async () => {
+it('counts waits for a verdict by outcome', async () => {
   const text = await edge.metrics()
   const count = (line: RegExp) => Number(line.exec(text)?.[1] ?? 0)
   for (const outcome of ['found', 'not_found']) {

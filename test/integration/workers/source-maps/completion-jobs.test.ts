@@ -37,7 +37,7 @@ describe('a completion', () => {
     expect(await verdictOf(attempt)).toMatchObject({ ok: true })
   })
 
-  it('of an unknown release, or of one of another surface, is refused', async () => {
+  it('is refused for an unknown release or a release of another surface', async () => {
     const unknown = await accept('rel_unknown', bodyOf([]), 1)
     await runCompletion(unknown.jobId)
     expect(await verdictOf(unknown.attempt)).toMatchObject({ ok: false, code: 'RELEASE_NOT_FOUND' })
@@ -47,7 +47,7 @@ describe('a completion', () => {
     for (const { recordKey } of [unknown, others]) expect(await redis.exists(recordKey)).toBe(0)
   })
 
-  it('that is older than the one that holds is answered, and changes nothing', async () => {
+  it('that is older than the current one is answered and changes nothing', async () => {
     const slug = await register()
     const [first, later] = [named('a.map'), named('b.map')]
     await stage(slug, first)
@@ -63,7 +63,7 @@ describe('a completion', () => {
     expect(await listed(manifestPrefix(workspaceId, slug))).toEqual([held?.objectKey])
   })
 
-  it('that another overtakes before its manifest holds, leaves none behind', async () => {
+  it('that is overtaken before its manifest is current leaves no manifest behind', async () => {
     const slug = await register()
     const maps = [named('a.map'), named('b.map')] as const
     for (const map of maps) await putParts(slug, map)
@@ -80,7 +80,7 @@ describe('a completion', () => {
     expect(await listed(manifestPrefix(workspaceId, slug))).toEqual([held?.objectKey])
   })
 
-  it('finds what another made of the parts that it was about to read', async () => {
+  it('finds the map that another completion made of its parts', async () => {
     const slug = await register()
     const map = named('a.map')
     await putParts(slug, map)
@@ -117,7 +117,7 @@ describe('a completion', () => {
     expect(await releases.storedMaps(workspaceId, [digestOf(map.bytes)])).toEqual(new Set())
   })
 
-  it('that the object store never takes is refused, and does not come again', async () => {
+  it('that the object store permanently refuses is refused and not repeated', async () => {
     const slug = await register()
     const map = named('a.map')
     await stage(slug, map)
@@ -131,7 +131,7 @@ describe('a completion', () => {
     expect(await movedTo('completions', jobId)).toBeNull()
   })
 
-  it('whose record is of another attempt, or gone, is over', async () => {
+  it('whose record belongs to another attempt or is gone ends without a change', async () => {
     const slug = await register()
     const { jobId, attempt, recordKey } = await accept(slug, bodyOf([]), 1)
     await redis.set(recordKey, JSON.stringify({ attempt: 'another', sequence: 2 }))

@@ -25,7 +25,7 @@ describe('a hash', () => {
     ['SHA-1', (bytes: Buffer) => digestOf(bytes, 'sha1'), true],
     ['MD5 with its name', (bytes: Buffer) => `md5-${digestOf(bytes, 'md5')}`, true],
     ['of no known form', () => 'v1', false],
-  ])('%s is kept as it was sent', async (_name, hashOf, verified) => {
+  ])('as %s is kept as it was sent', async (_name, hashOf, verified) => {
     const slug = await register()
     const maps = [named('staged.map'), named('parts.map'), named('single.map')] as const
     const hashes = maps.map(map => hashOf(map.bytes))
@@ -37,12 +37,12 @@ describe('a hash', () => {
     expect((await held(slug))?.manifest.files).toEqual(
       maps.map(({ bytes }, i) => ({ ...files[i], sha256: digestOf(bytes), size: bytes.length, verified })),
     )
-    // What was sent is gone: now the manifest says what the paths are.
+    // The uploads are gone, so the maps of the paths come from the manifest.
     expect(await client.complete(slug, files, 99)).toMatchObject({ status: 200 })
     expect((await held(slug))?.pointer.sourceFileCount).toBe(99)
   })
 
-  it('of other bytes is refused, whichever way they came', async () => {
+  it('of other bytes is refused for every kind of upload', async () => {
     const slug = await register()
     const maps = [named('staged.map'), named('parts.map'), named('single.map')] as const
     await client.upload(slug, [maps[0]])
@@ -60,8 +60,8 @@ describe('a hash', () => {
   })
 })
 
-describe('a completion that cannot be', () => {
-  it('names up to 20 paths', async () => {
+describe('a completion that is refused', () => {
+  it('names up to 20 missing paths', async () => {
     const slug = await register()
     const maps = Array.from({ length: 30 }, (_, i) => named(`${i}.js.map`))
     const { body } = await client.complete(
@@ -71,7 +71,7 @@ describe('a completion that cannot be', () => {
     expect(String(body.message).match(/"\d+\.js\.map" was not uploaded/g)).toHaveLength(20)
   })
 
-  it('is refused when it names a path twice', async () => {
+  it('may name a path only once', async () => {
     const slug = await register()
     const map = named('a.js.map')
     expect(await client.complete(slug, [entryOf(map), entryOf(map)])).toMatchObject(
@@ -91,7 +91,7 @@ describe('a completion that cannot be', () => {
 })
 
 describe('completions of one release', () => {
-  it('that are the same give the same answer, and one manifest', async () => {
+  it('that are equal give the same response and one manifest', async () => {
     const slug = await register()
     const maps = [named('a.js.map'), named('b.js.map')]
     await client.upload(slug, maps)
@@ -113,7 +113,7 @@ describe('completions of one release', () => {
       slug,
       maps.map(map => entryOf(map)),
     )
-    await until('it is accepted', () => redis.exists(keysOf(slug).sequence))
+    await until('the completion is accepted', () => redis.exists(keysOf(slug).sequence))
     const later = await client.complete(
       slug,
       maps.slice(1, 3).map(map => entryOf(map)),
@@ -124,7 +124,7 @@ describe('completions of one release', () => {
     expect((await held(slug))?.pointer.sequence).toBe(Number(await redis.get(keysOf(slug).sequence)))
   })
 
-  it('are seen whole by who reads meanwhile, one or the other', async () => {
+  it('are seen completely, one or the other, by concurrent reads', async () => {
     const slug = await register()
     const maps = Array.from({ length: 12 }, (_, i) => named(`${i}.js.map`))
     await client.upload(slug, maps)
@@ -151,7 +151,7 @@ describe('completions of one release', () => {
     await reader
     expect(reads).toBeGreaterThan(12)
     expect(sizes.size).toBeGreaterThan(3)
-    // The one that holds, and the one before.
+    // The current manifest and the one before.
     expect(await listed(manifestPrefix(workspaceId, slug))).toHaveLength(2)
   })
 })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.stop())
 
-it('1,000 presigned maps are completed long before the client gives up', async () => {
+it('1,000 presigned maps are completed before the client gives up', async () => {
   const { client, releases, workspaceId, surfaceId, listed } = stack
   const slug = await client.register('1,000 maps')
   const maps = Array.from({ length: 1_000 }, (_, i) => {
@@ -37,7 +37,7 @@ it('1,000 presigned maps are completed long before the client gives up', async (
   expect(await listed(`uploads/${workspaceId}/${surfaceId}/${slug}/`)).toEqual([])
 })
 
-it('64 MiB in parts become a map without being held', async () => {
+it('64 MiB in parts become a map without being in memory at once', async () => {
   const { client, redis, objects, workspaceId, surfaceId } = stack
   const slug = await client.register('64 MiB')
   const path = 'large.js.map'
@@ -57,8 +57,8 @@ it('64 MiB in parts become a map without being held', async () => {
     most = Math.max(most, held())
   }, 5)
   const startedAt = performance.now()
-  // On a busy machine the edge may stop waiting; the same request again finds it done.
-  const answer = await until('it is completed', async () => {
+  // On a busy machine the edge may stop waiting, and the same request finds the result later.
+  const answer = await until('the release is completed', async () => {
     const { status, body } = await client.complete(slug, [entry])
     return status !== 503 && { status, body }
   })
@@ -68,13 +68,13 @@ it('64 MiB in parts become a map without being held', async () => {
   if (process.env.TEST_LOG) {
     console.log(`64 MiB: ${Math.round(performance.now() - startedAt)} ms, ${grownMib.toFixed(1)} MiB more`)
   }
-  // Two passes of 64 MiB in pieces of 64 KiB, and what the collector has not come to.
+  // Two passes over 64 MiB in pieces of 64 KiB, and garbage that is not collected yet.
   expect(grownMib).toBeLessThan(40)
   const stored = await objects.get(sourceMapKey(workspaceId, entry.hash), 64 * MIB)
   expect(digestOf(stored?.body as Buffer)).toBe(entry.hash)
 })
 
-/** Memory of this process, where edge and workers run: its heap and what buffers hold outside of it. */
+/** Returns the memory of this process, which runs edge and workers: its heap and its buffers outside of the heap. */
 function held(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external

@@ -24,7 +24,7 @@ describe('a part', () => {
     return { body: String(letter?.body), ...JSON.parse(letter?.attributes ?? '{}') }
   }
 
-  it('that the object store never takes is dead-lettered, and its number is free again', async () => {
+  it('that the object store permanently refuses is dead-lettered, and its number is free again', async () => {
     const { parts, jobId } = await enqueuePart({ 0: CLAIM, 1: CLAIM, 'stored:0': 1, bytes: 12 })
     const put = async () => {
       throw new PermanentError('S3 put: EntityTooLarge')
@@ -35,14 +35,14 @@ describe('a part', () => {
     expect(await deadLetterOf(jobId)).toMatchObject({ queue: 'source-maps', reason, body: 'a part' })
   })
 
-  it('whose claim has run out is kept, and does not claim its number again', async () => {
+  it('whose claim has expired is kept, and does not claim its number again', async () => {
     const { slug, parts, jobId } = await enqueuePart({})
     await runUpload(jobId)
     expect(await objects.head(partKey(placeOf(slug, 'a.map'), 1))).toBeDefined()
     expect(await redis.exists(parts)).toBe(0)
   })
 
-  it('whose number others have claimed meanwhile does not replace their bytes', async () => {
+  it('whose number was claimed by another part meanwhile does not replace its bytes', async () => {
     const other = `${digestOf(Buffer.from('other'))}:5`
     const { slug, parts, jobId } = await enqueuePart({ 1: other })
     await runUpload(jobId)
@@ -51,11 +51,11 @@ describe('a part', () => {
     expect(await deadLetterOf(jobId)).toMatchObject({ reason: expect.stringMatching(/^claim_replaced/) })
   })
 
-  it('waits where it stands while the object store is away', async () => {
+  it('waits while the object store is unavailable', async () => {
     const { slug, jobId } = await enqueuePart({ 1: CLAIM })
     let away = 2
     const put: ObjectStore['put'] = async (...args) => {
-      if (away-- > 0) throw new TransientError('S3 is away')
+      if (away-- > 0) throw new TransientError('S3 is unavailable')
       await objects.put(...args)
     }
     await runUpload(jobId, NEVER, { put })

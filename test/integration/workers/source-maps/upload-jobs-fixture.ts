@@ -22,7 +22,7 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/10`
 export const MIB = 1024 * 1024
-/** Of this run alone: the object store is shared by all tests. */
+/** Unique for this run, because other tests use the same object store. */
 export const workspaceId = `ws_${randomBytes(6).toString('hex')}`
 export const surfaceId = 'srf_1'
 const logger = pino({ level: 'silent' })
@@ -65,7 +65,7 @@ export async function enqueue(queue: QueueName, attributes: object, body: Buffer
 export const bodyOf = (files: readonly FileEntry[]) =>
   Buffer.from(JSON.stringify({ files, sourceFileCount: files.length }))
 
-/** As the edge does it. */
+/** Accepts a completion as the edge does. */
 export async function accept(slug: string, body: Buffer, sequence: number, of = surfaceId) {
   const [attempt, digest] = [randomUUID(), digestOf(body)]
   const record = { attempt, sequence } satisfies CompletionRecord

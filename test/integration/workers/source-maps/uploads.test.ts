@@ -25,7 +25,7 @@ import {
 } from './fixture.ts'
 
 describe('a completion of presigned uploads', () => {
-  it('has a manifest hold with its counters, stores each map under its digest, and leaves nothing behind', async () => {
+  it('makes a manifest with its counters current, stores each map under its digest, and leaves nothing behind', async () => {
     const slug = await register()
     const maps = [named('a.js.map'), named('deep/b.js.map', 3 * MIB), named('ü/c.js.map')]
     const files = maps.map(map => entryOf(map, { debugId: `id of ${map.path}` }))
@@ -60,7 +60,7 @@ describe('a completion of presigned uploads', () => {
     expect(request).toEqual({ kind: 'release', slug, release: '7.7.7' })
   })
 
-  it('of what another release has stored needs no upload, and writes no second object', async () => {
+  it('needs no upload of maps that another release has stored, and writes no second object', async () => {
     const [first, second] = [await register(), await register()]
     const maps = [named('a.js.map'), named('b.js.map')]
     await client.upload(first, maps)
@@ -80,7 +80,7 @@ describe('a completion of presigned uploads', () => {
     expect((await held(second))?.manifest.files.map(file => file.sha256)).toEqual(maps.map(map => digestOf(map.bytes)))
   })
 
-  it('asks for a map again whose object was deleted', async () => {
+  it('requests a map again whose object was deleted', async () => {
     const [first, second] = [await register(), await register()]
     const map = named('a.js.map')
     await client.upload(first, [map])
@@ -97,7 +97,7 @@ describe('a completion of presigned uploads', () => {
 
 describe('a completion of parts', () => {
   it.each([[[0, 1, 2, 3]], [[3, 2, 1, 0]], [[1, 3, 0, 2]], [[2, 0, 3, 1]]])(
-    'is the map, when they came in the order %j',
+    'gives the map when they are sent in the order %j',
     async order => {
       const slug = await register()
       const map = named('a.js.map')
@@ -108,7 +108,7 @@ describe('a completion of parts', () => {
     },
   )
 
-  it('names those that are missing, and is judged anew once they have come', async () => {
+  it('names missing parts, and is checked again once they are sent', async () => {
     const slug = await register()
     const map = named('a.js.map', 300)
     await putParts(slug, map, [0, 2, 5])
@@ -121,7 +121,7 @@ describe('a completion of parts', () => {
     expect(await client.complete(slug, files)).toMatchObject({ status: 200 })
   })
 
-  it('seals their claims for as long as a manifest names the map', async () => {
+  it('seals their claims while a manifest names the map', async () => {
     const slug = await register()
     const [map, other] = [named('a.js.map'), named('b.js.map')]
     await putParts(slug, map)
@@ -138,7 +138,7 @@ describe('a completion of parts', () => {
     expect(await redis.ttl(parts)).toBeGreaterThan(86_000)
     expect(await redis.ttl(keysOf(slug).parts('b.js.map'))).toBe(-1)
 
-    // Sent again they are answered as repeated; their map is there.
+    // Parts that are sent again count as repeated, because their map is stored.
     await putParts(slug, map)
     expect(await client.complete(slug, [entryOf(map)], 5)).toMatchObject({ status: 200 })
     expect(await redis.ttl(parts)).toBe(-1)
@@ -147,7 +147,7 @@ describe('a completion of parts', () => {
 })
 
 describe('a single upload', () => {
-  it('is stored under its digest once, and completed', async () => {
+  it('is stored once under its digest, and completed', async () => {
     const slug = await register()
     const map = named('a.js.map', 2 * MIB)
     const objectKey = sourceMapKey(workspaceId, digestOf(map.bytes))
@@ -161,13 +161,13 @@ describe('a single upload', () => {
     ['text', 'not a map'],
     ['JSON that is no map', '{"version":2,"mappings":""}'],
     ['a cut map', '{"version":3,"mappings":"AA'],
-  ])('of %s is refused', async (_name, body) => {
+  ])('with %s is refused', async (_name, body) => {
     const slug = await register()
     expect(await client.putSingle(slug, 'a.js.map', Buffer.from(body))).toMatchObject(invalid(/the body is not/))
     expect(await redis.exists(keysOf(slug).singles)).toBe(0)
   })
 
-  it('replaces the one before', async () => {
+  it('replaces an earlier single upload', async () => {
     const slug = await register()
     const [first, last] = [named('a.js.map'), named('a.js.map')]
     await client.putSingle(slug, 'a.js.map', first.bytes)
@@ -177,7 +177,7 @@ describe('a single upload', () => {
   })
 })
 
-it('counts what became of uploads and completions', async () => {
+it('counts uploads and completions by outcome', async () => {
   const text = await stack.pools.metrics()
   for (const line of [
     /penstock_source_map_uploads_total\{kind="part",outcome="stored"[^}]*\} \d+/,

@@ -31,7 +31,7 @@ import {
 
 const AT_ONCE = 8
 
-/** Runs the work with a death at its first call of a store, then its second, and so on, until it gets through. */
+/** Runs the work with a death at its first call of a store, then at its second, and so on, until it completes. */
 async function withDeathsEverywhere(
   moment: 'before' | 'after',
   work: (fault: FaultAt) => Promise<void>,
@@ -45,7 +45,7 @@ async function withDeathsEverywhere(
 }
 
 describe.each(['before', 'after'] as const)('a worker that dies %s any of its steps', moment => {
-  it('leaves a completion to the next, which comes to the same end', async () => {
+  it('leaves a completion to the next worker, which reaches the same state', async () => {
     const deaths = await withDeathsEverywhere(moment, async fault => {
       const slug = await register()
       const old = named('old.map')
@@ -91,7 +91,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any of its st
     expect(deaths).toBeGreaterThan(25)
   })
 
-  it('leaves a part to the next', async () => {
+  it('leaves a part to the next worker', async () => {
     const deaths = await withDeathsEverywhere(moment, async fault => {
       const slug = await register()
       const body = randomBytes(100)
@@ -110,7 +110,7 @@ describe.each(['before', 'after'] as const)('a worker that dies %s any of its st
     expect(deaths).toBeGreaterThan(4)
   })
 
-  it('leaves a single upload to the next', async () => {
+  it('leaves a single upload to the next worker', async () => {
     const deaths = await withDeathsEverywhere(moment, async fault => {
       const slug = await register()
       const { path, bytes } = named('a.map')

@@ -75,7 +75,7 @@ export async function enqueue(queue: QueueName, owner: ReleaseOwner, body: Buffe
   return jobId
 }
 
-/** The stack of the app's failure, in a script of this address. */
+/** Returns the stack of the failure of the app, in a script with this URL. */
 export async function throwIn(url: string): Promise<string> {
   const scope: { shop?: { placeOrder(sku: string): Promise<number> } } = {}
   runInNewContext(await readFile(join(app.directory, app.script), 'utf8'), scope, { filename: url })
@@ -92,7 +92,7 @@ interface Thrown {
   readonly debugIds?: Record<string, string>
 }
 
-/** Sends an exception on its way, and returns the id of its finding. */
+/** Enqueues an exception and returns the id of its finding. */
 export async function send(thrown: Thrown, owner = OWNER): Promise<string> {
   await enqueueSpan(thrown, owner)
   return findingIdOf({ ...owner, serviceName: thrown.service, type: 'Error', message: '', stacktrace: thrown.stack })
@@ -180,7 +180,7 @@ export async function resolvedFrames(findingId: string): Promise<FindingFrame[]>
   })
 }
 
-/** Stacks and releases that wait to be looked at; Redis names keys in no order that stays. */
+/** Returns the requests that wait for symbolication, sorted, because Redis lists keys in no stable order. */
 export const requests = async () => (await redis.keys(`${queueKeys('symbolication').payloadPrefix}*`)).sort()
 
 export const EXPECTED = ORIGINAL_FRAMES.map(frame => ({ ...frame, file: `src/${frame.file}`, resolved: true }))

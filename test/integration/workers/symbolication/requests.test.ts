@@ -18,24 +18,24 @@ import {
   workers,
 } from './fixture.ts'
 
-describe('the frames of a finding', () => {
-  it('are not known of a request that is none, which goes to the dead letters', async () => {
+describe('requests of symbolication', () => {
+  it('become dead letters when they are invalid', async () => {
     workers(['symbolication'])
     const jobId = await enqueue('symbolication', OWNER, Buffer.from('{"kind":"stack"}'))
     const letter = queueKeys('dead-letters').payload(`dead-${jobId}`)
-    await until('it is a dead letter', async () => (await redis.exists(letter)) === 1)
-    await until('nothing is left to do', async () => (await requests()).length === 0)
+    await until('the request is a dead letter', async () => (await redis.exists(letter)) === 1)
+    await until('no request is left', async () => (await requests()).length === 0)
   })
 
-  it('are asked for once, however often the finding is thrown', async () => {
+  it('are made once, however often the finding occurs', async () => {
     const stack = await throwIn(`https://cdn.test/often/${app.script}`)
     workers(['spans'])
     const sent = { stack, version: '5.0.0', service: 'often' }
     const findingId = await send(sent)
-    await until('the first is stored', async () => (await framesOf(findingId)) !== undefined)
-    await until('its stack is asked for', async () => (await requests()).length === 1)
+    await until('the first occurrence is stored', async () => (await framesOf(findingId)) !== undefined)
+    await until('the stack is requested', async () => (await requests()).length === 1)
     for (let i = 0; i < 3; i++) await send(sent)
-    await until('all are stored', async () => {
+    await until('all occurrences are stored', async () => {
       const query = `SELECT count() AS n FROM exceptions WHERE finding_id = '${findingId}'`
       const [row] = await (await client.query({ query, format: 'JSONEachRow' })).json<{ n: string }>()
       return Number(row?.n) === 4
@@ -43,7 +43,7 @@ describe('the frames of a finding', () => {
     expect(await requests()).toHaveLength(1)
   })
 
-  it('are asked for by the worker that forms the batch of a dead one again', async () => {
+  it('are made by the worker that forms the batch of a dead worker again', async () => {
     const stack = await throwIn(`https://cdn.test/dead/${app.script}`)
     const jobId = await enqueueSpan({ stack, version: '6.0.0', service: 'dead' }, OWNER)
     const batchId = randomUUID()
@@ -54,10 +54,10 @@ describe('the frames of a finding', () => {
     await redis.del(queueKeys('spans').lock(jobId))
     workers(['spans'])
     const request = queueKeys('symbolication').payload(`stacks-${batchId}`)
-    await until('its stack is asked for', async () => (await redis.exists(request)) === 1)
+    await until('the stack is requested', async () => (await redis.exists(request)) === 1)
   })
 
-  it('are not asked for while symbolication is far behind; the exception is stored all the same', async () => {
+  it('are not made while symbolication is far behind, and the exception is still stored', async () => {
     const { flow } = queueKeys('symbolication')
     const before = await requests()
     await redis.hincrby(flow, 'acceptedBytes', 256 * 1024 * 1024)
@@ -65,9 +65,9 @@ describe('the frames of a finding', () => {
     workers(['spans'])
     const stack = await throwIn(`https://cdn.test/behind/${app.script}`)
     const findingId = await send({ stack, version: '7.0.0', service: 'behind' })
-    await until('the finding is there', async () => (await framesOf(findingId)) !== undefined)
+    await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
     await until(
-      'its payload is done',
+      'the payload is done',
       async () => (await redis.keys(`${queueKeys('spans').payloadPrefix}*`)).length === 0,
     )
     expect(await requests()).toEqual(before)

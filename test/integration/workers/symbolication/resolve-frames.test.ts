@@ -19,7 +19,7 @@ import {
 } from './fixture.ts'
 
 describe('the frames of a finding', () => {
-  it('are the original ones where the maps of the release are there', async () => {
+  it('are resolved if the maps of the release are stored', async () => {
     const url = `https://cdn.test/one/${app.script}`
     await storeRelease(stores, OWNER, '1.0.0', [{ ...uploaded(), chunkUrl: url }])
     workers()
@@ -31,11 +31,11 @@ describe('the frames of a finding', () => {
       sourceLine: "throw new UnknownPriceError('no price of ' + sku + ' in ' + PRICES.size)",
       generated: { file: url, line: 1 },
     })
-    // The test's own frames are behind those of the app.
+    // The frames of the test follow those of the app.
     expect(frames.slice(4).every(frame => !frame.resolved)).toBe(true)
   })
 
-  it('are those of the script until the maps arrive, which are then resolved again', async () => {
+  it('are those of the script until the maps arrive, and are then resolved', async () => {
     const url = `https://cdn.test/late/${app.script}`
     workers()
     const findingId = await send({ stack: await throwIn(url), version: '2.0.0', service: 'late' })
@@ -57,7 +57,7 @@ describe('the frames of a finding', () => {
     })
   })
 
-  it('are found by the debug ids that the client sends, whatever its scripts are called', async () => {
+  it('are resolved by the debug ids of the client, whatever the names of its scripts', async () => {
     const debugId = randomUUID()
     const slug = await storeRelease(stores, OWNER, 'build-77', [{ ...uploaded(), debugId: debugId.toUpperCase() }])
     workers()
@@ -72,7 +72,7 @@ describe('the frames of a finding', () => {
     expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
   })
 
-  it('are resolved again by debug id when the maps come later', async () => {
+  it('are resolved by debug id when the maps arrive later', async () => {
     const debugId = randomUUID()
     const url = 'https://proxy.test/scripts/1.js'
     workers()
@@ -84,7 +84,7 @@ describe('the frames of a finding', () => {
     expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
   })
 
-  it("are never resolved by the maps of another workspace's or surface's release", async () => {
+  it('are never resolved by maps of another workspace or surface', async () => {
     const url = `https://cdn.test/foreign/${app.script}`
     const debugId = randomUUID()
     const foreign = [{ ...uploaded(), chunkUrl: url, debugId }]
@@ -96,14 +96,14 @@ describe('the frames of a finding', () => {
       const slug = await storeRelease(stores, owner, '3.0.0', foreign)
       await mapsHaveArrived(slug, '3.0.0', owner)
     }
-    await until('both are in the index', async () => {
+    await until('the maps of both are in the index', async () => {
       const result = await client.query({ query: `SELECT 1 FROM source_maps WHERE debug_id = '${debugId}'` })
       return (await result.text()).includes('"rows": 2')
     })
     const thrown = { stack: await throwIn(url), version: '3.0.0', service: 'foreign', debugIds: { [url]: debugId } }
     const frames = await storedFrames(await send(thrown))
     expect(frames.some(frame => frame.resolved)).toBe(false)
-    // The same exception of the surface that they belong to is resolved by them.
+    // The same exception of the surface that owns the maps is resolved by them.
     const own = await send(thrown, { workspaceId: 'ws_1', surfaceId: 'srf_2' })
     expect((await resolvedFrames(own)).slice(0, 4)).toMatchObject(EXPECTED)
   })

@@ -27,25 +27,25 @@ import {
 } from './fixture.ts'
 
 describe('the frames of a finding', () => {
-  it('wait for an object store that is away, and are resolved when it is back', async () => {
+  it('wait while the object store is unavailable, and are resolved when it is back', async () => {
     const url = `https://cdn.test/away/${app.script}`
     await storeRelease(stores, OWNER, '4.0.0', [{ ...uploaded(), chunkUrl: url }])
     const gate: CountingProxy = await startCountingProxy(services.s3.endpoint)
     await gate.close()
     const pools = workers(['spans', 'symbolication'], { ...services.s3, endpoint: gate.url })
     const findingId = await send({ stack: await throwIn(url), version: '4.0.0', service: 'away' })
-    await until('the finding is there', async () => (await framesOf(findingId)) !== undefined)
-    await until('its stack waits', async () => (await requests()).length > 0)
+    await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
+    await until('the stack waits', async () => (await requests()).length > 0)
     expect(await framesOf(findingId)).toEqual([])
-    // The worker goes, another comes: what was asked for is still there.
+    // Another worker replaces this one and finds the request.
     await pools.stop()
     opened.length = 0
     workers()
     expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
-    await until('nothing is left to do', async () => (await requests()).length === 0)
+    await until('no request is left', async () => (await requests()).length === 0)
   })
 
-  it('stay resolved when a worker that saw no maps stores what it found last', async () => {
+  it('stay resolved when a worker without the maps stores its result last', async () => {
     const findingId = `fnd_${'r'.repeat(26)}`
     await insertExceptions(client, [{ findingId, traceId: '1'.padStart(32, '0') }])
     const place = { function: 'f', file: 'f.js', line: 1, column: 1 }
@@ -61,7 +61,7 @@ describe('the frames of a finding', () => {
       ...{ occurredAtUnixNano, sequence, frameCount: 3, resolvedFrameCount },
       frames: JSON.stringify([{ ...place, file, resolved: resolvedFrameCount > 0, generated: place }]),
     })
-    // One table each, as they come from different workers.
+    // One table each, because they come from different workers.
     const rows = [row('second.ts', 5, 2, '2'), row('first.ts', 4, 3, '3'), row('none.js', 9, 0, '4')]
     for (const [i, stored] of rows.entries()) {
       const table = new FindingFramesTable()
@@ -81,7 +81,7 @@ describe('the frames of a finding', () => {
     }
   })
 
-  it('are resolved again of every finding of the release, page by page, and of no older one', async () => {
+  it('are resolved for every finding of the release, page by page, but not for older ones', async () => {
     const url = `https://cdn.test/many/${app.script}`
     const stack = await throwIn(url)
     const FINDINGS = 450
@@ -97,8 +97,8 @@ describe('the frames of a finding', () => {
     await mapsHaveArrived(slug, '8.0.0')
     const share = () =>
       selectReleaseFrameShare(client, { workspaceId: 'ws_1', releaseSlug: slug }, AbortSignal.timeout(5_000))
-    await until('all are resolved', async () => (await share()).resolvedFrames >= 4 * FINDINGS)
-    await until('nothing is left to do', async () => (await requests()).length === 0)
+    await until('all frames are resolved', async () => (await share()).resolvedFrames >= 4 * FINDINGS)
+    await until('no request is left', async () => (await requests()).length === 0)
     expect((await share()).resolvedFrames).toBe(4 * FINDINGS)
   })
 })
