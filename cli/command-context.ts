@@ -1,24 +1,54 @@
-import type { DirectoryConnection } from './connect.ts'
-import type { Stores } from './connect-stores.ts'
+import type { Redis } from 'ioredis'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { Directory } from '../shared/directory/directory.ts'
+import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { ExitCode } from './exit-codes.ts'
 
-/** What every command is given. */
-export interface CommandContext {
+/** The directory and the Redis that stores it. */
+export interface DirectoryConnection {
+  readonly redis: Redis
+  readonly store: Directory
+}
+
+/** All stores of an installation. */
+export interface Stores extends DirectoryConnection {
+  readonly clickhouse: ClickHouseClient
+  readonly objects: ObjectStore
+}
+
+/** How every command reports its result. */
+export interface CommandOutput {
+  /** Writes a line to stdout. */
   readonly print: (text: string) => void
+  /** Writes a line to stderr. */
   readonly printError: (text: string) => void
-  readonly withStores: (run: (stores: Stores) => Promise<void>) => Promise<void>
-  /** The code to end with, once the command has returned. */
+  /** Sets the exit code of the process, which ends once the command has returned. */
   readonly exit: (code: ExitCode) => void
 }
 
-/** What the commands are given that need the directory alone. */
-export interface DirectoryCommandContext extends Pick<CommandContext, 'print' | 'printError' | 'exit'> {
+/** What a command uses that needs all stores. */
+export interface StoresCommandContext extends CommandOutput {
+  readonly withStores: (run: (stores: Stores) => Promise<void>) => Promise<void>
+}
+
+/** What a command uses that needs only the directory. */
+export interface DirectoryCommandContext extends CommandOutput {
   readonly withDirectory: (run: (directory: DirectoryConnection) => Promise<void>) => Promise<void>
-  /** Writes text to stdout, and waits while whoever reads it is slow. */
+  /** Writes text to stdout and waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>
   readonly stdin: AsyncIterable<Uint8Array>
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where the command runs. */
+  /** The working directory. */
   readonly directory: string
   readonly now: () => number
+}
+
+/** What `sourcemaps upload` uses. It needs no store. */
+export interface UploadCommandContext extends CommandOutput {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The working directory. */
+  readonly directory: string
+  readonly stderr: NodeJS.WriteStream
+  /** Registers a function that runs once, when the process is asked to stop. */
+  readonly onStop: (stop: () => void) => void
 }

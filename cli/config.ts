@@ -1,14 +1,16 @@
 import { z } from 'zod'
 import { clickhouseSettings, objectStoreSettings, processSettings, redisSettings } from '../shared/runtime/config.ts'
 
-/** What the commands take that need the directory alone. */
+/** Settings of the commands that need only the directory. */
 export const directoryConfigSchema = z.object({ ...processSettings, ...redisSettings })
+/** The parsed settings of a command that needs only the directory. */
 export type DirectoryConfig = Readonly<z.infer<typeof directoryConfigSchema>>
 
-/** The settings of the other processes: where the stores are. */
+/** Settings of the commands that need all stores. The other processes use the same names. */
 export const cliConfigSchema = z.object({
   ...directoryConfigSchema.shape,
   ...clickhouseSettings,
   ...objectStoreSettings,
 })
+/** The parsed settings of a command that needs all stores. */
 export type CliConfig = Readonly<z.infer<typeof cliConfigSchema>>

@@ -1,21 +1,21 @@
 import type { Redis } from 'ioredis'
-import { createDirectory, type Directory } from '../shared/directory/directory.ts'
+import { createDirectory } from '../shared/directory/directory.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { DirectoryConfig } from './config.ts'
-
-/** The directory alone, and the Redis that it is in. */
-export interface DirectoryConnection {
-  readonly redis: Redis
-  readonly store: Directory
-}
+import type { DirectoryConnection, Stores } from './command-context.ts'
+import type { CliConfig, DirectoryConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
+/** A mutation rewrites the deletion marks of every part that it touches. */
+const CLICKHOUSE_TIMEOUT_MS = 600_000
 
-/** Runs a command on the directory, and lets go of it when it has settled. Throws a TransientError when Redis is away. */
+/**
+ * Runs a command on the directory and closes the connection when the command has settled. Throws a TransientError if
+ * Redis is unavailable.
+ */
 export async function withDirectory<T>(
   config: DirectoryConfig,
   logger: Logger,
@@ -30,7 +30,29 @@ export async function withDirectory<T>(
   }
 }
 
-/** Attempts that fail are made again until then; why the last one failed is told. */
+/**
+ * Runs a command on all stores and closes their connections when the command has settled. Throws a TransientError if
+ * Redis is unavailable.
+ */
+export function withStores<T>(config: CliConfig, logger: Logger, run: (stores: Stores) => Promise<T>): Promise<T> {
+  return withDirectory(config, logger, async directory => {
+    // Only one command needs these clients, and loading them takes longer than most commands take.
+    const [{ connectClickHouse }, { connectObjectStore }] = await Promise.all([
+      import('../clickhouse/connect.ts'),
+      import('../shared/object-store/connect.ts'),
+    ])
+    const clickhouse = connectClickHouse(config, { requestTimeoutMs: CLICKHOUSE_TIMEOUT_MS })
+    const objects = connectObjectStore(config)
+    try {
+      return await run({ ...directory, clickhouse, objects })
+    } finally {
+      objects.close()
+      await clickhouse.close()
+    }
+  })
+}
+
+/** The client repeats failed connection attempts until the timeout. The error then names the last cause. */
 function untilReady(redis: Redis): Promise<void> {
   let reason = ''
   redis.on('error', error => {

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { parseJson } from '../shared/json/parse-json.ts'
 
-const credentialsSchema = z.object({
+const storesSchema = z.object({
   redisUrl: z.string(),
   clickhouseUrl: z.string(),
   s3: z.object({
@@ -13,7 +14,7 @@ const credentialsSchema = z.object({
   }),
 })
 
-/** Of the secrets of an installation, what signs its session tokens: PKCS #8, PEM. */
+/** The part of an installation's secrets that signs session tokens: a private key as PKCS #8 in PEM. */
 const secretsSchema = z.object({ authPrivateKey: z.string() })
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -21,14 +22,14 @@ type Environment = Readonly<Record<string, string | undefined>>
 const STORES = ['REDIS_URL', 'CONTROL_REDIS_URL', 'CLICKHOUSE_URL', 'S3_ENDPOINT'] as const
 
 /**
- * The environment, with the stores of `npm start` where it names none and they have been started in this directory
- * before: the command then needs no settings beside it.
+ * Returns the environment of a command. If it names no store and `npm start` has run in this directory, the stores of that
+ * installation are added, so that the command needs no settings.
  */
 export async function withLocalStores(env: Environment, directory: string): Promise<Environment> {
   if (STORES.some(name => env[name])) return env
-  const text = await readIfThere(credentialsPath(env, directory))
+  const text = await readIfPresent(credentialsPath(env, directory))
   if (text === undefined) return env
-  const { redisUrl, clickhouseUrl, s3 } = credentialsSchema.parse(JSON.parse(text))
+  const { redisUrl, clickhouseUrl, s3 } = storesSchema.parse(JSON.parse(text))
   return {
     ...env,
     REDIS_URL: redisUrl,
@@ -42,43 +43,35 @@ export async function withLocalStores(env: Environment, directory: string): Prom
 
 const serviceSchema = z.object({ baseUrl: z.url({ protocol: /^https?$/ }), secretKey: z.string() })
 
-/** The address and the secret key of what `npm start` runs in this directory; undefined when it never has. */
+/** Returns the URL and the secret key of the local installation, or undefined if `npm start` has never run here. */
 export async function findLocalService(
   env: Environment,
   directory: string,
 ): Promise<z.infer<typeof serviceSchema> | undefined> {
-  const text = await readIfThere(credentialsPath(env, directory))
+  const text = await readIfPresent(credentialsPath(env, directory))
   return text === undefined ? undefined : serviceSchema.parse(JSON.parse(text))
+}
+
+/** Returns the private key that signs session tokens of the local installation, or undefined if there is none. */
+export async function readSigningKey(env: Environment, directory: string): Promise<string | undefined> {
+  const path = resolve(localDirectory(env, directory), 'secrets.json')
+  const text = await readIfPresent(path)
+  if (text === undefined) return undefined
+  const secrets = secretsSchema.safeParse(parseJson(text))
+  if (!secrets.success) throw new Error(`${path} is not a file that "npm start" has written`)
+  return secrets.data.authPrivateKey
+}
+
+/** Returns the directory in which `npm start` keeps its files. */
+export function localDirectory(env: Environment, directory: string): string {
+  return resolve(directory, env.LOCAL_DIR || '.local')
 }
 
 function credentialsPath(env: Environment, directory: string): string {
   return resolve(localDirectory(env, directory), 'credentials.json')
 }
 
-/** What a local installation signs session tokens with; undefined where none was made. */
-export async function readSigningKey(env: Environment, directory: string): Promise<string | undefined> {
-  const path = resolve(localDirectory(env, directory), 'secrets.json')
-  const text = await readIfThere(path)
-  if (text === undefined) return undefined
-  const secrets = secretsSchema.safeParse(parseJson(text))
-  if (!secrets.success) throw new Error(`${path} is not what "npm start" writes`)
-  return secrets.data.authPrivateKey
-}
-
-/** Where `npm start` keeps what it makes. */
-export function localDirectory(env: Environment, directory: string): string {
-  return resolve(directory, env.LOCAL_DIR || '.local')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {

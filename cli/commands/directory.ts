@@ -6,7 +6,7 @@ import { exportDirectory } from '../directory/export.ts'
 import { type ImportOutcome, importDirectory } from '../directory/import.ts'
 import { LineError } from '../directory/read-lines.ts'
 import { EXIT } from '../exit-codes.ts'
-import { printable } from '../print-row.ts'
+import { printable } from '../terminal.ts'
 
 const EXPORT_HELP = `
 Prints users, workspaces, members, surfaces, keys, releases with the manifests that hold, and which source maps are stored,

@@ -5,9 +5,9 @@ import { newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { findWorkspace } from '../directory/find-workspace.ts'
 import { EXIT } from '../exit-codes.ts'
-import { durationSchema, parsedBy } from '../option-values.ts'
+import { findWorkspace } from '../find-workspace.ts'
+import { durationSchema, parsedBy } from '../terminal.ts'
 
 const HELP = `
 Prints the key, and nothing else, to stdout: this once, since only its SHA-256 is kept. What it is goes to stderr.

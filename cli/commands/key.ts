@@ -3,10 +3,10 @@ import type { SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.t
 import type { Directory } from '../../shared/directory/directory.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { findWorkspace } from '../directory/find-workspace.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
 import { EXIT } from '../exit-codes.ts'
-import { rowOf } from '../print-row.ts'
+import { findWorkspace } from '../find-workspace.ts'
+import { rowOf } from '../terminal.ts'
 import { addKeyCreate } from './key-create.ts'
 
 const WHICH = `

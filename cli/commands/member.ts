@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { findWorkspace } from '../directory/find-workspace.ts'
 import { EXIT } from '../exit-codes.ts'
-import { printable, rowOf } from '../print-row.ts'
+import { findWorkspace } from '../find-workspace.ts'
+import { printable, rowOf } from '../terminal.ts'
 
 const CODES = `
 Exit codes:

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
-import type { CommandContext } from '../command-context.ts'
-import { type DeletedSession, deleteSession } from '../directory/delete-session.ts'
-import { findWorkspace } from '../directory/find-workspace.ts'
+import type { StoresCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
+import { findWorkspace } from '../find-workspace.ts'
+import { type DeletedSession, deleteSession } from '../sessions/delete-session.ts'
 
 interface Asked {
   readonly workspace: string
@@ -25,7 +25,10 @@ Exit codes:
   3  there is no such workspace`
 
 /** `sessions delete`: what a person may ask for. */
-export function addSessionsDelete(parent: Command, { print, printError, withStores, exit }: CommandContext): void {
+export function addSessionsDelete(
+  parent: Command,
+  { print, printError, withStores, exit }: StoresCommandContext,
+): void {
   parent
     .command('delete')
     .description('delete everything that is stored of one session')

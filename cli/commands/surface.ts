@@ -3,11 +3,10 @@ import type { Surface } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { findWorkspace } from '../directory/find-workspace.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
 import { EXIT } from '../exit-codes.ts'
-import { nameSchema, parsedBy } from '../option-values.ts'
-import { rowOf } from '../print-row.ts'
+import { findWorkspace } from '../find-workspace.ts'
+import { nameSchema, parsedBy, rowOf } from '../terminal.ts'
 
 const CODES = `
 Exit codes:

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { userIdSchema } from '../../schemas/records/directory.ts'
 import { signLocalSession } from '../../shared/ids/local-session-token.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { findWorkspace } from '../directory/find-workspace.ts'
 import { EXIT } from '../exit-codes.ts'
+import { findWorkspace } from '../find-workspace.ts'
 import { localDirectory, readSigningKey } from '../local-environment.ts'
-import { durationSchema, parsedBy } from '../option-values.ts'
+import { durationSchema, parsedBy } from '../terminal.ts'
 
 const HELP = `
 For an installation that "npm start" has made in this directory (LOCAL_DIR, else .local): its key signs the token, and its

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { type User, userIdSchema } from '../../schemas/records/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
-import { nameSchema, parsedBy } from '../option-values.ts'
-import { rowOf } from '../print-row.ts'
+import { nameSchema, parsedBy, rowOf } from '../terminal.ts'
 
 const CREATE_HELP = `
 A user is whoever signs in with the identity provider: the id is what its tokens carry as "sub". What a user may do

@@ -4,8 +4,7 @@ import { type Workspace, workspaceSchema } from '../../schemas/records/directory
 import { newId } from '../../shared/directory/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
-import { nameSchema, parsedBy } from '../option-values.ts'
-import { rowOf } from '../print-row.ts'
+import { nameSchema, parsedBy, rowOf } from '../terminal.ts'
 
 const CREATE_HELP = `
 Exit codes:

@@ -8,10 +8,9 @@ import {
 import { directoryKeys, parseRecord } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import { listNewest } from '../../shared/directory/sorted-index.ts'
-import type { DirectoryConnection } from '../connect.ts'
+import type { DirectoryConnection } from '../command-context.ts'
 import { type Line, MAPS_PER_LINE } from './lines.ts'
 import { walkNewest } from './walk-newest.ts'
-import { walkSortedMaps } from './walk-sorted-maps.ts'
 
 /**
  * Everything that the directory holds but the requests of workspace keys, whose keys say as much, and the ids of
@@ -78,4 +77,27 @@ async function loadRelease(redis: Redis, workspaceId: string, slug: string) {
     lines.push({ kind: 'manifest', record: { ...manifest, workspaceId, releaseSlug: slug } })
   }
   return { id: slug, createdAt: release.createdAt, lines }
+}
+
+const HELD_AT_ONCE = 100_000
+const SCAN_COUNT = 5_000
+
+/**
+ * The members of a set of SHA-256 (32 bytes each), in hex, in their order. A set that is larger than what is held at once
+ * is scanned several times, each time for its own range of first bytes: hashes are spread evenly over them.
+ */
+export async function* walkSortedMaps(redis: Redis, key: string, heldAtOnce = HELD_AT_ONCE): AsyncGenerator<string> {
+  const ranges = Math.ceil((await redis.scard(key)) / heldAtOnce)
+  for (let range = 0; range < ranges; range++) {
+    const found = new Set<string>()
+    let cursor = '0'
+    do {
+      const [next, members] = await redis.sscanBuffer(key, cursor, 'COUNT', SCAN_COUNT)
+      cursor = next.toString()
+      for (const member of members) {
+        if (Math.floor((member.readUInt32BE() / 2 ** 32) * ranges) === range) found.add(member.toString('hex'))
+      }
+    } while (cursor !== '0')
+    yield* [...found].sort()
+  }
 }

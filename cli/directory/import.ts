@@ -1,6 +1,6 @@
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import { decideAndCommit } from '../../shared/directory/transaction.ts'
-import type { DirectoryConnection } from '../connect.ts'
+import type { DirectoryConnection } from '../command-context.ts'
 import { parseLine } from './lines.ts'
 import { type Plan, planLine, type RecordLine } from './plan-import.ts'
 import { LineError, readLines } from './read-lines.ts'

@@ -8,28 +8,35 @@ import {
   type SignSourceMaps,
   signedSourceMapsSchema,
 } from '../../schemas/http/source-maps/schemas.ts'
-import { BuildStop } from './build-stop.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
+import { BuildFailure } from './build-failure.ts'
 import { type HttpAnswer, type HttpClient, problemCode, type RequestBody } from './http-client.ts'
 
-/** The service's operations for builds (spec 4.5, 4.7, 4.8; CONTRACT section 5). A refusal is thrown as a BuildStop. */
+/**
+ * The service's operations for builds (docs/contract.md#register-release, #sign, #source-map-part, #source-map-complete,
+ * #build-report). Every method throws a BuildFailure if the service refuses the request.
+ */
 export interface BuildApi {
-  /** The slug of the release. */
+  /** Registers the release and returns its slug. */
   register(release: RegisterRelease): Promise<string>
-  /** In the order of the files. */
+  /** Declares source maps and returns one entry for each file, in the same order. */
   sign(slug: string, files: SignSourceMaps['files']): Promise<SignedFile[]>
+  /** Uploads one part of a source map. */
   putPart(slug: string, path: string, part: number, bytes: Buffer): Promise<void>
-  /** The number of maps in the manifest. */
+  /** Completes the release and returns the number of maps in its manifest. */
   complete(slug: string, manifest: CompleteSourceMaps): Promise<number>
-  /** One attempt within a short deadline. */
+  /** Sends the build report, in one attempt with a short deadline. */
   report(slug: string, report: BuildReport): Promise<void>
 }
 
 const CALL_DEADLINE_MS = 30_000
-/** The service waits up to 20 s for the manifest before it answers 503; its body may take its time, too. */
+/** The service waits up to 20 s for the manifest before it answers 503, and sending the body takes time as well. */
 const COMPLETE_DEADLINE_MS = 60_000
 const REPORT_DEADLINE_MS = 5_000
+/** Limit of the request that completes a release. The service accepts as many bytes. */
 export const COMPLETE_LIMIT_BYTES = 16 * 1024 * 1024
 
+/** Creates the client of the service's operations for builds. */
 export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: string; key: string }): BuildApi {
   const releases = `${baseUrl.replace(/\/+$/, '')}/v3/releases`
   const request = (
@@ -59,7 +66,7 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
       const answer = await http.send(json(what, `/${slug}/source-maps/sign`, { files }))
       const signed = read(answer, signedSourceMapsSchema, what).files
       if (signed.length !== files.length || signed.some(({ path }, i) => path !== files[i]?.path)) {
-        throw new BuildStop('pipeline_failed', `${what}: the answer names other files than were declared`)
+        throw new BuildFailure('pipeline_failed', `${what}: the answer does not name the declared files`)
       }
       return signed
     },
@@ -69,8 +76,8 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
       const target = `/${slug}/source-maps?${query}`
       const answer = await http.send(request(what, 'PUT', target, 'application/octet-stream', bytes))
       if (answer.status === 409) {
-        const reason = 'another build has uploaded other bytes under this path and version: use another --version'
-        throw new BuildStop('pipeline_failed', `${path}: ${reason} (RELEASE_UPLOAD_CONFLICT)`)
+        const reason = 'another build has uploaded different bytes for this path and version: use another --version'
+        throw new BuildFailure('pipeline_failed', `${path}: ${reason} (RELEASE_UPLOAD_CONFLICT)`)
       }
       refuse(answer, what)
     },
@@ -79,11 +86,9 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
       const call = json(what, `/${slug}/source-maps/complete`, manifest)
       const bytes = Buffer.byteLength(call.body().content as string)
       if (bytes > COMPLETE_LIMIT_BYTES) {
-        const size = `the list of ${manifest.files.length} source maps takes ${bytes} bytes, and ${COMPLETE_LIMIT_BYTES}`
-        throw new BuildStop(
-          'pipeline_failed',
-          `${size} is the most one release takes: give parts of DIR versions of their own`,
-        )
+        const size = `the list of ${manifest.files.length} source maps has ${bytes} bytes`
+        const advice = 'upload parts of DIR as separate versions'
+        throw new BuildFailure('pipeline_failed', `${size}, the limit is ${COMPLETE_LIMIT_BYTES}: ${advice}`)
       }
       return read(await http.send({ ...call, deadlineMs: COMPLETE_DEADLINE_MS }), completedSourceMapsSchema, what)
         .fileCount
@@ -99,29 +104,21 @@ function read<S extends z.ZodType>(answer: HttpAnswer, schema: S, what: string):
   refuse(answer, what)
   const result = schema.safeParse(parseJson(answer.text))
   if (result.success) return result.data
-  throw new BuildStop('pipeline_failed', `${what}: the answer is not one of this service; is the address right?`)
+  throw new BuildFailure('pipeline_failed', `${what}: the answer does not come from this service: check the URL`)
 }
 
-/** Throws unless it is a success: 401 and 403 speak of the key, everything else of the request. */
+/** Throws unless the request succeeded: 401 and 403 concern the key, every other status the request. */
 function refuse({ status, text }: HttpAnswer, what: string): void {
   if (status >= 200 && status < 300) return
   const message = `${what}: answered ${status}${problemCode(text)}${messageOf(text)}`
-  if (status === 401) throw new BuildStop('api_key_rejected', message)
-  if (status === 403) throw new BuildStop('api_key_scope_mismatch', message)
-  throw new BuildStop('pipeline_failed', message)
+  if (status === 401) throw new BuildFailure('api_key_rejected', message)
+  if (status === 403) throw new BuildFailure('api_key_scope_mismatch', message)
+  throw new BuildFailure('pipeline_failed', message)
 }
 
-/** The service's own words; of any other server's answer nothing is shown. */
+/** Returns the message of a problem body. Nothing is shown of another server's answer. */
 function messageOf(text: string): string {
   const body = parseJson(text)
   const message = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined
   return typeof message === 'string' ? `: ${message.slice(0, 2_000).replace(/\p{Cc}/gu, ' ')}` : ''
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // the answer of something else than the service
-  }
 }

@@ -1,16 +1,16 @@
-/** The comments at the end of a bundle, which say where its source map is and which debug id the two share. */
+/** The comments at the end of a bundle. They name its source map and the debug id that both share. */
 export interface BundleComments {
-  /** What the last `sourceMappingURL` comment names (ECMA-426), as it stands. */
+  /** The URL in the last `sourceMappingURL` comment (ECMA-426), unchanged. */
   readonly sourceMappingUrl?: string
-  /** In lower case. */
+  /** The debug id in lower case. */
   readonly debugId?: string
-  /** Where the comment of a debug id belongs: in the line above `sourceMappingURL`, else at the end. */
+  /** Offset at which the debug id comment is inserted: the line above `sourceMappingURL`, else the end. */
   readonly insertAt: number
 }
 
-/** Only so many lines are looked through, from the last one backwards. */
+/** Number of lines that are read, from the last one backwards. */
 const MAX_LINES = 100
-/** So many bytes of a line tell which kind of comment it is. */
+/** Number of bytes of a line that show which kind of comment it is. */
 const PREFIX_BYTES = 64
 const NEWLINE = 0x0a
 const CARRIAGE_RETURN = 0x0d
@@ -18,9 +18,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const URL_MARKER = 'sourceMappingURL='
 
 /**
- * Reads the comments from the bytes of a bundle, or of its end. A bundle is never parsed: what counts are comments that
- * have nothing but comments behind them, as in ECMA-426 ("extract without parsing"), and debug ids near them
- * (proposal "Source Map Debug ID").
+ * Reads the comments from the bytes of a bundle or of its end. The bundle is never parsed. Only comments count that are
+ * followed by nothing but comments, as in ECMA-426 ("extract without parsing"), and debug ids near them (proposal
+ * "Source Map Debug ID").
  */
 export function readBundleComments(bundle: Buffer): BundleComments {
   let at: { sourceMappingUrl?: string; insertAt: number } | undefined
@@ -29,7 +29,7 @@ export function readBundleComments(bundle: Buffer): BundleComments {
     const prefix = bundle.toString('utf8', start, Math.min(end, start + PREFIX_BYTES)).trimStart()
     if (prefix === '') continue
     if (!isComment(prefix, bundle, start, end)) {
-      at ??= commentBehindCode(bundle, start, end)
+      at ??= commentAfterCode(bundle, start, end)
       break
     }
     if (at === undefined && /^\/[/*][#@] sourceMappingURL=/.test(prefix)) {
@@ -42,7 +42,7 @@ export function readBundleComments(bundle: Buffer): BundleComments {
   return { insertAt: bundle.length, ...at, ...(debugId !== undefined && { debugId }) }
 }
 
-/** The line to put at `insertAt`. `before` and `after` are bytes around it: they say how the file ends its lines. */
+/** Returns the line that is inserted at `insertAt`. `before` are the bytes before it, which show how the file ends its lines. */
 export function debugIdLine(debugId: string, before: Buffer): string {
   const lastNewline = before.lastIndexOf(NEWLINE)
   const newline = lastNewline > 0 && before[lastNewline - 1] === CARRIAGE_RETURN ? '\r\n' : '\n'
@@ -50,6 +50,7 @@ export function debugIdLine(debugId: string, before: Buffer): string {
   return `${isAtLineStart ? '' : newline}//# debugId=${debugId}${newline}`
 }
 
+/** Returns whether the text is a debug id, which is a UUID. */
 export function isDebugId(text: unknown): text is string {
   return typeof text === 'string' && UUID.test(text)
 }
@@ -63,7 +64,7 @@ function* linesFromEnd(bundle: Buffer): Generator<{ start: number; end: number }
   }
 }
 
-/** A line that is nothing but a comment. */
+/** Returns whether the line contains only a comment. */
 function isComment(prefix: string, bundle: Buffer, start: number, end: number): boolean {
   if (prefix.startsWith('//')) return true
   if (!prefix.startsWith('/*')) return false
@@ -71,18 +72,14 @@ function isComment(prefix: string, bundle: Buffer, start: number, end: number): 
   return close !== -1 && close < end && bundle.toString('utf8', close + 2, end).trim() === ''
 }
 
-/** A comment at the end of a line of code. */
-function commentBehindCode(
-  bundle: Buffer,
-  start: number,
-  end: number,
-): { sourceMappingUrl?: string; insertAt: number } {
+/** Reads a comment at the end of a line of code. */
+function commentAfterCode(bundle: Buffer, start: number, end: number): { sourceMappingUrl?: string; insertAt: number } {
   const at = Math.max(...['//# ', '//@ '].map(opening => bundle.lastIndexOf(opening + URL_MARKER, end)))
   const sourceMappingUrl = at >= start && at < end ? urlIn(bundle, at, end) : undefined
   return sourceMappingUrl === undefined ? { insertAt: bundle.length } : { sourceMappingUrl, insertAt: at }
 }
 
-/** What is named from the marker to the end of the line. A quote in it means that all of it stands in a string. */
+/** Returns the URL after the marker. A quote in it means that the whole comment is inside a string. */
 function urlIn(bundle: Buffer, start: number, end: number): string | undefined {
   const at = bundle.indexOf(URL_MARKER, start) + URL_MARKER.length
   const url = bundle

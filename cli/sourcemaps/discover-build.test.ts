@@ -26,7 +26,7 @@ const discover = (change: { urlPrefix?: string; allowUnmapped?: boolean; inject?
     urlPrefix: '~/',
     allowUnmapped: false,
     inject: true,
-    signal: new AbortController().signal,
+    abortSignal: new AbortController().signal,
     ...change,
   })
 
@@ -42,40 +42,40 @@ it('warns of compressed copies of bundles that are about to change, and of none 
     'b.js.gz': '',
   })
   expect((await discover()).warnings).toEqual([
-    'a.js.gz was made before its bundle has a debug id',
-    'a.js.br was made before its bundle has a debug id',
+    'a.js.gz was compressed before its bundle got a debug id',
+    'a.js.br was compressed before its bundle got a debug id',
   ])
   expect((await discover({ inject: false })).warnings).toEqual([])
 })
 
-it('says how many symbolic links it has passed over', async () => {
+it('reports how many symbolic links it skipped', async () => {
   await write({ 'a.js': naming('a.js.map'), 'a.js.map': MAP })
   await symlink(join(directory, 'a.js'), join(directory, 'b.js'))
   const { maps, warnings } = await discover()
   expect(maps.map(({ path }) => path)).toEqual(['a.js.map'])
-  expect(warnings).toEqual(['symbolic links are not followed: 1 were passed over'])
+  expect(warnings).toEqual(['symbolic links are not followed: 1 were skipped'])
 })
 
 it('refuses paths that the service does not take, by themselves or with their prefix', async () => {
   const path = `${'d'.repeat(200)}/${'e'.repeat(200)}/a.js`
   await write({ [path]: naming('a.js.map'), [`${path}.map`]: MAP })
-  expect((await discover()).fault).toBeUndefined()
+  expect((await discover()).failure).toBeUndefined()
   const long = await discover({ urlPrefix: `https://cdn.example/${'p'.repeat(1_640)}/` })
-  expect(long.fault).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining(`${path}.map`) })
+  expect(long.failure).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining(`${path}.map`) })
   await write({ 'b\\c.js': naming('b%5Cc.js.map'), 'b\\c.js.map': MAP })
   const odd = await discover()
-  expect(odd.fault).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining('b\\c.js.map') })
+  expect(odd.failure).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining('b\\c.js.map') })
 })
 
 it('a map that is missing is a fault, unless that is allowed; without any map there is nothing to upload', async () => {
   await write({ 'a.js': naming('a.js.map'), 'b.js': naming('b.js.map'), 'b.js.map': MAP })
-  const line = 'a.js names "a.js.map", which is not there'
+  const line = 'a.js names "a.js.map", which does not exist'
   expect(await discover()).toMatchObject({
-    fault: { result: 'client_maps_unmapped', message: expect.stringContaining(line) },
+    failure: { result: 'client_maps_unmapped', message: expect.stringContaining(line) },
     warnings: [],
   })
   const allowed = await discover({ allowUnmapped: true })
-  expect([allowed.fault, allowed.warnings]).toEqual([undefined, [line]])
+  expect([allowed.failure, allowed.warnings]).toEqual([undefined, [line]])
   await rm(join(directory, 'b.js.map'))
-  expect(await discover()).toMatchObject({ fault: { result: 'no_source_maps' } })
+  expect(await discover()).toMatchObject({ failure: { result: 'no_source_maps' } })
 })

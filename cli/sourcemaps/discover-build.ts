@@ -1,96 +1,102 @@
 import { readFile } from 'node:fs/promises'
 import { manifestEntrySchema, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
-import { BuildStop, listed } from './build-stop.ts'
+import { BuildFailure, listed } from './build-failure.ts'
 import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'
 import { chunkUrlOf, type PairedMap, pairMaps } from './pair-maps.ts'
 import { type Bundle, readBundle } from './read-bundle.ts'
 import { scanSourceMap } from './scan-source-map.ts'
 
+/** The source maps of a build, and what is wrong with them. */
 export interface DiscoveredBuild {
   readonly maps: readonly PairedMap[]
   readonly bundleCount: number
-  /** What is odd about the build and does not keep it from being uploaded, one line each. */
+  /** Problems that do not prevent the upload, one line each. */
   readonly warnings: readonly string[]
-  /** Why it must not be uploaded as it is: the release would lack maps that its bundles promise. */
-  readonly fault?: BuildStop
+  /** The reason why the build must not be uploaded: the release would lack maps that its bundles name. */
+  readonly failure?: BuildFailure
 }
 
+/** Options of `discoverBuild`. */
 export interface DiscoverOptions {
   readonly directory: string
   readonly urlPrefix: string
-  /** A bundle without the map that it names is only warned of. */
+  /** A bundle that names a missing map causes only a warning. */
   readonly allowUnmapped: boolean
-  /** Bundles will be given debug ids. */
+  /** Debug ids will be added to the bundles. */
   readonly inject: boolean
-  readonly signal: AbortSignal
+  readonly abortSignal: AbortSignal
 }
 
 const READ_AT_ONCE = 8
 
 /**
- * Finds bundles and maps and which belong together; changes nothing. Faults: no map at all (`no_source_maps`); a bundle
- * that names a map which is not there, or maps of which none belongs to a bundle (`client_maps_unmapped`).
+ * Finds the bundles and maps of a build and pairs them. It changes nothing. The build fails with `no_source_maps` if it
+ * contains no map, and with `client_maps_unmapped` if a bundle names a missing map or no map belongs to a bundle.
  */
 export async function discoverBuild(options: DiscoverOptions): Promise<DiscoveredBuild> {
-  const files = await findBuildFiles(options.directory, options.signal)
+  const files = await findBuildFiles(options.directory, options.abortSignal)
   const bundles: Bundle[] = []
   await forEachConcurrently(files.bundles, { concurrency: READ_AT_ONCE, stopOnFailure: true }, async (file, i) => {
-    options.signal.throwIfAborted()
+    options.abortSignal.throwIfAborted()
     bundles[i] = await readBundle(file)
   })
   const { maps, missing, orphans, remote } = await pairMaps({ ...options, debugIdOf }, files, bundles)
   const missingLines = missing.map(
-    ({ bundle, named }) => `${bundle.file.path} names ${JSON.stringify(named)}, which is not there`,
+    ({ bundle, named }) => `${bundle.file.path} names ${JSON.stringify(named)}, which does not exist`,
   )
-  const orphanLines = orphans.map(({ path }) => `${path} belongs to no bundle and has no debug id: it is left out`)
-  const fault = faultOf(options, { maps, missingLines, orphanLines })
+  const orphanLines = orphans.map(({ path }) => `${path} belongs to no bundle and has no debug id: it is not uploaded`)
+  const failure = failureOf(options, { maps, missingLines, orphanLines })
   const warnings = [
-    ...(options.allowUnmapped || fault?.result === 'no_source_maps' ? missingLines : []),
+    ...(options.allowUnmapped || failure?.result === 'no_source_maps' ? missingLines : []),
     ...orphanLines,
-    ...remote.map(({ file }) => `${file.path} names its map by an address, which is not fetched`),
-    ...maps.flatMap(oddities),
-    ...(options.inject ? compressedBefore(maps, files) : []),
-    ...(files.skippedLinks > 0 ? [`symbolic links are not followed: ${files.skippedLinks} were passed over`] : []),
+    ...remote.map(({ file }) => `${file.path} names its map by URL, which is not fetched`),
+    ...maps.flatMap(ambiguities),
+    ...(options.inject ? compressedTooEarly(maps, files) : []),
+    ...(files.skippedLinks > 0 ? [`symbolic links are not followed: ${files.skippedLinks} were skipped`] : []),
   ]
-  return { maps, bundleCount: files.bundles.length, warnings, ...(fault && { fault }) }
+  return { maps, bundleCount: files.bundles.length, warnings, ...(failure && { failure }) }
 }
 
-function oddities({ path, bundles }: PairedMap): string[] {
-  if (bundles.length === 0) return [`${path} belongs to no bundle: only its debug id leads to it`]
+function ambiguities({ path, bundles }: PairedMap): string[] {
+  if (bundles.length === 0) return [`${path} belongs to no bundle: it is found only by its debug id`]
   if (bundles.length === 1) return []
-  return [`${path} is named by ${bundles.length} bundles: without debug ids only ${bundles[0]?.file.path} leads to it`]
+  return [
+    `${path} is named by ${bundles.length} bundles: without debug ids it is found only for ${bundles[0]?.file.path}`,
+  ]
 }
 
-/** Bundles that are to change and have a compressed copy, which will be served without their debug id. */
-function compressedBefore(maps: readonly PairedMap[], { others }: BuildFiles): string[] {
+/** Returns a warning for each compressed copy of a bundle that will change: it will be served without the debug id. */
+function compressedTooEarly(maps: readonly PairedMap[], { others }: BuildFiles): string[] {
   const changing = maps.flatMap(({ bundles }) => bundles.filter(({ debugId }) => debugId === undefined))
   return changing.flatMap(({ file }) =>
     ['gz', 'br', 'zst'].flatMap(ending =>
-      others.has(`${file.path}.${ending}`) ? [`${file.path}.${ending} was made before its bundle has a debug id`] : [],
+      others.has(`${file.path}.${ending}`)
+        ? [`${file.path}.${ending} was compressed before its bundle got a debug id`]
+        : [],
     ),
   )
 }
 
-function faultOf(
+function failureOf(
   { directory, urlPrefix, allowUnmapped }: DiscoverOptions,
   found: { maps: readonly PairedMap[]; missingLines: string[]; orphanLines: string[] },
-): BuildStop | undefined {
+): BuildFailure | undefined {
   const { maps, missingLines, orphanLines } = found
   if (maps.length === 0 && orphanLines.length === 0) {
-    return new BuildStop('no_source_maps', `there is no source map in ${directory}: does the build write them?`)
+    return new BuildFailure('no_source_maps', `${directory} contains no source map: enable source maps in the build`)
   }
   const paths = maps.filter(map => !isDeclarable(map, urlPrefix)).map(({ path }) => path)
   if (paths.length > 0) {
     const rule = 'at most 1,024 bytes, no backslash, at most 2,048 characters with the prefix'
-    return new BuildStop('pipeline_failed', `these paths cannot be declared (${rule}):${listed(paths)}`)
+    return new BuildFailure('pipeline_failed', `these paths cannot be declared (${rule}):${listed(paths)}`)
   }
   if (missingLines.length > 0 && !allowUnmapped) {
-    const advice = 'build them, or pass --allow-unmapped when they are not yours to build'
-    return new BuildStop('client_maps_unmapped', `source maps are missing: ${advice}${listed(missingLines)}`)
+    const advice = 'build them, or pass --allow-unmapped if you cannot'
+    return new BuildFailure('client_maps_unmapped', `source maps are missing: ${advice}${listed(missingLines)}`)
   }
   if (maps.length === 0) {
-    return new BuildStop('client_maps_unmapped', `no source map belongs to a bundle:${listed(orphanLines)}`)
+    return new BuildFailure('client_maps_unmapped', `no source map belongs to a bundle:${listed(orphanLines)}`)
   }
   return undefined
 }

@@ -1,19 +1,21 @@
 import { opendir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
+/** A file of the build. */
 export interface BuildFile {
-  /** Below the build's directory, separated by `/`. */
+  /** Path relative to the build's directory, separated by `/`. */
   readonly path: string
   readonly absolutePath: string
   readonly size: number
 }
 
+/** The files of the build. */
 export interface BuildFiles {
-  /** Scripts that a page or a server loads, in the order of their paths. */
+  /** Scripts that a page or a server loads, sorted by path. */
   readonly bundles: readonly BuildFile[]
-  /** Every other file by its path: a bundle may name any of them as its map. */
+  /** Every other file by its path. A bundle may name any of them as its map. */
   readonly others: ReadonlyMap<string, BuildFile>
-  /** Symbolic links are not followed: what they name is in the directory under its own path, or is not the build's. */
+  /** Number of symbolic links, which are not followed: a target in the directory is found under its own path anyway. */
   readonly skippedLinks: number
 }
 
@@ -23,10 +25,10 @@ const OPEN_DIRECTORIES = 8
 const STATS_AT_ONCE = 32
 
 /**
- * Walks a directory: never out of it, and never into a `node_modules` below it (the directory itself may lie in one).
- * Throws what the file system throws.
+ * Finds the files in a directory. It never leaves the directory and skips every `node_modules` in it, although the
+ * directory itself may be inside one. Throws the errors of the file system.
  */
-export async function findBuildFiles(directory: string, signal?: AbortSignal): Promise<BuildFiles> {
+export async function findBuildFiles(directory: string, abortSignal?: AbortSignal): Promise<BuildFiles> {
   const root = await realpath(directory)
   const bundles: BuildFile[] = []
   const others = new Map<string, BuildFile>()
@@ -44,7 +46,7 @@ export async function findBuildFiles(directory: string, signal?: AbortSignal): P
       found = []
     }
     for await (const entry of await opendir(join(root, path), { bufferSize: 256 })) {
-      signal?.throwIfAborted()
+      abortSignal?.throwIfAborted()
       const name = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isSymbolicLink()) skippedLinks++
       else if (entry.isDirectory()) {

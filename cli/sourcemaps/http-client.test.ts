@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createHttpClient, type Failure, type HttpRequest } from './http-client.ts'
+import { createHttpClient, type Failure, type HttpRequest, retryAfterMs, retryDelayMs } from './http-client.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
@@ -43,7 +44,7 @@ describe('a request of a build', () => {
           waits.push(ms)
           now += ms
         },
-        signal: stopping.signal,
+        abortSignal: stopping.signal,
         onRetry: (_what, failure) => failures.push(failure),
       },
       { retryTimeoutMs },
@@ -156,12 +157,37 @@ describe('a request of a build', () => {
       yield Buffer.from('less')
     }
     const changed = request({ headers: { 'content-length': '5' }, body: () => ({ content: content() }) })
-    await expect(client().send(changed)).rejects.toThrow('a file changed or went while it was sent')
+    await expect(client().send(changed)).rejects.toThrow('a file changed or disappeared while it was being sent')
     expect(waits).toEqual([])
   })
 
   it('reads no more of an answer than it has use for', async () => {
     answers = [(_request, response) => void response.writeHead(200).end(Buffer.alloc(9 * 1024 * 1024))]
-    await expect(client().send(request())).rejects.toThrow('an answer has over')
+    await expect(client().send(request())).rejects.toThrow('an answer is longer than')
   })
+})
+
+it('waits exponentially longer up to ten seconds, jittered, and never less than Retry-After asks for', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 100 }),
+      fc.integer({ min: 0, max: 100_000 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (attempt, askedMs, random) => {
+        const waitMs = retryDelayMs(attempt, askedMs, () => random)
+        const fullMs = Math.min(250 * 2 ** (attempt - 1), 10_000)
+        expect(waitMs).toBeGreaterThanOrEqual(Math.max(askedMs, Math.floor(fullMs / 2)))
+        expect(waitMs).toBeLessThanOrEqual(Math.max(askedMs + 1_000, fullMs))
+      },
+    ),
+  )
+})
+
+it('reads Retry-After as seconds or as a date, and takes nothing else for one', () => {
+  const now = Date.parse('2026-11-21T10:00:00Z')
+  expect(retryAfterMs('7', now)).toBe(7_000)
+  expect(retryAfterMs('Sat, 21 Nov 2026 10:00:05 GMT', now)).toBe(5_000)
+  expect(retryAfterMs('Sat, 21 Nov 2026 09:00:00 GMT', now)).toBe(0)
+  for (const header of [null, '', '-1', '1.5', 'soon', '99999999999999', '2026-11-21'])
+    expect(retryAfterMs(header, now)).toBe(0)
 })

@@ -1,59 +1,63 @@
+import { exponentialDelayMs } from '../../shared/concurrency/retry.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { retryAfterMs, retryDelayMs } from './retry-delay.ts'
 
+/** A request that may be repeated. */
 export interface HttpRequest {
-  /** What it is for, in words: addresses may be secret, and are never shown. */
+  /** Purpose of the request, for messages. URLs may contain secrets and are never shown. */
   readonly what: string
   readonly method: 'POST' | 'PUT'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Made anew for each attempt, and closed after it. */
+  /** Creates the body. It is called for every attempt, and the body is closed after the attempt. */
   readonly body: () => RequestBody
-  /** Of one attempt. */
+  /** Deadline of one attempt. */
   readonly deadlineMs: number
-  /** Looked at after each failed attempt; true gives up at once. */
+  /** Runs after each failed attempt and returns whether to give up at once. */
   readonly giveUp?: (failure: Failure, attempt: number) => boolean
 }
 
+/** The body of one attempt. */
 export interface RequestBody {
   readonly content: Buffer | string | AsyncIterable<Uint8Array>
   readonly close?: () => void
 }
 
-/** An answer that is not worth repeating, good or bad. */
+/** A final answer, successful or not: repeating the request would not change it. */
 export interface HttpAnswer {
   readonly status: number
   readonly text: string
 }
 
-/** Why an attempt failed that may be repeated. `unreachable`: no connection came about at all. */
+/** The reason why an attempt failed that may be repeated. `unreachable`: no connection was established. */
 export interface Failure {
   readonly kind: 'unreachable' | 'connection' | 'deadline' | 'status'
   readonly reason: string
   readonly retryAfterMs: number
 }
 
+/** What the HTTP client depends on. */
 export interface HttpClientDeps {
   readonly fetch: typeof fetch
   readonly now: () => number
   readonly random: () => number
-  readonly delay: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Ends everything. */
-  readonly signal: AbortSignal
+  readonly delay: (ms: number, abortSignal: AbortSignal) => Promise<void>
+  /** Ends every request and every wait. */
+  readonly abortSignal: AbortSignal
   readonly onRetry: (what: string, failure: Failure, waitMs: number) => void
 }
 
+/** Sends requests of a build to the service and to the object store. */
 export interface HttpClient {
   /**
-   * Repeats what fails for a passing reason (connection faults, 408, 429, 5xx) until `retryTimeoutMs` have passed since
-   * the first failure, then throws a RequestFailed. Any other status is the answer.
+   * Sends a request and repeats it after temporary failures (connection errors, 408, 429, 5xx). Throws a RequestFailed
+   * once `retryTimeoutMs` have passed since the first failure. Returns every other status as the answer.
    */
   send(request: HttpRequest): Promise<HttpAnswer>
-  /** One attempt. */
+  /** Makes one attempt. Throws a RequestFailed. */
   sendOnce(request: HttpRequest): Promise<HttpAnswer>
 }
 
-/** A request that was given up. Its failures were passing ones: the whole may be run again. */
+/** A request that was given up after temporary failures: the command may be run again. */
 export class RequestFailed extends TransientError {
   readonly failure: Failure
 
@@ -65,59 +69,89 @@ export class RequestFailed extends TransientError {
 
 const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
 
-export function createHttpClient(deps: HttpClientDeps, options: { retryTimeoutMs: number }): HttpClient {
-  const { now, random, signal } = deps
-
-  async function attempt(request: HttpRequest): Promise<HttpAnswer | Failure> {
-    const body = request.body()
-    const deadline = AbortSignal.timeout(request.deadlineMs)
-    try {
-      const response = await deps.fetch(request.url, {
-        method: request.method,
-        headers: request.headers,
-        body: body.content,
-        // A redirection would take the key along; it is an answer like any other.
-        redirect: 'manual',
-        duplex: 'half',
-        signal: AbortSignal.any([signal, deadline]),
-      })
-      const text = await readText(response)
-      const { status } = response
-      if (status !== 408 && status !== 429 && status < 500) return { status, text }
-      const waitMs = retryAfterMs(response.headers.get('retry-after'), now())
-      return { kind: 'status', reason: `answered ${status}${problemCode(text)}`, retryAfterMs: waitMs }
-    } catch (error) {
-      signal.throwIfAborted()
-      if (deadline.aborted) return failed('deadline', `no answer within ${Math.round(request.deadlineMs / 1_000)} s`)
-      return connectionFailure(error)
-    } finally {
-      body.close?.()
-    }
-  }
-
+/** Creates the client. It repeats a request for at most `retryTimeoutMs`. */
+export function createHttpClient(deps: HttpClientDeps, { retryTimeoutMs }: { retryTimeoutMs: number }): HttpClient {
+  const { now, random, abortSignal } = deps
   return {
     async send(request) {
       let firstFailureAt: number | undefined
       for (let attempts = 1; ; attempts++) {
-        const outcome = await attempt(request)
+        const outcome = await attempt(deps, request)
         if ('status' in outcome) return outcome
         firstFailureAt ??= now()
         const waitMs = retryDelayMs(attempts, outcome.retryAfterMs, random)
-        const isOver = now() + waitMs - firstFailureAt > options.retryTimeoutMs
+        const isOver = now() + waitMs - firstFailureAt > retryTimeoutMs
         if (request.giveUp?.(outcome, attempts) || isOver) throw new RequestFailed(request.what, outcome, attempts)
         deps.onRetry(request.what, outcome, waitMs)
-        await deps.delay(waitMs, signal)
+        await deps.delay(waitMs, abortSignal)
       }
     },
     async sendOnce(request) {
-      const outcome = await attempt(request)
+      const outcome = await attempt(deps, request)
       if ('status' in outcome) return outcome
       throw new RequestFailed(request.what, outcome, 1)
     },
   }
 }
 
-/** No connection came about: another host, port or certificate is needed, or the network in between lets nothing through. */
+async function attempt(
+  { fetch, now, abortSignal }: HttpClientDeps,
+  request: HttpRequest,
+): Promise<HttpAnswer | Failure> {
+  const body = request.body()
+  const deadline = AbortSignal.timeout(request.deadlineMs)
+  try {
+    const response = await fetch(request.url, {
+      method: request.method,
+      headers: request.headers,
+      body: body.content,
+      // Following a redirect would send the key to another server. It is treated like any other answer.
+      redirect: 'manual',
+      duplex: 'half',
+      signal: AbortSignal.any([abortSignal, deadline]),
+    })
+    const text = await readText(response)
+    const { status } = response
+    if (status !== 408 && status !== 429 && status < 500) return { status, text }
+    const waitMs = retryAfterMs(response.headers.get('retry-after'), now())
+    return { kind: 'status', reason: `answered ${status}${problemCode(text)}`, retryAfterMs: waitMs }
+  } catch (error) {
+    abortSignal.throwIfAborted()
+    if (deadline.aborted) return failed('deadline', `no answer within ${Math.round(request.deadlineMs / 1_000)} s`)
+    return connectionFailure(error)
+  } finally {
+    body.close?.()
+  }
+}
+
+/**
+ * Returns the delay before the next attempt: exponential from 250 ms to 10 s, of which up to half is subtracted at random,
+ * and never shorter than the server requests with Retry-After.
+ */
+export function retryDelayMs(attempt: number, retryAfterMs: number, random: () => number): number {
+  const range = { firstMs: 250, maxMs: 10_000 }
+  const delayMs = exponentialDelayMs(attempt, range, random)
+  if (retryAfterMs === 0) return delayMs
+  // Clients that got the same Retry-After at the same moment are spread over the next second.
+  const spreadMs =
+    random() *
+    Math.min(
+      1_000,
+      exponentialDelayMs(attempt, range, () => 0),
+    )
+  return Math.max(delayMs, Math.round(retryAfterMs + spreadMs))
+}
+
+/** Returns the delay that a `Retry-After` header requests (RFC 9110 10.2.3: seconds or a date), or 0 if it is invalid. */
+export function retryAfterMs(header: string | null, now: number): number {
+  if (header === null) return 0
+  const text = header.trim()
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000
+  const date = /^[A-Za-z]{3}[A-Za-z]*, /.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(date) ? 0 : Math.max(0, date - now)
+}
+
+/** No connection was established: the host, the port or the certificate is wrong, or the network blocks the traffic. */
 const UNREACHABLE = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -136,13 +170,13 @@ const UNREACHABLE = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ])
 
-/** Faults of the network become failures; anything else (a file that cannot be read) is thrown on. */
+/** Turns a network error into a failure. Rethrows every other error, for example that of a file that cannot be read. */
 function connectionFailure(error: unknown): Failure {
   const cause = error instanceof TypeError ? error.cause : undefined
   if (!(cause instanceof Error)) throw error
   const code = 'code' in cause ? String(cause.code) : ''
   if (code === 'ENOENT' || code === 'EACCES' || code === 'EIO' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') {
-    throw new Error(`a file changed or went while it was sent (${code})`, { cause: error })
+    throw new Error(`a file changed or disappeared while it was being sent (${code})`, { cause: error })
   }
   return failed(UNREACHABLE.has(code) ? 'unreachable' : 'connection', code === '' ? cause.message.slice(0, 200) : code)
 }
@@ -151,7 +185,10 @@ function failed(kind: Failure['kind'], reason: string): Failure {
   return { kind, reason, retryAfterMs: 0 }
 }
 
-/** The code of a problem body, or of an S3 error: of anything else nothing is shown, it may hold what was signed. */
+/**
+ * Returns the code in a problem body or in an S3 error, with a space before it. Nothing else of the body is shown, because
+ * it may contain the signed request.
+ */
 export function problemCode(text: string): string {
   const code = /"code":"([A-Z_]{1,64})"/.exec(text)?.[1] ?? /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1]
   return code === undefined ? '' : ` ${code}`
@@ -162,7 +199,7 @@ async function readText(response: Response): Promise<string> {
   let length = 0
   for await (const chunk of response.body ?? []) {
     length += chunk.length
-    if (length > ANSWER_LIMIT_BYTES) throw new Error(`an answer has over ${ANSWER_LIMIT_BYTES} bytes`)
+    if (length > ANSWER_LIMIT_BYTES) throw new Error(`an answer is longer than ${ANSWER_LIMIT_BYTES} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

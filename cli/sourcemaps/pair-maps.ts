@@ -2,39 +2,41 @@ import { posix } from 'node:path'
 import type { BuildFile, BuildFiles } from './find-build-files.ts'
 import type { Bundle } from './read-bundle.ts'
 
-/** A source map of the build and the bundles it is of. */
+/** A source map of the build and the bundles that it belongs to. */
 export interface PairedMap {
-  /** What it is declared as. */
+  /** Path under which the map is declared to the service. */
   readonly path: string
-  /** A map that its bundle carries itself has none. */
+  /** The file of the map. Undefined for an inline map. */
   readonly file?: BuildFile
-  /** In the order of their paths; empty for a map that only its debug id leads to. */
+  /** Sorted by path. Empty for a map that is found only by its debug id. */
   readonly bundles: readonly Bundle[]
 }
 
+/** The maps of a build, paired with its bundles. */
 export interface Pairing {
-  /** In the order of their paths. */
+  /** Sorted by path. */
   readonly maps: readonly PairedMap[]
-  /** Bundles that name a map which is not in the build. */
+  /** Bundles that name a map outside the build or a missing one. */
   readonly missing: readonly { readonly bundle: Bundle; readonly named: string }[]
-  /** Maps that no bundle is of and that have no debug id either: nothing could find them. */
+  /** Maps without a bundle and without a debug id, which nothing could find. */
   readonly orphans: readonly BuildFile[]
-  /** Bundles whose map is named by an address, which nothing fetches. */
+  /** Bundles that name their map by URL. It is not fetched. */
   readonly remote: readonly Bundle[]
 }
 
+/** What the pairing depends on. */
 export interface PairingDeps {
-  /** Of a map file; undefined when it has none or is no source map. */
+  /** Returns the debug id of a map file, or undefined if it has none or is not a source map. */
   readonly debugIdOf: (map: BuildFile) => Promise<string | undefined>
-  /** What a bundle's address begins with: an absolute path in `sourceMappingURL` is seen from there. */
+  /** Start of the bundles' URLs. An absolute path in `sourceMappingURL` is resolved against it. */
   readonly urlPrefix: string
 }
 
 const MAX_NAMED_LENGTH = 4_096
 
 /**
- * Finds the map of each bundle: the one it names, else the one beside it (`app.js.map`), else the one with its debug id.
- * Nothing outside of the build is looked at, whatever a bundle names.
+ * Finds the map of each bundle: the one that it names, else the one beside it (`app.js.map`), else the one with its debug
+ * id. Files outside the build are never read, whatever a bundle names.
  */
 export async function pairMaps(
   deps: PairingDeps,
@@ -79,7 +81,7 @@ export async function pairMaps(
   }
 }
 
-/** The address of a bundle as stack traces show it; characters that a URL path has no place for are encoded. */
+/** Returns the URL of a bundle as stack traces show it. Characters that a URL path cannot contain are encoded. */
 export function chunkUrlOf(urlPrefix: string, path: string): string {
   return (
     urlPrefix +
@@ -87,7 +89,7 @@ export function chunkUrlOf(urlPrefix: string, path: string): string {
   )
 }
 
-/** The path below the build's directory that a bundle names as its map. */
+/** Returns the path, relative to the build's directory, that a bundle names as its map. */
 function namedFile({ file, sourceMappingUrl }: Bundle, urlPrefix: string): string | undefined {
   if (sourceMappingUrl === undefined || sourceMappingUrl.length > MAX_NAMED_LENGTH) return undefined
   const named = decoded(sourceMappingUrl.replace(/[?#].*$/s, ''))
@@ -97,14 +99,14 @@ function namedFile({ file, sourceMappingUrl }: Bundle, urlPrefix: string): strin
   return posix.normalize(named.startsWith(root) ? named.slice(root.length) : named.slice(1))
 }
 
-/** A map of scripts: not one of style sheets or type declarations, which no stack trace needs. */
+/** Returns whether a file maps a script. Maps of style sheets and type declarations occur in no stack trace. */
 function isScriptMap({ path }: BuildFile, others: ReadonlyMap<string, BuildFile>): boolean {
   if (!path.endsWith('.map')) return false
   const mapped = path.slice(0, -'.map'.length)
   return !others.has(mapped) && !/\.(?:css|d\.[cm]?ts)$/i.test(mapped)
 }
 
-/** The path of a map that has no file: no other file has it. */
+/** Returns a path for an inline map that no file has. */
 function freePath(bundlePath: string, others: ReadonlyMap<string, BuildFile>): string {
   let path = `${bundlePath}.map`
   while (others.has(path)) path = path.replace(/map$/, 'inline.map')
@@ -119,6 +121,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // a percent sign that begins nothing is part of the name
+    return text // a percent sign that starts no escape sequence is part of the name
   }
 }

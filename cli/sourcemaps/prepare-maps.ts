@@ -1,37 +1,139 @@
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
-import { BuildStop, listed } from './build-stop.ts'
+import { BuildFailure, listed } from './build-failure.ts'
+import { debugIdLine } from './bundle-comments.ts'
 import type { PairedMap } from './pair-maps.ts'
-import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-map.ts'
+import { readInlineMap } from './read-bundle.ts'
+import { insertNearEnd, replaceFile } from './replace-file.ts'
+import { scanSourceMap, setDebugId } from './scan-source-map.ts'
 
+/** A source map in the form in which it is uploaded. */
+export interface PreparedMap {
+  readonly path: string
+  /** The file that its bytes are read from. */
+  readonly absolutePath: string
+  readonly size: number
+  /** SHA-256 of the bytes, in hex. */
+  readonly sha256: string
+  /** Empty if the map has no debug id and none was to be injected. */
+  readonly debugId: string
+  /** Paths of the files into which the id was written. In a dry run, the files into which it would be written. */
+  readonly injected: readonly string[]
+  /** Paths of bundles whose id differs from that of the map, so that their id finds no map. */
+  readonly differing: readonly string[]
+}
+
+/** Options of `prepareMap`. */
+export interface PrepareOptions {
+  readonly inject: boolean
+  /** Writes nothing. */
+  readonly dryRun: boolean
+  /** Directory for the maps of `data:` URLs. */
+  readonly temporaryDirectory: string
+}
+
+/** All prepared maps of a build, and what the operator should know about them. */
 export interface PreparedMaps {
-  /** In the order of their paths. */
+  /** Sorted by path. */
   readonly maps: readonly PreparedMap[]
   readonly warnings: readonly string[]
 }
 
-/** Maps are scanned and hashed on one thread; two at once keep it busy, and hold at most twice the largest map. */
+/** Maps are scanned and hashed on one thread: two at once keep it busy and need at most twice the memory of the largest map. */
 const AT_ONCE = 2
 
-/** Prepares all maps. Throws a BuildStop (`client_maps_unmapped`) when one is no source map and that is not allowed. */
+/** Prepares all maps. Throws a BuildFailure (`client_maps_unmapped`) if a file is not a source map and that is not allowed. */
 export async function prepareMaps(
   paired: readonly PairedMap[],
-  options: PrepareOptions & { readonly allowUnmapped: boolean; readonly signal: AbortSignal },
+  options: PrepareOptions & { readonly allowUnmapped: boolean; readonly abortSignal: AbortSignal },
 ): Promise<PreparedMaps> {
   const maps: PreparedMap[] = []
   const refused: string[] = []
   await forEachConcurrently(paired, { concurrency: AT_ONCE, stopOnFailure: true }, async map => {
-    options.signal.throwIfAborted()
+    options.abortSignal.throwIfAborted()
     const result = await prepareMap(map, options)
     if ('refused' in result) refused.push(`${map.path} cannot be used: ${result.refused}`)
     else maps.push(result)
   })
   refused.sort()
   if (maps.length === 0 || (refused.length > 0 && !options.allowUnmapped)) {
-    throw new BuildStop('client_maps_unmapped', `source maps cannot be used:${listed(refused)}`)
+    throw new BuildFailure('client_maps_unmapped', `source maps cannot be used:${listed(refused)}`)
   }
   maps.sort((a, b) => (a.path < b.path ? -1 : 1))
   const differing = maps.flatMap(({ path, differing }) =>
-    differing.map(bundle => `${bundle} has another debug id than its map ${path}`),
+    differing.map(bundle => `the debug id of ${bundle} differs from that of its map ${path}`),
   )
   return { maps, warnings: [...refused, ...differing] }
+}
+
+/**
+ * Gives a map and its bundles one debug id where they have none, and returns what is to be uploaded. The id is that of the
+ * first bundle that has one, because running code reports this id. Otherwise it is the map's, or one derived from the
+ * map's bytes. A map with another id gets the bundle's. Preparing a map again changes nothing. `{ refused }` is the reason
+ * why the file is not a source map.
+ */
+export async function prepareMap(map: PairedMap, options: PrepareOptions): Promise<PreparedMap | { refused: string }> {
+  const bytes = await readMap(map)
+  if (bytes === undefined) return { refused: 'its data: URL cannot be decoded' }
+  if (bytes === 'too large') return { refused: `it is larger than ${SOURCE_MAP_MAX_BYTES} bytes` }
+  const scanned = scanSourceMap(bytes)
+  if (!scanned.ok) return { refused: scanned.reason }
+
+  const idOfBundle = map.bundles.find(({ debugId }) => debugId !== undefined)?.debugId
+  const debugId = idOfBundle ?? scanned.debugId ?? (options.inject ? deriveDebugId(bytes) : '')
+  const mapChanges = options.inject && scanned.debugId !== debugId
+  const pieces = mapChanges ? setDebugId(bytes, scanned, debugId) : [bytes]
+  const withoutId = options.inject ? map.bundles.filter(bundle => bundle.debugId === undefined) : []
+  let absolutePath = map.file?.absolutePath ?? ''
+  if (!options.dryRun) {
+    // The map is written first: if the command is interrupted before the bundles, the next run finds the id and continues.
+    if (map.file && mapChanges) await replaceFile(absolutePath, pieces)
+    if (!map.file) absolutePath = await writeTemporary(map.path, pieces, options.temporaryDirectory)
+    for (const { file, insertAt, before } of withoutId) {
+      await insertNearEnd(file.absolutePath, insertAt, Buffer.from(debugIdLine(debugId, before)))
+    }
+  }
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return {
+    path: map.path,
+    absolutePath,
+    size: pieces.reduce((sum, piece) => sum + piece.length, 0),
+    sha256: hash.digest('hex'),
+    debugId,
+    injected: [...(mapChanges && map.file ? [map.path] : []), ...withoutId.map(({ file }) => file.path)],
+    differing: map.bundles.flatMap(bundle => (differs(bundle.debugId, debugId) ? [bundle.file.path] : [])),
+  }
+}
+
+/** Returns undefined if an inline map cannot be decoded. A file that is too large is not read. */
+async function readMap({ file, bundles }: PairedMap): Promise<Buffer | 'too large' | undefined> {
+  if (file) return file.size > SOURCE_MAP_MAX_BYTES ? 'too large' : readFile(file.absolutePath)
+  const bytes = bundles[0] && (await readInlineMap(bundles[0].file))
+  return bytes && bytes.length > SOURCE_MAP_MAX_BYTES ? 'too large' : bytes
+}
+
+async function writeTemporary(path: string, pieces: readonly Buffer[], directory: string): Promise<string> {
+  const name = join(directory, createHash('sha256').update(path).digest('hex'))
+  await writeFile(name, pieces, { mode: 0o600 })
+  return name
+}
+
+function differs(idOfBundle: string | undefined, debugId: string): boolean {
+  return idOfBundle !== undefined && idOfBundle !== debugId
+}
+
+/** Namespace of the debug ids of source maps. Another namespace would give every build other ids. */
+const NAMESPACE = Buffer.from('5c2f3a5e0d7b4f3b9a6e0f4cc1b7d2a8', 'hex')
+
+/** Returns a UUID of version 5 (RFC 9562) of the map's bytes, so that the same build always gets the same ids. */
+export function deriveDebugId(map: Buffer): string {
+  const bytes = createHash('sha1').update(NAMESPACE).update(map).digest().subarray(0, 16)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }

@@ -1,24 +1,25 @@
 import { open } from 'node:fs/promises'
 import { type BundleComments, readBundleComments } from './bundle-comments.ts'
 import type { BuildFile } from './find-build-files.ts'
-import { decodeDataUrl } from './inline-map.ts'
 import { readRange } from './replace-file.ts'
 
+/** A script of the build, and what the comments at its end name. */
 export interface Bundle extends Omit<BundleComments, 'insertAt'> {
   readonly file: BuildFile
-  /** Where its source map is, when it carries it itself. */
+  /** The bundle contains its source map as a `data:` URL. */
   readonly hasInlineMap: boolean
-  /** Where the comment of a debug id belongs, and the bytes right before. */
+  /** Offset in the file at which the debug id comment is inserted. */
   readonly insertAt: number
+  /** The bytes right before `insertAt`. */
   readonly before: Buffer
 }
 
 const BEFORE_BYTES = 256
 const TAIL_BYTES = 64 * 1024
-/** A bundle in whose last bytes no map is named is read whole up to this: an inline map is one long line. */
+/** A bundle up to this size is read completely if its last bytes name no map, because an inline map is one long line. */
 const MAX_BYTES = 256 * 1024 * 1024
 
-/** Reads the comments of a bundle, as a rule from its last bytes alone. A map that it carries itself is not kept. */
+/** Reads the comments of a bundle, usually from its last bytes only. The bytes of an inline map are not kept. */
 export async function readBundle(file: BuildFile): Promise<Bundle> {
   const { start, bytes, comments } = await readEnd(file)
   const { sourceMappingUrl, ...rest } = comments
@@ -33,7 +34,7 @@ export async function readBundle(file: BuildFile): Promise<Bundle> {
   }
 }
 
-/** The bytes of the map that a bundle carries itself, or undefined when they cannot be read as such. */
+/** Returns the bytes of a bundle's inline map, or undefined if they cannot be decoded. */
 export async function readInlineMap(file: BuildFile): Promise<Buffer | undefined> {
   const { sourceMappingUrl } = (await readEnd(file)).comments
   return isDataUrl(sourceMappingUrl) ? decodeDataUrl(sourceMappingUrl) : undefined
@@ -57,4 +58,16 @@ async function readEnd(file: BuildFile): Promise<{ start: number; bytes: Buffer;
 
 function isDataUrl(url: string | undefined): url is string {
   return url !== undefined && /^data:/i.test(url)
+}
+
+function decodeDataUrl(url: string): Buffer | undefined {
+  const comma = url.indexOf(',')
+  if (comma === -1) return undefined
+  const body = url.slice(comma + 1)
+  if (/;\s*base64$/i.test(url.slice(0, comma))) return Buffer.from(body, 'base64')
+  try {
+    return Buffer.from(decodeURIComponent(body))
+  } catch {
+    return undefined // a percent sign that starts no escape sequence
+  }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Replaces a file by these pieces. Whoever reads it meanwhile sees the old bytes or the new ones. It keeps its mode. */
+/** Replaces the content of a file by these pieces. A concurrent reader sees the old bytes or the new ones. The mode stays. */
 export function replaceFile(path: string, pieces: readonly Buffer[]): Promise<void> {
   return byRename(path, async temporary => {
     const file = await open(temporary, 'wx', 0o600)
@@ -14,7 +14,7 @@ export function replaceFile(path: string, pieces: readonly Buffer[]): Promise<vo
   })
 }
 
-/** As replaceFile, with bytes put in at a place near the end: what is before them is copied without being read. */
+/** Inserts bytes near the end of a file, like replaceFile. The bytes before `at` are copied without being read. */
 export function insertNearEnd(path: string, at: number, inserted: Buffer): Promise<void> {
   return byRename(path, async temporary => {
     await copyFile(path, temporary)
@@ -30,7 +30,7 @@ export function insertNearEnd(path: string, at: number, inserted: Buffer): Promi
   })
 }
 
-/** The bytes of a file from `start` up to `end`; fewer when it is shorter. */
+/** Reads the bytes of a file from `start` up to `end`, or fewer if the file is shorter. */
 export async function readRange(file: FileHandle, start: number, end: number): Promise<Buffer> {
   const bytes = Buffer.alloc(end - start)
   let filled = 0

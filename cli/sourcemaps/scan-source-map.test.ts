@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { deriveDebugId } from './derive-debug-id.ts'
+import { deriveDebugId } from './prepare-maps.ts'
 import { scanSourceMap, setDebugId } from './scan-source-map.ts'
 
 const ID = '85314830-023f-4cf1-a267-535f4e37bb17'

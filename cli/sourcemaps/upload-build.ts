@@ -5,23 +5,21 @@ import type { ReleaseBuildResult } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestEntry } from '../../schemas/http/source-maps/schemas.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { type BuildApi, createBuildApi } from './build-api.ts'
-import { BuildStop, listed } from './build-stop.ts'
+import { BuildFailure, listed } from './build-failure.ts'
 import { type DiscoveredBuild, discoverBuild } from './discover-build.ts'
-import { createHttpClient, type HttpClientDeps, RequestFailed } from './http-client.ts'
+import { createHttpClient, type HttpClient, type HttpClientDeps, RequestFailed } from './http-client.ts'
 import { chunkUrlOf } from './pair-maps.ts'
-import type { PreparedMap } from './prepare-map.ts'
-import { prepareMaps } from './prepare-maps.ts'
+import { type PreparedMap, prepareMaps } from './prepare-maps.ts'
 import { type KeySources, readSecretKey } from './read-secret-key.ts'
-import { createStopwatch, type Timings } from './stopwatch.ts'
 import { type UploadOutcome, uploadMaps } from './upload-maps.ts'
-import type { UploadProgress } from './upload-progress.ts'
 
-export interface Build {
+/** A build whose source maps are uploaded, and how they are uploaded. */
+export interface BuildUpload {
   readonly directory: string
-  /** What the telemetry of the release carries as `service.version`. */
+  /** The `service.version` that the telemetry of the release carries. */
   readonly version: string
   readonly commit?: string | undefined
-  /** Ends with a slash. */
+  /** Start of the bundles' URLs, with a slash at the end. */
   readonly urlPrefix: string
   readonly baseUrl: string
   readonly key: KeySources
@@ -33,28 +31,47 @@ export interface Build {
   readonly allowUnmapped: boolean
 }
 
-export interface UploadBuildDeps extends Pick<HttpClientDeps, 'fetch' | 'now' | 'random' | 'delay'> {
-  readonly progress: UploadProgress
-  /** Ends the upload; what was uploaded stays, and the next run goes on from there. */
-  readonly signal: AbortSignal
+/** Shows the progress of an upload. */
+export interface UploadProgress {
+  note(line: string): void
+  /** Starts counting up to `total` items. */
+  begin(what: string, total: number): void
+  /** Counts one item and the bytes that were sent for it. */
+  advance(bytes: number): void
+  /** Stops counting. It may be called more than once. */
+  end(): void
 }
 
+/** What the upload of a build depends on. */
+export interface UploadBuildDeps extends Pick<HttpClientDeps, 'fetch' | 'now' | 'random' | 'delay'> {
+  readonly progress: UploadProgress
+  /** Stops the upload. Maps that were uploaded stay, and the next run continues after them. */
+  readonly abortSignal: AbortSignal
+}
+
+/** One source map in the outcome of an upload. */
 export interface UploadedFile {
   readonly path: string
   readonly bundles: readonly string[]
-  /** `ready`: it was not uploaded, or need not be told. */
+  /** `ready`: the map was prepared but not uploaded. */
   readonly outcome: UploadOutcome | 'ready'
   readonly size: number
   readonly sha256: string
   readonly debugId: string
   readonly chunkUrl: string
-  /** Files that were given the debug id (by a dry run: would be). */
+  /** Files into which the debug id was written. In a dry run, the files into which it would be written. */
   readonly injected: readonly string[]
 }
 
+type Phase = 'preflight' | 'discover' | 'createRelease' | 'upload' | 'cleanup'
+
+/** Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/contract.md#build-report). */
+export type Timings = Readonly<Record<Phase | 'total', number>>
+
+/** How the upload of a build ended. The command prints it with `--json`. */
 export interface BuildOutcome {
   readonly result: ReleaseBuildResult
-  /** Why it is not `ok`. */
+  /** The reason for a result other than `ok`. */
   readonly message?: string
   readonly releaseSlug?: string
   readonly sourceFileCount: number
@@ -66,139 +83,189 @@ export interface BuildOutcome {
 }
 
 /**
- * Uploads the source maps of a build as a release. Until the service has taken the key and registered the release, DIR
- * stays as it is. However it ends is an outcome; once there is a release it is reported to the service too.
+ * Uploads the source maps of a build as a release. The build's files do not change before the service has accepted the key
+ * and registered the release. Never throws: every end is an outcome, which is also reported to the service once the
+ * release is registered.
  */
-export async function uploadBuild(deps: UploadBuildDeps, build: Build): Promise<BuildOutcome> {
-  const run = createRun(deps, build)
+export async function uploadBuild(deps: UploadBuildDeps, build: BuildUpload): Promise<BuildOutcome> {
+  const run = new UploadRun(deps, build)
   try {
     await run.upload()
     return await run.end('ok')
   } catch (error) {
-    if (error instanceof BuildStop) return await run.end(error.result, error.message)
-    if (deps.signal.aborted) return await run.end('pipeline_failed', 'stopped; run it again to go on')
+    if (error instanceof BuildFailure) return await run.end(error.result, error.message)
+    if (deps.abortSignal.aborted) return await run.end('pipeline_failed', 'stopped: run the command again to continue')
     return await run.end('pipeline_failed', error instanceof RequestFailed ? error.message : describeError(error))
   }
 }
 
-function createRun(deps: UploadBuildDeps, build: Build) {
-  const { progress, now } = deps
-  const stopwatch = createStopwatch(now)
-  const halt = new AbortController()
-  const stopped = AbortSignal.any([deps.signal, halt.signal])
-  const files = new Map<string, UploadedFile>()
-  const warnings: string[] = []
-  let discovered: DiscoveredBuild | undefined
-  let release: { api: BuildApi; slug: string } | undefined
-  let temporaryDirectory: string | undefined
+/** One upload, from reading the key to the report. */
+class UploadRun {
+  readonly #deps: UploadBuildDeps
+  readonly #build: BuildUpload
+  readonly #stopwatch: Stopwatch
+  /** Aborts the other requests once one map has failed. */
+  readonly #halt = new AbortController()
+  readonly #abortSignal: AbortSignal
+  readonly #files = new Map<string, UploadedFile>()
+  readonly #warnings: string[] = []
+  #discovered: DiscoveredBuild | undefined
+  #release: { readonly api: BuildApi; readonly slug: string } | undefined
+  #temporaryDirectory = ''
 
-  function warn(lines: readonly string[]): void {
-    warnings.push(...lines)
-    if (lines.length > 0) progress.note(`warning:${listed(lines)}`)
+  constructor(deps: UploadBuildDeps, build: BuildUpload) {
+    this.#deps = deps
+    this.#build = build
+    this.#stopwatch = new Stopwatch(deps.now)
+    this.#abortSignal = AbortSignal.any([deps.abortSignal, this.#halt.signal])
   }
 
-  function connect(key: string, signal: AbortSignal) {
-    const onRetry = throttled(now, (line: string) => progress.note(line))
-    const http = createHttpClient(
-      {
-        ...deps,
-        signal,
-        onRetry: (what, { reason }, waitMs) => onRetry(`${what}: ${reason}; again in ${(waitMs / 1_000).toFixed(1)} s`),
-      },
-      { retryTimeoutMs: build.retryTimeoutMs },
-    )
-    return { http, api: createBuildApi(http, { baseUrl: build.baseUrl, key }) }
+  /** Runs all phases. Throws a BuildFailure or a RequestFailed. */
+  async upload(): Promise<void> {
+    const key = this.#build.dryRun ? '' : await readSecretKey(this.#build.key)
+    this.#stopwatch.enter('discover')
+    const discovered = await discoverBuild({ ...this.#build, abortSignal: this.#abortSignal })
+    this.#discovered = discovered
+    this.#warn(discovered.warnings)
+    const { http, api } = this.#connect(key, this.#abortSignal)
+    const slug = this.#build.dryRun ? undefined : await this.#register(api, key)
+    if (discovered.failure) throw discovered.failure
+    const maps = await this.#prepare(discovered)
+    if (slug === undefined) return
+    await this.#uploadMaps(http, api, slug, maps)
+    await this.#complete(api, slug, discovered.bundleCount)
   }
 
-  async function upload(): Promise<void> {
-    const key = build.dryRun ? '' : await readSecretKey(build.key)
-    const { http, api } = connect(key, stopped)
-
-    stopwatch.enter('discover')
-    discovered = await discoverBuild({ ...build, signal: stopped })
-    warn(discovered.warnings)
-    if (!build.dryRun) {
-      stopwatch.enter('createRelease')
-      const { version, commit } = build
-      const slug = await api.register({ version, ...(commit !== undefined && { commit }) })
-      release = { api: connect(key, deps.signal).api, slug }
-      stopwatch.enter('discover')
-    }
-    if (discovered.fault) throw discovered.fault
-    const maps = await prepare(discovered)
-    if (!release) return
-
-    stopwatch.enter('upload')
-    const { slug } = release
-    progress.begin('uploading source maps', maps.length)
-    await uploadMaps(
-      {
-        api,
-        http,
-        now,
-        onUploaded(map, outcome) {
-          const file = files.get(map.path)
-          if (file) files.set(map.path, { ...file, outcome })
-          progress.advance(outcome === 'known' ? 0 : map.size)
-        },
-        onStoreUnreachable: (host, reason) =>
-          progress.note(
-            `the object store at ${host} cannot be reached from here (${reason}): uploading through the service`,
-          ),
-        onFailure: () => halt.abort(),
-      },
-      maps,
-      { slug, concurrency: build.concurrency, byParts: build.byParts },
-    )
+  /** Removes the temporary files and reports how the upload ended. */
+  async end(result: ReleaseBuildResult, message?: string): Promise<BuildOutcome> {
+    const { progress, abortSignal } = this.#deps
     progress.end()
-    const entries = [...files.values()].map(manifestEntry)
-    const count = await api.complete(slug, { files: entries, sourceFileCount: discovered.bundleCount })
-    if (count !== entries.length) {
-      throw new BuildStop(
-        'pipeline_failed',
-        `the manifest has ${count} source maps, and ${entries.length} were uploaded`,
-      )
-    }
-  }
-
-  async function prepare(found: DiscoveredBuild): Promise<readonly PreparedMap[]> {
-    temporaryDirectory = build.dryRun ? '' : await mkdtemp(join(tmpdir(), 'penstock-maps-'))
-    const prepared = await prepareMaps(found.maps, { ...build, temporaryDirectory, signal: stopped })
-    warn(prepared.warnings)
-    const bundles = new Map(found.maps.map(({ path, bundles }) => [path, bundles.map(({ file }) => file.path)]))
-    for (const map of prepared.maps) files.set(map.path, described(map, bundles.get(map.path) ?? [], build.urlPrefix))
-    return prepared.maps
-  }
-
-  /** Removes what the run has put aside, and reports how it ended. */
-  async function end(result: ReleaseBuildResult, message?: string): Promise<BuildOutcome> {
-    progress.end()
-    stopwatch.enter('cleanup')
-    if (temporaryDirectory) await rm(temporaryDirectory, { recursive: true, force: true })
-    const timings = stopwatch.timings()
-    const sizes = [...files.values()].map(({ size }) => size)
-    const counts = { fileCount: sizes.length, totalBytes: sizes.reduce((sum, size) => sum + size, 0) }
-    if (release && !deps.signal.aborted) {
-      await release.api.report(release.slug, { ...timings, ...counts, result }).catch((error: unknown) => {
-        progress.note(`the timings could not be reported: ${describeError(error)}`)
+    this.#stopwatch.enter('cleanup')
+    if (this.#temporaryDirectory) await rm(this.#temporaryDirectory, { recursive: true, force: true })
+    const timings = this.#stopwatch.timings()
+    const files = [...this.#files.values()]
+    const counts = { fileCount: files.length, totalBytes: files.reduce((sum, { size }) => sum + size, 0) }
+    if (this.#release && !abortSignal.aborted) {
+      const { api, slug } = this.#release
+      await api.report(slug, { ...timings, ...counts, result }).catch((error: unknown) => {
+        progress.note(`the build report could not be sent: ${describeError(error)}`)
       })
     }
     return {
       result,
       ...(message !== undefined && { message }),
-      ...(release && { releaseSlug: release.slug }),
-      sourceFileCount: discovered?.bundleCount ?? 0,
+      ...(this.#release && { releaseSlug: this.#release.slug }),
+      sourceFileCount: this.#discovered?.bundleCount ?? 0,
       ...counts,
       timings,
-      warnings,
-      files: [...files.values()],
+      warnings: this.#warnings,
+      files,
     }
   }
 
-  return { upload, end }
+  async #register(api: BuildApi, key: string): Promise<string> {
+    this.#stopwatch.enter('createRelease')
+    const { version, commit } = this.#build
+    const slug = await api.register({ version, ...(commit !== undefined && { commit }) })
+    // The report is still sent after a map has failed, so its requests do not depend on #halt.
+    this.#release = { api: this.#connect(key, this.#deps.abortSignal).api, slug }
+    this.#stopwatch.enter('discover')
+    return slug
+  }
+
+  async #prepare({ maps }: DiscoveredBuild): Promise<readonly PreparedMap[]> {
+    if (!this.#build.dryRun) this.#temporaryDirectory = await mkdtemp(join(tmpdir(), 'penstock-maps-'))
+    const options = { temporaryDirectory: this.#temporaryDirectory, abortSignal: this.#abortSignal }
+    const prepared = await prepareMaps(maps, { ...this.#build, ...options })
+    this.#warn(prepared.warnings)
+    const bundlesOf = new Map(maps.map(({ path, bundles }) => [path, bundles.map(({ file }) => file.path)]))
+    for (const map of prepared.maps) {
+      this.#files.set(map.path, uploadedFile(map, bundlesOf.get(map.path) ?? [], this.#build.urlPrefix))
+    }
+    return prepared.maps
+  }
+
+  async #uploadMaps(http: HttpClient, api: BuildApi, slug: string, maps: readonly PreparedMap[]): Promise<void> {
+    const { progress, now } = this.#deps
+    this.#stopwatch.enter('upload')
+    progress.begin('uploading source maps', maps.length)
+    const deps = {
+      api,
+      http,
+      now,
+      onUploaded: (map: PreparedMap, outcome: UploadOutcome) => {
+        const file = this.#files.get(map.path)
+        if (file) this.#files.set(map.path, { ...file, outcome })
+        progress.advance(outcome === 'known' ? 0 : map.size)
+      },
+      onStoreUnreachable: (host: string, reason: string) =>
+        progress.note(
+          `the object store at ${host} cannot be reached from here (${reason}): uploading through the service`,
+        ),
+      onFailure: () => this.#halt.abort(),
+    }
+    const { concurrency, byParts } = this.#build
+    await uploadMaps(deps, maps, { slug, concurrency, byParts })
+    progress.end()
+  }
+
+  async #complete(api: BuildApi, slug: string, sourceFileCount: number): Promise<void> {
+    const files = [...this.#files.values()].map(manifestEntry)
+    const count = await api.complete(slug, { files, sourceFileCount })
+    if (count === files.length) return
+    const difference = `the manifest contains ${count} source maps, but ${files.length} were uploaded`
+    throw new BuildFailure('pipeline_failed', difference)
+  }
+
+  #connect(key: string, abortSignal: AbortSignal): { readonly http: HttpClient; readonly api: BuildApi } {
+    const { progress, now } = this.#deps
+    const note = throttled(now, (line: string) => progress.note(line))
+    const deps: HttpClientDeps = {
+      ...this.#deps,
+      abortSignal,
+      onRetry: (what, { reason }, waitMs) => note(`${what}: ${reason}; retrying in ${(waitMs / 1_000).toFixed(1)} s`),
+    }
+    const http = createHttpClient(deps, { retryTimeoutMs: this.#build.retryTimeoutMs })
+    return { http, api: createBuildApi(http, { baseUrl: this.#build.baseUrl, key }) }
+  }
+
+  #warn(lines: readonly string[]): void {
+    this.#warnings.push(...lines)
+    if (lines.length > 0) this.#deps.progress.note(`warning:${listed(lines)}`)
+  }
 }
 
-function described(map: PreparedMap, bundles: readonly string[], urlPrefix: string): UploadedFile {
+/** Measures how long each phase takes. A phase may be entered more than once. */
+class Stopwatch {
+  readonly #now: () => number
+  readonly #startedAt: number
+  readonly #spent: Record<Phase, number> = { preflight: 0, discover: 0, createRelease: 0, upload: 0, cleanup: 0 }
+  #phase: Phase = 'preflight'
+  #since: number
+
+  constructor(now: () => number) {
+    this.#now = now
+    this.#startedAt = this.#since = now()
+  }
+
+  enter(phase: Phase): void {
+    this.#settle()
+    this.#phase = phase
+  }
+
+  timings(): Timings {
+    this.#settle()
+    return { ...this.#spent, total: Math.max(0, Math.round(this.#since - this.#startedAt)) }
+  }
+
+  #settle(): void {
+    const at = this.#now()
+    this.#spent[this.#phase] += Math.max(0, Math.round(at - this.#since))
+    this.#since = at
+  }
+}
+
+function uploadedFile(map: PreparedMap, bundles: readonly string[], urlPrefix: string): UploadedFile {
   const { path, size, sha256, debugId, injected } = map
   const chunkUrl = bundles[0] === undefined ? '' : chunkUrlOf(urlPrefix, bundles[0])
   return { path, bundles, outcome: 'ready', size, sha256, debugId, chunkUrl, injected }
@@ -208,12 +275,12 @@ function manifestEntry({ path, sha256, debugId, chunkUrl }: UploadedFile): Manif
   return { path, hash: sha256, debugId, chunkUrl }
 }
 
-/** At most a line every five seconds: many requests wait for the same outage. */
-function throttled(now: () => number, tell: (line: string) => void): (line: string) => void {
-  let toldAt = Number.NEGATIVE_INFINITY
+/** Passes on at most one line every five seconds, since many requests wait for the same outage. */
+function throttled(now: () => number, note: (line: string) => void): (line: string) => void {
+  let notedAt = Number.NEGATIVE_INFINITY
   return line => {
-    if (now() - toldAt < 5_000) return
-    toldAt = now()
-    tell(line)
+    if (now() - notedAt < 5_000) return
+    notedAt = now()
+    note(line)
   }
 }

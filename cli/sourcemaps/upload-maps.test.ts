@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createHttpClient } from './http-client.ts'
-import type { PreparedMap } from './prepare-map.ts'
+import type { PreparedMap } from './prepare-maps.ts'
 import { signBatches, type UploadMapsDeps, uploadMaps } from './upload-maps.ts'
 
 const HOUR_MS = 3_600_000
@@ -55,7 +55,7 @@ describe('uploading maps', () => {
   ) {
     const stopping = new AbortController()
     const http = createHttpClient(
-      { fetch, now: Date.now, random: () => 0, delay: () => delay(1), signal: stopping.signal, onRetry: () => {} },
+      { fetch, now: Date.now, random: () => 0, delay: () => delay(1), abortSignal: stopping.signal, onRetry: () => {} },
       { retryTimeoutMs: change.retryTimeoutMs ?? 60_000 },
     )
     const deps: UploadMapsDeps = {

@@ -56,7 +56,7 @@ it.each([
 
     await isUnderWay('the upload', 'uploads/', before.uploads + fileCount / 10)
     await Promise.all([stack.edge.kill9(), stack.workers.kill9()])
-    await until('the command has met the outage', () => command.hasEnded() || /; again in \d/.test(command.stderr()))
+    await until('the command has met the outage', () => command.hasEnded() || /; retrying in \d/.test(command.stderr()))
     await Promise.all([stack.edge.restart(), stack.workers.restart()])
 
     await isUnderWay('the completion', 'source-maps/', before.maps)

@@ -116,7 +116,7 @@ describe('penstock sourcemaps upload', () => {
       'https://cdn.example/x',
     ])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^release "told" \(rel_\w+\): 1 source maps, \d+ bytes\n {2}1 uploaded, 0 known/)
+    expect(stdout).toMatch(/^release "told" \(rel_\w+\): 1 source maps, \d+ bytes\n {2}1 uploaded, 0 already stored/)
     expect(stderr).toMatch(/^uploading source maps: 1\nuploading source maps: 1 of 1, /)
     const [, slug = ''] = /\((rel_\w+)\)/.exec(stdout) ?? []
     expect((await manifestOf(slug)).files).toMatchObject([{ chunkUrl: 'https://cdn.example/x/app.js' }])
@@ -205,7 +205,7 @@ describe('penstock sourcemaps upload', () => {
     const before = await contentsOf(dist)
     const missing = await upload('unmapped')
     expect(missing).toMatchObject({ code: 9, outcome: { result: 'client_maps_unmapped', fileCount: 0 } })
-    expect(missing.outcome.message).toContain('vendor.js names "gone.js.map", which is not there')
+    expect(missing.outcome.message).toContain('vendor.js names "gone.js.map", which does not exist')
     expect(await contentsOf(dist)).toEqual(before)
     expect(await reportsOf(missing.outcome.releaseSlug, 1)).toMatchObject([{ result: 'client_maps_unmapped' }])
 
@@ -244,7 +244,7 @@ describe('penstock sourcemaps upload', () => {
     const { code, stdout } = await runCli(['--version', '1', '--dry-run'], nothing)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^would upload 1 source maps, \d+ bytes, as release "1":\n {2}app.js.map for ~\/app.js\n/)
-    expect(stdout).toContain('would give a debug id to\n  app.js.map\n  app.js\n')
+    expect(stdout).toContain('would add a debug id to\n  app.js.map\n  app.js\n')
     expect(await contentsOf(dist)).toEqual(before)
     const real = await upload('dry')
     expect(stdout).toContain(`${real.outcome.totalBytes} bytes`)

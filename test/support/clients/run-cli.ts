@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { addDirectoryCommands } from '../../../cli/commands/groups.ts'
 import { directoryConfigSchema } from '../../../cli/config.ts'
 import { withDirectory } from '../../../cli/connect.ts'
-import { runProgram } from '../../../cli/run-program.ts'
+import { addDirectoryCommands, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
 export interface CliRun {

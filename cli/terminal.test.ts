@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { durationSchema, nameSchema } from './option-values.ts'
-import { printable, rowOf } from './print-row.ts'
+import { durationSchema, nameSchema, printable, rowOf } from './terminal.ts'
 
 it.each([
   ['90s', 90],

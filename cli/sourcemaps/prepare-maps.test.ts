@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findBuildFiles } from './find-build-files.ts'
 import { pairMaps } from './pair-maps.ts'
-import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-map.ts'
+import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-maps.ts'
 import { readBundle } from './read-bundle.ts'
 
 const MAP = '{"version":3,"sources":["a.ts"],"mappings":"AAAA"}'

@@ -1,0 +1,56 @@
+import { type Command, CommanderError } from 'commander'
+import { ConfigError } from '../shared/runtime/config.ts'
+import { describeError } from '../shared/runtime/errors.ts'
+import type {
+  CommandOutput,
+  DirectoryCommandContext,
+  StoresCommandContext,
+  UploadCommandContext,
+} from './command-context.ts'
+import { addDirectory } from './commands/directory.ts'
+import { addKeys } from './commands/key.ts'
+import { addMembers } from './commands/member.ts'
+import { addSessionsDelete } from './commands/sessions-delete.ts'
+import { addSourcemapsUpload } from './commands/sourcemaps-upload.ts'
+import { addSurfaces } from './commands/surface.ts'
+import { addToken } from './commands/token.ts'
+import { addUsers } from './commands/user.ts'
+import { addWorkspaces } from './commands/workspace.ts'
+import { EXIT } from './exit-codes.ts'
+
+/** What all commands together use. */
+export interface ProgramContext extends StoresCommandContext, DirectoryCommandContext, UploadCommandContext {}
+
+/** Adds every command to the program. */
+export function addCommands(program: Command, context: ProgramContext): void {
+  addDirectoryCommands(program, context)
+  addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
+  addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
+}
+
+/** Adds the commands that need only the directory. */
+export function addDirectoryCommands(program: Command, context: DirectoryCommandContext): void {
+  addWorkspaces(program, context)
+  addUsers(program, context)
+  addMembers(program, context)
+  addSurfaces(program, context)
+  addKeys(program, context)
+  addToken(program, context)
+  addDirectory(program, context)
+}
+
+/** Runs the command that the words name. An error becomes one line on stderr and an exit code. */
+export async function runProgram(
+  program: Command,
+  words: readonly string[],
+  { printError, exit }: Pick<CommandOutput, 'printError' | 'exit'>,
+): Promise<void> {
+  try {
+    await program.parseAsync(words, { from: 'user' })
+  } catch (error) {
+    // Commander has already printed its own errors. It also throws after --help, with exit code 0.
+    if (error instanceof CommanderError) return exit(error.exitCode === 0 ? EXIT.done : EXIT.usage)
+    printError(describeError(error))
+    exit(error instanceof ConfigError ? EXIT.usage : EXIT.failed)
+  }
+}
