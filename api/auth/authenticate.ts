@@ -2,7 +2,7 @@ import type { Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Access, Authenticate, BearerAccess, Guard } from './caller.ts'
 import { accessByToken } from './token-access.ts'
@@ -25,7 +25,7 @@ export function createAuthenticate(deps: Deps): Authenticate {
     try {
       return checkPermission(await lookUp(deps, authorization, guard, workspaceSlug), guard)
     } catch (error) {
-      deps.logger.warn({ error: describeError(error) }, 'a credential could not be checked')
+      deps.logger.warn(errorFields(error), 'a credential could not be checked')
       return { ok: false, problem: guard.unavailable }
     }
   }

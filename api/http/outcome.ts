@@ -1,7 +1,7 @@
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { type Header, jsonReply, problemReply, type Reply } from '../../shared/http/route.ts'
-import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** The outcome of an operation: a value, or the problem to return. */
@@ -51,7 +51,7 @@ export async function replyOf<T>(
     return outcome.ok ? reply(outcome.value) : refusalReply(outcome.problem, operation)
   } catch (error) {
     if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
-    logger.warn({ error: describeError(error), path: operation.path, problem: unavailable.code }, 'an operation failed')
+    logger.warn({ ...errorFields(error), path: operation.path, problem: unavailable.code }, 'an operation failed')
     return problemReply(unavailable)
   }
 }

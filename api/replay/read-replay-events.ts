@@ -6,7 +6,7 @@ import { replayEventsQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { Header, Reply, Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { describeError, TransientError } from '../../shared/runtime/errors.ts'
+import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { NO_STORE, type Outcome } from '../http/outcome.ts'
@@ -79,7 +79,7 @@ class StreamLimit {
     try {
       yield* events
     } catch (error) {
-      this.#logger.warn({ error: describeError(error) }, 'a replay was cut short')
+      this.#logger.warn(errorFields(error), 'a replay was cut short')
       throw error
     } finally {
       this.#open--

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { clickhouseSettings, count, parseConfig, processSettings } from '../../shared/runtime/config.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 import { connectClickHouse } from '../connect.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
@@ -16,7 +16,7 @@ try {
   await migrate(client, { database: config.CLICKHOUSE_DATABASE, retentionDays: config.RETENTION_DAYS, logger })
   logger.info({ database: config.CLICKHOUSE_DATABASE }, 'the schema is up to date')
 } catch (error) {
-  logger.fatal({ error: describeError(error) }, 'migration failed')
+  logger.fatal(errorFields(error), 'migration failed')
   process.exitCode = 1
 } finally {
   await client.close()

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { JOB_OPTIONS, openQueue } from '../../shared/queue/queue.ts'
-import { TransientError } from '../../shared/runtime/errors.ts'
+import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { runTransaction } from './redis-transaction.ts'
 
@@ -41,7 +41,7 @@ export function createJobWriter(deps: { redis: Redis; queue: QueueName; logger: 
     usable = queue !== undefined
     if (usable) return
     const opened = openQueue(redis, deps.queue)
-    opened.on('error', error => logger.debug({ error: error.message }, 'queue error'))
+    opened.on('error', error => logger.debug(errorFields(error), 'queue error'))
     opened.waitUntilReady().then(
       () => {
         queue = opened

@@ -1,4 +1,5 @@
 import { BufferPool } from '../memory/buffer-pool.ts'
+import { errorFields } from '../runtime/errors.ts'
 import { withDeadline } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { preflightHeaders } from './cors.ts'
@@ -132,7 +133,7 @@ class UwsServer implements HttpServer {
       context.onIdle = resolve
     })
     await withDeadline(idle, deadlineMs, 'requests were still in flight').catch(error => {
-      this.#logger.warn({ inFlight: context.inFlight, error: error.message }, 'closing with requests in flight')
+      this.#logger.warn({ inFlight: context.inFlight, ...errorFields(error) }, 'closing with requests in flight')
     })
   }
 }

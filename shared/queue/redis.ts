@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /**
@@ -35,7 +36,7 @@ export function connectConsumer(url: string, logger: Logger): Redis {
 function withErrorLog(redis: Redis, logger: Logger): Redis {
   let broken = false
   redis.on('error', error => {
-    if (!broken) logger.warn({ error: error.message }, 'redis connection failed')
+    if (!broken) logger.warn(errorFields(error), 'redis connection failed')
     broken = true
   })
   redis.on('ready', () => {
