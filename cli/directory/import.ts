@@ -78,7 +78,7 @@ function importLine({ redis }: DirectoryConnection, line: RecordLine, options: I
   return decideAndCommit<LineOutcome>(redis, async () => {
     const plan = await planLine(redis, line, options.now())
     const result = judge(plan, options.replace)
-    return result.outcome === 'conflicts' || options.dryRun ? { result } : { result, commit: plan }
+    return result.outcome === 'conflicts' || options.dryRun ? { result } : { result, transaction: plan }
   })
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../../schemas/records/directory.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
-import type { Command, Commit, Guard } from '../../shared/directory/transaction.ts'
+import type { Command, DirectoryTransaction, Guard } from '../../shared/directory/transaction.ts'
 import {
   type RecordWrite,
   writeMember,
@@ -29,7 +29,7 @@ import {
 import type { Line, ManifestLine, StoredMapsLine } from './lines.ts'
 
 /** What one record of an export meets in the store, and what would put it there as things stand. */
-export interface Plan extends Commit {
+export interface Plan extends DirectoryTransaction {
   readonly found: 'absent' | 'same' | 'differs'
   /** What it is, for the operator. */
   readonly name: string

@@ -4,14 +4,14 @@ import { createSurfaceRecords, type SurfaceRecords } from './surfaces.ts'
 import { createWorkspaceKeyRecords, type WorkspaceKeyRecords } from './workspace-keys.ts'
 import { createWorkspaceRecords, type WorkspaceRecords } from './workspaces.ts'
 
-/** Workspaces, users, members, surfaces and keys. Whoever only reads some of it names those functions with `Pick`. */
+/** Stores workspaces, users, members, surfaces and keys. A module that needs a part of it names that part with `Pick`. */
 export interface Directory extends WorkspaceRecords, SurfaceRecords, WorkspaceKeyRecords {}
 
 /**
- * Keeps them as JSON records in Redis, one key each (`record.ts` names them). A record and its indexes are
- * written in one step, as is a change of several records; what depends on what was read is read again when it has
- * changed. A change of a credential is published in the same step. Throws a DirectoryRecordError for a record that is not
- * what its schema says, and what Redis throws.
+ * Creates the directory on a Redis, where each record is a JSON string under its own key (`record.ts` has the names). A
+ * record and its indexes are written in one step, and so is a change of several records. A change that depends on other
+ * records reads them again if they have changed. A change of a credential is published in the same step. The functions
+ * throw a DirectoryRecordError for a record that does not match its schema, and rethrow errors of Redis.
  */
 export function createDirectory(redis: Redis): Directory {
   return {
@@ -21,7 +21,7 @@ export function createDirectory(redis: Redis): Directory {
   }
 }
 
-/** An id like `srf_5f2c…`: 80 random bits in hex behind a prefix that says what it names. */
+/** Creates an id like `srf_5f2c…`: a prefix for the kind of record, then 80 random bits in hex. */
 export function newId(prefix: 'ws' | 'srf' | 'key'): string {
   return `${prefix}_${randomBytes(10).toString('hex')}`
 }

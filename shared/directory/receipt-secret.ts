@@ -6,15 +6,16 @@ import { directoryKeys, parseRecord } from './record.ts'
 
 const KEY = directoryKeys.receiptSecret
 
-/** What the ids of receipts are sealed with; undefined before the first edge has started. Throws a DirectoryRecordError. */
+/** Reads the secret that seals receipt ids; undefined before the first edge has started. Throws a DirectoryRecordError. */
 export async function readReceiptSecret(redis: Redis): Promise<Buffer | undefined> {
   const text = await redis.get(KEY)
   return text === null ? undefined : Buffer.from(parseRecord(KEY, text, receiptSecretSchema).secret, 'hex')
 }
 
 /**
- * The same, made if there is none: of several processes at once one makes it. `held` is put back where it was lost. A
- * Redis that is full takes no writes, and is asked for none where there is one.
+ * Reads the secret, and creates it if it is missing; only one of several concurrent processes does so. `held` is the secret
+ * that the caller knows, which is restored if Redis has lost it. An existing secret needs no write, so that it can be read
+ * from a Redis that is full.
  */
 export async function ensureReceiptSecret(redis: Redis, held: Buffer = randomBytes(32)): Promise<Buffer> {
   const known = await readReceiptSecret(redis)
@@ -22,6 +23,6 @@ export async function ensureReceiptSecret(redis: Redis, held: Buffer = randomByt
   const record: ReceiptSecret = { version: 1, secret: held.toString('hex') }
   await redis.set(KEY, JSON.stringify(record), 'NX')
   const made = await readReceiptSecret(redis)
-  if (made === undefined) throw new TransientError('the secret of receipts was deleted as soon as it was made')
+  if (made === undefined) throw new TransientError('the receipt secret was deleted right after it was created')
   return made
 }

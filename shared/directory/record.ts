@@ -1,14 +1,14 @@
 import type { z } from 'zod'
 
-/** A record in Redis is not what its schema says: a fault of the store, never of the client. */
+/** A record in Redis that does not match its schema. The client did not cause it. */
 export class DirectoryRecordError extends Error {
   override readonly name = 'DirectoryRecordError'
 }
 
-/** Published whenever a credential changes; its message is the digest of the key concerned. */
+/** Channel on which every change of a credential is published. The message is the digest of the key. */
 export const CREDENTIAL_CHANGES_CHANNEL = 'penstock:credential-changes'
 
-/** The record that a key of Redis holds. Throws a DirectoryRecordError. */
+/** Parses the record of a Redis key. Throws a DirectoryRecordError. */
 export function parseRecord<S extends z.ZodType>(key: string, text: string, schema: S): z.infer<S> {
   let value: unknown
   try {
@@ -22,19 +22,19 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
 }
 
 /**
- * Where records and their indexes are. Indexes by name are sorted sets whose scores are all 0 (walked in the order of
- * their bytes), those by time are scored with Unix milliseconds.
+ * Redis keys of the records and their indexes. An index by name is a sorted set whose scores are all 0, which is read in the
+ * order of its bytes. An index by time is scored with Unix milliseconds.
  *
  * - user, workspace, member, surface, credential, workspaceCredential: one JSON record each (string)
  * - slug: workspace id (string)
  * - users, workspaces, members: ids by name
- * - surfaces: ids of the surfaces there are, by time
- * - surfaceIds: ids of all that there are or were, by name: keys, rows and objects of a deleted one remain
+ * - surfaces: ids of the existing surfaces, by time
+ * - surfaceIds: ids of existing and deleted surfaces, by name; keys, rows and objects of a deleted surface remain
  * - surfaceKeys: digests of a surface's keys (set); only ever grows
  * - workspaceKeys: key ids by time
  * - workspaceKeyDigests: key id → digest (hash)
- * - keyRequest: digest of the key that this request of a user has made (string, for 24 h)
- * - receiptSecret: what the ids of receipts are sealed with, a JSON record too (string)
+ * - keyRequest: digest of the key that this request of a user has created (string, for 24 h)
+ * - receiptSecret: the secret that seals receipt ids, as a JSON record (string)
  */
 export const directoryKeys = {
   user: (id: string) => `penstock:user:${id}`,

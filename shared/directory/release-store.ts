@@ -8,43 +8,45 @@ import {
 import { pagesOf } from '../concurrency/pages.ts'
 import { parseRecord } from './record.ts'
 
-/** Releases of a workspace, and which manifest of each holds. */
+/** Stores the releases of a workspace, and which manifest of each is current. */
 export interface ReleaseStore {
-  /** The release of this slug as it was registered first: it never changes. */
+  /** Registers a release. Returns the release as it was first registered under this slug, because it never changes. */
   register(release: Release): Promise<Release>
   release(workspaceId: string, slug: string): Promise<Release | undefined>
-  /** The last registered first; `after` is where the page before ended. */
+  /** Returns a page of releases, the last registered first. `after` is the end of the previous page. */
   releases(workspaceId: string, page: { limit: number; after?: ReleaseCursor | undefined }): Promise<ReleasePage>
   manifest(workspaceId: string, slug: string): Promise<ManifestPointer | undefined>
   /**
-   * Has a manifest hold, unless one of a later completion does. Answers with the pointer before, and whether this one
-   * holds now (also when it did already: a repeat).
+   * Makes a manifest current unless that of a later completion is. Returns the previous pointer, and whether this manifest
+   * is current now. A repeated call returns true as well.
    */
   replaceManifest(
     workspaceId: string,
     slug: string,
     pointer: ManifestPointer,
-  ): Promise<{ holds: boolean; before: ManifestPointer | undefined }>
-  /** Those of these maps (SHA-256 in hex) whose bytes were verified and stored in this workspace. */
+  ): Promise<{ isCurrent: boolean; before: ManifestPointer | undefined }>
+  /** Returns which of these maps (SHA-256 in hex) were verified and stored in this workspace. */
   storedMaps(workspaceId: string, sha256s: readonly string[]): Promise<Set<string>>
   addStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
-  /** The objects of these maps were found to be gone. */
+  /** Records that the objects of these maps do not exist any more. */
   removeStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
 }
 
+/** The release at which a page ends. */
 export interface ReleaseCursor {
   readonly createdAtMs: number
   readonly slug: string
 }
 
+/** A page of releases. */
 export interface ReleasePage {
-  /** Each with its manifest as it held at one moment for all of them. */
+  /** Each release with its current manifest, all read at one moment. */
   readonly releases: readonly { readonly release: Release; readonly manifest: ManifestPointer | undefined }[]
   /** Undefined on the last page. */
   readonly end: ReleaseCursor | undefined
 }
 
-/** KEYS record, index; ARGV record, created at, slug. Answers the record that holds. */
+/** KEYS: record, index. ARGV: record, time of creation, slug. Returns the stored record. */
 const REGISTER = `
 local record = redis.call('GET', KEYS[1])
 if record then return record end
@@ -53,7 +55,7 @@ redis.call('ZADD', KEYS[2], ARGV[2], ARGV[3])
 return ARGV[1]
 `
 
-/** KEYS pointer; ARGV pointer, sequence. Answers whether the new one holds, and the one before. */
+/** KEYS: pointer. ARGV: pointer, sequence. Returns whether the new pointer is current, and the previous one. */
 const REPLACE_MANIFEST = `
 local before = redis.call('GET', KEYS[1])
 if before and cjson.decode(before).sequence > tonumber(ARGV[2]) then return {0, before} end
@@ -61,14 +63,14 @@ redis.call('SET', KEYS[1], ARGV[1])
 return {1, before}
 `
 
-/** Keeps releases in the directory's Redis. */
+/** Creates the store of releases on the Redis of the directory. */
 export function createReleaseStore(redis: Redis): ReleaseStore {
   return {
     async register(release) {
       const record = JSON.stringify(releaseSchema.parse(release))
       const { workspaceId, slug, createdAt } = release
       const createdAtMs = Date.parse(createdAt)
-      const holding = await redis.eval(
+      const stored = await redis.eval(
         REGISTER,
         2,
         releaseKeys.release(workspaceId, slug),
@@ -77,7 +79,7 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
         createdAtMs,
         slug,
       )
-      return parseRecord(releaseKeys.release(workspaceId, slug), String(holding), releaseSchema)
+      return parseRecord(releaseKeys.release(workspaceId, slug), String(stored), releaseSchema)
     },
     async release(workspaceId, slug) {
       const key = releaseKeys.release(workspaceId, slug)
@@ -87,11 +89,11 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
     async releases(workspaceId, { limit, after }) {
       const { createdAtMs = '', slug = '' } = after ?? {}
       const listed = await redis.eval(LIST_RELEASES, 1, releaseKeys.releases(workspaceId), limit + 1, createdAtMs, slug)
-      const places = placesOf(listed as string[])
-      const shown = places.slice(0, limit)
+      const cursors = cursorsOf(listed as string[])
+      const shown = cursors.slice(0, limit)
       return {
         releases: await readAll(redis, workspaceId, shown),
-        end: places.length > limit ? shown.at(-1) : undefined,
+        end: cursors.length > limit ? shown.at(-1) : undefined,
       }
     },
     async manifest(workspaceId, slug) {
@@ -103,8 +105,11 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       const record = JSON.stringify(manifestPointerSchema.parse(pointer))
       const key = releaseKeys.manifest(workspaceId, slug)
       const reply = await redis.eval(REPLACE_MANIFEST, 1, key, record, pointer.sequence)
-      const [holds, before] = reply as [number, string | null | undefined]
-      return { holds: holds === 1, before: before ? parseRecord(key, before, manifestPointerSchema) : undefined }
+      const [isCurrent, before] = reply as [number, string | null | undefined]
+      return {
+        isCurrent: isCurrent === 1,
+        before: before ? parseRecord(key, before, manifestPointerSchema) : undefined,
+      }
     },
     async storedMaps(workspaceId, sha256s) {
       if (sha256s.length === 0) return new Set()
@@ -124,8 +129,9 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
 }
 
 /**
- * KEYS index; ARGV how many, and time and slug of the last one seen (empty for the beginning). Should that one be gone,
- * those of its millisecond come again: none is left out. Answers slugs and times by turns.
+ * KEYS: index. ARGV: limit, then time and slug of the last release seen (empty for the beginning). If that release was
+ * deleted, all releases of its millisecond are returned again, so that none is left out. Returns slugs and times
+ * alternately.
  */
 const LIST_RELEASES = `
 local first = 0
@@ -136,27 +142,27 @@ end
 return redis.call('ZREVRANGE', KEYS[1], first, first + ARGV[1] - 1, 'WITHSCORES')
 `
 
-function placesOf(listed: readonly string[]): ReleaseCursor[] {
-  const places: ReleaseCursor[] = []
+function cursorsOf(listed: readonly string[]): ReleaseCursor[] {
+  const cursors: ReleaseCursor[] = []
   for (let i = 0; i + 1 < listed.length; i += 2) {
-    places.push({ slug: listed[i] as string, createdAtMs: Number(listed[i + 1]) })
+    cursors.push({ slug: listed[i] as string, createdAtMs: Number(listed[i + 1]) })
   }
-  return places
+  return cursors
 }
 
-/** The records of these releases and their pointers, as they stand at one moment. */
+/** Reads the records of these releases and their pointers at one moment. */
 async function readAll(
   redis: Redis,
   workspaceId: string,
-  places: readonly ReleaseCursor[],
+  cursors: readonly ReleaseCursor[],
 ): Promise<ReleasePage['releases']> {
-  if (places.length === 0) return []
-  const keys = places.map(({ slug }) => releaseKeys.release(workspaceId, slug))
-  const pointerKeys = places.map(({ slug }) => releaseKeys.manifest(workspaceId, slug))
+  if (cursors.length === 0) return []
+  const keys = cursors.map(({ slug }) => releaseKeys.release(workspaceId, slug))
+  const pointerKeys = cursors.map(({ slug }) => releaseKeys.manifest(workspaceId, slug))
   const records = await redis.mget([...keys, ...pointerKeys])
   return keys.flatMap((key, i) => {
     const [record, pointer] = [records[i], records[keys.length + i]]
-    // Deleted since it was listed.
+    // The release was deleted after it was listed.
     if (!record) return []
     const manifest = pointer ? parseRecord(pointerKeys[i] ?? key, pointer, manifestPointerSchema) : undefined
     return [{ release: parseRecord(key, record, releaseSchema), manifest }]
@@ -164,8 +170,8 @@ async function readAll(
 }
 
 /**
- * Where releases, their index by time, their manifest pointers and the set of stored maps are. A client may ask for any
- * slug: encoded, that of no release is the name of another key.
+ * Redis keys of releases, their index by time, their manifest pointers and the set of stored maps. A client may send any
+ * slug. Encoding it ensures that it cannot name a key of another kind.
  */
 export const releaseKeys = {
   release: (workspaceId: string, slug: string) =>

@@ -1,22 +1,22 @@
 import type { Redis } from 'ioredis'
 
-/** A place in a list that is ordered by time: of one thing in it. */
-export interface ListPlace {
+/** Identifies a record of a list that is ordered by time, at which a page ends. */
+export interface ListCursor {
   readonly createdAtMs: number
   readonly id: string
 }
 
-/** `after` is the last one of the page before; it need not be there any more. */
+/** A page of a list. `after` is the last record of the previous page, which may have been removed since. */
 export interface ListPage {
   readonly limit: number
-  readonly after?: ListPlace | undefined
+  readonly after?: ListCursor | undefined
 }
 
 const WALK_PAGE = 500
 
 /**
- * The names of an index by name, in the order of their bytes, by pages. What is added or removed meanwhile is met or not;
- * what stays is met once.
+ * Yields the names of an index by name, in pages and in the order of their bytes. Every name that stays is yielded once. A
+ * name that is added or removed meanwhile may be missing.
  */
 export async function* walkNames(redis: Redis, index: string): AsyncGenerator<string[]> {
   let from = '-'
@@ -28,7 +28,10 @@ export async function* walkNames(redis: Redis, index: string): AsyncGenerator<st
   }
 }
 
-/** KEYS index; ARGV limit, time and id of the last one seen. Answers ids and times; of one millisecond, by id downwards. */
+/**
+ * KEYS: index. ARGV: limit, time and id of the last record seen. Returns ids and times, and within one millisecond the
+ * greatest id first.
+ */
 const LIST_NEWEST = `
 local limit = tonumber(ARGV[1])
 local found = {}
@@ -49,8 +52,8 @@ return found
 `
 
 /**
- * A page of an index by time, newest first, as the records that `load` finds for its ids. Those that are gone by then
- * are left out and made up for, so that a page shorter than `limit` is the last one.
+ * Reads a page of an index by time, newest first. `load` reads the records of its ids. Records that were deleted meanwhile
+ * are replaced by the next ones, so that only the last page is shorter than `limit`.
  */
 export async function listNewest<T>(
   redis: Redis,
@@ -59,17 +62,17 @@ export async function listNewest<T>(
   load: (ids: string[]) => Promise<readonly (T | undefined)[]>,
 ): Promise<T[]> {
   const found: T[] = []
-  let place = after
+  let cursor = after
   while (found.length < limit) {
-    const asked = limit - found.length
-    const reply = await redis.eval(LIST_NEWEST, 1, index, asked, place?.createdAtMs ?? '+inf', place?.id ?? '')
+    const missing = limit - found.length
+    const reply = await redis.eval(LIST_NEWEST, 1, index, missing, cursor?.createdAtMs ?? '+inf', cursor?.id ?? '')
     const words = reply as string[]
     const ids = words.filter((_, i) => i % 2 === 0)
     if (ids.length > 0) {
       for (const record of await load(ids)) if (record !== undefined) found.push(record)
-      place = { id: ids.at(-1) ?? '', createdAtMs: Number(words.at(-1)) }
+      cursor = { id: ids.at(-1) ?? '', createdAtMs: Number(words.at(-1)) }
     }
-    if (ids.length < asked) break
+    if (ids.length < missing) break
   }
   return found
 }

@@ -6,35 +6,35 @@ import { type Command, commitIf, decideAndCommit, type Guard } from './transacti
 import { writeSurface, writeSurfaceKey } from './writes.ts'
 
 /**
- * Keys that a surface has or had: all of them are read together, and revoked in one step. Of 5,000 that takes 50 ms and
- * 180 ms; the words of a step that revokes 10,000 no longer fit on the stack.
+ * Greatest number of keys of a surface, revoked and expired ones included. All keys are read together and revoked in one
+ * step, which takes 50 ms and 180 ms for 5,000 keys. The arguments of a step that revokes 10,000 exceed the stack.
  */
 export const SURFACE_KEYS_MAX = 5_000
-/** What a workspace may have and have had: the store is one for all of them. Several made at once may pass it by as many. */
+/** Greatest number of surfaces of a workspace, deleted ones included. Concurrent requests may exceed it by their number. */
 export const SURFACES_MAX = 10_000
 
-/** Surfaces of a workspace and their keys. `now` is Unix milliseconds. */
+/** Stores the surfaces of a workspace and their keys. `now` is in Unix milliseconds. */
 export interface SurfaceRecords {
   putSurface(surface: Surface): Promise<void>
   /** Stores a new surface. Refuses beyond SURFACES_MAX. */
   createSurface(surface: Surface): Promise<'created' | 'too_many_surfaces'>
   surface(workspaceId: string, surfaceId: string): Promise<Surface | undefined>
-  /** Newest first. A page shorter than its limit is the last one. */
+  /** Returns a page, newest first. A page shorter than its limit is the last one. */
   surfaces(workspaceId: string, page: ListPage): Promise<Surface[]>
-  /** Of all surfaces that the workspace has or had, by name: of a deleted one keys, rows and objects remain. */
+  /** Returns the ids of all surfaces, by name. Deleted surfaces are included, because their keys, rows and objects remain. */
   surfaceIds(workspaceId: string): Promise<string[]>
   /** Removes a surface and revokes all its keys in one step. */
   deleteSurface(workspaceId: string, surfaceId: string, now: number): Promise<'deleted' | 'absent'>
-  /** Stores a key, whether its surface is there or not, and tells every process that caches it. */
+  /** Stores a key even if its surface does not exist, and notifies every process that caches the key. */
   putSurfaceKey(key: SurfaceKey): Promise<void>
-  /** Stores a new key of a surface that is there: none escapes the surface's deletion. Refuses beyond SURFACE_KEYS_MAX. */
+  /** Stores a new key of an existing surface, so that deleting the surface revokes it. Refuses beyond SURFACE_KEYS_MAX. */
   createSurfaceKey(key: SurfaceKey): Promise<'created' | 'no_surface' | 'too_many_keys'>
-  /** By the digest alone: a presented key is what tells the workspace. */
+  /** Finds a key by its digest alone. The key identifies its workspace. */
   surfaceKeyByDigest(digest: string): Promise<SurfaceKey | undefined>
   surfaceKey(workspaceId: string, surfaceId: string, keyId: string): Promise<SurfaceKey | undefined>
-  /** All of them, revoked ones too, newest first; also of a surface that was deleted. */
+  /** Returns all keys of a surface, newest first. Revoked keys and deleted surfaces are included. */
   surfaceKeys(workspaceId: string, surfaceId: string): Promise<SurfaceKey[]>
-  /** 'revoked' also when it was before. */
+  /** Returns 'revoked' also for a key that was already revoked. */
   revokeSurfaceKey(workspaceId: string, surfaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
 }
 
@@ -43,6 +43,7 @@ interface StoredKey {
   readonly key: SurfaceKey
 }
 
+/** Creates the part of the directory that stores surfaces and their keys. */
 export function createSurfaceRecords(redis: Redis): SurfaceRecords {
   async function loadSurfaces(workspaceId: string, ids: readonly string[]): Promise<(Surface | undefined)[]> {
     const at = ids.map(id => keys.surface(workspaceId, id))
@@ -50,7 +51,7 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
     return texts.map((text, i) => (text === null ? undefined : parseRecord(at[i] ?? '', text, surfaceSchema)))
   }
 
-  /** Newest first, with their texts as they stand. */
+  /** Reads the keys of a surface, newest first, with their exact texts. */
   async function loadKeys(workspaceId: string, surfaceId: string): Promise<StoredKey[]> {
     const at = (await redis.smembers(keys.surfaceKeys(workspaceId, surfaceId))).map(keys.credential)
     const texts = at.length === 0 ? [] : await redis.mget(at)
@@ -81,7 +82,7 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
       const surfaceKey = keys.surface(workspaceId, surfaceId)
       const keysOf = keys.surfaceKeys(workspaceId, surfaceId)
       return decideAndCommit(redis, async () => {
-        // The count first: a key that is added after it is seen, or changes it.
+        // The count is read first: a key that is added later is either read below or changes the count.
         const count = await redis.scard(keysOf)
         const text = await redis.get(surfaceKey)
         if (text === null) return { result: 'absent' as const }
@@ -96,7 +97,7 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
           ['ZREM', keys.surfaces(workspaceId), surfaceId],
           ...revocations.flatMap(({ commands }) => commands),
         ]
-        return { commit: { guards, commands }, result: 'deleted' as const }
+        return { transaction: { guards, commands }, result: 'deleted' as const }
       })
     },
     async putSurfaceKey(key) {
@@ -108,10 +109,10 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
       return decideAndCommit(redis, async () => {
         const [text, count] = await Promise.all([redis.get(surfaceKey), redis.scard(keysOf)])
         if (text === null) return { result: 'no_surface' as const }
-        // Those that are made at the same moment may go past it.
+        // Concurrent requests may exceed the limit.
         if (count >= SURFACE_KEYS_MAX) return { result: 'too_many_keys' as const }
         const { commands } = writeSurfaceKey(key)
-        return { commit: { guards: [['GET', surfaceKey, text]], commands }, result: 'created' as const }
+        return { transaction: { guards: [['GET', surfaceKey, text]], commands }, result: 'created' as const }
       })
     },
     async surfaceKeyByDigest(digest) {
@@ -128,13 +129,13 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
         if (stored === undefined) return { result: 'absent' as const }
         if (stored.key.revokedAt !== null) return { result: 'revoked' as const }
         const { guard, commands } = revocationOf(stored, now)
-        return { commit: { guards: [guard], commands }, result: 'revoked' as const }
+        return { transaction: { guards: [guard], commands }, result: 'revoked' as const }
       })
     },
   }
 }
 
-/** A key that was revoked before stays as it is. */
+/** Returns the guard and the commands that revoke a key. A key that is already revoked stays unchanged. */
 function revocationOf({ text, key }: StoredKey, now: number): { guard: Guard; commands: readonly Command[] } {
   const guard: Guard = ['GET', keys.credential(key.digest), text]
   if (key.revokedAt !== null) return { guard, commands: [] }

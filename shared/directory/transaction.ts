@@ -1,20 +1,21 @@
 import type { Redis } from 'ioredis'
 import { TransientError } from '../runtime/errors.ts'
 
-/** What must still hold: the answer of a reading command, as text; '' where there is nothing. */
+/** A condition of a transaction: the expected reply of a reading command, as text; '' for a missing value. */
 export type Guard = readonly [command: 'GET' | 'SCARD' | 'HGET', key: string, expected: string, field?: string]
 
-/** A writing command of Redis; its first argument is its key, or the channel of a PUBLISH. */
+/** A writing command of Redis. Its first argument is its key, or the channel of a PUBLISH. */
 export type Command = readonly [name: string, key: string, ...rest: (string | number | Buffer)[]]
 
-export interface Commit {
+/** Commands that run in one step if all guards are met. Not a group commit of the edge, and not a commit of git. */
+export interface DirectoryTransaction {
   readonly guards: readonly Guard[]
   readonly commands: readonly Command[]
 }
 
 /**
- * KEYS all that is read or written; ARGV number of guards, each as command, key, field and expected answer, then each
- * command with the number of its words before it. Runs all commands, or answers 0 and runs none.
+ * KEYS: all keys that are read or written. ARGV: the number of guards, then each guard as command, key, field and expected
+ * reply, then each command after the number of its words. Runs all commands and returns 1, or runs none and returns 0.
  */
 const COMMIT = `
 local at = 2
@@ -33,8 +34,8 @@ end
 return 1
 `
 
-/** Runs all commands in one step, unless a guard no longer holds: then none, and false. */
-export async function commitIf(redis: Redis, { guards, commands }: Commit): Promise<boolean> {
+/** Runs all commands in one step and returns true. Runs none and returns false if a guard is not met. */
+export async function commitIf(redis: Redis, { guards, commands }: DirectoryTransaction): Promise<boolean> {
   const written = commands.filter(([name]) => name !== 'PUBLISH').map(([, key]) => key)
   const keys = [...new Set([...guards.map(([, key]) => key), ...written])]
   const words = [
@@ -48,16 +49,17 @@ export async function commitIf(redis: Redis, { guards, commands }: Commit): Prom
 const ATTEMPTS = 20
 
 /**
- * Reads, decides and commits until nothing has changed in between. `decide` answers with what to commit and what to
- * return then, or without a commit when there is nothing to do. Throws a TransientError when others always came first.
+ * Reads, decides and commits, and repeats this while the records change in between. `decide` returns the result and the
+ * transaction that leads to it, or no transaction if there is nothing to do. Throws a TransientError if the records changed
+ * under every attempt.
  */
 export async function decideAndCommit<T>(
   redis: Redis,
-  decide: () => Promise<{ commit?: Commit; result: T }>,
+  decide: () => Promise<{ transaction?: DirectoryTransaction; result: T }>,
 ): Promise<T> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const { commit, result } = await decide()
-    if (commit === undefined || (await commitIf(redis, commit))) return result
+    const { transaction, result } = await decide()
+    if (transaction === undefined || (await commitIf(redis, transaction))) return result
   }
-  throw new TransientError(`records changed under each of ${ATTEMPTS} attempts to change them`)
+  throw new TransientError(`the records changed during each of ${ATTEMPTS} attempts to change them`)
 }

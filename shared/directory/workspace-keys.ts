@@ -5,30 +5,32 @@ import { type ListPage, listNewest } from './sorted-index.ts'
 import { decideAndCommit } from './transaction.ts'
 import { KEY_REQUEST_LIFETIME_MS, writeWorkspaceKey } from './writes.ts'
 
-/** API keys of a workspace. `now` is Unix milliseconds. */
+/** Stores the API keys of a workspace. `now` is in Unix milliseconds. */
 export interface WorkspaceKeyRecords {
   /**
-   * Stores a key, unless the same user has made one in this workspace with the same idempotency key in the 24 h before
-   * `createdAt`: then that one is the answer, as it stands, and nothing is stored. Refuses beyond WORKSPACE_KEYS_MAX.
+   * Stores a key. If the same user has created a key in this workspace with the same idempotency key in the 24 h before
+   * `createdAt`, returns that key in its current state and stores nothing. Refuses beyond WORKSPACE_KEYS_MAX.
    */
   createWorkspaceKey(key: WorkspaceKey): Promise<CreatedWorkspaceKey>
   workspaceKey(workspaceId: string, keyId: string): Promise<WorkspaceKey | undefined>
-  /** By the digest alone: a presented key is what tells the workspace. */
+  /** Finds a key by its digest alone. The key identifies its workspace. */
   workspaceKeyByDigest(digest: string): Promise<WorkspaceKey | undefined>
-  /** Revoked ones too, newest first. A page shorter than its limit is the last one. */
+  /** Returns a page of keys, revoked ones included, newest first. A page shorter than its limit is the last one. */
   workspaceKeys(workspaceId: string, page: ListPage): Promise<WorkspaceKey[]>
-  /** 'revoked' also when it was before. */
+  /** Returns 'revoked' also for a key that was already revoked. */
   revokeWorkspaceKey(workspaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
 }
 
-/** What a workspace may have, revoked and expired ones too. Several made at once may pass it by as many. */
+/** Greatest number of keys of a workspace, revoked and expired ones included. Concurrent requests may exceed it. */
 export const WORKSPACE_KEYS_MAX = 10_000
 
+/** Outcome of `createWorkspaceKey`, with the new or the existing key. */
 export interface CreatedWorkspaceKey {
   readonly outcome: 'created' | 'exists' | 'too_many_keys'
   readonly key: WorkspaceKey
 }
 
+/** Creates the part of the directory that stores the API keys of workspaces. */
 export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
   async function loadText(workspaceId: string, keyId: string): Promise<string | undefined> {
     const digest = await redis.hget(keys.workspaceKeyDigests(workspaceId), keyId)
@@ -54,8 +56,8 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         const made = await redis.get(request)
         if (made !== null) {
           const stored = await byDigest(made)
-          if (!stored) throw new DirectoryRecordError(`${request}: its key is gone`)
-          // The clock of whoever asks decides; that of Redis only clears away.
+          if (!stored) throw new DirectoryRecordError(`${request}: its key does not exist`)
+          // The caller's clock decides. The expiry in Redis only cleans up.
           const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
           if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }
         }
@@ -63,7 +65,10 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
           return { result: { outcome: 'too_many_keys', key } }
         }
         const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
-        return { commit: { guards: [['GET', request, made ?? '']], commands }, result: { outcome: 'created', key } }
+        return {
+          transaction: { guards: [['GET', request, made ?? '']], commands },
+          result: { outcome: 'created', key },
+        }
       })
     },
     async workspaceKey(workspaceId, keyId) {
@@ -80,7 +85,7 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         const key = parseRecord(keyId, text, workspaceKeySchema)
         if (key.revokedAt !== null) return { result: 'revoked' as const }
         const { key: at, commands } = writeWorkspaceKey({ ...key, revokedAt: new Date(now).toISOString() }, now)
-        return { commit: { guards: [['GET', at, text]], commands }, result: 'revoked' as const }
+        return { transaction: { guards: [['GET', at, text]], commands }, result: 'revoked' as const }
       })
     },
   }

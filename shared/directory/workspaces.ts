@@ -13,18 +13,18 @@ import { walkNames } from './sorted-index.ts'
 import { commitIf, decideAndCommit } from './transaction.ts'
 import { writeMember, writeUser, writeWorkspace } from './writes.ts'
 
-/** Users, workspaces, and who may do what in which. Lists are in the order of their ids. */
+/** Stores users, workspaces, and the members of workspaces with their roles. Lists are ordered by id. */
 export interface WorkspaceRecords {
   putUser(user: User): Promise<void>
-  /** Stores a user unless there is one with this id. */
+  /** Stores a user unless the id exists. */
   createUser(user: User): Promise<'created' | 'exists'>
   user(id: string): Promise<User | undefined>
   users(): AsyncGenerator<User>
-  /** Stores a workspace under its id, and gives up the slug it had; refuses the slug of another. */
+  /** Stores a workspace under its id and frees its previous slug. Refuses a slug that belongs to another workspace. */
   putWorkspace(workspace: Workspace): Promise<'stored' | 'slug_taken'>
   workspaceById(id: string): Promise<Workspace | undefined>
   workspaceBySlug(slug: string): Promise<Workspace | undefined>
-  /** All of them: for operators, never for a client. */
+  /** Yields all workspaces. Only for operators, never for a client. */
   workspaces(): AsyncGenerator<Workspace>
   putMember(member: Member): Promise<void>
   removeMember(workspaceId: string, userId: string): Promise<'removed' | 'absent'>
@@ -32,6 +32,7 @@ export interface WorkspaceRecords {
   members(workspaceId: string): AsyncGenerator<Member>
 }
 
+/** Creates the part of the directory that stores users, workspaces and members. */
 export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
   async function read<S extends z.ZodType>(key: string, schema: S): Promise<z.infer<S> | undefined> {
     const text = await redis.get(key)
@@ -62,7 +63,7 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
     },
     async user(id) {
       const user = await read(keys.user(id), userSchema)
-      // Halves of surrogate pairs are all the same in the name of a key.
+      // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.
       return user?.id === id ? user : undefined
     },
     users: () => walk(keys.users, keys.user, userSchema),
@@ -82,7 +83,7 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
       const key = keys.member(workspaceId, userId)
       const index = keys.members(workspaceId)
       const results = await redis.multi().del(key).zrem(index, userId).exec()
-      const [deleted, unlisted] = answersOf(results)
+      const [deleted, unlisted] = repliesOf(results)
       return deleted === 1 || unlisted === 1 ? 'removed' : 'absent'
     },
     async member(workspaceId, userId) {
@@ -93,7 +94,7 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
   }
 }
 
-/** What putting a workspace comes to, as things stand; `before` unless it must be another record than it was. */
+/** Decides how storing this workspace would change the current state. */
 export async function decideWorkspace(redis: Redis, workspace: Workspace) {
   const key = keys.workspace(workspace.id)
   const slugKey = keys.slug(workspace.slug)
@@ -101,7 +102,7 @@ export async function decideWorkspace(redis: Redis, workspace: Workspace) {
   if (owner && owner !== workspace.id) return { result: 'slug_taken' as const }
   const before = text ? parseRecord(key, text, workspaceSchema) : undefined
   return {
-    commit: {
+    transaction: {
       guards: [['GET', key, text ?? ''] as const, ['GET', slugKey, owner ?? ''] as const],
       commands: writeWorkspace(workspace, before).commands,
     },
@@ -109,9 +110,9 @@ export async function decideWorkspace(redis: Redis, workspace: Workspace) {
   }
 }
 
-/** The answers of a transaction. Throws what any of its commands answered with an error. */
-function answersOf(results: [Error | null, unknown][] | null): unknown[] {
+/** Returns the replies of a MULTI. Throws the error of the first command that failed. */
+function repliesOf(results: [Error | null, unknown][] | null): unknown[] {
   const failed = results?.find(([error]) => error !== null)
   if (results === null || failed) throw failed?.[0] ?? new Error('the transaction was discarded')
-  return results.map(([, answer]) => answer)
+  return results.map(([, reply]) => reply)
 }

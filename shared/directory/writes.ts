@@ -15,21 +15,22 @@ import {
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys } from './record.ts'
 import type { Command } from './transaction.ts'
 
-/** How long the same request of a user for a workspace key is told by its idempotency key (CONTRACT 4.10). */
+/** How long a repeated request for a workspace key is recognized by its idempotency key (`docs/contract.md#create-key`). */
 export const KEY_REQUEST_LIFETIME_MS = 24 * 60 * 60 * 1_000
 
-/** A record where it stands, and everything that is written with it: all in one step. */
+/** The Redis key of a record, and the commands that write the record and its indexes in one step. */
 export interface RecordWrite {
   readonly key: string
   readonly commands: readonly Command[]
 }
 
+/** Returns the commands that store a user. */
 export function writeUser(user: User): RecordWrite {
   const key = keys.user(user.id)
   return { key, commands: [set(key, userSchema.parse(user)), ['ZADD', keys.users, 0, user.id]] }
 }
 
-/** `before` is the record that this one replaces: its slug is given up. */
+/** Returns the commands that store a workspace. `before` is the record that it replaces, whose slug is freed. */
 export function writeWorkspace(workspace: Workspace, before: Workspace | undefined): RecordWrite {
   const key = keys.workspace(workspace.id)
   const commands: Command[] = [
@@ -41,12 +42,14 @@ export function writeWorkspace(workspace: Workspace, before: Workspace | undefin
   return { key, commands }
 }
 
+/** Returns the commands that store a member of a workspace. */
 export function writeMember(member: Member): RecordWrite {
   const { workspaceId, userId } = member
   const key = keys.member(workspaceId, userId)
   return { key, commands: [set(key, memberSchema.parse(member)), ['ZADD', keys.members(workspaceId), 0, userId]] }
 }
 
+/** Returns the commands that store a surface. */
 export function writeSurface(surface: Surface): RecordWrite {
   const { workspaceId, id, createdAt } = surface
   const key = keys.surface(workspaceId, id)
@@ -60,6 +63,7 @@ export function writeSurface(surface: Surface): RecordWrite {
   }
 }
 
+/** Returns the commands that store a key of a surface and publish the change. */
 export function writeSurfaceKey(surfaceKey: SurfaceKey): RecordWrite {
   const { workspaceId, surfaceId, digest } = surfaceKey
   const key = keys.credential(digest)
@@ -74,7 +78,10 @@ export function writeSurfaceKey(surfaceKey: SurfaceKey): RecordWrite {
   }
 }
 
-/** `now` (Unix milliseconds) says whether the request that made the key is still to be told by its idempotency key. */
+/**
+ * Returns the commands that store a key of a workspace and publish the change. The request that created the key stays
+ * recognizable by its idempotency key until KEY_REQUEST_LIFETIME_MS have passed at `now` (Unix milliseconds).
+ */
 export function writeWorkspaceKey(workspaceKey: WorkspaceKey, now: number): RecordWrite {
   const { workspaceId, id, digest, createdAt, createdBy, idempotencyKey } = workspaceKey
   const key = keys.workspaceCredential(digest)
@@ -92,7 +99,7 @@ export function writeWorkspaceKey(workspaceKey: WorkspaceKey, now: number): Reco
   return { key, commands }
 }
 
-/** Of a record that its schema has put in its own order: the same record is the same text. */
+/** Returns the command that stores a record. Its schema has ordered the members, so that equal records have equal texts. */
 function set(key: string, record: object): Command {
   return ['SET', key, JSON.stringify(record)]
 }

@@ -144,10 +144,10 @@ async function replaceManifest({ objects, releases, releaseKey, retry }: Round, 
     sourceFileCount,
     completedAt,
   } as const
-  const { holds } = await releases.replaceManifest(workspaceId, slug, pointer)
+  const { isCurrent } = await releases.replaceManifest(workspaceId, slug, pointer)
   // It never became current, so nobody has read its key.
-  if (!holds) await retry('delete a manifest', () => objects.deleteMany([objectKey]))
-  return holds
+  if (!isCurrent) await retry('delete a manifest', () => objects.deleteMany([objectKey]))
+  return isCurrent
 }
 
 async function currentFiles(
