@@ -1,7 +1,7 @@
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 const VALUES = new Map([...ALPHABET].map((character, value) => [character, value]))
 
-/** The first `characters` of RFC 4648 base32 in lower case, five bits each. */
+/** Encodes bytes in base32 (RFC 4648, lower case) and returns the first `characters`, of five bits each. */
 export function base32(bytes: Uint8Array, characters: number): string {
   let text = ''
   let bits = 0
@@ -14,12 +14,12 @@ export function base32(bytes: Uint8Array, characters: number): string {
   return text
 }
 
-/** The two characters of each number of ten bits. */
+/** The two base32 characters of each number of ten bits. */
 export const BASE32_PAIRS: readonly string[] = Array.from({ length: 1024 }, (_, bits) => {
   return `${ALPHABET[bits >>> 5]}${ALPHABET[bits & 31]}`
 })
 
-/** The whole bytes that such a text holds; bits that are left over are not looked at. Undefined for any other text. */
+/** Decodes the whole bytes of a base32 text and ignores the remaining bits. Returns undefined for any other text. */
 export function fromBase32(text: string): Buffer | undefined {
   const bytes = Buffer.alloc(Math.floor((text.length * 5) / 8))
   let at = 0

@@ -6,34 +6,38 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const PREFIX_LENGTH = 3
 
-/** `pk_`, `sk_` or `wk_`, 32 base62 characters, and the CRC32 of all before it as 6 base62 characters (CONTRACT section 2). */
+/**
+ * Length of a key: `pk_`, `sk_` or `wk_`, 32 base62 characters, then the CRC32 of these as 6 base62 characters
+ * (`docs/contract.md#credentials`).
+ */
 export const KEY_LENGTH = PREFIX_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH
 
+/** Kind of a key: of a surface (public or secret) or of a workspace. */
 export type KeyKind = 'public' | 'secret' | 'workspace'
 
 const PREFIXES: Record<KeyKind, string> = { public: 'pk_', secret: 'sk_', workspace: 'wk_' }
 
-/** A fresh key with 190 bits of randomness. Its text is shown once; only `digestOf` it is stored. */
+/** Generates a key with 190 random bits. Its text is shown once, and only its digest (`digestOf`) is stored. */
 export function generateKey(kind: KeyKind): string {
   let random = ''
   for (let i = 0; i < RANDOM_LENGTH; i++) random += ALPHABET[randomInt(ALPHABET.length)]
   return sealKey(kind, random)
 }
 
-/** Puts prefix and checksum around 32 base62 characters, for keys whose randomness is derived elsewhere. */
+/** Adds prefix and checksum to 32 base62 characters, for keys whose random part is derived elsewhere. */
 export function sealKey(kind: KeyKind, random: string): string {
   const unsealed = PREFIXES[kind] + random
   return unsealed + checksum(unsealed)
 }
 
-/** True for a key of this kind whose checksum holds: only such a text is worth a lookup. */
+/** Returns whether the text is a key of this kind with a correct checksum. Any other text needs no lookup. */
 export function isWellFormedKey(kind: KeyKind, text: string): boolean {
   if (text.length !== KEY_LENGTH || !text.startsWith(PREFIXES[kind])) return false
   const body = text.slice(0, KEY_LENGTH - CHECKSUM_LENGTH)
   return /^[0-9A-Za-z_]+$/.test(text) && checksum(body) === text.slice(KEY_LENGTH - CHECKSUM_LENGTH)
 }
 
-/** SHA-256 of a key in hex: what is stored, and what a lookup goes by, so that no secret is ever compared byte by byte. */
+/** Returns the SHA-256 of a key in hex. It is stored and used for lookups, so that secrets are never compared directly. */
 export function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }

@@ -1,7 +1,9 @@
-/** Digits in hex of the digests that a client may declare. */
+/** Number of hex digits of the digests that a client may declare. */
 const DIGITS = { sha256: 64, sha1: 40, md5: 32 } as const
+/** Algorithm of a declared digest. */
 export type HashAlgorithm = keyof typeof DIGITS
 
+/** A digest that a client has declared. */
 export interface DeclaredHash {
   readonly algorithm: HashAlgorithm
   /** In lower case. */
@@ -9,8 +11,8 @@ export interface DeclaredHash {
 }
 
 /**
- * The digest that a client has declared for a source map (CONTRACT 4.7): hex digits, with or without the name of their
- * algorithm before them (`sha256:…`, `SHA-1-…`). Undefined for any other form: nothing can be compared with it.
+ * Parses the digest that a client has declared for a source map (`docs/contract.md#source-map-complete`): hex digits, with
+ * or without the name of the algorithm before them (`sha256:…`, `SHA-1-…`). Returns undefined for any other form.
  */
 export function parseDeclaredHash(text: string): DeclaredHash | undefined {
   if (text.length > MAX_LENGTH) return undefined

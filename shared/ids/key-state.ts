@@ -1,4 +1,4 @@
-/** Whether a stored key may be used, and if not, why. What was revoked is told as that, expired or not. */
+/** Returns whether a stored key is active, and otherwise why not. A revoked key that has also expired is `revoked`. */
 export function keyState(
   { revokedAt, expiresAt }: { readonly revokedAt: string | null; readonly expiresAt: string | null },
   nowMs: number,

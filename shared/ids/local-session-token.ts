@@ -1,21 +1,24 @@
 import { importPKCS8, SignJWT } from 'jose'
 
-/** Who signs the session tokens of a local installation, and for whom. */
+/** Issuer of the session tokens of a local installation. */
 export const LOCAL_ISSUER = 'penstock-local'
+/** Audience of the session tokens of a local installation. */
 export const LOCAL_AUDIENCE = 'penstock'
 
+/** Contents of a local session token, and the key that signs it. */
 export interface LocalSession {
-  /** PKCS #8, PEM, of an Ed25519 key. */
+  /** Ed25519 key, as PKCS #8 in PEM. */
   readonly privateKey: string
   readonly userId: string
-  /** The slug of the workspace. */
+  /** Slug of the workspace. */
   readonly org: string
-  /** Both in Unix seconds. */
+  /** Unix seconds. */
   readonly issuedAt: number
+  /** Unix seconds. */
   readonly expiresAt: number
 }
 
-/** A session token (JWT, EdDSA) as an identity provider would give it, from the key of a local installation. */
+/** Signs a session token (JWT, EdDSA) like that of an identity provider, with the key of a local installation. */
 export async function signLocalSession(session: LocalSession): Promise<string> {
   return new SignJWT({ org: session.org })
     .setProtectedHeader({ alg: 'EdDSA' })

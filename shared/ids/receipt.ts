@@ -4,82 +4,86 @@ import { RECEIPT_KINDS, type ReceiptKind, receiptIdSchema } from '../../schemas/
 import { BASE32_PAIRS, base32, fromBase32 } from './base32.ts'
 
 /**
- * The receipt of an accepted request: 16 bytes that name it wherever it is moved, and the id that its client gets.
+ * The receipt of an accepted request: 16 bytes that identify it in every queue, and the id that its client gets.
  *
  *   receipt := commit index(u32)
  *   commit  := arrival of its first request in Unix milliseconds(u48) kind(u8) random(5 bytes)
  *   id      := "rct_" base32(commit) base32(index(20 bits) check(20 bits)) base32(tag) "_" surfaceId(percent-encoded)
  *
- * Numbers are big-endian. The tag derives from workspace and surface with a secret of the installation: an id of a foreign
- * or invented surface is told without asking any store. The check tells damaged ids. Who has an id of a surface can make up
- * others of the same one: they tell no more than the credential that they are read with.
+ * Numbers are big-endian. The tag is derived from workspace and surface with a secret of the installation, so that ids of
+ * another or an invented surface are recognized without a lookup. The check detects damaged ids. A client with an id of a
+ * surface can forge others of the same surface. They reveal no more than the credential that is needed to read them.
  */
+
+/** Size of the id of a group commit, with which its receipts begin. */
 export const COMMIT_BYTES = 12
+/** Size of a receipt. */
 export const RECEIPT_BYTES = COMMIT_BYTES + 4
-/** Of one commit. */
+/** Greatest number of receipts of one group commit. */
 export const MAX_RECEIPTS = 2 ** 20
 
 const KIND_AT = 6
 const COMMIT_CHARACTERS = 20
-/** Of the last character, to whole five bits. */
+/** Fills the last character of the commit to five bits. */
 const PADDING = Buffer.alloc(1)
-const PLACE_CHARACTERS = 8
+const INDEX_CHARACTERS = 8
 const TAG_CHARACTERS = 16
 const COMMIT_AT = 'rct_'.length
-const PLACE_AT = COMMIT_AT + COMMIT_CHARACTERS
-const SURFACE_AT = PLACE_AT + PLACE_CHARACTERS + TAG_CHARACTERS + 1
+const INDEX_AT = COMMIT_AT + COMMIT_CHARACTERS
+const SURFACE_AT = INDEX_AT + INDEX_CHARACTERS + TAG_CHARACTERS + 1
 
-/** What a receipt names, as its id tells it. */
+/** Contents of a receipt id. */
 export interface OpenedReceipt {
   readonly surfaceId: string
   readonly kind: ReceiptKind
-  /** Of the first request of its commit: its own is at most some seconds later. */
+  /** Arrival of the first request of its group commit. The request itself arrived at most some seconds later. */
   readonly arrivedAtMs: number
   readonly commit: Buffer
   readonly index: number
 }
 
-/** What the ids of a surface's receipts have in common. */
+/** The part that all receipt ids of a surface have in common. */
 export interface ReceiptSeal {
   readonly checkWord: number
-  /** How they end. */
+  /** End of the ids. */
   readonly suffix: string
 }
 
-/** Names a commit that no other has. */
+/** Creates the id of a group commit, which is unique. */
 export function newCommit(kind: ReceiptKind, arrivedAtMs: number): Buffer {
   const commit = Buffer.allocUnsafe(COMMIT_BYTES)
   commit.writeUIntBE(Math.floor(arrivedAtMs), 0, KIND_AT)
   commit[KIND_AT] = RECEIPT_KINDS.indexOf(kind)
-  // From a cache of random bytes; fresh ones cost a system call.
+  // `randomUUID` has a cache of random bytes. Drawing them each time costs a system call.
   commit.write(randomUUID().slice(-10), KIND_AT + 1, 'hex')
   return commit
 }
 
-export function receiptSeal(secret: Buffer, place: { workspaceId: string; surfaceId: string }): ReceiptSeal {
-  const name = JSON.stringify([place.workspaceId, place.surfaceId])
+/** Creates the seal of a surface. */
+export function receiptSeal(secret: Buffer, surface: { workspaceId: string; surfaceId: string }): ReceiptSeal {
+  const name = JSON.stringify([surface.workspaceId, surface.surfaceId])
   const tag = createHmac('sha256', secret).update(name).digest()
   return {
     checkWord: tag.readInt32BE(28),
-    suffix: `${base32(tag, TAG_CHARACTERS)}_${encodeURIComponent(place.surfaceId)}`,
+    suffix: `${base32(tag, TAG_CHARACTERS)}_${encodeURIComponent(surface.surfaceId)}`,
   }
 }
 
-/** Makes ids of the receipts of one commit: at each place, for its surface. */
+/** Returns the function that makes the receipt ids of one group commit, from the index and the seal of the surface. */
 export function receiptIds(commit: Buffer): (index: number, seal: ReceiptSeal) => string {
   const head = `rct_${base32(Buffer.concat([commit, PADDING]), COMMIT_CHARACTERS)}`
   const commitWord = crc32(commit)
   return (index, { checkWord, suffix }) => {
     const check = Math.imul((index ^ commitWord) + checkWord, GOLDEN_RATIO) >>> 12
-    const place = `${BASE32_PAIRS[index >>> 10]}${BASE32_PAIRS[index & 1023]}${BASE32_PAIRS[check >>> 10]}`
-    return `${head}${place}${BASE32_PAIRS[check & 1023]}${suffix}`
+    const indexAndCheck = `${BASE32_PAIRS[index >>> 10]}${BASE32_PAIRS[index & 1023]}${BASE32_PAIRS[check >>> 10]}`
+    return `${head}${indexAndCheck}${BASE32_PAIRS[check & 1023]}${suffix}`
   }
 }
 
-/** 2^32 divided by it: odd, so that multiplying by it loses nothing, and its upper bits depend on all. */
+/** 2^32 divided by the golden ratio. It is odd, so multiplying by it loses nothing, and the upper bits depend on all bits. */
 const GOLDEN_RATIO = 0x9e3779b1
 
-/** What a genuine id of a surface in this workspace names; undefined for every other text. */
+/** Reads a genuine receipt id of this workspace. Returns undefined for every other text. */
 export function openReceiptId(secret: Buffer, workspaceId: string, id: string): OpenedReceipt | undefined {
   const named = readReceiptId(id)
   if (named === undefined) return undefined
@@ -89,15 +93,15 @@ export function openReceiptId(secret: Buffer, workspaceId: string, id: string): 
   return genuine.length === given.length && timingSafeEqual(genuine, given) ? named : undefined
 }
 
-/** What an id names, genuine or not; undefined for a text that is none. */
+/** Reads a receipt id, genuine or not. Returns undefined for a text that is not a receipt id. */
 export function readReceiptId(id: string): OpenedReceipt | undefined {
   if (!receiptIdSchema.safeParse(id).success) return undefined
-  const commit = fromBase32(id.slice(COMMIT_AT, PLACE_AT))
-  const place = fromBase32(id.slice(PLACE_AT, PLACE_AT + PLACE_CHARACTERS))
+  const commit = fromBase32(id.slice(COMMIT_AT, INDEX_AT))
+  const indexAndCheck = fromBase32(id.slice(INDEX_AT, INDEX_AT + INDEX_CHARACTERS))
   const surfaceId = decode(id.slice(SURFACE_AT))
-  if (commit === undefined || place === undefined || surfaceId === undefined) return undefined
+  if (commit === undefined || indexAndCheck === undefined || surfaceId === undefined) return undefined
   const kind = RECEIPT_KINDS[commit[KIND_AT] as number]
-  const index = place.readUIntBE(0, 3) >>> 4
+  const index = indexAndCheck.readUIntBE(0, 3) >>> 4
   if (kind === undefined) return undefined
   return { surfaceId, kind, arrivedAtMs: commit.readUIntBE(0, KIND_AT), commit, index }
 }
@@ -110,12 +114,12 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** The commit of a receipt; both in latin1. */
+/** Returns the group commit of a receipt; both in latin1. */
 export function commitOf(receipt: string): string {
   return receipt.slice(0, COMMIT_BYTES)
 }
 
-/** The place of a receipt in its commit. */
+/** Returns the index of a receipt in its group commit. */
 export function indexOf(receipt: string): number {
   const byte = (at: number) => receipt.charCodeAt(COMMIT_BYTES + at)
   return ((byte(0) << 24) | (byte(1) << 16) | (byte(2) << 8) | byte(3)) >>> 0

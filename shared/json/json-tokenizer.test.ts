@@ -152,7 +152,7 @@ it('recognizes a name that is written with escapes', () => {
   ])
 })
 
-it('takes no other member for a wanted one, however long its key is', () => {
+it('does not confuse a long key with a wanted name', () => {
   expect(read(`{"name${' '.repeat(200)}":1}`, [7]).recorder.members[0]?.[0]).toBe(-1)
 })
 

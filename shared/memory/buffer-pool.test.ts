@@ -3,7 +3,7 @@ import { BufferPool } from './buffer-pool.ts'
 
 const KIB = 1024
 
-it('lends the same memory again once it is given back, and not before', () => {
+it('reuses memory once it is given back, and not before', () => {
   const pool = new BufferPool(1024 * KIB)
   const first = pool.take(100 * KIB)
   const second = pool.take(100 * KIB)
@@ -14,7 +14,7 @@ it('lends the same memory again once it is given back, and not before', () => {
   expect([first.length, third.length]).toEqual([100 * KIB, 70 * KIB])
 })
 
-it('does not lend memory twice that is given back twice', () => {
+it('does not lend memory twice when it is given back twice', () => {
   const pool = new BufferPool(1024 * KIB)
   const buffer = pool.take(100)
   pool.giveBack(buffer)
@@ -22,14 +22,14 @@ it('does not lend memory twice that is given back twice', () => {
   expect(pool.take(100).buffer).not.toBe(pool.take(100).buffer)
 })
 
-it('leaves alone what is not its own', () => {
+it('ignores a buffer of another source', () => {
   const pool = new BufferPool(1024 * KIB)
   const foreign = Buffer.allocUnsafeSlow(64 * KIB)
   pool.giveBack(foreign)
   expect(pool.take(64 * KIB).buffer).not.toBe(foreign.buffer)
 })
 
-it('holds no more than it may, and then rather what is wanted now', () => {
+it('keeps no more than its limit, and prefers the capacities in use', () => {
   const pool = new BufferPool(256 * KIB)
   const large = pool.take(256 * KIB)
   const small = pool.take(64 * KIB)

@@ -1,12 +1,11 @@
 const MIN_CAPACITY_BYTES = 64 * 1024
 
 /**
- * Memory that is used again and again. V8 counts what buffers hold, and answers every 30 MB of new ones with a collection
- * of the whole heap.
+ * Reuses the memory of buffers. V8 counts the memory of new buffers, and collects the whole heap for every 30 MB of them.
  */
 export class BufferPool {
   readonly #maxIdleBytes: number
-  /** By capacity, each a power of two: what of one is never written to is never resident. */
+  /** Free memory by capacity, a power of two. Pages that are never written to never become resident. */
   readonly #idle = new Map<number, ArrayBufferLike[]>()
   readonly #lent = new WeakSet<ArrayBufferLike>()
   #idleBytes = 0
@@ -15,7 +14,7 @@ export class BufferPool {
     this.#maxIdleBytes = maxIdleBytes
   }
 
-  /** A buffer of this length, at the start of its memory. Its bytes are whatever was there before. */
+  /** Returns a buffer of this length at the start of its memory. Its bytes are undefined. */
   take(length: number): Buffer {
     let capacity = MIN_CAPACITY_BYTES
     while (capacity < length) capacity *= 2
@@ -26,12 +25,12 @@ export class BufferPool {
     return Buffer.from(memory, 0, length)
   }
 
-  /** Nobody may look at the buffer, or at a part of it, after this. One that did not come from here is left alone. */
+  /** Takes a buffer back, which must not be used afterwards, not even a part of it. Ignores a buffer of another source. */
   giveBack(buffer: Buffer): void {
     const memory = buffer.buffer
     if (!this.#lent.delete(memory)) return
     const capacity = memory.byteLength
-    if (this.#idleBytes + capacity > this.#maxIdleBytes) this.#clear() // of other capacities than those wanted now
+    if (this.#idleBytes + capacity > this.#maxIdleBytes) this.#clear() // The free capacities are not those in use now.
     if (capacity > this.#maxIdleBytes) return
     const idle = this.#idle.get(capacity)
     if (idle) idle.push(memory)

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { errorMessage, PermanentError, TransientError } from '../runtime/errors.ts'
 
-/** All of a body. Over `limitBytes` it is a PermanentError, and the rest is not read. */
+/** Reads a whole body. Throws a PermanentError over `limitBytes`, without reading the rest. */
 export async function readWholeBody(body: Readable, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
@@ -14,19 +14,22 @@ export async function readWholeBody(body: Readable, limitBytes: number): Promise
   return Buffer.concat(chunks, size)
 }
 
-/** The body as a stream whose faults are TransientErrors; one of them is that nothing came for `idleMs`. */
+/** Wraps a body in a stream whose errors are TransientErrors. It also fails if the source sends nothing for `idleMs`. */
 export function guardBody(source: Readable, idleMs: number): Readable {
   const body = Readable.from(chunksOf(source, idleMs), { objectMode: false })
-  // A generator that was never begun has no `finally` to run.
+  // The `finally` of a generator does not run if the generator was never started.
   body.once('close', () => source.destroy())
   return body
 }
 
 async function* chunksOf(source: Readable, idleMs: number): AsyncGenerator<Buffer> {
   let timer: NodeJS.Timeout | undefined
-  // Runs only while the source is waited for: a slow reader is no fault of the store.
+  // The timer runs only while the source is awaited, because the store is not to blame for a slow reader.
   const watch = () => {
-    timer = setTimeout(() => source.destroy(new TransientError(`S3 get: nothing came for ${idleMs} ms`)), idleMs)
+    timer = setTimeout(
+      () => source.destroy(new TransientError(`S3 get: the store sent nothing for ${idleMs} ms`)),
+      idleMs,
+    )
   }
   try {
     watch()
@@ -37,23 +40,24 @@ async function* chunksOf(source: Readable, idleMs: number): AsyncGenerator<Buffe
     }
   } catch (error) {
     if (error instanceof TransientError) throw error
-    throw new TransientError(`S3 get: the body broke off: ${errorMessage(error)}`, { cause: error })
+    throw new TransientError(`S3 get: the body ended early: ${errorMessage(error)}`, { cause: error })
   } finally {
     clearTimeout(timer)
   }
 }
 
+/** A body to send. */
 export interface SentBody {
   readonly source: AsyncIterable<Buffer>
   readonly size: number
   readonly abortSignal: AbortSignal
-  /** Told of every piece that the store has room for. */
+  /** Runs for every piece that the connection accepts. */
   readonly progress: () => void
 }
 
 /**
- * Sends exactly `size` bytes of a source by `send`. What is wrong with the source ends the request before its last byte,
- * so that the store keeps nothing of it, and is thrown; the client alone would leave the request open.
+ * Sends exactly `size` bytes of a source with `send`. An error of the source is rethrown and ends the request before its
+ * last byte, so that the store keeps nothing. The SDK alone would leave the request open.
  */
 export async function sendBody(
   { source, size, abortSignal, progress }: SentBody,
@@ -80,8 +84,8 @@ async function* exactly(source: AsyncIterable<Buffer>, size: number, progress: (
   for await (const piece of source) {
     progress()
     sent += piece.length
-    if (sent > size) throw new PermanentError(`S3 put: the source has more than its ${size} bytes`)
+    if (sent > size) throw new PermanentError(`S3 put: the source has more than the declared ${size} bytes`)
     if (piece.length > 0) yield piece
   }
-  if (sent < size) throw new PermanentError(`S3 put: the source has ${sent} bytes of its ${size}`)
+  if (sent < size) throw new PermanentError(`S3 put: the source has only ${sent} of the declared ${size} bytes`)
 }

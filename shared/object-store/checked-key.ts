@@ -2,7 +2,7 @@ import { PermanentError } from '../runtime/errors.ts'
 
 const MAX_KEY_BYTES = 1_024
 
-/** The key, or a PermanentError that says what is wrong with it. */
+/** Returns the key. Throws a PermanentError that names the rule if the key breaks one. */
 export function checkedObjectKey(key: string): string {
   const fault = objectKeyFault(key)
   if (fault !== undefined)
@@ -11,9 +11,9 @@ export function checkedObjectKey(key: string): string {
 }
 
 /**
- * The rule that a key breaks, which not every S3 server and HTTP client takes for the same. A part `.` or `..` is
- * resolved like a path by some, and might reach another tenant's object. A control character can be stored, but not named
- * in the XML that deletes it. Space around a key is cut there by some, and another object deleted.
+ * Returns the rule that a key breaks, or undefined. S3 servers and HTTP clients treat such keys differently. Some resolve
+ * a part `.` or `..` like a path, which might reach an object of another tenant. A control character can be stored, but the
+ * XML that deletes the object cannot contain it. Some trim the key in that XML and delete another object.
  */
 export function objectKeyFault(key: string): string | undefined {
   if (key === '') return 'not be empty'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Where a request that could not be stored is kept: by day of arrival, then by the job and its place in it. */
+/** Returns the key of a request that could not be stored: the day of arrival, then the job and the index in the job. */
 export function deadLetterKey(letter: {
   workspaceId: string
   surfaceId: string
@@ -14,7 +14,7 @@ export function deadLetterKey(letter: {
   return `dead-letters/${parts.map(keyPart).join('/')}`
 }
 
-/** Where a replay chunk is kept (CONTRACT 4.3): the same session, window and segment, the same key. */
+/** Returns the key of a replay chunk (`docs/contract.md#replay`), which session, window and segment determine. */
 export function replayKey(chunk: {
   workspaceId: string
   surfaceId: string
@@ -26,44 +26,47 @@ export function replayKey(chunk: {
   return `replays/${parts.map(keyPart).join('/')}.jsonl.gz`
 }
 
-/** A source map, by the SHA-256 of its bytes (hex): once per workspace. */
+/** Returns the key of a source map. The SHA-256 (hex) of its bytes identifies it within a workspace. */
 export function sourceMapKey(workspaceId: string, sha256: string): string {
   return `source-maps/${keyPart(workspaceId)}/${sha256}.map`
 }
 
-/** Everything that was sent for a release and is not in a manifest yet; a lifecycle rule may delete what is older than two days. */
-interface UploadPlace {
+/** Identifies an upload for a release that no manifest contains yet. A lifecycle rule may delete uploads after two days. */
+interface Upload {
   workspaceId: string
   surfaceId: string
   slug: string
   path: string
 }
 
-/** A part of a map (spec 4.5). */
-export function partKey(place: UploadPlace, part: number): string {
-  return `${uploadPrefix(place)}/part-${part}`
+/** Returns the key of a part of a source map (`docs/contract.md#source-map-part`). */
+export function partKey(upload: Upload, part: number): string {
+  return `${uploadPrefix(upload)}/part-${part}`
 }
 
-/** Where a signed upload puts a map until its hash is verified. */
-export function stagingKey(place: UploadPlace, declared: { hash: string; size: number }): string {
-  return `${uploadPrefix(place)}/signed-${keyPart(declared.hash)}-${declared.size}`
+/** Returns the key at which a signed upload stores a source map until its hash is verified. */
+export function stagingKey(upload: Upload, declared: { hash: string; size: number }): string {
+  return `${uploadPrefix(upload)}/signed-${keyPart(declared.hash)}-${declared.size}`
 }
 
-function uploadPrefix({ workspaceId, surfaceId, slug, path }: UploadPlace): string {
+function uploadPrefix({ workspaceId, surfaceId, slug, path }: Upload): string {
   return `uploads/${[workspaceId, surfaceId, slug, path].map(keyPart).join('/')}`
 }
 
-/** A manifest of a release; another completion writes another object. */
+/** Returns the key of a manifest. Each completion of a release writes another object. */
 export function manifestKey(workspaceId: string, slug: string, sequence: number): string {
   return `${manifestPrefix(workspaceId, slug)}${sequence}.json`
 }
 
-/** What the keys of all manifests of a release begin with. */
+/** Returns the prefix of the keys of all manifests of a release. */
 export function manifestPrefix(workspaceId: string, slug: string): string {
   return `releases/${keyPart(workspaceId)}/${keyPart(slug)}/manifest-`
 }
 
-/** One part of an object key, percent-encoded; over 120 encoded bytes, its SHA-256 behind a `~` (CONTRACT 4.3). */
+/**
+ * Encodes one part of an object key: percent-encoded, or `~` and its SHA-256 if that is longer than 120 bytes
+ * (`docs/contract.md#replay`).
+ */
 export function keyPart(text: string): string {
   const encoded = /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
   return encoded.length <= 120 ? encoded : `~${createHash('sha256').update(text).digest('hex')}`

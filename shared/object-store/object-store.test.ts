@@ -79,7 +79,7 @@ const OPERATIONS: [string, (store: ObjectStore) => Promise<unknown>][] = [
   ['copy', store => store.copy('k', 'l', TEXT)],
 ]
 
-it.each(OPERATIONS)('%s ends at its deadline when the server does not answer', async (_name, operation) => {
+it.each(OPERATIONS)('%s fails at its deadline when the server does not respond', async (_name, operation) => {
   const store = await storeAgainst(() => {}, SHORT_DEADLINE_MS)
   const awakeMs = countAwakeMs()
   const fault = await faultOf(operation(store))
@@ -88,7 +88,7 @@ it.each(OPERATIONS)('%s ends at its deadline when the server does not answer', a
   expect(awakeMs()).toBeLessThan(3_000)
 })
 
-it.each(OPERATIONS)('%s of a server that is away is a fault that may pass', async (_name, operation) => {
+it.each(OPERATIONS)('%s throws a TransientError when the server is unavailable', async (_name, operation) => {
   const server = createServer()
   await listen(server)
   const { port } = server.address() as AddressInfo
@@ -117,7 +117,7 @@ it.each([
   expect(asked).toBe(1)
 })
 
-it('metadata that no header can carry is wrong in itself', async () => {
+it('throws a PermanentError for metadata that no header can contain', async () => {
   const store = await storeAgainst((_request, response) => response.end())
   await expect(store.put('k', BODY, { ...TEXT, metadata: { name: 'a\nb' } })).rejects.toThrow(PermanentError)
 })
@@ -135,7 +135,7 @@ it.each([
   expect(outcome).toBe(expected)
 })
 
-it('a stream that takes longer than the deadline is stored as long as its bytes come', async () => {
+it('stores a stream that takes longer than the deadline while its bytes arrive', async () => {
   const store = await storeAgainst(async (request, response) => {
     const sent = await buffer(request)
     response.writeHead(sent.length === 40 ? 200 : 400).end()
@@ -149,7 +149,7 @@ it('a stream that takes longer than the deadline is stored as long as its bytes 
   await store.putStream('k', slowly(), 40, TEXT)
 })
 
-it('a stream whose source gives nothing ends at the deadline', async () => {
+it('fails at the deadline when the source of a stream sends nothing', async () => {
   const store = await storeAgainst(request => void request.resume(), SHORT_DEADLINE_MS)
   async function* never(): AsyncGenerator<Buffer> {
     yield BODY
@@ -158,7 +158,7 @@ it('a stream whose source gives nothing ends at the deadline', async () => {
   await expect(store.putStream('k', never(), 100, TEXT)).rejects.toThrow(/no answer within 400 ms/)
 })
 
-it('names the first object that could not be deleted, and asks for 1,000 at a time', async () => {
+it('names the first object that could not be deleted, and deletes 1,000 at a time', async () => {
   const sizes: number[] = []
   const store = await storeAgainst(async (request, response) => {
     const keys = (await buffer(request)).toString().match(/<Key>/g)?.length ?? 0
@@ -169,7 +169,7 @@ it('names the first object that could not be deleted, and asks for 1,000 at a ti
   const keys = Array.from({ length: 2_500 }, (_, i) => `k${i}`)
   const fault = await faultOf(store.deleteMany(keys))
   expect(fault).toBeInstanceOf(TransientError)
-  expect(fault.message).toContain('1 of 500 objects are left, first k7: InternalError: not now')
+  expect(fault.message).toContain('1 of 500 objects were not deleted, first k7: InternalError: not now')
   expect(sizes).toEqual([1_000, 1_000, 500])
 })
 
@@ -196,12 +196,12 @@ function trickle(everyMs: number, bytes: number): RequestListener {
   }
 }
 
-it('a whole object that comes too slowly ends at the deadline', async () => {
+it('fails at the deadline when a whole object arrives too slowly', async () => {
   const store = await storeAgainst(trickle(20, 100), SHORT_DEADLINE_MS)
   await expect(store.get('k', 100)).rejects.toThrow(TransientError)
 })
 
-it('a stream may take longer than the deadline as long as bytes come', async () => {
+it('reads a stream for longer than the deadline while bytes arrive', async () => {
   const store = await storeAgainst(trickle(10, 100), SHORT_DEADLINE_MS)
   const startedAt = performance.now()
   const stream = await store.getStream('k')
@@ -209,15 +209,15 @@ it('a stream may take longer than the deadline as long as bytes come', async () 
   expect(performance.now() - startedAt).toBeGreaterThan(SHORT_DEADLINE_MS)
 })
 
-it('a stream that dries up fails', async () => {
+it('fails when a stream stops sending bytes', async () => {
   const store = await storeAgainst(trickle(1, 10), SHORT_DEADLINE_MS)
   const stream = await store.getStream('k')
   const fault = await faultOf(buffer(bodyOf(stream)))
   expect(fault).toBeInstanceOf(TransientError)
-  expect(fault.message).toMatch(/nothing came for 400 ms/)
+  expect(fault.message).toMatch(/the store sent nothing for 400 ms/)
 })
 
-it('a body that breaks off is a fault that may pass, never a shorter object', async () => {
+it('throws a TransientError when a body ends early, and never returns a shorter object', async () => {
   const store = await storeAgainst((_request, response) => {
     response.writeHead(200, { 'content-length': 100, etag: '"e"' })
     response.write('x'.repeat(50), () => response.destroy())

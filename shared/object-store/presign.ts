@@ -5,12 +5,13 @@ import type { S3Bucket } from './s3-bucket.ts'
 import { createQuerySigner, encodeStrictly, type QuerySigner, type SignedRequest } from './sign-query.ts'
 import type { ObjectStore, PresignedAddress } from './types.ts'
 
+/** Creates the presigning operations of an object store. */
 export function createPresigner(bucket: S3Bucket, now: () => number): Pick<ObjectStore, 'presignPut' | 'presignGet'> {
   const { client, call } = bucket
   let base: Promise<URL> | undefined
   let current: { signer: QuerySigner; signedAtMs: number; secretAccessKey: string } | undefined
 
-  /** Asks the SDK once: it knows where a bucket is. What it cannot tell now it may be able to tell later. */
+  /** Asks the SDK once for the address of the bucket. A failure is not kept, because a later call may succeed. */
   function baseAddress(): Promise<URL> {
     base ??= resolveBase(bucket).catch(error => {
       base = undefined
@@ -19,7 +20,7 @@ export function createPresigner(bucket: S3Bucket, now: () => number): Pick<Objec
     return base
   }
 
-  /** The SDK renews credentials that expire; one signer serves all addresses of a second. */
+  /** Returns the signer of a second, which all its addresses share. The SDK renews credentials that expire. */
   async function signerAt(signedAtMs: number, origin: string): Promise<QuerySigner> {
     const identity = await client.config.credentials()
     if (current?.signedAtMs !== signedAtMs || current.secretAccessKey !== identity.secretAccessKey) {
@@ -32,7 +33,7 @@ export function createPresigner(bucket: S3Bucket, now: () => number): Pick<Objec
 
   function presign(key: string, request: Omit<SignedRequest, 'path'>): Promise<PresignedAddress> {
     const encodedKey = checkedObjectKey(key).split('/').map(encodeStrictly).join('/')
-    // Signatures have whole seconds.
+    // A signature has a resolution of one second.
     const signedAtMs = Math.floor(now() / 1_000) * 1_000
     return call('presign', async () => {
       const { origin, pathname } = await baseAddress()
@@ -54,7 +55,7 @@ export function createPresigner(bucket: S3Bucket, now: () => number): Pick<Objec
   }
 }
 
-/** Where the objects of a bucket are, up to their keys: by host or by path, as the SDK decides. */
+/** Returns the address of a bucket up to its keys. The SDK decides whether the bucket is in the host or in the path. */
 async function resolveBase({ client, name }: S3Bucket): Promise<URL> {
   const probe = 'key'
   const url = new URL(await getSignedUrl(client, new GetObjectCommand({ Bucket: name, Key: probe })))

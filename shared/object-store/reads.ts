@@ -14,6 +14,7 @@ import { isNoSuchObject } from './errors.ts'
 import type { S3Bucket } from './s3-bucket.ts'
 import type { ByteRange, ListedObject, ObjectHead, ObjectStore } from './types.ts'
 
+/** Creates the reading operations of an object store. */
 export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, 'get' | 'getStream' | 'head' | 'list'> {
   return {
     get: (key, limitBytes) =>
@@ -49,10 +50,10 @@ async function open(
   })
   const output = await absentAsUndefined(bucket.client.send(command, { abortSignal }))
   if (!output) return undefined
-  if (!(output.Body instanceof Readable)) throw new TransientError('S3 get: an answer without a body')
+  if (!(output.Body instanceof Readable)) throw new TransientError('S3 get: the response has no body')
   if (range && output.ContentRange === undefined) {
     output.Body.destroy()
-    throw new TransientError('S3 get: the store sent the whole object for a range of it')
+    throw new TransientError('S3 get: the store sent the whole object instead of a range')
   }
   return { head: headOf(output, output.ContentRange), body: output.Body }
 }
@@ -63,7 +64,7 @@ function rangeHeader({ start, end }: ByteRange): string {
   return end === undefined ? `bytes=${start}-` : `bytes=${start}-${end - 1}`
 }
 
-/** The answer to a HEAD cannot say whether the object is missing or the bucket, which no caller may take for the first. */
+/** Reads the properties of an object. The response to a HEAD does not show whether the object or the bucket is missing. */
 async function head(bucket: S3Bucket, key: string, abortSignal: AbortSignal): Promise<ObjectHead | undefined> {
   const output = await absentAsUndefined(
     bucket.client.send(new HeadObjectCommand({ Bucket: bucket.name, Key: checkedObjectKey(key) }), { abortSignal }),
@@ -73,9 +74,9 @@ async function head(bucket: S3Bucket, key: string, abortSignal: AbortSignal): Pr
   return undefined
 }
 
-async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
+async function absentAsUndefined<T>(response: Promise<T>): Promise<T | undefined> {
   try {
-    return await answer
+    return await response
   } catch (error) {
     if (isNoSuchObject(error)) return undefined
     throw error
@@ -84,7 +85,7 @@ async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> 
 
 function headOf(output: GetObjectCommandOutput | HeadObjectCommandOutput, contentRange?: string): ObjectHead {
   const size = contentRange === undefined ? output.ContentLength : Number(contentRange.split('/').at(-1))
-  if (size === undefined || !Number.isSafeInteger(size)) throw new TransientError('S3: an answer without a size')
+  if (size === undefined || !Number.isSafeInteger(size)) throw new TransientError('S3: the response has no size')
   return {
     size,
     contentType: output.ContentType ?? 'application/octet-stream',
@@ -99,7 +100,7 @@ async function* list(bucket: S3Bucket, prefix: string): AsyncGenerator<readonly 
     const command = new ListObjectsV2Command({
       Bucket: bucket.name,
       Prefix: prefix,
-      // XML has no place for some characters that a key may have.
+      // Some characters of keys are not allowed in XML.
       EncodingType: 'url',
       ...(token === undefined ? {} : { ContinuationToken: token }),
     })
@@ -108,13 +109,13 @@ async function* list(bucket: S3Bucket, prefix: string): AsyncGenerator<readonly 
     yield (page.Contents ?? []).map(({ Key = '', Size = 0 }) => ({ key: decode(Key), size: Size }))
     const next = page.IsTruncated ? page.NextContinuationToken : undefined
     if (page.IsTruncated && (next === undefined || next === token)) {
-      throw new TransientError('S3 list: a page that is not the last, without a token for the next')
+      throw new TransientError('S3 list: a page is not the last one but has no token for the next')
     }
     token = next
   } while (token !== undefined)
 }
 
-/** Some stores write a space as `+`, as in a form; a plus is `%2B` in any case. */
+/** Decodes a listed key. Some stores encode a space as `+`, as in a form; a plus is always `%2B`. */
 function decodeListedKey(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '))
 }

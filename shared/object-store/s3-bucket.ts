@@ -3,23 +3,25 @@ import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { classifyObjectStoreError } from './errors.ts'
 import type { ObjectStoreConnection } from './types.ts'
 
+/** The client of one bucket. */
 export interface S3Bucket {
   readonly name: string
   readonly client: S3Client
   readonly requestTimeoutMs: number
   /**
-   * Runs what names itself `operation` within the deadline, and throws its faults classified. `progress` begins the
-   * deadline again.
+   * Runs a request within the deadline and classifies its errors. Their messages name the `operation`. `progress` restarts
+   * the deadline.
    */
   call<T>(operation: string, run: (abortSignal: AbortSignal, progress: () => void) => Promise<T>): Promise<T>
 }
 
-/** Streams hold their connection for as long as their reader takes: the SDK's 50 would soon make other calls wait. */
+/** A stream keeps its connection until it is read. The SDK's default of 50 would soon make other calls wait. */
 const MAX_SOCKETS = 256
 
-/** Without one, the SDK writes a line to stderr for every stream that it could not send; its fault is thrown all the same. */
+/** The SDK would otherwise write a line to stderr for every stream that it could not send. It throws the error anyway. */
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
+/** Creates the client of a bucket. */
 export function openBucket(connection: ObjectStoreConnection): S3Bucket {
   const { bucket, accessKeyId, secretAccessKey, requestTimeoutMs } = connection
   const client = new S3Client({
@@ -28,7 +30,7 @@ export function openBucket(connection: ObjectStoreConnection): S3Bucket {
     ...(accessKeyId && secretAccessKey ? { credentials: { accessKeyId, secretAccessKey } } : {}),
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // With it, the SDK opens a connection of its own for every body over 2 MiB.
+    // With it, the SDK opens a separate connection for every body over 2 MiB.
     expectContinueHeader: false,
     maxAttempts: 1,
     logger: SILENT,
@@ -42,7 +44,7 @@ export function openBucket(connection: ObjectStoreConnection): S3Bucket {
   }
 }
 
-/** What the signal guards ends with the call: a body that is read after it has a deadline of its own. */
+/** Runs a call within its deadline. A body that is read after the call has another deadline (`guardBody`). */
 async function callWithin<T>(
   deadlineMs: number,
   operation: string,

@@ -13,9 +13,10 @@ import { isNoSuchObject, refusalStatus } from './errors.ts'
 import type { S3Bucket } from './s3-bucket.ts'
 import type { ObjectStore, PutOptions } from './types.ts'
 
-/** What S3 takes in one request. */
+/** Greatest number of keys in one request to S3. */
 const DELETE_BATCH = 1_000
 
+/** Creates the writing operations of an object store. */
 export function createObjectWrites(
   bucket: S3Bucket,
 ): Pick<ObjectStore, 'put' | 'putStream' | 'putIfAbsent' | 'deleteMany' | 'copy'> {
@@ -77,8 +78,8 @@ function describe(options: PutOptions): Pick<PutObjectCommandInput, 'ContentType
 }
 
 /**
- * 412: the object is there. 409 (S3 only): another request for this key was under way, and what came of it is not said;
- * it was a put like this one if the object is there now.
+ * Returns whether a put was refused because the object exists. 412 means that it exists. 409 (S3 only) means that another
+ * request for this key was in progress, with an unknown result. If the object exists now, that request was a put too.
  */
 async function isRefusedAsPresent(
   bucket: S3Bucket,
@@ -108,6 +109,6 @@ async function deleteBatch(bucket: S3Bucket, keys: readonly string[], abortSigna
   if (!first) return
   const reason = [first.Code, first.Message].filter(Boolean).join(': ')
   throw new TransientError(
-    `S3 delete: ${failed.length} of ${keys.length} objects are left, first ${first.Key}: ${reason}`,
+    `S3 delete: ${failed.length} of ${keys.length} objects were not deleted, first ${first.Key}: ${reason}`,
   )
 }

@@ -11,7 +11,7 @@ import {
   type PayloadFrame,
 } from './payload-frame.ts'
 
-/** A commit begins with its time: its receipts are never all zeros. */
+/** Receipts begin with a time, so they are never all zeros. */
 const receipts = fc
   .uint8Array({ minLength: 16, maxLength: 16 })
   .filter(bytes => bytes.some(byte => byte !== 0))
@@ -31,7 +31,7 @@ const frames: fc.Arbitrary<PayloadFrame[]> = fc.array(
   { maxLength: 20 },
 )
 
-it('gives back the frames it was given', () => {
+it('decodes the frames that were encoded', () => {
   fc.assert(
     fc.property(frames, sent => {
       const payload = encodePayload(sent)
@@ -41,7 +41,7 @@ it('gives back the frames it was given', () => {
   )
 })
 
-it('appends frame by frame in a buffer, whatever was there, to the same payload', () => {
+it('appends frame by frame to a used buffer and makes the same payload', () => {
   fc.assert(
     fc.property(frames, sent => {
       const payload = encodePayload(sent)
@@ -53,7 +53,7 @@ it('appends frame by frame in a buffer, whatever was there, to the same payload'
   )
 })
 
-it('refuses a payload that is cut short, rather than reading past it', () => {
+it('refuses a truncated payload instead of reading past its end', () => {
   fc.assert(
     fc.property(frames, fc.nat(), (sent, cut) => {
       const payload = encodePayload(sent)
@@ -70,7 +70,7 @@ it('refuses a payload that is cut short, rather than reading past it', () => {
   )
 })
 
-it('reads what processes of before receipts have left: the same without them', () => {
+it('reads payloads of version 1, which have no receipts', () => {
   fc.assert(
     fc.property(frames, sent => {
       const payload = Buffer.concat([
@@ -85,6 +85,6 @@ it('reads what processes of before receipts have left: the same without them', (
   )
 })
 
-it('reads nothing of a later version', () => {
+it('refuses a later version', () => {
   expect(() => decodePayload(Buffer.from([3]))).toThrow(RangeError)
 })

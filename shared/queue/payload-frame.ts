@@ -1,28 +1,34 @@
 import { RECEIPT_BYTES } from '../ids/receipt.ts'
 
 /**
- * The bytes of a commit as they stand in Redis: framed requests, one after the other, little-endian.
+ * The payload of a job in Redis: framed requests, one after the other, little-endian.
  *
  *   payload := version(u8 = 2) frame*
  *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
  *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32) receipt(16 bytes, zeros for none)
  *              workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
  *
- * A frame holds all that a row may derive from: decoding it again gives the same rows, whenever it happens. Version 1 has
- * no receipts; it is still read, because a queue may hold some while processes are replaced.
+ * A payload frame contains everything that rows are derived from, so decoding it again always returns the same rows.
+ * Version 1 has no receipts. It is still read, because a queue may contain such payloads while processes are replaced.
  */
 const VERSION = 2
 const RECEIPT_AT = 20
 const FIXED_BYTES = RECEIPT_AT + RECEIPT_BYTES
 const NO_RECEIPT = '\0'.repeat(RECEIPT_BYTES)
+/** Size of a payload without frames. */
 export const PAYLOAD_HEADER_BYTES = 1
 
+/** Content types of bodies; a frame contains the index. */
 export const CONTENT_TYPES = ['application/octet-stream', 'application/x-protobuf', 'application/json'] as const
+/** Content type of a body. */
 export type ContentType = (typeof CONTENT_TYPES)[number]
 
+/** Content encodings of bodies; a frame contains the index. */
 export const CONTENT_ENCODINGS = ['identity', 'gzip', 'deflate', 'zstd'] as const
+/** Content encoding of a body. */
 export type ContentEncoding = (typeof CONTENT_ENCODINGS)[number]
 
+/** One request within a payload. */
 export interface PayloadFrame {
   readonly workspaceId: string
   readonly surfaceId: string
@@ -30,15 +36,15 @@ export interface PayloadFrame {
   readonly receivedAtMs: number
   readonly contentType: ContentType
   readonly contentEncoding: ContentEncoding
-  /** What the request said beside its body, as JSON; empty where the body says it all. */
+  /** Properties of the request that are not in its body, as JSON; empty if there are none. */
   readonly attributes: string
-  /** The 16 bytes of its receipt in latin1 (`receipt.ts`); undefined for what no client has one for. */
+  /** The 16 bytes of the receipt in latin1 (`receipt.ts`); undefined if no client has a receipt for the request. */
   readonly receipt?: string | undefined
-  /** As sent: still compressed where `contentEncoding` says so. A view into the payload once read back. */
+  /** The bytes as the client sent them, compressed as `contentEncoding` states. A view into the payload after decoding. */
   readonly body: Buffer
 }
 
-/** What a worker passes on of a request: a frame of the same origin and receipt, whose body is this as JSON. */
+/** Returns the frame with this value as its JSON body, for the next queue. Ids, time and receipt stay the same. */
 export function withJsonBody(frame: PayloadFrame, value: object): PayloadFrame {
   return {
     ...frame,
@@ -49,7 +55,7 @@ export function withJsonBody(frame: PayloadFrame, value: object): PayloadFrame {
   }
 }
 
-/** Bytes that this frame takes in a payload. Ids are latin1: they are ours, not a client's. */
+/** Returns the size of a frame in a payload. Ids are latin1, because the directory creates them. */
 export function frameBytes(frame: PayloadFrame): number {
   return (
     FIXED_BYTES +
@@ -70,15 +76,15 @@ export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
   return payload
 }
 
-/** Writes the header at the start of the buffer; returns where the first frame goes. */
+/** Writes the header at the start of the buffer and returns the offset of the first frame. */
 export function beginPayload(buffer: Buffer): number {
   buffer[0] = VERSION
   return PAYLOAD_HEADER_BYTES
 }
 
 /**
- * Copies a frame, its body included, to where the last one ended; returns where it ends. `frameBytes` must fit there.
- * `receipt` goes before the frame's own.
+ * Copies a frame with its body to the offset `at` and returns the offset after it. The buffer must have room for
+ * `frameBytes`. `receipt` takes precedence over the receipt of the frame.
  */
 export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, receipt?: Buffer): number {
   let end = at + FIXED_BYTES
@@ -99,7 +105,7 @@ export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, rec
   return end + frame.body.length
 }
 
-/** Splits a payload into its frames, whose bodies are views into it. Throws RangeError on anything but a whole payload. */
+/** Splits a payload into frames, whose bodies are views into it. Throws a RangeError if the payload is not complete. */
 export function decodePayload(payload: Buffer): PayloadFrame[] {
   const version = payload[0]
   if (version !== VERSION && version !== 1) throw new RangeError(`payload version ${version} is not ${VERSION}`)
@@ -117,7 +123,8 @@ export function decodePayload(payload: Buffer): PayloadFrame[] {
     const contentType = CONTENT_TYPES[payload.readUInt8(at + 12)]
     const contentEncoding = CONTENT_ENCODINGS[payload.readUInt8(at + 13)]
     if (end > payload.length) throw new RangeError('payload ends within a frame')
-    if (contentType === undefined || contentEncoding === undefined) throw new RangeError('frame header is not ours')
+    if (contentType === undefined || contentEncoding === undefined)
+      throw new RangeError('frame header has an unknown content type or encoding')
     frames.push({
       workspaceId: payload.toString('latin1', workspaceStart, surfaceStart),
       surfaceId: payload.toString('latin1', surfaceStart, attributesStart),

@@ -4,15 +4,16 @@ import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 
+/** Prefix of the Redis keys of BullMQ. */
 export const BULL_PREFIX = 'penstock:bull'
 
 /**
- * Redis keys of one queue, beside BullMQ's own. A payload key exists exactly as long as its bytes are not yet stored.
+ * Returns the Redis keys of one queue. A payload key exists exactly until its bytes are stored.
  *
  * - payload: the framed requests of one job (string)
  * - batchOf: job id → id of the batch that names it (hash)
  * - batches: batch id → its record (hash)
- * - flow: what was accepted and what is done, in payloads and bytes, ever growing (hash)
+ * - flow: counters of accepted and finished payloads and bytes, which only grow (hash)
  */
 export function queueKeys(queue: QueueName) {
   const root = `penstock:queue:${queue}`
@@ -28,22 +29,23 @@ export function queueKeys(queue: QueueName) {
     failed: `${BULL_PREFIX}:${queue}:failed`,
   }
 }
+/** The Redis keys of one queue. */
 export type QueueKeys = ReturnType<typeof queueKeys>
 
 /**
- * Every job is retried for as long as it takes: a payload ends stored or dead-lettered, never given up.
- * The delays are the worker's (`retryDelayMs` of shared/concurrency).
+ * Options of every job. Jobs are retried without limit, so that each payload is stored or dead-lettered in the end. The
+ * worker chooses the delays (`retryDelayMs` in shared/concurrency).
  */
 export const JOB_OPTIONS: JobsOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'custom' },
   removeOnComplete: true,
   removeOnFail: false,
-  // BullMQ keeps the stack of every attempt otherwise, and there is no last attempt.
+  // Otherwise BullMQ keeps the stack of every attempt, and there is no last attempt.
   stackTraceLimit: 1,
 }
 
-/** Opens the producer's side of a queue on a connection that is ready. */
+/** Opens the producer side of a queue on a ready connection. */
 export function openQueue(redis: Redis, name: QueueName): Queue<CommitJob> {
   return new Queue<CommitJob>(name, {
     connection: redis,
@@ -57,8 +59,8 @@ let lastMs = 0
 let sequence = 0
 
 /**
- * A UUID of version 7 (RFC 9562): sorts by the time of its making, and within a millisecond by a 12-bit counter.
- * Job ids are made here, not by BullMQ, whose counter would restart with an emptied queue and give ids out twice.
+ * Creates a UUID of version 7 (RFC 9562), which sorts by time and within a millisecond by a 12-bit counter. The counter of
+ * BullMQ is not used, because it restarts with an emptied queue and would repeat ids.
  */
 export function newJobId(now: number = Date.now()): string {
   if (now > lastMs) {
@@ -68,7 +70,7 @@ export function newJobId(now: number = Date.now()): string {
     lastMs++
     sequence = 0
   }
-  // `randomUUID` draws from a cache of random bytes; 16 fresh ones cost a system call each time (20 µs, once a commit).
+  // `randomUUID` has a cache of random bytes. Drawing 16 bytes each time costs a system call (20 µs per job).
   const random = randomUUID()
   const time = lastMs.toString(16).padStart(12, '0')
   const counter = sequence.toString(16).padStart(3, '0')

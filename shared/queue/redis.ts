@@ -3,8 +3,8 @@ import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /**
- * A connection for producers: fails at once instead of queueing, and never sends a command twice. A command whose
- * answer is lost may or may not have run; its caller must answer "unavailable", not guess.
+ * Connects a producer. Commands fail at once instead of waiting for the connection, and are never sent twice. A command
+ * whose reply was lost may have run, so its caller must report "unavailable".
  */
 export function connectProducer(url: string, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
@@ -20,7 +20,7 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
   )
 }
 
-/** A connection for consumers (BullMQ workers): waits for Redis to come back, for as long as it takes. */
+/** Connects a consumer (a BullMQ worker). Its commands wait without limit until Redis is available again. */
 export function connectConsumer(url: string, logger: Logger): Redis {
   return withErrorLog(
     new Redis(url, {
@@ -32,7 +32,7 @@ export function connectConsumer(url: string, logger: Logger): Redis {
   )
 }
 
-/** One line when the connection breaks and one when it is back, not one per attempt. */
+/** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
 function withErrorLog(redis: Redis, logger: Logger): Redis {
   let broken = false
   redis.on('error', error => {

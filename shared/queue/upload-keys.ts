@@ -1,19 +1,22 @@
 import { createHash } from 'node:crypto'
 
-/** How long what was sent for a release waits for its completion, and how long results are kept (CONTRACT 4.5, 4.7). */
+/**
+ * How long uploads wait for the completion of their release, and how long results are kept
+ * (`docs/contract.md#source-map-part`, `docs/contract.md#source-map-complete`).
+ */
 export const UPLOAD_LIFETIME_S = 24 * 60 * 60
 
 /**
- * Redis keys of what a surface has sent for a release and no manifest names yet, in the Redis of the queues: a claim and
- * its job are one transaction.
+ * Returns the Redis keys of the uploads for a release that no manifest contains yet. They are in the Redis of the queues,
+ * so that a claim and its job are one transaction.
  *
- * - signed: path → JSON of DeclaredMap, as the last sign call had it (hash)
- * - singles: path → `sha256:size` of the last single upload (hash, the worker's)
- * - parts: of one path (hash): `{part}` → `sha256:size`, the claim; `stored:{part}` → 1 once its object is there;
- *   `bytes` → sum of the sizes; `assembled` → `count:sha256:size`, the map that was made of the parts below count, once it
- *   is stored; `sealed` → the sequence of the manifest that names this map, while one does
- * - completion: of one request, by the SHA-256 of its body → JSON of CompletionRecord
- * - sequence: that of the last accepted completion
+ * - signed: path → JSON of DeclaredMap, as the last sign call declared it (hash)
+ * - singles: path → `sha256:size` of the last single upload (hash, written by the worker)
+ * - parts: for each path (hash): `{part}` → `sha256:size`, the claim; `stored:{part}` → 1 once its object is stored;
+ *   `bytes` → sum of the sizes; `assembled` → `count:sha256:size`, the map that was assembled from the first `count`
+ *   parts, once it is stored; `sealed` → the sequence of the manifest that contains this map, if there is one
+ * - completion: JSON of the CompletionRecord of one request, which the SHA-256 of its body identifies
+ * - sequence: the sequence of the last accepted completion
  */
 export function uploadKeys(release: { workspaceId: string; surfaceId: string; slug: string }) {
   const { workspaceId, surfaceId, slug } = release
@@ -26,6 +29,7 @@ export function uploadKeys(release: { workspaceId: string; surfaceId: string; sl
     sequence: `${root}:sequence`,
   }
 }
+/** The Redis keys of the uploads for a release. */
 export type UploadKeys = ReturnType<typeof uploadKeys>
 
 /** A map as a sign call has declared it. */
