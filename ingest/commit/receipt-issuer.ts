@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ReceiptKind } from '../../schemas/http/receipts/schemas.ts'
+import type { ReceiptKind } from '../../schemas/queues/names.ts'
 import { ensureReceiptSecret } from '../../shared/directory/receipt-secret.ts'
 import {
   COMMIT_BYTES,

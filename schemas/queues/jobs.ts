@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { RECEIPT_KINDS } from '../http/receipts/schemas.ts'
-import { queueNameSchema } from './names.ts'
+import { queueNameSchema, RECEIPT_KINDS } from './names.ts'
 
 /** BullMQ job data of a commit: the number of framed requests in its payload, and the size of the payload. */
 export const commitJobSchema = z.object({

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { ReceiptKind } from '../http/receipts/schemas.ts'
 
 /** The queues, one per kind of work. A job of any of them refers to a payload in Redis and carries no bytes itself. */
 export const QUEUES = [
@@ -40,6 +39,20 @@ export type IngestQueue = (typeof INGEST_QUEUES)[number]
 export const ADMITTED_QUEUES = [...INGEST_QUEUES, 'completions'] as const
 /** Name of a queue with backpressure. */
 export type AdmittedQueue = (typeof ADMITTED_QUEUES)[number]
+
+/** Kinds of requests that have receipts. Ids contain the index in this list, so kinds are only ever appended. */
+export const RECEIPT_KINDS = [
+  'traces',
+  'logs',
+  'metrics',
+  'sessions',
+  'replay',
+  'source-maps',
+  'completions',
+  'build-reports',
+] as const
+/** Kind of a request that has a receipt. */
+export type ReceiptKind = (typeof RECEIPT_KINDS)[number]
 
 /** Kind that the receipts of a queue's requests name. */
 export const RECEIPT_KIND_OF_QUEUE: Readonly<Record<AdmittedQueue, ReceiptKind>> = {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { RECEIPT_KINDS, receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
+import { receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
+import { RECEIPT_KINDS } from '../../schemas/queues/names.ts'
 import { BASE32_PAIRS, base32, fromBase32 } from './base32.ts'
 import {
   COMMIT_BYTES,

@@ -1,6 +1,7 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { RECEIPT_KINDS, type ReceiptKind, receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
+import { receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
+import { RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
 import { BASE32_PAIRS, base32, fromBase32 } from './base32.ts'
 
 /**

@@ -1,21 +1,8 @@
 import { z } from 'zod'
+import { RECEIPT_KINDS } from '../../queues/names.ts'
 
 /** Response header with the id of the receipt of an accepted request. */
 export const RECEIPT_HEADER = 'x-receipt-id'
-
-/** Kinds of requests that have receipts. Ids contain the index in this list, so kinds are only ever appended. */
-export const RECEIPT_KINDS = [
-  'traces',
-  'logs',
-  'metrics',
-  'sessions',
-  'replay',
-  'source-maps',
-  'completions',
-  'build-reports',
-] as const
-/** Kind of a request that has a receipt. */
-export type ReceiptKind = (typeof RECEIPT_KINDS)[number]
 
 /** Id of a receipt; `shared/ids/receipt.ts` defines its parts. */
 export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[\w.!~*'()%-]{1,765}$/)
