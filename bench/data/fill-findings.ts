@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { DAYS, workspaceId } from './stored-traces.ts'
 
-/** The workspace that all of them are of. */
+/** Workspace of all findings. */
 export const FINDINGS_WORKSPACE = workspaceId(0)
 const SURFACES = 20
 const SERVICES = 25
-/** Every so many-th occurrence is of finding 0. */
+/** Every tenth occurrence belongs to finding 0. */
 const FREQUENT_EVERY = 10
 const INSERTS_PER_DAY = 12
 const DAY_MS = 86_400_000
@@ -14,12 +14,12 @@ const DAY_MS = 86_400_000
 const ID_OF_NUMBER = (number: string) =>
   `concat('fnd_', translate(leftPad(toString(${number}), 26, 'a'), '0189', 'wxyz'))`
 
-/** The id of the finding that has a tenth of all occurrences. */
+/** Id of the finding with a tenth of all occurrences. */
 export const FREQUENT_FINDING = `fnd_${'w'.padStart(26, 'a')}`
 
 /**
- * Occurrences of so many findings over the last days up to now, stored in the order of their arrival, through the views
- * that make findings of them: each in a trace of its own, every finding of one surface and service.
+ * Stores occurrences of findings over the last days, in the order of arrival. The materialized views derive the findings.
+ * Every occurrence has its own trace, and every finding one surface and service.
  */
 export async function fillFindings(client: ClickHouseClient, occurrences: number, findings: number): Promise<void> {
   await client.command({ query: 'TRUNCATE TABLE exceptions' })
@@ -50,7 +50,7 @@ export async function fillFindings(client: ClickHouseClient, occurrences: number
         min_insert_block_size_rows: String(perInsert),
       },
     })
-    // So that an interruption comes through.
+    // Lets an interruption be handled.
     await delay(0)
   }
 }

@@ -2,10 +2,11 @@ import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client
 import { BENCH_DATABASE } from '../services/start-stores.ts'
 import { allNumbers, countTraces, DAYS, PARTS_PER_DAY, slotNumbers, tracesQuery } from './stored-traces.ts'
 
-/** One per core that an insert can keep busy; a part of the largest size takes 0.4 GB until it is written. */
+/** Concurrent inserts. Each needs a core, and 0.4 GB of memory for a part of the largest size. */
 const INSERTS_AT_ONCE = 2
 const TIMEOUT_MS = 300_000
 
+/** Result of filling a table. */
 export interface Filled {
   readonly spans: number
   readonly parts: number
@@ -14,9 +15,9 @@ export interface Filled {
 }
 
 /**
- * Fills the emptied `spans` with about so many rows, as merges would have left them: so many parts a day, each in the
- * order of the key and all over the key space. Rows are made in that order, so that nothing has to be sorted or merged.
- * Merges are stopped when it returns.
+ * Fills the emptied table `spans` with about this many rows, as merges would leave them: several parts a day, each in the
+ * order of the key and over the whole key space. Rows are generated in that order, so that nothing is sorted or merged.
+ * Merges stay stopped.
  */
 export async function fillSpans(url: string, spans: number, firstDay: string): Promise<Filled> {
   const startedAt = performance.now()
@@ -32,7 +33,7 @@ export async function fillSpans(url: string, spans: number, firstDay: string): P
     await command(client, 'SYSTEM STOP MERGES spans')
     await command(client, 'TRUNCATE TABLE spans')
     await command(client, 'TRUNCATE TABLE finding_traces')
-    // Parts that were merged are wide where they are large enough: so these are, though they were inserted.
+    // Merged parts are wide if they are large enough, so these inserted parts are wide too.
     await command(client, 'ALTER TABLE spans MODIFY SETTING min_level_for_wide_part = 0')
     const slots = Array.from({ length: DAYS * PARTS_PER_DAY }, (_, i) => ({
       day: i % DAYS,
@@ -53,7 +54,7 @@ export async function fillSpans(url: string, spans: number, firstDay: string): P
   }
 }
 
-/** Adds a few traces of one size to those that are there. */
+/** Adds a few traces of one size. */
 export async function addTraces(client: ClickHouseClient, traces: string): Promise<void> {
   for (const query of [insertSpans(traces), insertFindingTraces(traces)]) await command(client, query)
 }
@@ -66,7 +67,7 @@ async function command(client: ClickHouseClient, query: string): Promise<void> {
       max_threads: 1,
       max_insert_threads: '1',
       max_block_size: '4096',
-      // All rows of an insert become one part.
+      // All rows of an insert form one part.
       min_insert_block_size_rows: '1000000000',
       min_insert_block_size_bytes: '0',
       insert_deduplicate: 0,
@@ -88,7 +89,7 @@ async function stateOfSpans(client: ClickHouseClient): Promise<Omit<Filled, 'sec
 
 const ROUTES = "arrayMap(i -> concat('/api/resource-', toString(i), '/:id'), range(50))"
 
-/** A trace is a tree of four children a span; its spans begin 1.2 ms apart. What differs per trace is made once per trace. */
+/** Returns an INSERT of traces: trees with four children a span, whose spans start 1.2 ms apart. Values of a trace are computed once per trace. */
 function insertSpans(traces: string): string {
   return `
     INSERT INTO spans (workspace_id, surface_id, received_at, service_name, service_version, resource, scope_name,

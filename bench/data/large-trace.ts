@@ -2,7 +2,7 @@ import type { LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
 import { pollUntil } from '../support/poll-until.ts'
 
-/** A trace that can be read with 4.9, and the request that reads it. */
+/** A stored trace, and the request that reads it (docs/contract.md#trace). */
 export interface LargeTrace {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -12,7 +12,7 @@ export interface LargeTrace {
 const SPANS = 1_000
 const DEADLINE_MS = 20_000
 
-/** Sends a trace of 1,000 spans with exceptions in it, and waits until it can be read. */
+/** Sends a trace of 1,000 spans with exceptions, and waits until it can be read. */
 export async function storeLargeTrace(edgeUrl: string, apiUrl: string, secrets: LocalSecrets): Promise<LargeTrace> {
   const sent = await fetch(`${edgeUrl}/drain/v1/traces`, {
     method: 'POST',
@@ -20,7 +20,7 @@ export async function storeLargeTrace(edgeUrl: string, apiUrl: string, secrets: 
     body: tracePayload({ spans: SPANS, spansPerTrace: SPANS, exceptionEvery: SPANS / 2 }),
     signal: AbortSignal.timeout(DEADLINE_MS),
   })
-  if (sent.status !== 200) throw new Error(`the edge answered ${sent.status}: ${await sent.text()}`)
+  if (sent.status !== 200) throw new Error(`the edge returned ${sent.status}: ${await sent.text()}`)
   const headers = { authorization: `Bearer ${secrets.sessionToken}` }
   const firstId = async (path: string, list: 'findings' | 'traces'): Promise<string> => {
     let id: string | undefined
@@ -36,7 +36,7 @@ export async function storeLargeTrace(edgeUrl: string, apiUrl: string, secrets: 
   return { url, headers, spans: SPANS }
 }
 
-/** So many readers read it again and again; resolves with the number of reads. */
+/** Reads the trace repeatedly with several readers. Resolves with the number of reads. */
 export async function readLargeTrace(trace: LargeTrace, readers: number, durationMs: number): Promise<number> {
   const end = performance.now() + durationMs
   let reads = 0
@@ -53,6 +53,6 @@ export async function readLargeTrace(trace: LargeTrace, readers: number, duratio
 async function read({ url, headers }: Pick<LargeTrace, 'url' | 'headers'>): Promise<string> {
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(DEADLINE_MS) })
   const text = await response.text()
-  if (response.status !== 200) throw new Error(`the API answered ${response.status}: ${text}`)
+  if (response.status !== 200) throw new Error(`the API returned ${response.status}: ${text}`)
   return text
 }

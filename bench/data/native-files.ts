@@ -9,9 +9,10 @@ import { writtenBlocks } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
 
+/** Name of this contender in reports. */
 export const FILE_INSERTS = 'ClickHouse alone, the same rows from files'
 
-/** A million spans, so that no block is inserted many times in a round, in blocks as large as the worker's batches. */
+/** Files of a million spans in total, so that no block is inserted often in a round. Blocks are as large as the worker's batches. */
 const FILES = 10
 const ROWS = 100_000
 const SPANS = 200
@@ -22,7 +23,7 @@ interface NativeFile {
   readonly columns: readonly string[]
 }
 
-/** The bound of any pipeline: ClickHouse reads blocks of the product's own making from files, as many at once as there are cores. */
+/** Measures the limit of any pipeline: ClickHouse reads the product's blocks from files, with one insert per core. */
 export async function startFileInserts(dir: string, { client, pid }: BenchClickHouse): Promise<PipelineContender> {
   const files = await writeNativeFiles(join(dir, 'native'))
   return {
@@ -54,12 +55,12 @@ async function insertFile(client: BenchClickHouse['client'], { path, columns }: 
   await client.command({
     query: `INSERT INTO spans (${names}) SELECT ${names} FROM file({path: String}, 'Native')`,
     query_params: { path },
-    // The same file comes again, and is to be stored again.
+    // The same file is inserted again and must be stored again.
     clickhouse_settings: { insert_deduplicate: 0, wait_end_of_query: 1 },
   })
 }
 
-/** One block a file, with ids that no other file has. */
+/** Writes one block a file, with ids that no other file has. */
 async function writeNativeFiles(dir: string): Promise<NativeFile[]> {
   await mkdir(dir, { recursive: true })
   const bodies = buildBodies({ spans: SPANS, pool: 64, freshIds: true })
@@ -73,10 +74,10 @@ async function writeNativeFiles(dir: string): Promise<NativeFile[]> {
       const body = bodies[at] as Buffer
       renew(body, fields[at] as (typeof fields)[number], nextChange(), performance.timeOrigin + performance.now())
       const result = batch.append({ workspaceId: 'ws_files', surfaceId: 'srf_files', receivedAtMs: Date.now() }, body)
-      if (!result.ok) throw new Error(`a payload of our own was refused: ${result.reason}`)
+      if (!result.ok) throw new Error(`a payload of the bench was refused: ${result.reason}`)
     }
     const [block] = batch.tables()
-    if (block?.table !== 'spans') throw new Error('spans make rows of the table spans')
+    if (block?.table !== 'spans') throw new Error('the block is not for the table spans')
     const path = join(dir, `${i}.native`)
     await writeFile(path, Buffer.concat(block.block))
     files.push({ path, rows: block.rows, columns: block.columns })

@@ -1,38 +1,45 @@
-/** The traces that a table is filled with, each derived from its number alone: whoever fills or reads names the same ones. */
+/** Counts of the traces in a filled table. Each trace is derived from its number, so that filling and reading agree. */
 export interface TraceCounts {
-  /** Traces of all workspaces and days. */
+  /** Number of traces in all workspaces and days. */
   readonly traces: number
   readonly perWorkspace: number
-  /** Traces of one part of one day, in all workspaces. */
+  /** Number of traces in one part of one day, in all workspaces. */
   readonly perSlot: number
 }
 
+/** Number of filled workspaces. */
 export const WORKSPACES = 20
+/** Number of filled days. */
 export const DAYS = 7
+/** Number of findings in a workspace. */
 export const FINDINGS_PER_WORKSPACE = 100
+/** Spans of a small trace. */
 export const SMALL_TRACE_SPANS = 20
+/** Spans of a large trace. */
 export const LARGE_TRACE_SPANS = 1_000
 
 /**
- * The most that merging was seen to leave of a day, whatever its size: inserts of 10,000 and of 100,000 rows, 1.4 and 14
- * million rows a day, came to rest at 4 to 8 parts.
+ * The largest number of parts a day that merges were seen to leave, whatever their size. Inserts of 10,000 and of 100,000
+ * rows, with 1.4 and 14 million rows a day, ended with 4 to 8 parts.
  */
 export const PARTS_PER_DAY = 8
 
-/** Every trace belongs to one part of one day: neighbours by key are never in the same one. */
+/** Parts of all days. Every trace belongs to one part, and neighbours by key are never in the same part. */
 const SLOTS = DAYS * PARTS_PER_DAY
 const LARGE_EVERY = 500
 const SPANS_PER_TRACE = SMALL_TRACE_SPANS + (LARGE_TRACE_SPANS - SMALL_TRACE_SPANS) / LARGE_EVERY
 
+/** Returns the counts for a table of about this many spans. */
 export function countTraces(spans: number): TraceCounts {
   const perWorkspaceSlot = Math.round(spans / SPANS_PER_TRACE / WORKSPACES / SLOTS)
   const perWorkspace = perWorkspaceSlot * SLOTS
   return { traces: perWorkspace * WORKSPACES, perWorkspace, perSlot: perWorkspaceSlot * WORKSPACES }
 }
 
+/** Returns the id of a filled workspace. */
 export const workspaceId = (number: number) => `ws_${String(number).padStart(2, '0')}`
 
-/** `numbers` selects the numbers of traces, as `n`. They are in the order of the table's key when `n` ascends. */
+/** Returns a query of traces. `numbers` selects their numbers as `n`; ascending `n` is the order of the table's key. */
 export function tracesQuery({ perWorkspace }: TraceCounts, numbers: string, firstDay: string): string {
   const idStep = 2n ** 64n / BigInt(perWorkspace)
   return `
@@ -53,7 +60,7 @@ export function tracesQuery({ perWorkspace }: TraceCounts, numbers: string, firs
     FROM (${numbers})`
 }
 
-/** Other traces beside them, so many and of so many spans each; all have a finding. */
+/** Returns a query of additional traces with this many spans each. All have a finding. */
 export function sizedTracesQuery(counts: TraceCounts, spans: number, traces: number, firstDay: string): string {
   const numbers = `SELECT number * ${Math.floor(counts.traces / traces)} AS n FROM numbers(${traces})`
   return `
@@ -63,9 +70,9 @@ export function sizedTracesQuery(counts: TraceCounts, spans: number, traces: num
     FROM (${tracesQuery(counts, numbers, firstDay)})`
 }
 
-/** All traces. */
+/** Selects the numbers of all traces. */
 export const allNumbers = ({ traces }: TraceCounts) => `SELECT number AS n FROM numbers(${traces})`
 
-/** The traces of one part of one day. */
+/** Selects the numbers of the traces in one part of one day. */
 export const slotNumbers = ({ perSlot }: TraceCounts, day: number, part: number) =>
   `SELECT number * ${SLOTS} + ${day * PARTS_PER_DAY + part} AS n FROM numbers(${perSlot})`

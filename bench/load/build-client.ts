@@ -10,12 +10,13 @@ import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { type SentRequest, sendRequest } from './send-request.ts'
 
+/** Concurrent uploads of a build. */
 export const UPLOADS_AT_ONCE = 32
 const PART_BYTES = 512 * 1024
-/** What a sign call takes, with paths as long as those of the bench. */
+/** Files that one sign call accepts, with paths of the length that the bench uses. */
 const FILES_PER_SIGN = 1_000
 
-/** A source map that is to be uploaded. */
+/** A source map to upload. */
 export interface BuildFile {
   readonly path: string
   readonly body: Buffer
@@ -24,22 +25,24 @@ export interface BuildFile {
   readonly chunkUrl: string
 }
 
+/** Creates a build file from the bytes of a source map. */
 export function buildFile(path: string, body: Buffer): BuildFile {
   const hash = createHash('sha256').update(body).digest('hex')
   return { path, body, hash, chunkUrl: `https://cdn.example/${path.replace(/\.map$/, '')}` }
 }
 
-/** What a build does with the product's edge. Each resolves when it is answered 200, with how often it was refused. */
+/** The requests of a build to the product's edge. Each resolves with the number of refusals before its 200. */
 export interface BuildClient {
   register(version: string): Promise<string>
-  /** Sign call and presigned uploads. */
+  /** Signs the files and uploads them to the presigned addresses. */
   uploadSigned(slug: string, files: readonly BuildFile[]): Promise<number>
   uploadParts(slug: string, files: readonly BuildFile[]): Promise<number>
   complete(slug: string, files: readonly BuildFile[]): Promise<number>
-  /** Straight to addresses that were signed before, by the same means as those of `uploadSigned`. */
+  /** Uploads to addresses that were signed before, in the same way as `uploadSigned`. */
   putAll(urls: readonly string[], files: readonly BuildFile[]): Promise<number>
 }
 
+/** Creates a client that sends as one surface. */
 export function createBuildClient(context: ScenarioContext, baseUrl: string, secretKey: string): BuildClient {
   const agent = new Agent({ keepAlive: true, maxSockets: UPLOADS_AT_ONCE })
   context.onEnd(() => agent.destroy())
@@ -71,7 +74,7 @@ export function createBuildClient(context: ScenarioContext, baseUrl: string, sec
         const { body } = await call('POST', `/${slug}/source-maps/sign`, json({ files: declared }))
         const signed = signedSourceMapsSchema.parse(JSON.parse(body)).files
         const urls = signed.map(file => {
-          if ('alreadyUploaded' in file) throw new Error(`${file.path} is there already`)
+          if ('alreadyUploaded' in file) throw new Error(`${file.path} is already uploaded`)
           return file.uploadUrl
         })
         refused += await putAll(urls, page)

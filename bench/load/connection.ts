@@ -2,30 +2,31 @@ import { connect, type Socket } from 'node:net'
 import type { PreparedRequest } from './requests.ts'
 import { type ResponseHead, ResponseReader } from './response-reader.ts'
 
+/** Callbacks of a connection. */
 export interface ConnectionEvents {
-  /** The connection can take a request: it is new, or its last one was answered. */
+  /** Called when the connection can take a request: it is new, or its last request has its response. */
   onFree(connection: LoadConnection): void
-  /** Returns how long the connection is to wait before it is free. */
+  /** Returns the milliseconds to wait before the connection is free. */
   onAnswer(connection: LoadConnection, head: ResponseHead): number
-  /** A request was lost with its connection, by error code. A new connection is on its way. */
+  /** Called with an error code when a request was lost with its connection. A new connection is being opened. */
   onFault(connection: LoadConnection, code: string): void
 }
 
 const RECONNECT_AFTER_MS = 20
 const READ_BUFFER_BYTES = 64 * 1024
 
-/** One keep-alive connection with at most one request in flight; opens itself again when it is lost. */
+/** Keeps one connection alive with at most one request in flight. Reopens it when it is lost. */
 export class LoadConnection {
   readonly #port: number
   readonly #events: ConnectionEvents
   readonly #buffer = Buffer.allocUnsafe(READ_BUFFER_BYTES)
   #socket: Socket | undefined
   #closing = false
-  /** The requests that only this connection sends, in turn: none is changed while its bytes are on their way. */
+  /** Requests that only this connection sends, in turn. No request changes while it is in flight. */
   readonly requests: readonly PreparedRequest[]
   #next = 0
   inFlight = false
-  /** When the request in flight was due, by `performance.now()`. */
+  /** Time at which the request in flight was due, by `performance.now()`. */
   dueAt = 0
 
   constructor(port: number, requests: readonly PreparedRequest[], events: ConnectionEvents) {
@@ -58,7 +59,7 @@ export class LoadConnection {
 
   #open(): void {
     const reader = new ResponseReader(head => this.#answered(head))
-    // Reading into one buffer of ours spares a stream's bookkeeping and a buffer per read.
+    // Reading into one fixed buffer avoids the bookkeeping of a stream and a new buffer per read.
     const onread = {
       buffer: this.#buffer,
       callback: (size: number) => {
@@ -82,7 +83,7 @@ export class LoadConnection {
 
   #answered(head: ResponseHead): void {
     if (!this.inFlight) {
-      this.#socket?.destroy(new Error('an answer to nothing'))
+      this.#socket?.destroy(new Error('a response without a request'))
       return
     }
     this.inFlight = false

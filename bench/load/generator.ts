@@ -2,7 +2,7 @@ import type { GeneratorMessage, LoadPlan } from './plan.ts'
 import { buildBodies } from './requests.ts'
 import { runLoad } from './run-load.ts'
 
-/** The load generator: a process of its own, so that its work is not the measured one's. Takes plans as messages. */
+/** Runs load plans that arrive as messages. A separate process, so that its CPU time is not counted as the server's. */
 const pools = new Map<string, Buffer[]>()
 
 function bodiesOf(plan: LoadPlan): Buffer[] {

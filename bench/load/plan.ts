@@ -1,59 +1,62 @@
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { Percentiles } from './latency-histogram.ts'
 
-/** What the generator is to send, and for how long. Sent to it as a message, so it is plain data. */
+/** What the generator sends, and for how long. Plain data, because it is sent as a message. */
 export interface LoadPlan {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Sent as well, one of them with each request in turn: as many surfaces, say, as there are keys in it. */
+  /** Additional headers, of which each request carries the next: for example the keys of many surfaces. */
   readonly varyHeaders?: readonly Readonly<Record<string, string>>[]
   readonly connections: number
   readonly payload: PayloadPlan
   readonly mode: LoadMode
-  /** Load that is not counted: connections open, code gets compiled. */
+  /** Duration of load that is not counted, while connections open and code is compiled. */
   readonly warmUpMs: number
   readonly durationMs: number
 }
 
+/** Payloads of a load. */
 export interface PayloadPlan {
   /** Default: traces. */
   readonly signal?: Signal
-  /** Spans, log records or data points, as the signal is. */
+  /** Number of spans, log records or data points in a payload. */
   readonly spans: number
-  /** Different payloads; a connection sends its share of them in turn, each no more than once at a time. */
+  /** Number of different payloads. A connection sends its share of them in turn. */
   readonly pool: number
-  /** Every request gets trace and span ids that were never sent before, and the present time. */
+  /** Whether every request gets new trace and span ids and the current time. */
   readonly freshIds: boolean
 }
 
 /**
- * closed: every connection sends its next request when the last is answered, and after a 429 when its Retry-After is
- * over. open: requests are due at a fixed rate whatever the server does; latency counts from when one was due.
+ * When requests are sent. `closed`: a connection sends its next request when the last one has its response; after a 429
+ * it waits for Retry-After. `open`: requests are due at a fixed rate, whatever the server does, and latency counts from
+ * the time at which a request was due.
  */
 export type LoadMode = { readonly kind: 'closed' } | { readonly kind: 'open'; readonly requestsPerSecond: number }
 
+/** Result of one load. */
 export interface LoadResult {
-  /** Of the measured window: what came back in it. */
+  /** Length of the measured window. `ok` counts the 200s that arrived in it. */
   readonly seconds: number
   readonly ok: number
   readonly latency: Percentiles
-  /** Open loop: how late the generator itself was. What is near the latencies is its own doing. */
+  /** Delay of the generator itself in an open loop. Latencies close to it are caused by the generator. */
   readonly lateness: Percentiles
-  /** Of the whole run, warm-up and last answers included. */
+  /** Responses by status over the whole run, including warm-up and last responses. */
   readonly statuses: Readonly<Record<string, number>>
-  /** Requests that got no answer, by error code. They may have been served or not. */
+  /** Requests without a response, by error code. The server may or may not have processed them. */
   readonly faults: Readonly<Record<string, number>>
-  /** Bytes of one request's body, on average. */
+  /** Average size of a request body. */
   readonly bodyBytes: number
-  /** CPU of the generator, over the measured window. */
+  /** CPU time of the generator in the measured window. */
   readonly cpuSeconds: number
 }
 
-/** From the generator to its parent. */
+/** Message from the generator to its parent. */
 export type GeneratorMessage =
   | { readonly kind: 'ready' }
-  /** The measured window begins, or has ended: the moment to look at the other processes. */
+  /** Sent at the beginning and end of the measured window, when the parent reads the other processes. */
   | { readonly kind: 'begin' }
   | { readonly kind: 'end' }
   | { readonly kind: 'done'; readonly result: LoadResult }

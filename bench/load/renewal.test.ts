@@ -11,7 +11,7 @@ import { buildBodies } from './requests.ts'
 const HEAD = Buffer.from('head')
 const NOW_MS = 1_790_000_000_123
 
-/** A body of 45 records before and after it was renewed. */
+/** Returns a body of 45 records before and after its renewal. */
 function renewed(signal: Signal): [Buffer, Buffer] {
   const [body = Buffer.alloc(0)] = buildBodies({ signal, spans: 45, pool: 1, freshIds: true })
   const bytes = Buffer.concat([HEAD, body])
@@ -23,7 +23,7 @@ function renewed(signal: Signal): [Buffer, Buffer] {
 const hex = (id: Uint8Array) => Buffer.from(id).toString('hex')
 const least = (times: bigint[]) => BigUint64Array.from(times).sort()[0] ?? 0n
 
-/** All times were moved by the same, the earliest to now. Unix times in nanoseconds are floats on the way: within 256. */
+/** Expects that all times moved by the same amount and the first is now. Floats limit the precision to 256 ns. */
 function expectMoved(before: bigint[], after: bigint[]): void {
   const by = least(after) - least(before)
   expect(after).toEqual(before.map(time => time + by))
@@ -70,7 +70,7 @@ const RECORDS_OF: Record<Signal, (body: Buffer) => RecordList> = {
   metrics: pointsOf,
 }
 
-it.each(['traces', 'logs', 'metrics'] as const)('renews the ids and times of %s, and nothing else of them', signal => {
+it.each(['traces', 'logs', 'metrics'] as const)('renews the ids and times of %s, and nothing else', signal => {
   const [before, after] = renewed(signal).map(RECORDS_OF[signal]) as [RecordList, RecordList]
   expect(after).toHaveLength(45)
   expect(after.map(({ rest }) => rest)).toEqual(before.map(({ rest }) => rest))
@@ -82,7 +82,7 @@ it.each(['traces', 'logs', 'metrics'] as const)('renews the ids and times of %s,
   )
 })
 
-it('leaves every child with its parent, in the trace it was in', () => {
+it('keeps every child with its parent and its trace', () => {
   const [, body = HEAD] = renewed('traces')
   const spans = spansOf(body)
   const traceOf = new Map(spans.map(({ ids: [traceId, spanId] }) => [spanId, traceId]))

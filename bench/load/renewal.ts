@@ -1,23 +1,24 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 import type { Signal } from '../../schemas/queues/names.ts'
 
-/** Where in a payload the fields stand that make its records others than those of the payload's last turn. */
+/** Byte offsets of the fields in a payload that change before it is sent again. */
 export interface RenewableFields {
-  /** Trace, span and parent ids. */
+  /** Offsets of trace, span and parent ids. */
   readonly ids: Uint32Array
-  /** Times in nanoseconds, as fixed64. */
+  /** Offsets of times in nanoseconds (fixed64). */
   readonly times: Uint32Array
-  /** How far each of `times` is from the earliest of them, in nanoseconds. */
+  /** Nanoseconds from the earliest of `times` to each of them. */
   readonly sinceFirst: Float64Array
 }
 
+/** Offsets of a payload that is sent unchanged. */
 export const NOTHING_RENEWABLE: RenewableFields = {
   ids: new Uint32Array(),
   times: new Uint32Array(),
   sinceFirst: new Float64Array(),
 }
 
-/** The field numbers that lead to a record, and those of its ids and times. */
+/** Field numbers on the path to a record, and those of its ids and times. */
 interface RecordFields {
   readonly path: readonly (readonly number[])[]
   readonly ids: readonly number[]
@@ -29,11 +30,11 @@ const RECORDS: Record<Signal, RecordFields> = {
   traces: { path: [[1], [2], [2]], ids: [1, 2, 4], times: [7, 8] },
   // ResourceLogs, ScopeLogs, LogRecord: trace_id, span_id; time_unix_nano, observed_time_unix_nano.
   logs: { path: [[1], [2], [2]], ids: [9, 10], times: [1, 11] },
-  // ResourceMetrics, ScopeMetrics, Metric, its data of any kind, data point: time_unix_nano. A series keeps its start.
+  // ResourceMetrics, ScopeMetrics, Metric, its data of any kind, data point: time_unix_nano. The start of a series stays.
   metrics: { path: [[1], [2], [2], [5, 7, 9, 10, 11], [1]], ids: [], times: [3] },
 }
 
-/** `offset` is added to every place: that of the body in what it is a part of. */
+/** Finds the fields of a payload. `offset`, the start of the body in its request, is added to every position. */
 export function findRenewable(signal: Signal, body: Buffer, offset = 0): RenewableFields {
   const record = RECORDS[signal]
   const ids: number[] = []
@@ -56,9 +57,8 @@ export function findRenewable(signal: Signal, body: Buffer, offset = 0): Renewab
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Gives every id new first bytes, the same change to all, so that parents stay parents and the traces lie in another
- * place of the key space than those sent before, and moves all times so that the first is now (Unix time in ms).
- * 600 ids take 2 µs.
+ * Changes the first bytes of every id in the same way, so that parents stay parents and the traces get new positions in
+ * the key space. Moves all times so that the first is now (Unix time in ms). 600 ids take 2 µs.
  */
 export function renew(bytes: Buffer, { ids, times, sinceFirst }: RenewableFields, change: number, nowMs: number): void {
   for (const at of ids) bytes.writeInt32LE(bytes.readInt32LE(at) ^ change, at)
@@ -73,7 +73,7 @@ export function renew(bytes: Buffer, { ids, times, sinceFirst }: RenewableFields
   }
 }
 
-/** A sequence that visits every 32-bit number but zero once (Marsaglia's xorshift). */
+/** Creates a sequence of all 32-bit numbers except zero, each once (Marsaglia's xorshift). */
 export function createChanges(seed: number): () => number {
   let state = seed | 1
   return () => {
@@ -84,7 +84,7 @@ export function createChanges(seed: number): () => number {
   }
 }
 
-/** Calls `each` with the extent of every message that the path leads to. */
+/** Calls `each` with the start and end of every message at the end of the path. */
 function descend(
   body: Buffer,
   start: number,
@@ -101,7 +101,7 @@ function descend(
   })
 }
 
-/** Calls `each` with number, type and extent of the value of every field of a message. */
+/** Calls `each` with the number, type, start and end of every field of a message. */
 function eachField(
   body: Buffer,
   start: number,

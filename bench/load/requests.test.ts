@@ -14,12 +14,15 @@ const plan: LoadPlan = {
   durationMs: 0,
 }
 
-it.each(['traces', 'logs', 'metrics'] as const)('makes as many bodies of %s as the pool has, all different', signal => {
-  const bodies = buildBodies({ ...plan.payload, signal })
-  expect(new Set(bodies.map(body => body.toString('latin1'))).size).toBe(2)
-})
+it.each(['traces', 'logs', 'metrics'] as const)(
+  'builds one body of %s for each slot of the pool, all different',
+  signal => {
+    const bodies = buildBodies({ ...plan.payload, signal })
+    expect(new Set(bodies.map(body => body.toString('latin1'))).size).toBe(2)
+  },
+)
 
-it('writes a request that HTTP understands, with the headers of its turn', () => {
+it('writes a valid HTTP request with the headers of its turn', () => {
   const [, body = Buffer.alloc(0)] = buildBodies(plan.payload)
   const { bytes } = prepareRequest(plan, body, 1)
   const headEnd = bytes.indexOf('\r\n\r\n')
@@ -33,7 +36,7 @@ it('writes a request that HTTP understands, with the headers of its turn', () =>
   expect(bytes.subarray(headEnd + 4)).toEqual(body)
 })
 
-it('renews nothing where the same bytes are asked for', () => {
+it('renews nothing when freshIds is off', () => {
   const [body = Buffer.alloc(0)] = buildBodies(plan.payload)
   const { renewable } = prepareRequest({ ...plan, payload: { ...plan.payload, freshIds: false } }, body, 0)
   expect([renewable.ids.length, renewable.times.length]).toEqual([0, 0])

@@ -5,27 +5,28 @@ import { tracePayload } from '../payloads/trace-payload.ts'
 import type { LoadPlan, PayloadPlan } from './plan.ts'
 import { findRenewable, NOTHING_RENEWABLE, type RenewableFields } from './renewal.ts'
 
-/** The bytes of one request, head and body, ready to be written again and again. */
+/** Bytes of one request, head and body, which can be sent many times. */
 export interface PreparedRequest {
   readonly bytes: Buffer
-  /** What is renewed of `bytes` before they are sent once more. */
+  /** Fields of `bytes` that are renewed before each sending. */
   readonly renewable: RenewableFields
 }
 
-/** Bodies of so many records, each of one of eight services. */
+/** Builds a body with this many records. The bodies of a pool are spread over eight services. */
 const BODIES: Record<Signal, (records: number, poolIndex: number) => Buffer> = {
   traces: (spans, i) => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 0, service: `shop-${i % 8}` }),
   logs: (records, i) => logPayload({ records, exceptionEvery: 0, service: `shop-${i % 8}` }),
-  // Every body comes from an instance of its own: its points are of series that no other body has.
+  // Every body comes from a different instance, so no two bodies share a series.
   metrics: (points, i) =>
     metricsPayload({ points, pointsPerMetric: 10, service: `shop-${i % 8}`, instance: `shop-${i % 8}-${i}` }),
 }
 
-/** A pool of bodies, made once per plan: building them costs more than sending them. */
+/** Builds a pool of bodies. Done once per plan, because building a body costs more than sending it. */
 export function buildBodies({ signal = 'traces', spans, pool }: PayloadPlan): Buffer[] {
   return Array.from({ length: pool }, (_, i) => BODIES[signal](spans, i))
 }
 
+/** Builds the request that carries this body. */
 export function prepareRequest(plan: LoadPlan, body: Buffer, poolIndex: number): PreparedRequest {
   const varied = plan.varyHeaders?.[poolIndex % plan.varyHeaders.length]
   const headers = { host: `127.0.0.1:${plan.port}`, ...plan.headers, ...varied, 'content-length': String(body.length) }

@@ -16,7 +16,7 @@ function textOf({ status, body, retryAfter, closes }: typeof response extends fc
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
-it('finds every response, however the bytes are cut', () => {
+it('finds every response, however its bytes are split', () => {
   fc.assert(
     fc.property(
       fc.array(response, { maxLength: 8 }),
@@ -44,7 +44,7 @@ it('finds every response, however the bytes are cut', () => {
   )
 })
 
-it('refuses what it would have to guess', () => {
+it('rejects a response that it cannot parse', () => {
   const reader = () => new ResponseReader(() => {})
   for (const text of [
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked',

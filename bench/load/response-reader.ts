@@ -1,12 +1,13 @@
+/** The parts of a response head that the load generator uses. */
 export interface ResponseHead {
   readonly status: number
   readonly contentLength: number
   readonly closes: boolean
-  /** Undefined where the header is absent or no number of seconds. */
+  /** Undefined if the header is absent or not a number of seconds. */
   readonly retryAfterSeconds: number | undefined
 }
 
-/** What this reader does not understand, it does not guess: the connection must go. */
+/** Reports a response that this reader cannot parse. The connection must be closed. */
 export class UnreadableResponseError extends Error {
   override readonly name = 'UnreadableResponseError'
 }
@@ -15,8 +16,8 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Finds the ends of HTTP/1.1 responses in what a connection reads: status line, content-length, retry-after. A server
- * under load repeats itself, so a read that equals the last whole response byte for byte is not parsed again.
+ * Finds HTTP/1.1 responses in the bytes of a connection by status line, content-length and retry-after. A server under
+ * load repeats its response, so a chunk that equals the last response byte for byte is not parsed again.
  */
 export class ResponseReader {
   readonly #onResponse: (head: ResponseHead) => void
@@ -27,7 +28,7 @@ export class ResponseReader {
     this.#onResponse = onResponse
   }
 
-  /** Copies what it keeps: the caller may read into the same buffer again. */
+  /** Parses the next bytes. Copies the bytes that it keeps, so the caller can reuse its buffer. */
   read(chunk: Buffer): void {
     const known = this.#known
     if (known && this.#pending.length === 0 && known.bytes.equals(chunk)) {
@@ -54,7 +55,7 @@ function parseHead(text: string): ResponseHead {
   if (!(status >= 200)) throw new UnreadableResponseError(`not the head of a final response: ${text.slice(0, 80)}`)
   const contentLength = headerOf(text, 'content-length') ?? (status === 204 ? '0' : undefined)
   if (contentLength === undefined || !/^\d+$/.test(contentLength)) {
-    throw new UnreadableResponseError(`a response ${status} without a content-length`)
+    throw new UnreadableResponseError(`a ${status} response without a content-length`)
   }
   const retryAfter = headerOf(text, 'retry-after')
   return {

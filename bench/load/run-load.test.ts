@@ -9,7 +9,7 @@ const bodies = [Buffer.from('first'), Buffer.from('second')]
 let stop = () => {}
 afterEach(() => stop())
 
-/** A server that answers with what `answer` says, and its plan. */
+/** Starts a server that responds with `answer`, and returns a plan for it. */
 async function serve(
   answer: (request: IncomingMessage) => Promise<{ status: number; retryAfter?: number }>,
   plan: Partial<LoadPlan>,
@@ -39,7 +39,7 @@ async function serve(
   } satisfies LoadPlan
 }
 
-it('sends every header in turn where there are more of them than bodies', async () => {
+it('sends every header in turn when there are more headers than bodies', async () => {
   const varyHeaders = Array.from({ length: 21 }, (_, i) => ({ 'x-turn': String(i) }))
   const seen = new Set<string | string[] | undefined>()
   const plan = await serve(
@@ -53,7 +53,7 @@ it('sends every header in turn where there are more of them than bodies', async 
   expect(seen.size).toBe(varyHeaders.length)
 })
 
-it('counts what a closed loop gets, and tells when the measured window begins and ends', async () => {
+it('counts the responses of a closed loop, and reports the start and end of the measured window', async () => {
   const plan = await serve(async () => ({ status: 200 }), {})
   const edges: string[] = []
   const result = await runLoad(plan, bodies, edge => edges.push(edge))
@@ -65,12 +65,12 @@ it('counts what a closed loop gets, and tells when the measured window begins an
   expect(result.bodyBytes).toBe(5.5)
 })
 
-it('waits for as long as a 429 says', async () => {
+it('waits for the Retry-After of a 429', async () => {
   const plan = await serve(async () => ({ status: 429, retryAfter: 5 }), {})
   expect((await runLoad(plan, bodies, () => {})).statuses).toEqual({ 429: 4 })
 })
 
-it('shows the stall of a server to everyone who would have come meanwhile', async () => {
+it('counts a stall of the server in the latency of every request that was due meanwhile', async () => {
   let stalled = false
   const answer = async () => {
     if (stalled) await delay(250)
@@ -84,13 +84,13 @@ it('shows the stall of a server to everyone who would have come meanwhile', asyn
     stalled = false
   }, 500)
   const result = await runLoad(plan, bodies, () => {})
-  // Only eight requests or so were slow themselves; most of the five hundred were due behind them.
+  // Only about eight requests were slow themselves. Most of the five hundred were due behind them.
   expect(result.latency.p50Ms).toBeGreaterThan(50)
   expect(result.latency.maxMs).toBeGreaterThan(200)
   expect(result.statuses[200]).toBeGreaterThan(400)
 })
 
-it('counts requests that were lost with their connection', async () => {
+it('counts requests that are lost with their connection', async () => {
   const server = createServer(request => request.socket.destroy())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const plan = await serve(async () => ({ status: 200 }), {})

@@ -7,10 +7,10 @@ import { prepareRequest } from './requests.ts'
 import type { ResponseHead } from './response-reader.ts'
 import { createSchedule } from './schedule.ts'
 
-/** How long the answers to what was sent may take after the load has ended. */
+/** Time limit for the last responses after the load has ended. */
 const LAST_ANSWERS_MS = 30_000
 
-/** Runs one load to its end. `notify` is called at both ends of the measured window. */
+/** Runs one load. Calls `notify` at the start and end of the measured window. */
 export async function runLoad(
   plan: LoadPlan,
   bodies: readonly Buffer[],
@@ -92,8 +92,8 @@ export async function runLoad(
 }
 
 /**
- * Every connection's own requests: a share of the pool, or a copy of one where there are more connections than requests.
- * Where there are more headers than bodies, bodies are sent again with the others.
+ * Returns the requests of each connection: its share of the pool, or a copy of one request if there are more connections
+ * than requests. If there are more headers than bodies, bodies are sent again with the other headers.
  */
 function shareOut(plan: LoadPlan, bodies: readonly Buffer[]) {
   const count = Math.max(bodies.length, plan.varyHeaders?.length ?? 0)
@@ -109,7 +109,7 @@ function shareOut(plan: LoadPlan, bodies: readonly Buffer[]) {
 async function lastAnswers(connections: readonly LoadConnection[], waiting: () => number): Promise<void> {
   const deadline = performance.now() + LAST_ANSWERS_MS
   while (waiting() > 0 || connections.some(connection => connection.inFlight)) {
-    if (performance.now() > deadline) throw new Error(`requests were still unanswered after ${LAST_ANSWERS_MS} ms`)
+    if (performance.now() > deadline) throw new Error(`requests had no response after ${LAST_ANSWERS_MS} ms`)
     await delay(2)
   }
 }

@@ -1,22 +1,24 @@
 import type { LoadConnection } from './connection.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 
-/** Requests are due in groups, one group per tick: a timer of Node cannot do better, and a finer plan would only blur. */
+/** Interval at which groups of requests become due. A timer of Node cannot be more precise. */
 const TICK_MS = 1
 
+/** A schedule of requests in an open loop. */
 export interface Schedule {
-  /** A connection that may send: at once when a request is due, else when the next one is. */
+  /** Offers a free connection. It sends at once if a request is due, or when the next one is. */
   offer(connection: LoadConnection): void
+  /** Starts to make requests due. */
   start(): void
-  /** No more requests become due; those that wait are still sent. */
+  /** Stops making requests due. Requests that already wait are still sent. */
   stop(): void
-  /** Requests that are due and have no connection. */
+  /** Number of requests that are due and have no connection yet. */
   readonly waiting: number
-  /** How late ticks came. */
+  /** Delay of the ticks. */
   readonly lateness: LatencyHistogram
 }
 
-/** Makes requests due at a fixed rate, whether or not there is a connection to take them: the queue is the client's wait. */
+/** Makes requests due at a fixed rate, with or without a free connection. The time in this queue counts as latency. */
 export function createSchedule(
   requestsPerSecond: number,
   send: (connection: LoadConnection, dueAt: number) => void,

@@ -3,9 +3,10 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const DEADLINE_MS = 60_000
-/** Times that one request is told to come back. */
+/** Number of refusals after which a request fails. */
 const REFUSED_MAX = 30
 
+/** A request to send. */
 export interface SentRequest {
   readonly agent: Agent
   readonly method: 'POST' | 'PUT'
@@ -14,20 +15,21 @@ export interface SentRequest {
   readonly body: Buffer
 }
 
+/** A 200 response. */
 export interface Answered {
   readonly body: string
-  /** How often it was told to come back. */
+  /** Number of refusals before the 200. */
   readonly refused: number
 }
 
-/** Sends a request until it is answered 200, when told to as late as it says. Throws on any other answer. */
+/** Sends a request until its response is 200, and waits for Retry-After in between. Throws on any other status. */
 export async function sendRequest(sent: SentRequest): Promise<Answered> {
   for (let refused = 0; ; refused++) {
     const { status, retryAfter, body } = await send(sent)
     if (status === 200) return { body, refused }
     if ((status !== 503 && status !== 429) || refused === REFUSED_MAX) {
-      // Without its query: that of a presigned address is a credential.
-      throw new Error(`${sent.method} ${new URL(sent.url).pathname} was answered with ${status}: ${body.slice(0, 300)}`)
+      // Without the query, which is a credential in a presigned address.
+      throw new Error(`${sent.method} ${new URL(sent.url).pathname} returned ${status}: ${body.slice(0, 300)}`)
     }
     await delay(Math.max(1, retryAfter) * 1_000)
   }

@@ -1,13 +1,14 @@
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
 import type { LoadGenerator } from './start-generator.ts'
 
-/** Different payloads of a load. At least one for every connection. */
+/** Number of different payloads of a load, at least one for every connection. */
 const POOL = 256
-/** Large payloads come over a quarter of the connections: more would only have 20 MB and more wait at the edge. */
+/** From this size on, a quarter of the connections is used. More would only make 20 MB and more wait at the edge. */
 const LARGE_PAYLOAD_RECORDS = 500
 
+/** A server that takes OTLP over HTTP. */
 export interface RequestTarget {
-  /** For errors. */
+  /** Name for error messages. */
   readonly name: string
   readonly port: number
   readonly path: string
@@ -15,7 +16,7 @@ export interface RequestTarget {
   readonly connections: number
 }
 
-/** The load of a contender that takes OTLP over HTTP. Throws when anything is answered other than 200 and 429. */
+/** Returns a function that sends a load to the target. It throws on any status other than 200 and 429. */
 export function sendRequests(generator: LoadGenerator, target: RequestTarget): PipelineContender['send'] {
   const { name, ...plan } = target
   return async ({ signal, records }, durationMs, onBegin) => {
@@ -39,7 +40,7 @@ export function sendRequests(generator: LoadGenerator, target: RequestTarget): P
     const { 200: ok = 0, 429: _refused, ...others } = load.statuses
     const unexpected = { ...others, ...load.faults }
     if (Object.keys(unexpected).length > 0) {
-      throw new Error(`${name} answered other than 200 and 429: ${JSON.stringify(unexpected)}`)
+      throw new Error(`${name} returned statuses other than 200 and 429: ${JSON.stringify(unexpected)}`)
     }
     return { accepted: ok * records, load }
   }

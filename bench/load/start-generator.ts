@@ -3,16 +3,17 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { GeneratorMessage, LoadPlan, LoadResult } from './plan.ts'
 
+/** A running load generator. */
 export interface LoadGenerator {
   readonly pid: number
-  /** Runs one load; `onWindow` is called at both ends of the measured window. */
+  /** Runs one load. Calls `onWindow` at the start and end of the measured window. */
   run(plan: LoadPlan, onWindow?: (edge: 'begin' | 'end') => void): Promise<LoadResult>
   stop(): Promise<void>
 }
 
 const GENERATOR = fileURLToPath(new URL('generator.ts', import.meta.url))
 
-/** Starts the load generator as a child. It ends with this process. */
+/** Starts a load generator as a child process that ends with this process. */
 export async function startGenerator(): Promise<LoadGenerator> {
   const child = fork(GENERATOR, { execArgv: [] })
   await message(child, 'ready')

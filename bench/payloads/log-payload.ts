@@ -2,9 +2,10 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 
+/** Options of `logPayload`. */
 export interface LogPayloadOptions {
   records: number
-  /** Every so many records one carries an exception with its stack; 0 for none. */
+  /** One in this many records carries an exception with its stack. 0: none. */
   exceptionEvery: number
   service?: string
 }
@@ -19,7 +20,7 @@ const SEVERITIES = [
 const LOGGERS = ['shop.http', 'shop.orders', 'shop.payments', 'shop.db']
 const RECORDS_PER_TRACE = 5
 
-/** An ExportLogsServiceRequest as an SDK of a web service sends it: ten resource attributes, five of each record. */
+/** Creates an ExportLogsServiceRequest like that of a web service: ten resource attributes, five attributes per record. */
 export function logPayload({ records, exceptionEvery, service = 'shop-checkout' }: LogPayloadOptions): Buffer {
   let traceId = randomBytes(16)
   let spanId = randomBytes(8)
@@ -66,7 +67,7 @@ export function logPayload({ records, exceptionEvery, service = 'shop-checkout' 
   return Buffer.from(toBinary(ExportLogsServiceRequestSchema, request))
 }
 
-/** What services say: words, and numbers of which most are never seen again. */
+/** Creates a log message of words and of numbers, most of which occur only once. */
 function message(i: number): string {
   switch (i % 4) {
     case 0:

@@ -2,12 +2,13 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import type { MetricSchema } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
 
+/** Options of `metricsPayload`. */
 export interface MetricsPayloadOptions {
   points: number
-  /** Series of one metric, each with a point. */
+  /** Series of each metric, with one point each. */
   pointsPerMetric: number
   service?: string
-  /** `service.instance.id`: points of another instance are of other series. */
+  /** `service.instance.id`. Another instance has other series. */
   instance?: string
   timeUnixNano?: bigint
 }
@@ -17,8 +18,9 @@ const METHODS = ['GET', 'POST', 'GET', 'PUT']
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /**
- * An ExportMetricsServiceRequest as an SDK of a web service sends it: of eight metrics three are counters, three gauges
- * (half of them of ints), and two histograms with the default buckets; ten resource attributes, four of each point.
+ * Creates an ExportMetricsServiceRequest like that of a web service. Of eight metrics, three are counters, three are
+ * gauges (half of them of ints) and two are histograms with the default buckets. Ten resource attributes, four attributes
+ * per point.
  */
 export function metricsPayload({
   points,

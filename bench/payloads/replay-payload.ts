@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 
+/** A replay chunk. */
 export interface ReplayPayload {
   readonly gzip: Buffer
   readonly jsonLinesBytes: number
@@ -12,9 +13,9 @@ const WORDS =
     ' ',
   )
 
-/** A chunk as rrweb records it (a snapshot of a page, then what happens to it) of about this size when gzipped. */
+/** Creates a chunk as rrweb records it: a snapshot of a page, then events, of about this size when compressed. */
 export function replayPayload(gzipBytes: number): ReplayPayload {
-  // What a byte of JSON lines comes to depends on little but their kind: measured on a part, then made whole.
+  // The compression ratio depends mostly on the kind of events, so it is measured on a part first.
   const part = makeLines(1_000_000)
   const ratio = gzipSync(part.text).length / part.text.length
   const { text, events } = makeLines(Math.round(gzipBytes / ratio))
@@ -37,7 +38,7 @@ function makeLines(bytes: number): { text: Buffer; events: number } {
   return { text: Buffer.from(`${lines.join('\n')}\n`), events: lines.length }
 }
 
-/** By how often they come: moves of the mouse, changes of the document, scrolling, clicks, input. */
+/** Creates an event. Most are mouse moves, then document changes, scrolling, clicks, input. */
 function incrementalData(): object {
   const kind = randomInt(100)
   if (kind < 45) return { source: 1, positions: Array.from({ length: randomInt(4, 20) }, position) }

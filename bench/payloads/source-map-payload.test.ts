@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { sourceMapFault } from '../../workers/source-maps/store-single.ts'
 import { sourceMapPayload } from './source-map-payload.ts'
 
-it('makes maps of the wanted size, whose calls are those of their sources', async () => {
+it('creates maps of the requested size whose calls exist in their sources', async () => {
   const { json, calls } = sourceMapPayload('index-1.js', 500_000)
   expect(json.length).toBeGreaterThan(480_000)
   expect(json.length).toBeLessThan(560_000)
@@ -18,6 +18,6 @@ it('makes maps of the wanted size, whose calls are those of their sources', asyn
   expect(calls.length).toBeGreaterThan(500)
 })
 
-it('makes no two of the same bytes', () => {
+it('never creates the same bytes twice', () => {
   expect(sourceMapPayload('a.js', 1_000).json.equals(sourceMapPayload('b.js', 1_000).json)).toBe(false)
 })

@@ -1,17 +1,17 @@
 import { randomInt } from 'node:crypto'
 
-/** A source map as a bundler writes it, and where in its script a stack may point. */
+/** A source map as a bundler writes it, and positions in its script for stacks. */
 export interface SourceMapPayload {
   readonly json: Buffer
-  /** Line and column of calls in the generated script, both from 1, and the file that each was made of. */
+  /** Line and column of calls in the generated script, both from 1, and the source file of each. */
   readonly calls: readonly { readonly line: number; readonly column: number; readonly source: string }[]
 }
 
-/** One module of a bundle: its source, and its mappings on a generated line of its own. */
+/** A module of a bundle: its source, and its mappings, which fill one generated line. */
 interface Module {
-  /** JSON of the source. */
+  /** The source as JSON. */
   readonly content: string
-  /** All segments but the first, which depends on the module before. */
+  /** All segments except the first, which depends on the previous module. */
   readonly segments: string
   /** Fields of the last segment. */
   readonly last: { readonly line: number; readonly column: number; readonly name: number }
@@ -30,7 +30,7 @@ const NAMES =
 
 let modules: readonly Module[] | undefined
 
-/** A map of about this size, with the text of its sources. `file` is its first member, and makes its bytes its own. */
+/** Creates a map of about this size with the text of its sources. Its first member `file` makes its bytes unique. */
 export function sourceMapPayload(file: string, bytes: number): SourceMapPayload {
   modules ??= Array.from({ length: MODULES }, makeModule)
   const sources: string[] = []
@@ -57,7 +57,7 @@ export function sourceMapPayload(file: string, bytes: number): SourceMapPayload 
   return { json: Buffer.from(text), calls }
 }
 
-/** A segment for every token, as minifiers have them: names become a letter or two, and spaces go. */
+/** Creates a module with a segment for every token. As in a minifier, names become short and spaces disappear. */
 function makeModule(): Module {
   const source = Array.from({ length: FUNCTIONS_OF_A_MODULE }, makeFunction).join('\n\n')
   const calls: number[] = []
@@ -95,7 +95,7 @@ export function ${a}Of${b}${randomInt(10_000)}(${b}, options) {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** Base64 VLQ (ECMA-426): the sign in the lowest bit, five bits a digit, the sixth says that more follow. */
+/** Encodes Base64 VLQ (ECMA-426): the sign in the lowest bit, five bits a digit, a sixth bit if more digits follow. */
 function vlq(value: number): string {
   let rest = value < 0 ? (-value << 1) | 1 : value << 1
   let text = ''

@@ -2,11 +2,12 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 
+/** Options of `tracePayload`. */
 export interface TracePayloadOptions {
   spans: number
-  /** Spans of one trace, each the child of the first. */
+  /** Spans of one trace. All are children of the first. */
   spansPerTrace: number
-  /** Every so many spans one fails, with an `exception` event; 0 for none. */
+  /** One in this many spans fails with an `exception` event. 0: none. */
   exceptionEvery: number
   service?: string
 }
@@ -14,7 +15,7 @@ export interface TracePayloadOptions {
 const ROUTES = ['/api/orders/:id', '/api/carts/:id/items', '/api/products', '/api/checkout', '/healthz']
 const METHODS = ['GET', 'POST', 'GET', 'PUT']
 
-/** An ExportTraceServiceRequest as an SDK of a web service sends it: ten resource attributes, eight of each span. */
+/** Creates an ExportTraceServiceRequest like that of a web service: ten resource attributes, eight attributes per span. */
 export function tracePayload({
   spans,
   spansPerTrace,

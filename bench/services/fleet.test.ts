@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { useByKind } from './fleet.ts'
 
-it('adds up the CPU of processes of a kind and takes the memory of the largest', () => {
+it('sums the CPU time of processes of a kind, and takes the memory of the largest', () => {
   expect(
     useByKind({
       'edge 1': { cpuSeconds: 1, peakMemoryBytes: 10 },

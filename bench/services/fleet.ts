@@ -4,13 +4,15 @@ import type { ScenarioContext } from '../support/scenario.ts'
 import { type BenchEdge, type BenchWorkers, QUEUE_BYTES, startEdge, startWorkers } from './start-product.ts'
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
 
+/** Number of processes of each kind. */
 export interface FleetSize {
   readonly edges: number
   readonly workers: number
 }
 
+/** Processes whose number can change. */
 export interface Fleet {
-  /** Starts or ends processes until there are so many of each. */
+  /** Starts or stops processes until the fleet has this size. */
   resize(size: FleetSize): Promise<RunningFleet>
 }
 
@@ -19,11 +21,11 @@ export interface RunningFleet {
   readonly pids: Readonly<Record<string, number>>
   /** Inserts into ClickHouse that its workers have made since they began, and the rows of them. */
   inserts(): Promise<{ count: number; rows: number }>
-  /** Processes that this resizing has started: their code is not compiled yet. */
+  /** Number of processes that this resizing started. Their code is not compiled yet. */
   readonly started: number
 }
 
-/** Several processes of the product on the same stores, as replicas behind a load balancer would be. */
+/** Creates a fleet of product processes on the same stores, like replicas behind a load balancer. */
 export function createFleet(context: ScenarioContext, redis: BenchRedis, clickhouse: BenchClickHouse): Fleet {
   const edges: BenchEdge[] = []
   const workers: BenchWorkers[] = []
@@ -53,7 +55,7 @@ export function createFleet(context: ScenarioContext, redis: BenchRedis, clickho
   }
 }
 
-/** At once: one after another, eight would take twice as long. */
+/** Starts processes at once. Eight would take twice as long one after another. */
 function startAll<T>(count: number, start: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: Math.max(0, count) }, start))
 }
@@ -69,7 +71,7 @@ async function insertsOf(workers: readonly BenchWorkers[]): Promise<{ count: num
 const pidsOf = (kind: string, processes: readonly { readonly pid: number }[]) =>
   Object.fromEntries(processes.map(({ pid }, i) => [`${kind} ${i + 1}`, pid]))
 
-/** The use of all processes of a kind: CPU added up, memory that of the largest. */
+/** Combines processes of a kind: the sum of their CPU time, and the memory of the largest. */
 export function useByKind(use: Readonly<Record<string, ProcessUse>>): Record<string, ProcessUse> {
   const kinds: Record<string, ProcessUse> = {}
   for (const [name, { cpuSeconds, peakMemoryBytes }] of Object.entries(use)) {

@@ -11,15 +11,16 @@ const PROCESSES = {
   workers: { script: 'workers/main.ts', port: undefined, adminPort: 'WORKERS_ADMIN_PORT' },
   api: { script: 'api/main.ts', port: 'API_PORT', adminPort: 'API_ADMIN_PORT' },
 } as const
+/** Name of a product process. */
 export type ProductProcess = keyof typeof PROCESSES
 
-/** A workspace with its surface and user, and what every process of the product needs to know. */
+/** A workspace with its surface and user, and the environment that all product processes share. */
 export interface ProductSetup {
   readonly secrets: LocalSecrets
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Everything is as deploy/env.example has it, but for addresses. There is no object store: only dead letters need one. */
+/** Creates the workspace. All settings except addresses have their defaults. There is no object store: only dead letters need one. */
 export async function setUpProduct(
   context: ScenarioContext,
   redis: BenchRedis,
@@ -45,16 +46,17 @@ export async function setUpProduct(
   return { secrets, env }
 }
 
-/** How one process is started as its npm script does, on ports that are free now. */
+/** Everything needed to start one process like its npm script does, on free ports. */
 export interface ProductLaunch {
   readonly script: string
   readonly env: Readonly<Record<string, string>>
-  /** Of its clients; the workers have none. */
+  /** Address for clients. The workers have none. */
   readonly baseUrl: string
   readonly port: number
   readonly readyUrl: string
 }
 
+/** Chooses free ports and returns how to start the process. */
 export async function planLaunch(name: ProductProcess, setup: ProductSetup): Promise<ProductLaunch> {
   const { script, port: portSetting, adminPort: adminSetting } = PROCESSES[name]
   const [port, adminPort] = [await freePort(), await freePort()]

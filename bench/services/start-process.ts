@@ -2,21 +2,22 @@ import { fileURLToPath } from 'node:url'
 import { answers, type ChildProcess, startChild, untilReady } from '../../deploy/local/processes/child-process.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
-/** The checkout this file belongs to. */
+/** The root directory of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const END_WITH_PARENT = fileURLToPath(new URL('../../deploy/local/processes/end-with-parent.mjs', import.meta.url))
 
+/** Options of `startProcess`. */
 export interface BenchProcessOptions {
   /** Path of the script in the checkout. */
   readonly script: string
   readonly args?: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Answers 200 once it is ready. */
+  /** Address that returns 200 when the process is ready. */
   readonly readyUrl: string
 }
 
-/** Runs a script with this Node as a child of the scenario. `BENCH_CPU_PROF_DIR` takes a V8 profile of every one. */
+/** Runs a script as a child of the scenario. Writes a V8 CPU profile into `BENCH_CPU_PROF_DIR` if it is set. */
 export async function startProcess(context: ScenarioContext, options: BenchProcessOptions): Promise<ChildProcess> {
   const profileDir = process.env.BENCH_CPU_PROF_DIR
   const name = options.script.replaceAll(/[/.]/g, '-')
@@ -35,7 +36,7 @@ export async function startProcess(context: ScenarioContext, options: BenchProce
     },
   })
   context.onEnd(async () => {
-    if (lastLines.length > 0) context.progress(`${options.script} wrote last:\n${lastLines.join('\n')}`)
+    if (lastLines.length > 0) context.progress(`last output of ${options.script}:\n${lastLines.join('\n')}`)
     await child.stop(5_000)
   })
   await untilReady(options.script, child, () => answers(options.readyUrl, [200]), {})

@@ -7,34 +7,35 @@ import { startProcess } from './start-process.ts'
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
 import { BENCH_DATABASE } from './start-stores.ts'
 
-/** Databases of the bench's Redis: emptying one leaves the keys of the surface in the other. */
+/** Databases of the bench's Redis. Emptying the queues leaves the keys of the surface in the other database. */
 const QUEUE_DATABASE = 0
 const DIRECTORY_DATABASE = 1
 
 const STOP_DEADLINE_MS = 10_000
 
-/** What may wait in Redis: some seconds of work, so that workers never wait for clients that were told to come back in one. */
+/** Limit of a queue: some seconds of work, so that workers never wait for clients that retry after a second. */
 export const QUEUE_BYTES = 256 * 1024 * 1024
 
-/** Settings of an edge whose workers are not running: nothing is to be refused while it is measured. */
+/** Settings of an edge that is measured without workers: it must refuse nothing. */
 export const QUEUES_UNBOUNDED = {
   QUEUE_MAX_PAYLOADS: '1000000000',
   QUEUE_MAX_BYTES: '1000000000000',
   REDIS_MAX_MEMORY_SHARE: '1',
 }
 
+/** A running edge with one surface. */
 export interface BenchEdge {
   readonly pid: number
   readonly port: number
-  /** Where it answers `/metrics`. */
+  /** Address of `/metrics`. */
   readonly adminUrl: string
   readonly publicKey: string
   readonly queueDatabase: number
-  /** Ends the process before the scenario does. */
+  /** Ends the process before the scenario ends. */
   stop(): Promise<void>
 }
 
-/** The product's edge as `npm run ingest` runs it, with one surface. `settings` are its environment variables. */
+/** Starts the edge like `npm run ingest`, with one surface. `settings` are environment variables. */
 export async function startEdge(
   context: ScenarioContext,
   redis: BenchRedis,
@@ -58,14 +59,15 @@ export async function startEdge(
   return { pid: child.pid, port, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE, stop }
 }
 
+/** A running workers process. */
 export interface BenchWorkers {
   readonly pid: number
   readonly adminUrl: string
-  /** Ends the process before the scenario does: what it holds is stored first. */
+  /** Ends the process before the scenario ends. Its batches are stored first. */
   stop(): Promise<void>
 }
 
-/** One process of the product's workers as `npm run workers` runs it. */
+/** Starts one workers process like `npm run workers`. */
 export async function startWorkers(
   context: ScenarioContext,
   redis: BenchRedis,
@@ -90,12 +92,13 @@ export async function startWorkers(
   return { pid: child.pid, adminUrl, stop: () => child.stop(STOP_DEADLINE_MS) }
 }
 
+/** A surface with its public key. */
 export interface BenchSurface {
   readonly publicKey: string
   readonly workspaceId: string
 }
 
-/** Makes so many surfaces, each with a public key that every edge takes. One after another they fill workspaces of this size. */
+/** Creates `count` surfaces, each with a public key that every edge accepts, in workspaces of this size. */
 export async function issueSurfaces(redis: BenchRedis, count: number, perWorkspace: number): Promise<BenchSurface[]> {
   const directory = new Redis(redis.url(DIRECTORY_DATABASE))
   try {

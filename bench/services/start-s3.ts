@@ -7,15 +7,16 @@ import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
+/** A running S3 server. */
 export interface BenchS3 {
-  /** The server is more than one process: each by its name. */
+  /** Processes of the server by name. */
   readonly pids: Readonly<Record<string, number>>
-  /** What the product's processes are told of it. */
+  /** Environment variables for the product's processes. */
   readonly env: Readonly<Record<string, string>>
   readonly objects: ObjectStore
 }
 
-/** The S3 server that `npm start` runs, empty. */
+/** Starts the S3 server of `npm start`, empty. */
 export async function startBenchS3(context: ScenarioContext): Promise<BenchS3> {
   const access = { bucket: 'penstock', accessKeyId: 'bench-access', secretAccessKey: 'bench-secret' }
   const service = await startS3({ ...access, dir: join(context.dir, 's3'), port: await freePort(), log: () => {} })

@@ -11,16 +11,17 @@ import { startRedis } from '../../deploy/local/stores/redis.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
+/** A running Redis. */
 export interface BenchRedis {
   readonly pid: number
   readonly version: string
-  /** The address of one of its databases: contenders have one each. */
+  /** Returns the address of a database. Each contender has its own. */
   url(database: number): string
-  /** Empties one database but for the keys of these patterns, and rewrites the log so that no rewrite comes later. */
+  /** Empties a database except keys of these patterns. Rewrites the log, so that no rewrite happens later. */
   empty(database: number, keep?: readonly string[]): Promise<void>
 }
 
-/** Redis as production has it: every answered write is on disk. `ownRewrites` leaves it to itself when to rewrite its log. */
+/** Starts Redis as in production: every acknowledged write is on disk. With `ownRewrites` it decides when to rewrite its log. */
 export async function startBenchRedis(
   context: ScenarioContext,
   options: { ownRewrites: boolean },
@@ -60,6 +61,7 @@ export async function startBenchRedis(
   }
 }
 
+/** A running ClickHouse with a client. */
 export interface BenchClickHouse {
   readonly pid: number
   readonly version: string
@@ -67,9 +69,10 @@ export interface BenchClickHouse {
   readonly client: ClickHouseClient
 }
 
+/** Database of the product's tables. */
 export const BENCH_DATABASE = 'penstock'
 
-/** ClickHouse with the schema of this checkout, empty. */
+/** Starts ClickHouse with the schema of this checkout, empty. */
 export async function startBenchClickHouse(context: ScenarioContext): Promise<BenchClickHouse> {
   const service = await startClickHouse({ dir: join(context.dir, 'clickhouse'), port: await freePort(), log: () => {} })
   context.onEnd(() => service.stop())

@@ -9,25 +9,27 @@ import type { ScenarioContext } from '../support/scenario.ts'
 import { type ProductSetup, planLaunch } from './product-process.ts'
 import { startProcess } from './start-process.ts'
 
+/** Ids of a trace to read. */
 export interface TraceTarget {
   readonly workspaceId: string
   readonly findingId: string
   readonly traceId: string
 }
 
+/** A client of the API. */
 export interface TraceReader {
-  /** The API's. */
+  /** Pid of the API. */
   readonly pid: number
-  /** Reads a trace as 4.9 and answers the body; throws unless the answer is a 200. */
+  /** Reads a trace (docs/contract.md#trace) and returns the body. Throws unless the status is 200. */
   read(target: TraceTarget): Promise<string>
-  /** The same of any path of the API, as a member of one of the filled workspaces. */
+  /** Reads any path of the API as a member of one of the filled workspaces. */
   get(workspaceId: string, path: string): Promise<string>
 }
 
 const TIMEOUT_MS = 20_000
 const TOKEN_LIFETIME_SECONDS = 3_600
 
-/** The product's API, and a client of it with a connection and a session token for each of the filled workspaces. */
+/** Starts the API, and creates a client with a connection and a session token for each of the filled workspaces. */
 export async function startTraceReader(context: ScenarioContext, setup: ProductSetup): Promise<TraceReader> {
   const tokens = await putWorkspaces(setup)
   const { script, env, port, readyUrl } = await planLaunch('api', setup)
@@ -52,7 +54,7 @@ function get(options: { agent: Agent; port: number; path: string; headers: Recor
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString()
         if (response.statusCode === 200) resolve(text)
-        else reject(new Error(`the API answered ${response.statusCode}: ${text}`))
+        else reject(new Error(`the API returned ${response.statusCode}: ${text}`))
       })
     })
     sent.on('error', reject)
@@ -60,7 +62,7 @@ function get(options: { agent: Agent; port: number; path: string; headers: Recor
   })
 }
 
-/** Makes the filled workspaces known, and returns a token of a member of each by its id. */
+/** Stores the filled workspaces in the directory. Returns a member's token for each of them, by workspace id. */
 async function putWorkspaces({ secrets, env }: ProductSetup): Promise<ReadonlyMap<string, string>> {
   const redis = new Redis(env.CONTROL_REDIS_URL ?? '')
   try {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Asks again and again until the answer is true. Throws when it was not in time. */
+/** Polls until the condition is true. Throws after the deadline. */
 export async function pollUntil(
   what: string,
   deadlineMs: number,
@@ -9,7 +9,7 @@ export async function pollUntil(
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs / 1_000} s until ${what}`)
+    if (performance.now() > deadline) throw new Error(`timed out after ${deadlineMs / 1_000} s waiting until ${what}`)
     await delay(everyMs)
   }
 }

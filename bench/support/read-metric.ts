@@ -1,4 +1,4 @@
-/** The sum of a metric over those of its series that have this label; 0 when there is none. */
+/** Returns the sum of a metric over its series with this label, or 0 if there are none. */
 export async function readMetric(adminUrl: string, name: string, label: string): Promise<number> {
   const text = await (await fetch(`${adminUrl}/metrics`)).text()
   const lines = text.split('\n').filter(line => line.startsWith(`${name}{`) && line.includes(label))

@@ -8,21 +8,21 @@ import type { ScenarioMessage, ScenarioOrder } from './scenario-process.ts'
 
 const SCENARIO_PROCESS = fileURLToPath(new URL('scenario-process.ts', import.meta.url))
 
-/** A directory on the disk of the checkout, or in `BENCH_DIR`. */
+/** Creates a directory on the disk of the checkout, or in `BENCH_DIR`. */
 export async function makeDataDir(): Promise<string> {
   const parent = process.env.BENCH_DIR ?? join(ROOT, '.local')
   await mkdir(parent, { recursive: true })
   return mkdtemp(join(parent, 'bench-'))
 }
 
-/** Longer than a whole run may take: a scenario that is not done by then hangs. */
+/** Time limit of a scenario, longer than any complete run. */
 const DEADLINE_MS = 20 * 60_000
-/** To end what the scenario has started. */
+/** Time limit for the end steps of a scenario. */
 const END_DEADLINE_MS = 30_000
 
 /**
- * Runs one scenario in a process of its own, with a directory of its own. Throws with what it failed with, or when
- * `signal` or the deadline ended it.
+ * Runs one scenario in a separate process with its own directory. Rejects with the scenario's error, or when `signal` or
+ * the deadline ended it.
  */
 export async function runScenario(
   module: URL,
@@ -50,7 +50,7 @@ function runInChild(
     killer ??= setTimeout(() => child.kill('SIGKILL'), END_DEADLINE_MS)
   }
   const deadline = setTimeout(() => {
-    progress(`not done after ${DEADLINE_MS / 60_000} minutes: it is ended`)
+    progress(`not done after ${DEADLINE_MS / 60_000} minutes: stopping it`)
     end()
   }, DEADLINE_MS)
   signal.addEventListener('abort', end)
@@ -62,7 +62,7 @@ function runInChild(
       else outcome = message
     })
     child.once('error', reject)
-    // Not 'exit', which may come before the last message.
+    // Not 'exit', which can come before the last message.
     child.once('close', (code, by) => {
       if (outcome?.kind === 'result') resolve(outcome.result)
       else reject(new Error(outcome?.kind === 'failed' ? outcome.error : `the scenario ended early (${by ?? code})`))

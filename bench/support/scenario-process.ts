@@ -1,20 +1,21 @@
 import type { Scenario, ScenarioContext, ScenarioResult } from './scenario.ts'
 
-/** What bench/main.ts asks of this process, as its first and only message. */
+/** The first and only message from bench/main.ts to this process. */
 export interface ScenarioOrder {
-  /** File URL of the scenario's module. */
+  /** URL of the scenario's module. */
   readonly module: string
   readonly quick: boolean
   readonly dir: string
 }
 
+/** Message from this process to bench/main.ts. */
 export type ScenarioMessage =
   | { readonly kind: 'progress'; readonly text: string }
   | { readonly kind: 'result'; readonly result: ScenarioResult }
   | { readonly kind: 'failed'; readonly error: string }
 
-/** Runs one scenario: a process each, so that none is measured with code that another has warmed up or memory it has left. */
-const tell = (message: ScenarioMessage) =>
+/** Runs one scenario. Each has its own process, so that compiled code and memory of another do not affect it. */
+const send = (message: ScenarioMessage) =>
   new Promise<void>(resolve => {
     if (process.connected) process.send?.(message, () => resolve())
     else resolve()
@@ -27,7 +28,7 @@ async function runEndSteps(): Promise<void> {
     try {
       await step()
     } catch (error) {
-      await tell({ kind: 'progress', text: `while ending: ${error}` })
+      await send({ kind: 'progress', text: `while ending: ${error}` })
     }
   }
 }
@@ -38,17 +39,17 @@ async function run({ module, quick, dir }: ScenarioOrder): Promise<void> {
   const context: ScenarioContext = {
     quick,
     dir,
-    progress: text => void tell({ kind: 'progress', text }),
+    progress: text => void send({ kind: 'progress', text }),
     onEnd: step => void endSteps.push(step),
   }
   try {
     const { scenario } = (await import(module)) as { scenario: Scenario }
     const result = await scenario.run(context)
     await end()
-    await tell({ kind: 'result', result })
+    await send({ kind: 'result', result })
   } catch (error) {
     await end()
-    await tell({ kind: 'failed', error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+    await send({ kind: 'failed', error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
     process.exitCode = 1
   }
   process.exit()

@@ -1,65 +1,70 @@
-/** What `npm run bench` asks of a scenario: one file of bench/ that exports `scenario`, and a line in bench/main.ts. */
+/** A benchmark scenario: a file of bench/scenarios that exports `scenario`, and its name in bench/main.ts. */
 export interface Scenario {
   readonly name: string
-  /** What its figures answer, in one sentence. */
+  /** The question that the figures answer, in one sentence. */
   readonly question: string
-  /** Runs in a process of its own, alone on the machine as far as we can tell. */
+  /** Measures. Runs in its own process. */
   run(context: ScenarioContext): Promise<ScenarioResult>
 }
 
+/** What a scenario gets from the bench. */
 export interface ScenarioContext {
-  /** Fewer and shorter repetitions: to see that it works, not to quote. */
+  /** Fewer and shorter rounds, to check that the scenario works. Its figures are not for quoting. */
   readonly quick: boolean
-  /** Empty, on the disk of the checkout (a /tmp in memory would make fsync free), removed at the end. */
+  /** Empty directory on the disk of the checkout, removed at the end. With /tmp in memory, fsync would be free. */
   readonly dir: string
+  /** Shows a line of progress. */
   progress(text: string): void
-  /** Run last-in-first-out when the scenario has ended, however it did. */
+  /** Registers an end step. End steps run in reverse order when the scenario has ended, even after an error. */
   onEnd(step: () => Promise<void> | void): void
 }
 
+/** Figures of a scenario. */
 export interface ScenarioResult {
   readonly rows: readonly Row[]
-  /** Warm-up and repetitions as they were in this run, such as "1 warm-up round, 3 rounds of 6 s". */
+  /** Warm-up and rounds of this run, such as "1 warm-up round, 3 rounds of 6 s". */
   readonly method: string
-  /** What was left out and why, such as a peer that is not installed. The report says so wherever it sums up. */
+  /** What was left out and why, such as a peer that is not installed. Every summary shows it. */
   readonly skipped?: readonly string[]
-  /** What a reader must know to read the figures right. */
+  /** What a reader must know to understand the figures. */
   readonly notes?: readonly string[]
-  /** Added to the facts of the machine, such as the version of a server that only the scenario starts. */
+  /** Additional facts of the machine, such as the version of a server that the scenario starts. */
   readonly facts?: Readonly<Record<string, string>>
 }
 
-/** One measured quantity. The report makes medians, spread and ratios from the samples. */
+/** One measured quantity. The report computes medians, ranges and ratios from the samples. */
 export interface Row {
-  /** Unique in its scenario: ratios and `--compare` find a row by it. */
+  /** Unique name in the scenario, by which ratios and `--compare` find the row. */
   readonly name: string
   readonly unit: string
-  /** One figure per repetition, in the order of the rounds. */
+  /** One figure per round, in order. */
   readonly samples: readonly number[]
-  /** Against another row, round by round: what slowed the machine in a round slowed both. */
+  /** Ratios to other rows, round by round, because a slow moment of the machine affects both rows. */
   readonly ratios?: readonly Ratio[]
   readonly goal?: Goal
-  /** CPU seconds per process, for `per` (say "million spans"). */
+  /** CPU seconds by process, per `per` (for example "million spans"). */
   readonly cpu?: { readonly per: string; readonly seconds: Readonly<Record<string, number>> }
   readonly peakMemoryBytes?: Readonly<Record<string, number>>
-  /** Its place in a chart of the report, if it has one. */
+  /** Its point in a chart of the report. */
   readonly plot?: Plot
-  /** More about it in words: percentiles, rows per insert, errors. */
+  /** Details as text: percentiles, rows per insert, errors. */
   readonly details?: Readonly<Record<string, string>>
 }
 
-/** Rows of one chart and line, over all scenarios, make a line of that chart. */
+/** A point of a chart. Rows with the same chart and line, from all scenarios, form one line. */
 export interface Plot {
   readonly chart: 'throughput by payload size' | 'throughput by number of processes'
   readonly line: string
-  /** Spans (records, points) a payload, or processes. Above 0: the axis is logarithmic. */
+  /** Spans (records, points) per payload, or processes. Above 0, because the axis is logarithmic. */
   readonly x: number
 }
 
+/** A ratio of this row to another. */
 export interface Ratio {
-  /** The name of the other row: the ratio is this one over that one. */
+  /** Name of the other row, which is the divisor. */
   readonly to: string
   readonly goal?: Goal
 }
 
+/** Bound that a figure should meet. */
 export type Goal = { readonly atLeast: number } | { readonly atMost: number }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type Contender, takeTurns } from './take-turns.ts'
 
-describe('contenders that take turns', () => {
-  it('have a row each, of rounds in which all of them had theirs, without the warm-up', async () => {
+describe('takeTurns', () => {
+  it('returns a row per contender, with one sample per round and without the warm-up', async () => {
     const turns: string[] = []
     const contender = (name: string, done: number): Contender => ({
       name,

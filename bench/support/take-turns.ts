@@ -1,14 +1,14 @@
 import { setImmediate as otherEvents } from 'node:timers/promises'
 import type { Row, ScenarioContext } from './scenario.ts'
 
-/** One of several ways to do the same work in this process. */
+/** One of several implementations of the same work in this process. */
 export interface Contender extends Pick<Row, 'ratios' | 'goal' | 'details'> {
   readonly name: string
-  /** Works for some milliseconds and returns how much was done. */
+  /** Works for some milliseconds and returns the amount of work done. */
   take(): number
 }
 
-/** How `takeTurns` measures, for a report. */
+/** Describes for a report how `takeTurns` measures. */
 export function methodOfTurns(quick: boolean): string {
   const { rounds, turnMs } = quick ? QUICK : FULL
   return `1 warm-up turn each, ${rounds} rounds in which each takes a turn of ${turnMs / 1_000} s of CPU time`
@@ -17,7 +17,7 @@ export function methodOfTurns(quick: boolean): string {
 const FULL = { rounds: 5, turnMs: 300 }
 const QUICK = { rounds: 3, turnMs: 150 }
 
-/** A row per contender, in units a second on one core. They take turns, so what slows a round slows all of it. */
+/** Measures a row per contender, in units a second on one core. They take turns, so that a slow moment affects all of them. */
 export async function takeTurns(
   contenders: readonly Contender[],
   unit: string,
@@ -30,17 +30,17 @@ export async function takeTurns(
     for (const [i, contender] of contenders.entries()) {
       const rate = measure(contender, turnMs)
       if (round > 0) samples[i]?.push(rate)
-      // So that an interruption comes through.
+      // Lets an interruption be handled.
       await otherEvents()
     }
   }
   return contenders.map(({ take: _take, ...contender }, i) => ({ ...contender, unit, samples: samples[i] ?? [] }))
 }
 
-/** Before Node 22.19 only that of all threads is known: the compiler's and the garbage collector's too. */
+/** CPU time of this thread. Node before 22.19 reports only the sum of all threads, with compiler and garbage collector. */
 const cpuUsage = process.threadCpuUsage ?? process.cpuUsage
 
-/** By CPU time of this thread: other processes of the machine take none of it. */
+/** Measures by the CPU time of this thread, which other processes do not affect. */
 function measure(contender: Contender, durationMs: number): number {
   globalThis.gc?.()
   const startedAt = cpuUsage()
