@@ -5,7 +5,7 @@ async function select<T>(client: ClickHouseClient, query: string, params: Record
   return (await client.query({ query, query_params: params, format: 'JSONEachRow' })).json<T>()
 }
 
-/** Empties every table of a database that has parts of its own, but for the journal of migrations. */
+/** Empties every table that stores parts, except the journal of migrations. */
 export async function truncateTables(client: ClickHouseClient, database: string): Promise<void> {
   const tables = await select<{ name: string }>(
     client,
@@ -18,7 +18,7 @@ export async function truncateTables(client: ClickHouseClient, database: string)
   }
 }
 
-/** Waits until ClickHouse has had nothing to merge for a second, for a minute at most. */
+/** Waits until ClickHouse has merged nothing for a second, at most a minute. */
 export async function settleMerges(client: ClickHouseClient): Promise<void> {
   const deadline = performance.now() + 60_000
   for (let quiet = 0; quiet < 5 && performance.now() < deadline; ) {
@@ -28,7 +28,7 @@ export async function settleMerges(client: ClickHouseClient): Promise<void> {
   }
 }
 
-/** Blocks written to MergeTree tables since the server began, and their rows. */
+/** Returns the blocks written to MergeTree tables since the server started, and their rows. */
 export async function writtenBlocks(client: ClickHouseClient): Promise<{ inserts: number; rows: number }> {
   const events = await select<{ event: string; value: number }>(
     client,

@@ -5,6 +5,7 @@ import { settleMerges } from './clickhouse-work.ts'
 import { type Get, measureGets, type ReadPlan } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
 
+/** Amount of findings to store and read. */
 export interface FindingsSize {
   readonly occurrences: number
   readonly findings: number
@@ -14,7 +15,7 @@ export interface FindingsSize {
 const HOUR_MS = 3_600_000
 const FULL_PAGE = 50
 
-/** Fills in occurrences of findings, and reads lists of them and single ones. */
+/** Stores occurrences of findings, then reads lists of findings and single findings. */
 export async function measureFindingReads(deps: ReadDeps, size: FindingsSize): Promise<Row[]> {
   await fillFindings(deps.client, size.occurrences, size.findings)
   await settleMerges(deps.client)
@@ -41,7 +42,7 @@ function getsOf({ reader }: ReadDeps, cursor: string, rare: string): Get[] {
     get: async () => {
       const body = await reader.get(FINDINGS_WORKSPACE, `/v3/findings${query}`)
       const { length } = (JSON.parse(body) as FindingsPage).findings
-      if (length !== found) throw new Error(`${length} findings came of ${name}, not ${found}`)
+      if (length !== found) throw new Error(`${name} returned ${length} findings instead of ${found}`)
       return body
     },
   })

@@ -5,30 +5,31 @@ import { buildBodies, type PreparedRequest, prepareRequest } from '../load/reque
 import { pollUntil } from '../support/poll-until.ts'
 import { tracesPlan } from './measure-stored.ts'
 
-/** A request of one span, followed from its sending until it can be queried. Times are of `performance.now()`. */
+/** A request of one span, tracked from its sending until it can be queried. Times are of `performance.now()`. */
 export interface Marker {
   readonly sentAt: number
-  /** Undefined while there is no answer, and for good after a 429. */
+  /** Undefined before the response, and after a 429. */
   acknowledgedAt?: number
   isRefused?: true
   visibleAt?: number
 }
 
+/** Sends markers. */
 export interface MarkerSender {
-  /** By number, in the order of sending. A marker's trace id ends in its number, as four bytes, most significant first. */
+  /** Markers by number, in the order of sending. A marker's trace id ends with its number in four bytes, big-endian. */
   readonly markers: readonly Marker[]
-  /** Sends the next marker. Throws when no connection is free, or when an earlier marker got an answer that tells nothing. */
+  /** Sends the next marker. Throws if no connection is free, or if an earlier marker got a status other than 200 and 429. */
   send(): Marker
   /** Waits until every marker is acknowledged or refused. */
   untilAnswered(): Promise<void>
   close(): void
 }
 
-/** More than are ever in flight: the edge answers within a second, or is too slow for any figure. */
+/** Number of connections, more than markers in flight: an edge that needs a second is too slow to be measured. */
 const CONNECTIONS = 256
 const NUMBER_OFFSET = 12
 
-/** Sends markers over keep-alive connections of its own, from this process: so it knows when each was acknowledged. */
+/** Opens connections and sends markers from this process, so that the time of each acknowledgement is known. */
 export async function openMarkerSender(port: number, publicKey: string): Promise<MarkerSender> {
   const markers: Marker[] = []
   const traceIdPrefix = randomBytes(NUMBER_OFFSET)
@@ -55,7 +56,7 @@ export async function openMarkerSender(port: number, publicKey: string): Promise
   })
 
   function assertSound(): void {
-    if (fault !== undefined) throw new Error(`a marker was answered with ${fault}`)
+    if (fault !== undefined) throw new Error(`a marker failed with ${fault}`)
   }
 
   await pollUntil('the connections for markers are open', 5_000, () => free.length === CONNECTIONS)
@@ -64,7 +65,7 @@ export async function openMarkerSender(port: number, publicKey: string): Promise
     send() {
       assertSound()
       const connection = free.pop()
-      if (connection === undefined) throw new Error(`${CONNECTIONS} markers are unanswered`)
+      if (connection === undefined) throw new Error(`${CONNECTIONS} markers have no response yet`)
       const request = connection.takeRequest()
       const traceIdAt = request.renewable.ids[0] as number
       request.bytes.writeUInt32BE(markers.length, traceIdAt + NUMBER_OFFSET)
@@ -96,7 +97,7 @@ function markerRequest(port: number, publicKey: string, traceIdPrefix: Buffer): 
   }
   const [body] = buildBodies(payload) as [Buffer]
   const request = prepareRequest(plan, body, 0)
-  // The first id of a span is that of its trace.
+  // The first id in a span is its trace id.
   traceIdPrefix.copy(request.bytes, request.renewable.ids[0])
   return request
 }

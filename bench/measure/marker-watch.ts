@@ -4,27 +4,28 @@ import { LatencyHistogram, type Percentiles } from '../load/latency-histogram.ts
 import { pollUntil } from '../support/poll-until.ts'
 import type { Marker } from './marker-sender.ts'
 
+/** Watches when markers become visible. */
 export interface MarkerWatch {
-  /** Waits until every marker that was not refused can be queried. Throws when one never can. */
+  /** Waits until every marker that was not refused can be queried. Throws if one is missing after the deadline. */
   untilVisible(): Promise<void>
-  /** From the beginning of one poll to the end of the next: how late a marker is seen at most. */
+  /** Returns the times from the start of one poll to the end of the next: the largest delay with which a marker is seen. */
   resolution(): Percentiles
   readonly polls: { readonly count: number; readonly seconds: number }
-  /** One more poll, that reads one part: as much as nearly all under load do, and most of them read none. */
+  /** Polls once more and reads one part, which is as much as nearly all polls under load read. */
   pollOnePart(): Promise<void>
-  /** Throws when polling has failed. */
+  /** Stops. Throws if polling has failed. */
   stop(): Promise<void>
 }
 
-/** From the beginning of a poll to that of the next, where the answer has come by then. */
+/** Time from the start of one poll to the start of the next, unless the poll takes longer. */
 export const POLL_EVERY_MS = 20
 const VISIBLE_DEADLINE_MS = 60_000
 
 /**
- * Asks ClickHouse again and again which markers can be queried, and notes when the answer came that named one first:
- * never earlier than it was so. A part never changes and appears as a whole, so each is read once, when it is new, and
- * of it one granule: the primary key begins with the workspace, and that of the markers is their own. A poll takes
- * 2.2 ms of ClickHouse's CPU, with twelve parts to read 6.2.
+ * Polls ClickHouse for markers that can be queried, and records when the first response with each marker arrived. That is
+ * never too early. A part appears as a whole and never changes, so each part is read once, when it is new. Only one
+ * granule is read, because the primary key starts with the workspace and the markers have their own. A poll takes 2.2 ms
+ * of ClickHouse's CPU time, or 6.2 ms with twelve parts to read.
  */
 export function watchMarkers(client: ClickHouseClient, workspaceId: string, markers: readonly Marker[]): MarkerWatch {
   const gaps = new LatencyHistogram()
@@ -92,7 +93,7 @@ export function watchMarkers(client: ClickHouseClient, workspaceId: string, mark
 
 const isSettled = (marker: Marker | undefined) => marker?.isRefused === true || marker?.visibleAt !== undefined
 
-/** Numbers of the markers in all parts but these, each with its part. */
+/** Returns the numbers of the markers in all parts except these, each with its part. */
 async function selectMarkers(
   client: ClickHouseClient,
   workspaceId: string,

@@ -9,41 +9,44 @@ import { type MarkerWatch, watchMarkers } from './marker-watch.ts'
 import { acceptedSpans, untilStored } from './measure-stored.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
+/** The running pipeline of the freshness scenario. */
 export interface FreshnessBench {
   readonly generator: LoadGenerator
   readonly clickhouse: BenchClickHouse
   readonly port: number
-  /** Its workspace has nothing but markers. */
+  /** Surface whose workspace contains only markers. */
   readonly markerSurface: BenchSurface
   readonly pids: Readonly<Record<string, number>>
 }
 
+/** Markers of one measurement, with the cost of watching them. */
 export interface Freshness {
   readonly markers: readonly Marker[]
   readonly watch: Pick<MarkerWatch, 'resolution' | 'polls'>
-  /** CPU of ClickHouse for one poll. */
+  /** CPU time of ClickHouse for one poll. */
   readonly pollCpuSeconds: number
 }
 
+/** Freshness under a load. */
 export interface LoadedFreshness extends Freshness {
   readonly load: LoadResult
-  /** Over the measured window, as long as the load's `seconds`. */
+  /** Use of the processes in the measured window of the load. */
   readonly use: Readonly<Record<string, ProcessUse>>
-  /** From the end of the load until all of it was stored: the backlog that there was. */
+  /** Time from the end of the load until all of it was stored, which shows the backlog. */
   readonly drainSeconds: number
 }
 
 const MARKER_EVERY_MS = 4
 const POLLS_FOR_CPU = 100
 
-/** One marker at a time, each alone in its batch: what the pipeline takes when nothing else is to be done. */
+/** Sends one marker at a time, alone in its batch, and so measures the idle pipeline. */
 export async function measureIdle(bench: FreshnessBench, count: number): Promise<Freshness> {
   return withMarkers(bench, async (sender, watch) => {
     for (let i = 0; i < count; i++) {
       sender.send()
       await sender.untilAnswered()
       await watch.untilVisible()
-      // Not in step with any timer of the pipeline.
+      // Not synchronous with any timer of the pipeline.
       await delay(Math.random() * 50)
     }
     await untilStored(bench.clickhouse.client, count)
@@ -51,7 +54,7 @@ export async function measureIdle(bench: FreshnessBench, count: number): Promise
   })
 }
 
-/** Markers at fixed times while the load of this plan runs; all that either of them was acknowledged must be stored. */
+/** Sends markers at fixed times during a load. Throws unless everything that was acknowledged is stored. */
 export async function measureUnderLoad(bench: FreshnessBench, plan: LoadPlan): Promise<LoadedFreshness> {
   const meter = meterProcesses(bench.pids)
   return withMarkers(bench, async (sender, watch) => {
@@ -96,7 +99,7 @@ async function withMarkers<R>(
   }
 }
 
-/** On the parts as the load has left them, with merges halted: they would count as ours. */
+/** Measures the CPU time of a poll on the parts after the load. Merges are stopped, because their CPU time would count too. */
 async function pollCpu(client: BenchClickHouse['client'], pid: number, watch: MarkerWatch): Promise<number> {
   await client.command({ query: 'SYSTEM STOP MERGES' })
   try {
@@ -109,7 +112,7 @@ async function pollCpu(client: BenchClickHouse['client'], pid: number, watch: Ma
   }
 }
 
-/** Whether earlier ones were answered or not. */
+/** Sends markers at fixed times, even if earlier ones have no response yet. */
 async function sendSteadily(sender: MarkerSender, until: AbortSignal): Promise<void> {
   for (let dueAt = performance.now(); !until.aborted; ) {
     for (; dueAt <= performance.now(); dueAt += MARKER_EVERY_MS) sender.send()

@@ -7,14 +7,14 @@ export interface ReadPlan {
   readonly perRound: number
 }
 
-/** One request to the API, and what is known of its answer. */
+/** A request to the API that is repeated and checked. */
 export interface Get {
   readonly name: string
-  /** The i-th time. Throws when the answer is not what it should be. */
+  /** Sends the request for the i-th time and returns the body. Throws if the body is wrong. */
   readonly get: (i: number) => Promise<string>
 }
 
-/** Repeats a request, one after the other, and makes its rows: p50 of a round, p99 of all of them together. */
+/** Repeats a request sequentially. Returns its rows: p50 of each round, and p99 of all rounds together. */
 export async function measureGets(
   client: ClickHouseClient,
   { name, get }: Get,
@@ -45,7 +45,7 @@ export async function measureGets(
   ]
 }
 
-/** Rows that queries have read since the server began, system tables left out as far as it counts them. */
+/** Returns the rows that queries have read since the server started. */
 export async function countRowsRead(client: ClickHouseClient): Promise<number> {
   const result = await client.query({
     query: "SELECT value FROM system.events WHERE event = 'SelectedRows'",
@@ -55,6 +55,7 @@ export async function countRowsRead(client: ClickHouseClient): Promise<number> {
   return Number(row?.value ?? 0)
 }
 
+/** Runs `work` `count` times and returns the duration of each run in ms. */
 export async function timeEach(count: number, work: (i: number) => Promise<void>): Promise<number[]> {
   const times: number[] = []
   for (let i = 0; i < count; i++) {
@@ -65,6 +66,7 @@ export async function timeEach(count: number, work: (i: number) => Promise<void>
   return times
 }
 
+/** Returns the value at a quantile of unsorted values. */
 export function percentile(values: readonly number[], quantile: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? 0

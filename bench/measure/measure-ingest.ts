@@ -4,7 +4,7 @@ import { type SetResult, type SetWay, writeSets } from '../peers/redis-set.ts'
 import { readMetric } from '../support/read-metric.ts'
 import { meterProcesses, type ProcessMeter, type ProcessUse } from './process-meter.ts'
 
-/** What is sent, and over how many connections. */
+/** Payload size, connections and duration of a load. */
 export interface IngestLoad {
   readonly spans: number
   readonly connections: number
@@ -12,30 +12,31 @@ export interface IngestLoad {
   readonly durationMs: number
 }
 
-/** A server under load, and the processes whose work is counted as its own: itself as `edge`, and what it writes to. */
+/** A server under load. Its processes are itself (`edge`) and the stores it writes to. */
 export interface IngestContender {
   readonly name: string
   readonly port: number
   readonly publicKey: string
   readonly pids: Readonly<Record<string, number>>
-  /** Where it tells how many payloads its commits hold. */
+  /** Address of the metrics that count payloads per commit. */
   readonly adminUrl?: string
-  /** What has come in goes out again, so that every round starts from nothing. */
+  /** Removes what was accepted, so that every round starts empty. */
   empty(): Promise<void>
 }
 
+/** Result of one window. */
 export interface IngestMeasured {
   /** Payloads acknowledged in the window. */
   readonly ok: number
   readonly seconds: number
   readonly use: Readonly<Record<string, ProcessUse>>
-  /** Of what sends the load. */
+  /** CPU time of the sender. */
   readonly senderCpuSeconds: number
   readonly load?: LoadResult
   readonly payloadsPerCommit?: number
 }
 
-/** One window of requests over HTTP. Throws when anything was not answered 200. */
+/** Measures one window of HTTP requests. Throws if any response is not 200. */
 export async function measureRequests(
   generator: LoadGenerator,
   contender: IngestContender,
@@ -59,7 +60,7 @@ export async function measureRequests(
   const others = Object.keys(load.statuses).filter(status => status !== '200')
   if (others.length > 0 || Object.keys(load.faults).length > 0) {
     const what = JSON.stringify({ ...load.statuses, ...load.faults })
-    throw new Error(`${contender.name} did not answer 200 to everything: ${what}`)
+    throw new Error(`${contender.name} returned statuses other than 200: ${what}`)
   }
   return {
     ok: load.ok,
@@ -72,7 +73,7 @@ export async function measureRequests(
   }
 }
 
-/** One window of nothing but SET of the same payloads, sent by this process. */
+/** Measures one window in which this process sends only SET commands with the same payloads. */
 export async function measureSets(
   redis: { readonly pid: number; readonly url: string },
   bodies: readonly Buffer[],
@@ -95,7 +96,7 @@ function watch(meter: ProcessMeter) {
   }
 }
 
-/** Commits of the product's edge so far, and what they held; of others nothing is known. */
+/** Returns the commits of the edge so far and their payloads, or zeros for other contenders. */
 async function readCommits({ adminUrl }: IngestContender): Promise<{ commits: number; payloads: number } | undefined> {
   if (adminUrl === undefined) return undefined
   return {

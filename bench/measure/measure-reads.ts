@@ -6,36 +6,38 @@ import type { TraceReader, TraceTarget } from '../services/start-trace-reader.ts
 import { countRowsRead, percentile, type ReadPlan, timeEach } from './measure-gets.ts'
 import { meterProcesses } from './process-meter.ts'
 
-/** What reading traces of one size takes, one read after the other. */
+/** Cost of sequential reads of traces of one size. */
 export interface MeasuredReads {
   readonly p50Ms: readonly number[]
-  /** Of all rounds together: a round has too few reads for one. */
+  /** p99 of all rounds together, because one round has too few reads. */
   readonly p99Ms: number
-  /** The product's query alone, from a client in this process: its rows parsed, nothing made of them. */
+  /** p50 of the product's query alone, sent from this process. Its rows are parsed and not used. */
   readonly queryP50Ms: number
-  /** Of the same queries, as ClickHouse counts them. */
+  /** Time of the same queries as ClickHouse counts it. */
   readonly queryServerMs: number
   readonly granules: number
-  /** By all queries of a read through the API. */
+  /** Rows read by all queries of a read through the API. */
   readonly rows: number
-  /** Per read through the API: both queries, and what the processes do beside. */
+  /** CPU time by process per read through the API: both queries and all other work. */
   readonly cpuMs: Readonly<Record<string, number>>
   readonly answerBytes: number
 }
 
+/** The API, ClickHouse and their processes. */
 export interface ReadDeps {
   readonly reader: TraceReader
   readonly client: ClickHouseClient
-  /** Of API and ClickHouse. */
+  /** Pids of the API and ClickHouse. */
   readonly pids: Readonly<Record<string, number>>
 }
 
 const MAX_ROWS = 5_001
 const QUERY_TIMEOUT_MS = 20_000
 
+/** Returns the spans of a small or large trace. */
 export const spansOf = (isLarge: boolean) => (isLarge ? LARGE_TRACE_SPANS : SMALL_TRACE_SPANS)
 
-/** Traces with findings, by chance but the same in every run; fewer than `limit` when there are no more. */
+/** Picks up to `limit` traces with findings pseudo-randomly, the same in every run. */
 export async function pickTraces(
   client: ClickHouseClient,
   spans: number,
@@ -55,7 +57,7 @@ export async function pickTraces(
   return result.json<TraceTarget>()
 }
 
-/** Throws when an answer is not the whole trace. */
+/** Measures reads of these traces. Throws if a response is not the whole trace. */
 export async function measureReads(
   { reader, client, pids }: ReadDeps,
   targets: readonly TraceTarget[],
@@ -84,7 +86,8 @@ export async function measureReads(
   const before = await selectEvents(client)
   const queries = await timeEach(perRound, async i => {
     const rows = await selectTrace(client, targetOf(i), MAX_ROWS, AbortSignal.timeout(QUERY_TIMEOUT_MS))
-    if (rows.length !== spansOf(isLarge)) throw new Error(`${rows.length} rows of ${spansOf(isLarge)} were read`)
+    if (rows.length !== spansOf(isLarge))
+      throw new Error(`the query returned ${rows.length} rows instead of ${spansOf(isLarge)}`)
   })
   const after = await selectEvents(client)
   return {
@@ -104,10 +107,10 @@ export async function measureReads(
 function assertWhole(body: string, isLarge: boolean): void {
   const { spans, truncated } = JSON.parse(body) as Trace
   if (spans.length !== spansOf(isLarge) || truncated)
-    throw new Error(`${spans.length} spans of ${spansOf(isLarge)} came`)
+    throw new Error(`the API returned ${spans.length} spans instead of ${spansOf(isLarge)}`)
 }
 
-/** Counted since the server began; only MergeTree tables have granules. */
+/** Returns query time and granules since the server started. Only MergeTree tables have granules. */
 async function selectEvents(client: ClickHouseClient): Promise<{ microseconds: number; granules: number }> {
   const result = await client.query({
     query: `SELECT event, value FROM system.events WHERE event IN ('SelectQueryTimeMicroseconds', 'SelectedMarks')`,

@@ -5,27 +5,29 @@ import { pollUntil } from '../support/poll-until.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
-/** Spans of a payload wherever capacity and cost per span are asked for. */
+/** Spans of a payload where capacity and cost per span are measured. */
 export const SPANS = 200
 const STORED_DEADLINE_MS = 120_000
 
+/** A load that is measured until it is stored. */
 export interface StoredLoad {
-  /** One a generator: all of them send at once. */
+  /** One plan per generator. All generators send at once. */
   readonly plans: readonly LoadPlan[]
-  /** Of every process whose work counts. */
+  /** Pids of the processes whose CPU time counts. */
   readonly pids: Readonly<Record<string, number>>
 }
 
+/** Result of a load that is stored. */
 export interface Stored {
   readonly spans: number
-  /** From the first request until the last span could be queried. */
+  /** Time from the first request until the last span could be queried. */
   readonly seconds: number
-  /** Merges that the inserts caused included. */
+  /** Use of the processes, including the merges that the inserts caused. */
   readonly use: Readonly<Record<string, ProcessUse>>
   readonly loads: readonly LoadResult[]
 }
 
-/** Where the product takes traces, for a plan to begin with. */
+/** Returns the part of a plan that addresses the product's traces route. */
 export function tracesPlan(port: number, publicKeys: readonly string[]) {
   return {
     port,
@@ -36,8 +38,8 @@ export function tracesPlan(port: number, publicKeys: readonly string[]) {
 }
 
 /**
- * Sends traces to empty tables and waits until all that was accepted can be queried. Throws when something was answered
- * other than 200 or 429, and when another number of spans is stored than was accepted.
+ * Sends traces to empty tables and waits until everything that was accepted can be queried. Throws on any status other
+ * than 200 and 429, and if the number of stored spans differs from the number accepted.
  */
 export async function measureStored(
   generators: readonly LoadGenerator[],
@@ -63,17 +65,17 @@ export async function measureStored(
   return { spans: accepted, seconds, use: meter.end(), loads }
 }
 
-/** Throws when a request was answered other than 200 or 429, or not at all: then nobody knows what is to be stored. */
+/** Returns the accepted spans. Throws if a request had no response or a status other than 200 and 429, because it may be stored or not. */
 export function acceptedSpans({ statuses, faults }: LoadResult): number {
   const { 200: ok = 0, 429: _refused, ...others } = statuses
   const unexpected = { ...others, ...faults }
   if (Object.keys(unexpected).length > 0) {
-    throw new Error(`the edge answered other than 200 and 429: ${JSON.stringify(unexpected)}`)
+    throw new Error(`the edge returned statuses other than 200 and 429: ${JSON.stringify(unexpected)}`)
   }
   return ok * SPANS
 }
 
-/** Waits until exactly so many spans can be queried. */
+/** Waits until exactly this many spans can be queried. */
 export async function untilStored(client: BenchClickHouse['client'], accepted: number): Promise<void> {
   await pollUntil(
     `${accepted} spans are stored`,

@@ -7,21 +7,22 @@ import { acceptedSpans, SPANS, tracesPlan, untilStored } from './measure-stored.
 import { meterProcesses } from './process-meter.ts'
 
 const CONNECTIONS = 64
-/** What came on top of what was stored. */
+/** Result of storing more spans. */
 export interface StoredMore {
   readonly spans: number
-  /** From the first request until the last span could be queried. */
+  /** Time from the first request until the last span could be queried. */
   readonly seconds: number
-  /** CPU seconds by process, merges of the new spans included. */
+  /** CPU seconds by process, including merges of the new spans. */
   readonly cpuSeconds: Readonly<Record<string, number>>
 }
 
+/** Sends spans to the product. */
 export interface SpanSource {
-  /** Sends for so long to the product's edge, and waits until all of it is stored and merged. */
+  /** Sends spans for this time, and waits until all of them are stored and merged. */
   storeMore(durationMs: number): Promise<StoredMore>
 }
 
-/** Edge, worker and load generator, for stores that other things are measured on as well. */
+/** Starts an edge, a worker and a load generator on existing stores. */
 export async function startSpanSource(
   context: ScenarioContext,
   redis: BenchRedis,
@@ -48,7 +49,7 @@ export async function startSpanSource(
   }
 }
 
-/** Returns how many spans were accepted. */
+/** Sends spans and returns the number accepted. */
 async function send(generator: LoadGenerator, edge: BenchEdge, durationMs: number): Promise<number> {
   const load = await generator.run({
     ...tracesPlan(edge.port, [edge.publicKey]),

@@ -11,29 +11,31 @@ import { type SourceMapPayload, sourceMapPayload } from '../payloads/source-map-
 import type { BenchClickHouse } from '../services/start-stores.ts'
 import { pollUntil } from '../support/poll-until.ts'
 
+/** Stack frames of each stack. */
 export const FRAMES_OF_A_STACK = 20
-/** What a worker has of one batch of spans, at most 500. */
+/** Stacks of one job. A worker sends at most 500 for one batch of spans. */
 const STACKS_OF_A_JOB = 200
 const DEADLINE_MS = 60_000
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** A release whose maps are in the product, and scripts to make stacks of. */
+/** A release whose maps are uploaded, and its scripts, from which stacks are made. */
 export interface BenchRelease {
   readonly version: string
   readonly slug: string
   readonly scripts: readonly { readonly file: BuildFile; readonly map: SourceMapPayload }[]
 }
 
+/** Collaborators of the symbolication measurements. */
 export interface SymbolicationDeps {
   readonly client: BuildClient
   readonly clickhouse: BenchClickHouse
-  /** Of the queues. */
+  /** Redis of the queues. */
   readonly redis: Redis
   readonly jobs: Pick<ReturnType<typeof createJobAdder>, 'add'>
   readonly owner: { readonly workspaceId: string; readonly surfaceId: string }
 }
 
-/** Uploads maps of this size as a release of their own, and waits until the worker has seen to their coming. */
+/** Uploads maps of this size as a new release, and waits until the worker has processed it. */
 export async function uploadRelease(deps: SymbolicationDeps, maps: number, bytes: number): Promise<BenchRelease> {
   const version = randomBytes(8).toString('hex')
   const slug = await deps.client.register(version)
@@ -52,7 +54,7 @@ export async function uploadRelease(deps: SymbolicationDeps, maps: number, bytes
   return { version, slug, scripts }
 }
 
-/** Stacks as V8 writes them, each of one script. */
+/** Creates stacks as V8 writes them, each from one script. */
 export function makeStacks({ scripts }: BenchRelease, count: number): string[] {
   return Array.from({ length: count }, (_, i) => {
     const { file, map } = scripts[i % scripts.length] as BenchRelease['scripts'][number]
@@ -64,7 +66,7 @@ export function makeStacks({ scripts }: BenchRelease, count: number): string[] {
   })
 }
 
-/** Has the worker symbolicate these stacks, each of a finding of its own; how many seconds until their rows are there. */
+/** Sends these stacks to the worker, each for a different finding. Returns the seconds until their rows are stored. */
 export async function symbolicate(
   deps: SymbolicationDeps,
   release: BenchRelease,
@@ -123,7 +125,7 @@ async function countResolved({ clickhouse }: SymbolicationDeps, { slug }: BenchR
   return Number(row?.n)
 }
 
-/** The libraries alone, in this thread: parses stacks, resolves their frames, and writes them as JSON. */
+/** Creates a symbolicator of the libraries alone, in this thread: it parses stacks, resolves their stack frames, and writes JSON. */
 export function createPlainSymbolicator({ scripts }: BenchRelease) {
   const tracers = new Map<string, TraceMap>()
   return (stacks: readonly string[]): number => {

@@ -5,12 +5,12 @@ import { sourceMapPayload } from '../payloads/source-map-payload.ts'
 import type { BenchS3 } from '../services/start-s3.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
-/** What a build with many routes has: most maps are of a few sources, some of a vendor's whole library. */
+/** Sizes of the maps of a build with many routes: most have a few sources, some a whole library. */
 const MEDIAN_BYTES = 8 * 1024
 const SIGMA = 1
 const LARGE = [3 * 1024 * 1024, 1024 * 1024, 1024 * 1024]
 
-/** The files of one build. Its maps are like those of every other one, and of bytes of their own. */
+/** Creates the files of one build. The bytes differ in every build, and the sizes have the same distribution. */
 export function makeBuild(count: number): BuildFile[] {
   const build = randomBytes(4).toString('hex')
   return Array.from({ length: count }, (_, i) => {
@@ -20,19 +20,21 @@ export function makeBuild(count: number): BuildFile[] {
   })
 }
 
-/** Box and Muller. */
+/** Returns a normally distributed number (Box and Muller). */
 const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random())
 
+/** Result of one upload of a build. */
 export interface MeasuredUpload {
   readonly files: number
   readonly bytes: number
   readonly seconds: number
-  /** Of these until the last byte was acknowledged; the rest waits for the completion. */
+  /** Time until the last byte was acknowledged. The completion takes the rest of `seconds`. */
   readonly uploadSeconds: number
   readonly refused: number
   readonly use: Readonly<Record<string, ProcessUse>>
 }
 
+/** Collaborators of the upload measurements. */
 export interface UploadDeps {
   readonly client: BuildClient
   readonly s3: BenchS3
@@ -40,7 +42,7 @@ export interface UploadDeps {
   readonly pids: Readonly<Record<string, number>>
 }
 
-/** From the first request of a build until its completion is answered: every map is stored and named by its manifest. */
+/** Measures from the first request of a build to the response of its completion, when the manifest names every stored map. */
 export async function measureBuild(deps: UploadDeps, way: 'signed' | 'parts', count: number): Promise<MeasuredUpload> {
   const { client, s3, workspaceId, pids } = deps
   const files = makeBuild(count)
@@ -60,7 +62,7 @@ export async function measureBuild(deps: UploadDeps, way: 'signed' | 'parts', co
   return measured
 }
 
-/** The same kind of bytes to the same store by the same client, with addresses that were signed beforehand. */
+/** Measures the upload of similar files to the same store by the same client, with addresses signed beforehand. */
 export async function measureDirect({ client, s3 }: UploadDeps, count: number): Promise<MeasuredUpload> {
   const files = makeBuild(count)
   const prefix = `direct/${randomBytes(4).toString('hex')}/`

@@ -8,7 +8,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 
-/** Runs `body` for every line it is sent, and answers with the CPU seconds that it knows of itself, since its start. */
+/** Starts a child that runs `body` for every line of stdin, and reports the CPU seconds it has used since its start. */
 async function startChild(body: string): Promise<{ pid: number; work(): Promise<number>; end(): Promise<void> }> {
   const script = `process.stdin.on('data', () => {
     ${body}
@@ -35,8 +35,8 @@ async function startChild(body: string): Promise<{ pid: number; work(): Promise<
 
 const SPIN = 'for (const start = performance.now(); performance.now() - start < 400; ) Math.sqrt(start)'
 
-describe('the meter of processes', () => {
-  it('counts the CPU time of each between its begin and its end', async () => {
+describe('meterProcesses', () => {
+  it('counts the CPU time of each process between begin and end', async () => {
     const [busy, idle] = [await startChild(SPIN), await startChild('')]
     const before = await busy.work()
     const meter = meterProcesses({ busy: busy.pid, idle: idle.pid })
@@ -48,7 +48,7 @@ describe('the meter of processes', () => {
     expect(use.idle?.cpuSeconds).toBeLessThan(0.1)
   })
 
-  it('keeps the peak of memory, not what is left at the end', async () => {
+  it('reports the peak of memory, not its final size', async () => {
     const child = await startChild('Buffer.alloc(150e6, 1); global.gc?.()')
     const meter = meterProcesses({ child: child.pid })
     meter.begin()
@@ -56,7 +56,7 @@ describe('the meter of processes', () => {
     expect(meter.end().child?.peakMemoryBytes).toBeGreaterThan(150e6)
   })
 
-  it('names the process that has ended', async () => {
+  it('throws an error that names the process that has ended', async () => {
     const child = await startChild('')
     const meter = meterProcesses({ worker: child.pid })
     meter.begin()

@@ -1,24 +1,26 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
+/** What a process used while it was measured. */
 export interface ProcessUse {
   readonly cpuSeconds: number
   readonly peakMemoryBytes: number
 }
 
+/** Meter of several processes. */
 export interface ProcessMeter {
-  /** Takes the processes as they are now for zero. */
+  /** Starts the measurement. */
   begin(): void
-  /** What each has used since. */
+  /** Returns what each process has used since `begin`. */
   end(): Record<string, ProcessUse>
 }
 
-/** Linux counts CPU in ticks of 10 ms whatever the kernel's own clock (USER_HZ). */
+/** Linux reports CPU time in ticks of 10 ms (USER_HZ), independent of the kernel's clock. */
 const TICKS_PER_SECOND = 100
 
 /**
- * CPU time and peak memory of processes by pid, all their threads included, and the children they have waited for.
- * Its methods throw when one of the processes has ended: what it used could no longer be told.
+ * Measures CPU time and peak memory of processes, including all threads and the children they have waited for. Its
+ * methods throw if a process has ended, because its use is then unknown.
  */
 export function meterProcesses(pids: Readonly<Record<string, number>>): ProcessMeter {
   const atStart = new Map<string, number>()
@@ -39,7 +41,7 @@ export function meterProcesses(pids: Readonly<Record<string, number>>): ProcessM
         resetPeak(pid)
       }
       clearInterval(sampler)
-      // Only Linux keeps the peak itself; elsewhere it is the largest size seen.
+      // Only Linux records the peak. On other systems it is the largest sample.
       if (process.platform !== 'linux') sampler = setInterval(samplePeaks, 100).unref()
     },
     end() {
@@ -63,7 +65,7 @@ function read(name: string, pid: number): ProcessUse {
   }
 }
 
-/** proc(5): fields 14 to 17 of `stat` are utime, stime, cutime, cstime; `VmHWM` is the peak of the resident set. */
+/** Reads /proc. Fields 14 to 17 of `stat` are utime, stime, cutime and cstime; `VmHWM` is the peak resident set (proc(5)). */
 function readProc(pid: number): ProcessUse {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -73,17 +75,17 @@ function readProc(pid: number): ProcessUse {
   return { cpuSeconds: ticks / TICKS_PER_SECOND, peakMemoryBytes: peakKib * 1024 }
 }
 
-/** proc(5): writing 5 to `clear_refs` sets the peak to the present size. Where that is not allowed, it is that of its life. */
+/** Resets the peak by writing 5 to `clear_refs` (proc(5)). Without that permission the peak covers the life of the process. */
 function resetPeak(pid: number): void {
   if (process.platform !== 'linux') return
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5')
   } catch {
-    // See above.
+    // No permission: the peak covers the life of the process.
   }
 }
 
-/** macOS: `cputime` is `[[days-]hours:]minutes:seconds.hundredths`, `rss` is in KiB. */
+/** Runs ps for macOS. `cputime` is `[[days-]hours:]minutes:seconds.hundredths`, `rss` is in KiB. */
 function readPs(pid: number): ProcessUse {
   const [time = '0', rss = '0'] = execFileSync('ps', ['-o', 'cputime=,rss=', '-p', String(pid)])
     .toString()

@@ -8,7 +8,7 @@ import type { ReadDeps } from './measure-reads.ts'
 
 interface TraceSize {
   readonly spans: number
-  /** Different ones, read in turn. */
+  /** Number of different traces, read in turn. */
   readonly traces: number
   readonly reads: ReadPlan
 }
@@ -20,7 +20,7 @@ const SIZES: readonly TraceSize[] = [
   { spans: 100_000, traces: 3, reads: { rounds: 3, perRound: 4 } },
 ]
 
-/** Adds traces of every size to so many spans that are stored, and reads them. */
+/** Adds traces of every size to a table with `stored` spans, and reads them. */
 export async function measureTraceSizes(deps: ReadDeps, stored: number, firstDay: string): Promise<Row[]> {
   const rows: Row[] = []
   for (const { spans, traces, reads } of SIZES) {
@@ -50,6 +50,6 @@ function assertSpans(body: string, stored: number): void {
   const { spans, truncated } = JSON.parse(body) as Trace
   const shown = Math.min(stored, TRACE_LIMIT_MAX)
   if (spans.length !== shown || truncated !== stored > shown) {
-    throw new Error(`${spans.length} spans of a trace of ${stored} came`)
+    throw new Error(`the API returned ${spans.length} spans of a trace of ${stored}`)
   }
 }

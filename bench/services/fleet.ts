@@ -16,10 +16,11 @@ export interface Fleet {
   resize(size: FleetSize): Promise<RunningFleet>
 }
 
+/** The processes of a fleet after resizing. */
 export interface RunningFleet {
   readonly ports: readonly number[]
   readonly pids: Readonly<Record<string, number>>
-  /** Inserts into ClickHouse that its workers have made since they began, and the rows of them. */
+  /** Returns the inserts that the workers have made since they started, and the number of their rows. */
   inserts(): Promise<{ count: number; rows: number }>
   /** Number of processes that this resizing started. Their code is not compiled yet. */
   readonly started: number
