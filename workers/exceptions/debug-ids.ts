@@ -1,16 +1,17 @@
-/** The text of `exception.debug_ids` beyond this says nothing: a hundred scripts fit in. */
+/** Longer texts of `exception.debug_ids` are ignored. A hundred scripts fit into the limit. */
 const LIMIT_CHARACTERS = 32 * 1024
 const MAX_SCRIPTS = 100
 const MAX_URL_LENGTH = 2_048
 
-/** Script URL or path → its debug id. */
+/** Debug ids by script URL or path. */
 export type DebugIds = ReadonlyMap<string, string>
 
+/** No debug ids, shared by all exceptions without any. */
 export const NO_DEBUG_IDS: DebugIds = new Map()
 
 /**
- * Reads the attribute `exception.debug_ids`: a JSON object (a key-value list comes as one too) of script URL or path →
- * debug id. What of it is not such a pair is left out.
+ * Reads the attribute `exception.debug_ids`: a JSON object of debug ids by script URL or path. A key-value list is
+ * stored as such an object too. Other entries are ignored.
  */
 export function readDebugIds(text: string): DebugIds {
   if (text.length > LIMIT_CHARACTERS || !text.startsWith('{')) return NO_DEBUG_IDS
@@ -26,7 +27,7 @@ export function readDebugIds(text: string): DebugIds {
   return ids
 }
 
-/** A UUID as we write it: lower case, with dashes. Undefined for anything else. */
+/** Returns a UUID in lower case with dashes, or undefined for any other text. */
 export function canonicalDebugId(text: string): string | undefined {
   if (text.length !== 32 && text.length !== 36) return undefined
   const digits = text.replaceAll('-', '').toLowerCase()
@@ -38,6 +39,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // not JSON: it says nothing
+    return undefined // text that is not JSON has no debug ids
   }
 }

@@ -7,17 +7,18 @@ import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
 import { findingIdOf } from './fingerprint.ts'
 import { type RecentStacks, StackRequests } from './stack-requests.ts'
 
-/** Deriving one takes up to 50 µs; what a hostile payload can hold of them must not stop a worker for seconds. */
+/** Deriving an exception takes up to 50 µs. A hostile payload must not block a worker for seconds. */
 const LIMIT_PER_PAYLOAD = 10_000
-/** What `exceptions` keeps of a text; the span keeps all of it. */
+/** Length to which `exceptions` cuts a name. The span keeps the whole text. */
 export const NAME_LIMIT_BYTES = 1024
+/** Length to which `exceptions` cuts a message. */
 export const MESSAGE_LIMIT_BYTES = 8 * 1024
 const STACKTRACE_LIMIT_BYTES = 32 * 1024
 const DEBUG_IDS_LIMIT_BYTES = 32 * 1024
-/** Characters of cache keys held by a batch. */
+/** Largest number of characters in the cache keys of a batch. */
 const CACHE_LIMIT = 8 * 1024 * 1024
 
-/** Of an exception, what was recorded with it. */
+/** Attributes and time that were recorded with an exception. */
 interface ExceptionDetails {
   type: string
   message: string
@@ -30,7 +31,7 @@ interface ExceptionDetails {
 
 const NO_DETAILS = { type: '', message: '', stacktrace: '', debugIds: NO_DEBUG_IDS, escaped: false }
 
-/** The span (or log record) in which exceptions occurred; ids as positions in `bytes`. */
+/** The span or log record in which exceptions occurred. Ids are positions in `bytes`. */
 export interface OccurrenceContext {
   bytes: Buffer
   view: DataView
@@ -41,8 +42,7 @@ export interface OccurrenceContext {
 }
 
 /**
- * Turns exceptions into rows of `exceptions`, with the finding that each belongs to, and asks for their stacks to be
- * symbolicated.
+ * Derives rows of `exceptions`, each with its finding, and requests symbolication of their stacks.
  */
 export class ExceptionDeriver {
   readonly stackRequests: StackRequests
@@ -50,9 +50,9 @@ export class ExceptionDeriver {
   private readonly pending: ExceptionDetails[] = []
   private readonly findingIds = new Map<string, string>()
   private heldCharacters = 0
-  private frame: PayloadSource = { workspaceId: '', surfaceId: '', receivedAtMs: 0 }
+  private payload: PayloadSource = { workspaceId: '', surfaceId: '', receivedAtMs: 0 }
   private derived = 0
-  /** Exceptions of this payload that were left underived. */
+  /** Number of exceptions of this payload above the limit, which are not derived. */
   overLimit = 0
 
   constructor(table: ExceptionsTable, recentStacks: RecentStacks) {
@@ -60,26 +60,28 @@ export class ExceptionDeriver {
     this.stackRequests = new StackRequests(recentStacks)
   }
 
-  beginPayload(frame: PayloadSource): void {
-    this.frame = frame
+  /** Prepares for the exceptions of a payload. */
+  beginPayload(payload: PayloadSource): void {
+    this.payload = payload
     this.derived = 0
     this.overLimit = 0
     this.pending.length = 0
     this.stackRequests.mark()
   }
 
-  /** Forgets findings of the last batch. */
+  /** Forgets the findings of the previous batch. */
   reset(): void {
     this.stackRequests.reset()
     this.findingIds.clear()
     this.heldCharacters = 0
   }
 
+  /** Whether exceptions are noted. */
   get hasPending(): boolean {
     return this.pending.length > 0
   }
 
-  /** Notes an exception until it is known whether its span is stored. The attributes from `first` on are its own. */
+  /** Notes an exception until its span is stored or rejected. Its attributes are those from `first` on. */
   note(attributes: Attributes, first: AttributePosition, timeLow: number, timeHigh: number): void {
     if (this.derived + this.pending.length >= LIMIT_PER_PAYLOAD) {
       this.overLimit++
@@ -90,17 +92,18 @@ export class ExceptionDeriver {
     this.pending.push(details)
   }
 
+  /** Forgets the noted exceptions of a rejected span. */
   discardPending(): void {
     this.pending.length = 0
   }
 
-  /** Stores what was noted as occurrences in one span. */
+  /** Stores the noted exceptions as occurrences in one span. */
   derivePending(source: number, resource: ResourceEntry, context: OccurrenceContext): void {
     for (const details of this.pending) this.append(source, details, resource, context)
     this.pending.length = 0
   }
 
-  /** A span that failed without recording an exception. */
+  /** Stores an occurrence for a span that failed without recording an exception. */
   deriveFailure(
     message: string,
     timeLow: number,
@@ -117,12 +120,12 @@ export class ExceptionDeriver {
   }
 
   private append(source: number, details: ExceptionDetails, resource: ResourceEntry, context: OccurrenceContext): void {
-    const { table, frame } = this
+    const { table, payload } = this
     this.derived++
     table.buffer.rows++
-    table.workspaceId.fill(table.workspaceId.indexOf(frame.workspaceId), 1)
-    table.surfaceId.fill(table.surfaceId.indexOf(frame.surfaceId), 1)
-    table.receivedAt.u64(frame.receivedAtMs % 0x1_0000_0000, Math.floor(frame.receivedAtMs / 0x1_0000_0000))
+    table.workspaceId.fill(table.workspaceId.indexOf(payload.workspaceId), 1)
+    table.surfaceId.fill(table.surfaceId.indexOf(payload.surfaceId), 1)
+    table.receivedAt.integer64(payload.receivedAtMs)
     const findingId = this.findingId(details, resource.serviceNameText)
     table.findingId.rawText(findingId)
     table.traceId.raw(context.bytes, context.view, context.traceIdStart, context.traceIdStart + 16)
@@ -139,18 +142,18 @@ export class ExceptionDeriver {
     table.escaped.u8(details.escaped ? 1 : 0)
     table.appendDebugIds(details.debugIds)
     if (details.stacktrace === '') return
-    this.stackRequests.note(frame, { ...details, findingId, serviceVersion: resource.serviceVersionText })
+    this.stackRequests.note(payload, { ...details, findingId, serviceVersion: resource.serviceVersionText })
   }
 
-  /** One stack throws again and again: finding it by its text takes 1 µs, parsing and hashing it 10 or more. */
+  /** Returns the id of the finding. Stacks repeat: a look-up by text takes 1 µs, parsing and hashing 10 µs or more. */
   private findingId({ type, message, stacktrace }: ExceptionDetails, serviceName: string): string {
-    const { workspaceId, surfaceId } = this.frame
-    // All that the id derives from, and lengths, since any of these texts may hold whatever would separate them. A stack
-    // of blanks counts as none there, so the message is left out only beside one that says something.
+    const { workspaceId, surfaceId } = this.payload
+    // The key has all inputs of the id, and their lengths, because any of these texts may contain a separator. A blank
+    // stack counts as no stack in the id, so the message is left out only beside a stack that is not blank.
     const withoutStack = stacktrace.trim() === ''
     const lengths = `${serviceName.length} ${type.length} ${withoutStack ? 'message' : 'stack'}`
-    const place = withoutStack ? message : stacktrace
-    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${place}`
+    const identifyingText = withoutStack ? message : stacktrace
+    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${identifyingText}`
     const known = this.findingIds.get(key)
     if (known !== undefined) return known
     const id = findingIdOf({ workspaceId, surfaceId, serviceName, type, message, stacktrace })
@@ -164,7 +167,7 @@ export class ExceptionDeriver {
   }
 }
 
-/** Where the attributes of one record begin in the buffers that hold many. */
+/** Start of the attributes of a record in the buffers of many records. */
 export interface AttributePosition {
   keyStart: number
   valueStart: number
@@ -200,7 +203,7 @@ function readDetails(attributes: Attributes, first: AttributePosition, details: 
   }
 }
 
-/** Where the bytes of the String value at `at` begin. */
+/** Returns the start of the bytes of the String value at `at`. */
 function stringStart(bytes: Buffer, at: number): number {
   let next = at
   while ((bytes[next] as number) >= 0x80) next++

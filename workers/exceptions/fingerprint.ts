@@ -3,11 +3,11 @@ import { base32 } from '../../shared/ids/base32.ts'
 import { linesOf, topFrames } from './stack-frames.ts'
 
 const FRAME_COUNT = 5
-/** What expressions may see: a longer message differs in its first kilobyte, or is not worth telling apart. */
+/** Number of characters that are compared. Longer messages that differ only after them count as equal. */
 const MESSAGE_LIMIT = 1024
 const ID_LENGTH = 26
 
-/** What makes two exceptions the same finding; `stacktrace` is cut by the caller. */
+/** The values that identify a finding. The caller limits the length of `stacktrace`. */
 export interface ExceptionIdentity {
   workspaceId: string
   surfaceId: string
@@ -18,28 +18,28 @@ export interface ExceptionIdentity {
 }
 
 /**
- * The id of the finding an exception belongs to (CONTRACT section 5): `fnd_` and 26 base32 characters of SHA-256 over
- * workspace, surface, service, type, and the top five frames, or the normalized message where there is no stack.
+ * Returns the id of the finding of an exception (docs/contract.md#fingerprint). It is `fnd_` and 26 base32 characters of
+ * SHA-256 over workspace, surface, service, type, and the top five stack frames, or else the message.
  */
 export function findingIdOf(exception: ExceptionIdentity): string {
   const { workspaceId, surfaceId, serviceName, type } = exception
   const digest = hash(
     'sha256',
-    JSON.stringify([workspaceId, surfaceId, serviceName, type, ...placeOf(exception)]),
+    JSON.stringify([workspaceId, surfaceId, serviceName, type, ...locationOf(exception)]),
     'buffer',
   )
   return `fnd_${base32(digest, ID_LENGTH)}`
 }
 
-/** A text says which kind of place it is, so that a message can never collide with a frame. */
-function placeOf({ stacktrace, message }: ExceptionIdentity): string[] {
+/** Returns the texts that locate an exception. The first names their kind, so a message cannot collide with a frame. */
+function locationOf({ stacktrace, message }: ExceptionIdentity): string[] {
   if (stacktrace.trim() === '') return ['message', normalizeMessage(message)]
   const frames = topFrames(stacktrace, FRAME_COUNT)
   if (frames.length > 0) return ['frames', ...frames]
   return ['lines', ...firstLines(stacktrace)]
 }
 
-/** Of a stack in a form that is not known, its first lines as if they were messages. */
+/** Returns the first lines of a stack in an unknown format, normalized like messages. */
 function firstLines(stacktrace: string): string[] {
   const lines: string[] = []
   for (const line of linesOf(stacktrace)) {
@@ -49,7 +49,7 @@ function firstLines(stacktrace: string): string[] {
   return lines
 }
 
-/** Quoted text, and every word with a digit in it (numbers, ids, hashes, times), becomes `#`. */
+/** Replaces quoted text and words with a digit (numbers, ids, hashes, times) by `#`. */
 export function normalizeMessage(message: string): string {
   return message
     .slice(0, MESSAGE_LIMIT)

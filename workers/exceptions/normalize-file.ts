@@ -1,6 +1,7 @@
 /**
- * A file name as it is in every release: without scheme, host, query and fragment, with `*` for hashes of its name and
- * for directories that are hashes or versions: `https://cdn.test/v12/app-DkJ2x9aB.js?x` becomes a root, `*` and `app-*.js`.
+ * Returns a file name that is equal in every release. Removes scheme, host, query and fragment, and replaces hashes in
+ * the name and directories that are hashes or versions by `*`. For example, `https://cdn.test/v12/app-DkJ2x9aB.js?x`
+ * becomes a root, `*` and `app-*.js`.
  */
 export function normalizeFile(file: string): string {
   const path = file
@@ -16,7 +17,7 @@ function normalizeDirectory(name: string): string {
   return isHex(name) || /^v?\d[\d._-]*$/.test(name) ? '*' : name
 }
 
-/** `3f9a2c1b.js`, `app.DkJ2x9aB.js` and `app-DkJ2x9aB.js` are `*.js`, `app.*.js` and `app-*.js`. */
+/** Changes `3f9a2c1b.js`, `app.DkJ2x9aB.js` and `app-DkJ2x9aB.js` to `*.js`, `app.*.js` and `app-*.js`. */
 function normalizeName(name: string): string {
   const parts = name.split('.')
   const extension = parts.length > 1 ? `.${parts.pop()}` : ''
@@ -24,7 +25,7 @@ function normalizeName(name: string): string {
   return normalized.join('.') + extension
 }
 
-/** A bundler's eight base64url characters may hold dashes themselves; other hashes do not. */
+/** Replaces a hash suffix. The eight base64url characters of a bundler may contain dashes; other hashes do not. */
 function normalizeSuffix(part: string): string {
   for (const dash of [part.length - 9, part.lastIndexOf('-'), part.lastIndexOf('_')]) {
     const separator = part[dash]
@@ -35,14 +36,15 @@ function normalizeSuffix(part: string): string {
   return part
 }
 
-/** A digest, a UUID. */
+/** Returns whether a text looks like a digest or a UUID. */
 function isHex(text: string): boolean {
   return /^[0-9a-f-]{8,64}$/i.test(text) && /\d/.test(text)
 }
 
 /**
- * Also base32 and base64url: a digit between letters, letters between digits, or a capital that does not begin a word
- * of eight letters. A word like `-MyWidget` is taken for a hash too: that costs less than a new finding per release.
+ * Returns whether a text looks like a hash, also in base32 and base64url. Such texts have a digit between letters,
+ * letters between digits, or eight letters with a capital after the first. A word like `-MyWidget` also counts as a hash:
+ * that costs less than a new finding per release.
  */
 function isHash(text: string): boolean {
   if (isHex(text)) return true

@@ -2,20 +2,20 @@ import { normalizeFile } from './normalize-file.ts'
 
 const MAX_LINE_LENGTH = 1024
 
-/** A frame as it stood in the trace, without line and column. */
-interface Frame {
+/** A stack frame as it was sent, without line and column. */
+interface StackFrame {
   functionName: string
   file: string
 }
 
 /**
- * The top frames of a stack trace as `function file`, innermost first, without what changes from release to release.
- * Knows V8, Firefox and Safari, Java, .NET, Python and Go. Lines are cut and then searched with `indexOf` and its
- * like, so the time is linear in the text whatever it holds.
+ * Returns the top frames of a stack trace as `function file`, innermost first. Parts that change from release to release
+ * are removed. Reads the formats of V8, Firefox and Safari, Java, .NET, Python and Go. Lines are cut first and then
+ * searched with `indexOf` and similar methods, so the time is linear in the length of any text.
  */
 export function topFrames(stack: string, count: number): string[] {
-  const frames: Frame[] = []
-  const python: Frame[] = []
+  const frames: StackFrame[] = []
+  const python: StackFrame[] = []
   for (const line of linesOf(stack)) {
     const pythonFrame = readPythonFrame(line)
     if (pythonFrame !== undefined) python.push(pythonFrame)
@@ -29,7 +29,7 @@ export function topFrames(stack: string, count: number): string[] {
   return top.map(frame => `${normalizeFunction(frame.functionName)} ${normalizeFile(frame.file)}`)
 }
 
-/** The lines of a text, trimmed, each cut to what is worth reading. */
+/** Yields the lines of a text, cut to 1,024 characters and trimmed. */
 export function* linesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const newline = text.indexOf('\n', start)
@@ -39,8 +39,8 @@ export function* linesOf(text: string): Generator<string> {
   }
 }
 
-/** `File "app/views.py", line 12, in handler`. */
-function readPythonFrame(line: string): Frame | undefined {
+/** Reads a frame of Python: `File "app/views.py", line 12, in handler`. */
+function readPythonFrame(line: string): StackFrame | undefined {
   if (!line.startsWith('File "')) return undefined
   const quote = line.indexOf('"', 6)
   if (quote < 0 || !line.startsWith(', line ', quote + 1)) return undefined
@@ -48,7 +48,7 @@ function readPythonFrame(line: string): Frame | undefined {
   return { functionName: inAt < 0 ? '' : line.slice(inAt + 5), file: line.slice(6, quote) }
 }
 
-function readFrame(line: string): Frame | undefined {
+function readFrame(line: string): StackFrame | undefined {
   if (line.startsWith('at ')) return readAtFrame(line.slice(3))
   const at = line.lastIndexOf('@')
   if (at >= 0) return readGeckoFrame(line.slice(0, at), line.slice(at + 1))
@@ -56,10 +56,10 @@ function readFrame(line: string): Frame | undefined {
 }
 
 /**
- * V8: `at async Type.method [as name] (file:1:2)` or `at file:1:2`; Java: `at pkg.Type.method(File.java:1)`;
- * .NET: `at Ns.Type.Method(Args) in C:\File.cs:line 1`.
+ * Reads a frame that begins with `at`. V8: `at async Type.method [as name] (file:1:2)` or `at file:1:2`. Java:
+ * `at pkg.Type.method(File.java:1)`. .NET: `at Ns.Type.Method(Args) in C:\File.cs:line 1`.
  */
-function readAtFrame(text: string): Frame {
+function readAtFrame(text: string): StackFrame {
   const call = text.startsWith('async ') ? text.slice(6) : text
   const netLine = call.lastIndexOf(':line ')
   const netFile = netLine < 0 ? -1 : call.indexOf(' in ')
@@ -74,21 +74,21 @@ function readAtFrame(text: string): Frame {
   return location.numbers > 0 ? { functionName: '', file: location.file } : { functionName: call, file: '' }
 }
 
-/** Firefox and Safari: `method@file:1:2`, where the method may be missing. */
-function readGeckoFrame(functionName: string, place: string): Frame | undefined {
-  const location = stripPosition(place)
-  if (location.numbers === 0 && place !== '[native code]') return undefined
+/** Reads a frame of Firefox or Safari: `method@file:1:2`, where the method may be missing. */
+function readGeckoFrame(functionName: string, text: string): StackFrame | undefined {
+  const location = stripPosition(text)
+  if (location.numbers === 0 && text !== '[native code]') return undefined
   return { functionName, file: location.file }
 }
 
-/** Go: `/srv/app/main.go:12 +0x1d`. The function stands on the line before, with the addresses of its arguments. */
-function readGoFrame(line: string): Frame | undefined {
+/** Reads a frame of Go: `/srv/app/main.go:12 +0x1d`. The previous line has the function and argument addresses. */
+function readGoFrame(line: string): StackFrame | undefined {
   const space = line.indexOf(' ')
   const location = stripPosition(space < 0 ? line : line.slice(0, space))
   return location.numbers > 0 && location.file.endsWith('.go') ? { functionName: '', file: location.file } : undefined
 }
 
-/** The parenthesis that the last one closes: `at eval (eval at load (file:1:2), <anonymous>:1:1)`, `(a (b).js:1:2)`. */
+/** Finds the parenthesis that the last one closes: `at eval (eval at load (file:1:2), <anonymous>:1:1)`. */
 function openingOfLast(call: string): number {
   let depth = 0
   for (let i = call.length - 1; i >= 0; i--) {
@@ -103,25 +103,25 @@ function beforeParenthesis(call: string): string {
   return open < 0 ? call : call.slice(0, open)
 }
 
-/** Takes `:12` or `:12:34` off the end. */
-function stripPosition(place: string): { file: string; numbers: number } {
-  let end = place.length
+/** Removes `:12` or `:12:34` from the end. */
+function stripPosition(text: string): { file: string; numbers: number } {
+  let end = text.length
   let numbers = 0
   while (numbers < 2) {
     let digits = end
-    while (digits > 0 && isDigit(place.charCodeAt(digits - 1))) digits--
-    if (digits === end || digits === 0 || place[digits - 1] !== ':') break
+    while (digits > 0 && isDigit(text.charCodeAt(digits - 1))) digits--
+    if (digits === end || digits === 0 || text[digits - 1] !== ':') break
     end = digits - 1
     numbers++
   }
-  return { file: place.slice(0, end), numbers }
+  return { file: text.slice(0, end), numbers }
 }
 
 function isDigit(code: number): boolean {
   return code >= 48 && code <= 57
 }
 
-/** Without the alias that V8 adds, and without the numbers that Java gives to lambdas and proxies. */
+/** Removes the alias that V8 adds, and the numbers that Java gives to lambdas and proxies. */
 function normalizeFunction(name: string): string {
   const alias = name.indexOf(' [as ')
   return (alias < 0 ? name : name.slice(0, alias))

@@ -3,36 +3,37 @@ import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { DebugIds } from './debug-ids.ts'
 
-/** A finding that is thrown a million times is asked for once in this time, per version and process. */
-const ASKED_AGAIN_AFTER_MS = 10 * 60_000
+/** A finding is requested once in this period per version and process, however often it is thrown. */
+const REQUEST_INTERVAL_MS = 10 * 60_000
 const RECENT_LIMIT = 100_000
 
-/** What one batch asks for; the rest is asked for when it is thrown again. */
+/** Limits of the requests of one batch. Further stacks are requested when they are thrown again. */
 const MAX_REQUESTS = 500
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** No release has a longer name. */
+/** Longest name of a release. */
 const MAX_VERSION_LENGTH = 256
 
-/** A frame of V8, Firefox or Safari ends with line and column; those of Java, Python, Go, .NET and Ruby do not. */
+/** Matches frames of V8, Firefox and Safari. Frames of Java, Python, Go, .NET and Ruby have no column. */
 const LINE_AND_COLUMN = /:\d{1,9}:\d{1,9}\)?(?:\r?\n|$)/
 
-/** Findings that were asked for lately, by version. Shared by the batches of a pool. */
+/** Recently requested findings by version. The batches of a pool share them. */
 export type RecentStacks = LRUCache<string, true>
 
+/** Creates the cache of recently requested findings. */
 export function createRecentStacks(now: () => number = Date.now): RecentStacks {
   return new LRUCache<string, true>({
-    // `max` would allocate room for every entry at once: 4 MiB in 20 ms, before the first exception.
+    // `max` would allocate memory for all entries at once: 4 MiB in 20 ms before the first exception.
     maxSize: RECENT_LIMIT,
     sizeCalculation: () => 1,
     // An entry is stale once it is older than `ttl`.
-    ttl: ASKED_AGAIN_AFTER_MS - 1,
+    ttl: REQUEST_INTERVAL_MS - 1,
     ttlResolution: 0,
     perf: { now },
   })
 }
 
-/** An exception with its stack, as it is stored. */
+/** An exception with its stack as it is stored. */
 export interface ThrownStack {
   readonly findingId: string
   readonly serviceVersion: string
@@ -43,13 +44,13 @@ export interface ThrownStack {
 }
 
 /**
- * The stacks of a batch that are to be symbolicated: one per finding and version. They count as asked for only when
- * their batch is stored, so that a batch formed again asks again.
+ * The stacks of a batch to symbolicate, one per finding and version. They count as requested only when their batch is
+ * stored, so a batch that is formed again requests them again.
  */
 export class StackRequests {
   readonly #recent: RecentStacks
   readonly #seen = new Set<string>()
-  readonly #asked: string[] = []
+  readonly #requested: string[] = []
   readonly #frames: PayloadFrame[] = []
   readonly #sizes: number[] = []
   #bytes = 0
@@ -59,23 +60,26 @@ export class StackRequests {
     this.#recent = recent
   }
 
+  /** Requests as payload frames for the queue `symbolication`. */
   get frames(): readonly PayloadFrame[] {
     return this.#frames
   }
 
-  /** Begins a payload: `rewind` comes back to here. */
+  /** Begins a payload. `rewind` returns to this state. */
   mark(): void {
     this.#marked = this.#frames.length
   }
 
+  /** Removes the requests of the current payload. */
   rewind(): void {
     this.#frames.length = this.#marked
     for (const size of this.#sizes.splice(this.#marked)) this.#bytes -= size
-    for (const key of this.#asked.splice(this.#marked)) this.#seen.delete(key)
+    for (const key of this.#requested.splice(this.#marked)) this.#seen.delete(key)
   }
 
-  note(origin: Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>, stack: ThrownStack): void {
-    // The id of a finding is of its workspace and surface.
+  /** Adds the request for a stack unless it was requested recently or has another format. */
+  note(source: Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>, stack: ThrownStack): void {
+    // The id of a finding includes its workspace and surface.
     const key = `${stack.findingId} ${stack.serviceVersion}`
     if (this.#seen.has(key)) return
     if (this.#frames.length >= MAX_REQUESTS || this.#bytes >= MAX_BYTES) return
@@ -83,13 +87,13 @@ export class StackRequests {
     if (this.#recent.has(key) || !LINE_AND_COLUMN.test(stack.stacktrace)) return
     if (stack.serviceVersion.length > MAX_VERSION_LENGTH) return
     const body = Buffer.from(JSON.stringify(requestOf(stack)))
-    this.#asked.push(key)
+    this.#requested.push(key)
     this.#sizes.push(body.length)
     this.#bytes += body.length
     this.#frames.push({
-      workspaceId: origin.workspaceId,
-      surfaceId: origin.surfaceId,
-      receivedAtMs: origin.receivedAtMs,
+      workspaceId: source.workspaceId,
+      surfaceId: source.surfaceId,
+      receivedAtMs: source.receivedAtMs,
       contentType: 'application/json',
       contentEncoding: 'identity',
       attributes: '',
@@ -97,14 +101,15 @@ export class StackRequests {
     })
   }
 
-  /** The requests are on their way. */
+  /** Marks the requests as sent. */
   finished(): void {
-    for (const key of this.#asked) this.#recent.set(key, true)
+    for (const key of this.#requested) this.#recent.set(key, true)
   }
 
+  /** Removes all requests. */
   reset(): void {
     this.#seen.clear()
-    this.#asked.length = 0
+    this.#requested.length = 0
     this.#frames.length = 0
     this.#sizes.length = 0
     this.#bytes = 0

@@ -1,10 +1,10 @@
 import { type ParserOptions, parse } from '@babel/parser'
 import { nameFunctions } from './name-functions.ts'
 
-/** Parsing takes about a hundred times the source's memory for a moment; no source that a person wrote is larger. */
+/** Parsing briefly takes about a hundred times the memory of the source. Hand-written sources are smaller. */
 const SOURCE_LIMIT_CHARACTERS = 1024 * 1024
 
-/** A function in a source: positions in the text, and what a reader calls it. */
+/** A function in a source: its positions in the text and its readable name. */
 export interface NamedFunction {
   readonly start: number
   readonly end: number
@@ -13,25 +13,25 @@ export interface NamedFunction {
 
 /** The functions of one source. */
 export interface FunctionIndex {
-  /** How many there are; each takes about 150 bytes. */
+  /** Number of functions. Each takes about 150 bytes. */
   readonly size: number
-  /** The innermost function around a position of the text; '' outside of any. */
+  /** Returns the name of the innermost function around a position of the text; '' outside functions. */
   nameAt(position: number): string
 }
 
 /**
- * Finds the functions of a source: JavaScript, TypeScript or JSX, by its path. Undefined where it cannot be parsed at
- * all (another language, or too large).
+ * Finds the functions of a JavaScript, TypeScript or JSX source, depending on its path. Returns undefined if the source
+ * cannot be parsed (another language, or too large).
  */
 export function indexFunctions(source: string, path: string): FunctionIndex | undefined {
   if (source.length > SOURCE_LIMIT_CHARACTERS) return undefined
   for (const options of parserOptions(path)) {
     try {
-      // Sorted by start, an outer function before those within it.
+      // The functions are sorted by start, an outer function before its inner ones.
       const functions = nameFunctions(parse(source, options).program)
       return { size: functions.length, nameAt: position => nameAt(functions, position) }
     } catch {
-      // Not in this dialect. Only syntax errors and a nesting too deep for the stack end up here, and both mean that.
+      // Try the next dialect: the only errors are syntax errors and a nesting that is too deep for the stack.
     }
   }
   return undefined
@@ -57,9 +57,9 @@ const COMMON: ParserOptions = {
   attachComment: false,
 }
 
-/** In `.ts`, `<T>x` is a cast; elsewhere it may be JSX. JavaScript is tried as such first, then with types. */
+/** Returns the dialects to try. In `.ts`, `<T>x` is a cast; elsewhere it may be JSX. JavaScript comes before types. */
 function parserOptions(path: string): ParserOptions[] {
-  // A template of Vue or Svelte may pass for JSX, and would tell of no function.
+  // A template of Vue or Svelte may parse as JSX, but without functions.
   if (/\.\w{1,10}$/.test(path) && !/\.[mc]?[jt]sx?$/i.test(path)) return []
   if (/\.[mc]?ts$/i.test(path)) return [withPlugins('typescript', 'decorators')]
   if (/\.tsx$/i.test(path)) return [withPlugins('typescript', 'jsx', 'decorators')]

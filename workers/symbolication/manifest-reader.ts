@@ -9,10 +9,10 @@ import { createByteCache } from './byte-cache.ts'
 import { type ChunkMatcher, createChunkMatcher } from './match-chunk.ts'
 
 const OBJECT_LIMIT_BYTES = 64 * 1024 * 1024
-/** As the objects have them; in memory they take about five times that. */
+/** Limit in bytes of the objects. In memory manifests take about five times as much. */
 const CACHE_LIMIT_BYTES = 16 * 1024 * 1024
 
-/** The manifest that holds for a release. */
+/** The current manifest of a release, with its look-up tables. */
 export interface LoadedManifest {
   readonly manifest: Manifest
   readonly chunks: ChunkMatcher<ManifestFile>
@@ -20,14 +20,15 @@ export interface LoadedManifest {
   readonly bytes: number
 }
 
+/** Reads the current manifests of releases. */
 export interface ManifestReader {
-  /** Undefined for a release without one, or without one that can be read. Throws TransientErrors. */
+  /** Returns undefined if the release has no readable manifest. Throws TransientErrors. */
   read(workspaceId: string, slug: string): Promise<LoadedManifest | undefined>
 }
 
 /**
- * Reads manifests, and keeps those that were read last. Which one holds is asked each time: a stack that is looked at
- * after a manifest was replaced must never be resolved by the one before (see `resolve-release.ts`).
+ * Creates a reader with a cache of manifests. It looks up the current pointer for each read: after a manifest was
+ * replaced, no stack may be resolved by the previous one (see `resolve-release.ts`).
  */
 export function createManifestReader(deps: {
   readonly releases: Pick<ReleaseStore, 'manifest'>
@@ -43,7 +44,7 @@ export function createManifestReader(deps: {
     })
     const manifest = object && manifestSchema.safeParse(parseJson(object.body))
     if (!manifest?.success) {
-      deps.logger.warn({ objectKey, absent: object === undefined }, 'a manifest cannot be read')
+      deps.logger.warn({ objectKey, absent: object === undefined }, 'a manifest is unreadable')
       return undefined
     }
     const { files } = manifest.data
@@ -61,14 +62,14 @@ export function createManifestReader(deps: {
       if (pointer === undefined) return undefined
       const known = cache.get(pointer.objectKey)
       if (known !== undefined) return known
-      const held = await fetch(pointer)
-      if (held !== undefined) cache.set(pointer.objectKey, held)
-      return held
+      const loaded = await fetch(pointer)
+      if (loaded !== undefined) cache.set(pointer.objectKey, loaded)
+      return loaded
     },
   }
 }
 
-/** Those entries whose debug id is a UUID, by it. */
+/** Indexes the entries whose debug id is a UUID by this id. */
 function filesByDebugId(files: readonly ManifestFile[]): ReadonlyMap<string, ManifestFile> {
   const found = new Map<string, ManifestFile>()
   for (const file of files) {
@@ -82,6 +83,6 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
-    return undefined // said by the schema
+    return undefined // the schema refuses it
   }
 }

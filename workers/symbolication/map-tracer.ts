@@ -7,41 +7,45 @@ import type { OriginalPosition, Position } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 
 const MIB = 1024 * 1024
-/** What one map may take when it is parsed: the largest that is taken in (64 MiB) takes 200 to 500. */
+/** Memory limit of one parsed map. The largest accepted map (64 MiB) takes 200 to 500 MiB. */
 const MAP_LIMIT_BYTES = 512 * MIB
-/** For the text of a map while it is parsed, and for the syntax tree of a source. */
+/** Memory for the text of a map while it is parsed, and for the syntax tree of a source. */
 const HEADROOM_BYTES = 384 * MIB
 const DEADLINE_MS = 30_000
 const UNUSABLE_FOR_MS = 10 * 60_000
 const UNUSABLE_LIMIT = 10_000
 
+/** Dependencies of a tracer. */
 export interface MapTracerDeps {
-  /** The bytes of a map, or undefined when they are not there. */
+  /** Returns the bytes of a map, or undefined if the map does not exist. */
   readonly fetchMap: (mapKey: string) => Promise<Buffer | undefined>
   readonly logger: Logger
   readonly now?: () => number
 }
 
+/** Limits of a tracer. */
 export interface MapTracerOptions {
   readonly cacheBytes: number
-  /** Of maps that are on their way to the thread. */
+  /** Limit in bytes of the maps on their way to the thread. */
   readonly heldBytes: number
   readonly deadlineMs?: number
   readonly mapLimitBytes?: number
-  /** What the thread may hold in all; the cache, the largest map and room to work in when left out. */
+  /** Heap limit of the thread. By default it fits the cache, the largest map and working memory. */
   readonly heapBytes?: number
 }
 
+/** A source map in the object store. */
 export interface MapReference {
-  /** The key of its object, which has the workspace in it: maps of two workspaces are never mistaken for each other. */
+  /** Key of the object. It contains the workspace, so maps of different workspaces never have the same key. */
   readonly mapKey: string
   readonly size: number
 }
 
+/** Traces positions through source maps. */
 export interface MapTracer {
   /**
-   * The places that these positions were made of, in their order. Undefined for all when the map is gone or unusable.
-   * Throws what `fetchMap` throws, and a TransientError once closed.
+   * Returns the original positions in the same order. All are undefined if the map is missing or unusable. Throws the
+   * errors of `fetchMap`, and a TransientError after `close`.
    */
   trace(map: MapReference, positions: readonly Position[]): Promise<readonly (OriginalPosition | undefined)[]>
   close(): Promise<void>
@@ -49,115 +53,127 @@ export interface MapTracer {
 
 type Traced = readonly (OriginalPosition | undefined)[] | 'absent' | 'unusable'
 
-/** The thread did not live to answer, or not in time. */
+/** The result of a thread that ended or missed the deadline. */
 interface DeadThread {
   readonly kind: 'dead'
   readonly reason: string
 }
 
-/**
- * Traces positions in a thread of its own, which keeps the parsed maps. One question at a time, so that it is known
- * which map has killed the thread or stopped it: that one counts as unusable for a while, and a new thread goes on.
- */
+/** Creates a tracer that traces positions in a separate thread, which keeps the parsed maps. */
 export function createMapTracer(deps: MapTracerDeps, options: MapTracerOptions): MapTracer {
-  const { logger } = deps
-  const deadlineMs = options.deadlineMs ?? DEADLINE_MS
-  const unusable = new LRUCache<string, true>({
-    max: UNUSABLE_LIMIT,
-    // An entry is stale once it is older than `ttl`.
-    ttl: UNUSABLE_FOR_MS - 1,
-    ttlResolution: 0,
-    perf: { now: deps.now ?? Date.now },
-  })
-  const held = new Budget(options.heldBytes)
-  let thread: Worker | undefined
-  let turn: Promise<unknown> = Promise.resolve()
-  let nextId = 1
-  let closed = false
+  return new ThreadedTracer(deps, options)
+}
 
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const own = turn.then(work)
-    turn = own.catch(() => undefined)
-    return own
-  }
+/**
+ * Sends one question at a time, so that a map that kills or blocks the thread is known. This map counts as unusable for
+ * a while, and a new thread starts.
+ */
+class ThreadedTracer implements MapTracer {
+  readonly #deps: MapTracerDeps
+  readonly #options: MapTracerOptions
+  readonly #unusable: LRUCache<string, true>
+  readonly #held: Budget
+  #thread: Worker | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  #nextId = 1
+  #closed = false
 
-  /** Settles within the deadline. Throws a TransientError for a fault of the thread that is not the map's. */
-  function ask(question: TraceQuestion): Promise<TraceAnswer | DeadThread> {
-    const asked = thread ?? startNewThread()
-    const { promise, resolve, reject } = Promise.withResolvers<TraceAnswer | DeadThread>()
-    const onMessage = (answer: TraceAnswer) => answer.id === question.id && resolve(answer)
-    const onError = (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve({ kind: 'dead', reason: 'the thread died of it' })
-      else reject(new TransientError(`the thread failed: ${describeError(error)}`, { cause: error }))
-    }
-    const onExit = () => resolve({ kind: 'dead', reason: 'the thread ended with it' })
-    asked.on('message', onMessage).on('error', onError).on('exit', onExit)
-    const timer = setTimeout(() => resolve({ kind: 'dead', reason: `it took more than ${deadlineMs} ms` }), deadlineMs)
-    asked.postMessage(question, question.bytes === undefined ? [] : [question.bytes.buffer as ArrayBuffer])
-    return promise.finally(() => {
-      clearTimeout(timer)
-      asked.off('message', onMessage).off('error', onError).off('exit', onExit)
+  constructor(deps: MapTracerDeps, options: MapTracerOptions) {
+    this.#deps = deps
+    this.#options = options
+    this.#held = new Budget(options.heldBytes)
+    this.#unusable = new LRUCache<string, true>({
+      max: UNUSABLE_LIMIT,
+      // An entry is stale once it is older than `ttl`.
+      ttl: UNUSABLE_FOR_MS - 1,
+      ttlResolution: 0,
+      perf: { now: deps.now ?? Date.now },
     })
   }
 
-  async function askInTurn(mapKey: string, positions: readonly Position[], bytes?: Uint8Array): Promise<Traced> {
-    return inTurn(async () => {
-      if (closed) throw new TransientError('the tracer is closed')
-      if (unusable.has(mapKey)) return 'unusable'
-      const question = { id: nextId++, mapKey, positions, ...(bytes && { bytes }) }
-      const answer = await ask(question).catch(async error => {
-        await endThread()
+  async trace({ mapKey, size }: MapReference, positions: readonly Position[]) {
+    const nothing = positions.map(() => undefined)
+    if (this.#unusable.has(mapKey)) return nothing
+    const known = await this.#askInTurn(mapKey, positions)
+    if (known !== 'absent') return known === 'unusable' ? nothing : known
+    const release = await this.#held.acquire(size)
+    try {
+      const bytes = await this.#deps.fetchMap(mapKey)
+      if (bytes === undefined) {
+        this.#deps.logger.warn({ mapKey }, 'a source map is not in the object store')
+        return nothing
+      }
+      // The copy is transferred to the thread. A Buffer may share its memory with others.
+      const traced = await this.#askInTurn(mapKey, positions, Uint8Array.from(bytes))
+      return typeof traced === 'string' ? nothing : traced
+    } finally {
+      release()
+    }
+  }
+
+  async close() {
+    this.#closed = true
+    await this.#inTurn(() => this.#endThread())
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const own = this.#turn.then(work)
+    this.#turn = own.catch(() => undefined)
+    return own
+  }
+
+  #askInTurn(mapKey: string, positions: readonly Position[], bytes?: Uint8Array): Promise<Traced> {
+    return this.#inTurn(async () => {
+      if (this.#closed) throw new TransientError('the tracer is closed')
+      if (this.#unusable.has(mapKey)) return 'unusable'
+      const question = { id: this.#nextId++, mapKey, positions, ...(bytes && { bytes }) }
+      const answer = await this.#ask(question).catch(async error => {
+        await this.#endThread()
         throw error
       })
       if (answer.kind === 'traced') return answer.originals
       if (answer.kind === 'absent') return 'absent'
-      unusable.set(mapKey, true)
-      logger.warn({ mapKey, reason: answer.reason }, 'a source map cannot be used')
-      if (answer.kind === 'dead') await endThread()
+      this.#unusable.set(mapKey, true)
+      this.#deps.logger.warn({ mapKey, reason: answer.reason }, 'a source map is unusable')
+      if (answer.kind === 'dead') await this.#endThread()
       return 'unusable'
     })
   }
 
-  function startNewThread(): Worker {
-    const started = startThread(options)
-    thread = started
-    // It may die between two questions too: the next must not wait for it, and its map must not be blamed.
+  /** Settles within the deadline. Throws a TransientError for an error of the thread that the map did not cause. */
+  #ask(question: TraceQuestion): Promise<TraceAnswer | DeadThread> {
+    const thread = this.#thread ?? this.#startThread()
+    const deadlineMs = this.#options.deadlineMs ?? DEADLINE_MS
+    const { promise, resolve, reject } = Promise.withResolvers<TraceAnswer | DeadThread>()
+    const onMessage = (answer: TraceAnswer) => answer.id === question.id && resolve(answer)
+    const onError = (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve({ kind: 'dead', reason: 'the thread ran out of memory' })
+      else reject(new TransientError(`the thread failed: ${describeError(error)}`, { cause: error }))
+    }
+    const onExit = () => resolve({ kind: 'dead', reason: 'the thread ended while tracing' })
+    thread.on('message', onMessage).on('error', onError).on('exit', onExit)
+    const timer = setTimeout(() => resolve({ kind: 'dead', reason: `it took more than ${deadlineMs} ms` }), deadlineMs)
+    thread.postMessage(question, question.bytes === undefined ? [] : [question.bytes.buffer as ArrayBuffer])
+    return promise.finally(() => {
+      clearTimeout(timer)
+      thread.off('message', onMessage).off('error', onError).off('exit', onExit)
+    })
+  }
+
+  #startThread(): Worker {
+    const started = startThread(this.#options)
+    this.#thread = started
+    // The thread may also end between two questions. The next question must not wait for it or blame its map.
     started.once('exit', () => {
-      if (thread === started) thread = undefined
+      if (this.#thread === started) this.#thread = undefined
     })
     return started
   }
 
-  async function endThread(): Promise<void> {
-    const ended = thread
-    thread = undefined
+  async #endThread(): Promise<void> {
+    const ended = this.#thread
+    this.#thread = undefined
     await ended?.terminate()
-  }
-
-  return {
-    async trace({ mapKey, size }, positions) {
-      const nothing = positions.map(() => undefined)
-      if (unusable.has(mapKey)) return nothing
-      const known = await askInTurn(mapKey, positions)
-      if (known !== 'absent') return known === 'unusable' ? nothing : known
-      const release = await held.acquire(size)
-      try {
-        const bytes = await deps.fetchMap(mapKey)
-        if (bytes === undefined) {
-          logger.warn({ mapKey }, 'a source map is not in the object store')
-          return nothing
-        }
-        // A copy of its own: what is transferred is gone here, and a Buffer may share its memory with others.
-        const traced = await askInTurn(mapKey, positions, Uint8Array.from(bytes))
-        return typeof traced === 'string' ? nothing : traced
-      } finally {
-        release()
-      }
-    },
-    async close() {
-      closed = true
-      await inTurn(endThread)
-    },
   }
 }
 
@@ -172,7 +188,7 @@ function startThread({ cacheBytes, mapLimitBytes = MAP_LIMIT_BYTES, heapBytes }:
       stackSizeMb: 4,
     },
   })
-  // Between two questions nobody else listens, and an error without a listener would end the process.
+  // Between two questions there is no other listener, and an unhandled error event would end the process.
   worker.on('error', () => undefined)
   worker.unref()
   return worker

@@ -1,6 +1,6 @@
-/** A script of a release, as its build names it. */
+/** A script of a release with the names that its build gave it. */
 export interface Chunk {
-  /** The address of the script: a URL, an absolute path, `~/path` for one of any host, or empty. */
+  /** Address of the script: a URL, an absolute path, `~/path` for any host, or empty. */
   readonly chunkUrl: string
   /** Build-relative path of its source map. */
   readonly path: string
@@ -12,14 +12,16 @@ export interface ChunkMatcher<C extends Chunk> {
 }
 
 /**
- * Matches the file of a frame with the scripts of a release. In this order, without query and fragment throughout:
+ * Creates a matcher of the files of stack frames with the scripts of a release. It ignores query and fragment and
+ * compares in this order:
  *
- * 1. the same address;
- * 2. the same path, whatever the scheme and host are;
- * 3. a script whose path (or its map's path without `.map`) ends the frame's path at a `/`, the longest such first. It
- *    never begins within a package of `node_modules`: `express/index.js` is not the `index.js` of the build.
+ * 1. the address;
+ * 2. the path, with any scheme and host;
+ * 3. a suffix of the frame's path that begins after a `/`, the longest first. It must equal the path of a script, or the
+ *    path of its map without `.map`. It never begins within a package of `node_modules`: `express/index.js` is not the
+ *    `index.js` of the build.
  *
- * Of scripts with the same path the first counts, and an address before a path of a map.
+ * Among scripts with the same path the first wins, and an address wins over the path of a map.
  */
 export function createChunkMatcher<C extends Chunk>(chunks: readonly C[]): ChunkMatcher<C> {
   const byAddress = new Map<string, C>()
@@ -59,7 +61,7 @@ function longestSuffix<C>(bySuffix: ReadonlyMap<string, C>, path: string): C | u
   }
 }
 
-/** Without query and fragment, with `/` for `\`, and escapes of characters that need none resolved. */
+/** Removes query and fragment, replaces `\` by `/`, and decodes escapes of characters that need no escape. */
 function normalizeAddress(text: string): string {
   const end = text.search(/[?#]/)
   const address = (end < 0 ? text : text.slice(0, end)).replaceAll('\\', '/')
@@ -67,11 +69,11 @@ function normalizeAddress(text: string): string {
   try {
     return decodeURI(address)
   } catch {
-    return address // a path may have a `%` of its own
+    return address // the path contains a literal `%`
   }
 }
 
-/** Without scheme and host: `https://cdn.test/a.js`, `~/a.js` and `/a.js` are all `/a.js`; `C:/a.js` stays. */
+/** Removes scheme and host: `https://cdn.test/a.js`, `~/a.js` and `/a.js` become `/a.js`. `C:/a.js` stays. */
 function pathOf(address: string): string {
   if (address.startsWith('~/')) return address.slice(1)
   const scheme = address.indexOf('://')

@@ -3,7 +3,7 @@ import type { NamedFunction } from './function-index.ts'
 const ANONYMOUS = '<anonymous>'
 const MAX_NAME_LENGTH = 200
 
-/** A node of the syntax tree, of whatever kind: the walk looks only at what it finds. */
+/** A node of the syntax tree, of any kind. */
 interface SyntaxNode {
   readonly type: string
   readonly start: number
@@ -11,17 +11,17 @@ interface SyntaxNode {
   readonly [key: string]: unknown
 }
 
-/** What the nodes around a function say of it. */
+/** The context of a node in the tree. */
 interface Surroundings {
   readonly node: SyntaxNode
-  /** The name that the value of this node is given by what is around it. */
+  /** Name that the surrounding nodes give to the value of this node. */
   readonly givenName: string
   readonly className: string
 }
 
 /**
- * The functions of a program, by where they begin: methods as `Class.method`, constructors as `new Class`, functions
- * without a name of their own by what they are assigned to. Walks with a stack of its own, however deep the tree.
+ * Returns the functions of a program, sorted by start. Methods are named `Class.method`, constructors `new Class`, and
+ * anonymous functions after the target of their assignment. The walk is a loop, so the tree can have any depth.
  */
 export function nameFunctions(program: unknown): NamedFunction[] {
   const functions: NamedFunction[] = []
@@ -69,7 +69,7 @@ function functionName(node: SyntaxNode, { givenName, className }: Surroundings):
   }
 }
 
-/** The name that a child takes from the place it has in its parent, or that the parent itself was given. */
+/** Returns the name that a child gets from its role in the parent, or the name that the parent passes on. */
 function givenNameOf(parent: SyntaxNode, key: string, className: string, inherited: string): string {
   switch (parent.type) {
     case 'VariableDeclarator':
@@ -86,7 +86,7 @@ function givenNameOf(parent: SyntaxNode, key: string, className: string, inherit
       return key === 'value' ? memberName(className, keyName(parent)) : ''
     case 'ExportDefaultDeclaration':
       return key === 'declaration' ? 'default' : ''
-    // These hand a function on as it is.
+    // These nodes pass on a function unchanged.
     case 'ParenthesizedExpression':
     case 'TSAsExpression':
     case 'TSSatisfiesExpression':
@@ -99,7 +99,7 @@ function givenNameOf(parent: SyntaxNode, key: string, className: string, inherit
   }
 }
 
-/** `Cart.prototype.total` is `Cart.total`; of any other member its own name. */
+/** Returns `Cart.total` for `Cart.prototype.total`, and the last name for other members. */
 function targetName(target: unknown): string {
   if (!isNode(target) || target.type !== 'MemberExpression') return nameOf(target)
   const { object } = target
@@ -113,7 +113,7 @@ function memberName(className: string, name: string): string {
   return className === '' ? name : `${className}.${name}`
 }
 
-/** Of a property or method: a computed key says no name unless it is a literal. */
+/** Returns the name of a property or method. A computed key has a name only if it is a literal. */
 function keyName(node: SyntaxNode): string {
   const { key } = node
   if (!isNode(key)) return ''

@@ -1,14 +1,14 @@
 const MAX_LENGTH = 2_048
 
 /**
- * The path of a source as a reader knows it: `webpack://shop/./src/cart.ts` and `../../src/cart.ts` are `src/cart.ts`.
- * Without the bundler's scheme, loaders and query; `.` and `..` are resolved, and what would lead out of the project is
- * left off. A URL keeps its path, a `file:` URL and an absolute path stay absolute.
+ * Returns the path of a source as developers know it: `webpack://shop/./src/cart.ts` and `../../src/cart.ts` become
+ * `src/cart.ts`. Removes the scheme, loaders and query of the bundler, resolves `.` and `..`, and drops segments that
+ * would lead out of the project. A URL keeps its path; a `file:` URL and an absolute path stay absolute.
  */
 export function originalPath(source: string, sourceRoot: string): string {
   if (source === '' || source.length > MAX_LENGTH) return source.slice(0, MAX_LENGTH)
   const joined = isAbsolute(source) || sourceRoot === '' ? source : `${sourceRoot.replace(/\/+$/, '')}/${source}`
-  // webpack names the loaders that a module went through before it: `./babel-loader.js!./src/cart.js`.
+  // webpack writes the loaders of a module before it: `./babel-loader.js!./src/cart.js`.
   const module = joined.slice(joined.lastIndexOf('!') + 1)
   const { path, isRooted } = withoutScheme(module)
   const query = path.indexOf('?')
@@ -24,13 +24,13 @@ function isAbsolute(source: string): boolean {
   return source.startsWith('/') || schemeEnd(source) > 0 || /^[a-z]:[\\/]/i.test(source)
 }
 
-/** Where the `://` of a URL begins, else -1; `webpack:///x` and `webpack-internal:///x` are URLs too. */
+/** Returns the start of `://` in a URL, or -1. `webpack:///x` and `webpack-internal:///x` are URLs too. */
 function schemeEnd(text: string): number {
   const end = text.indexOf('://')
   return end > 0 && end <= 32 && /^[a-z][a-z0-9+.-]*$/i.test(text.slice(0, end)) ? end : -1
 }
 
-/** Bundlers name their project where a URL has its host. */
+/** Removes the scheme and the host, which bundlers use for the name of the project. */
 function withoutScheme(module: string): { path: string; isRooted: boolean } {
   const end = schemeEnd(module)
   if (end < 0) return { path: module, isRooted: module.startsWith('/') }

@@ -2,9 +2,9 @@ import { parseStack as parseWithPackage } from 'error-stack-parser-es/lite'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
-import { type GeneratedFrame, parseStack } from './parse-stack.ts'
+import { parseStack, type StackFrame } from './parse-stack.ts'
 
-const frame = (name: string, file: string, line: number, column: number): GeneratedFrame => ({
+const frame = (name: string, file: string, line: number, column: number): StackFrame => ({
   function: name,
   file,
   line,

@@ -2,55 +2,55 @@ import { TraceMap, traceSegment } from '@jridgewell/trace-mapping'
 import { type FunctionIndex, indexFunctions } from './function-index.ts'
 import { originalPath } from './original-path.ts'
 
-/** A frame's place in generated code: both count from 1, as stacks do. */
+/** Position of a stack frame in generated code. Line and column count from 1, as in stacks. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** The place in its source that a generated one was made of. */
+/** Position in the source from which generated code was made. */
 export interface OriginalPosition {
   readonly file: string
   readonly line: number
   readonly column: number
-  /** The function around the place; '' outside of any, undefined where the source is not known or not understood. */
+  /** Name of the function around the position; '' outside functions, undefined if the source is missing or unparsable. */
   readonly function: string | undefined
-  /** What the source calls the thing at this place, where the map says so: at a call, the function that is called. */
+  /** Name in the source at this position, if the map has one. At a call it is the called function. */
   readonly name: string | undefined
-  /** The line of the source, without its indentation. */
+  /** The source line without indentation. */
   readonly sourceLine: string | undefined
 }
 
-/** A source map, ready to be asked. */
+/** A source map that traces positions. */
 export interface ParsedMap {
-  /** Bytes of memory that it takes, about; grows as it is asked. */
+  /** Approximate memory in bytes. It grows with traced positions. */
   readonly bytes: number
   trace(position: Position): OriginalPosition | undefined
 }
 
-/** The map is not one, or would take more memory than there is for one. */
+/** Thrown for text that is not a source map or would need more memory than a map may use. */
 export class UnusableMap extends Error {
   override readonly name = 'UnusableMap'
 }
 
 const SOURCE_LINE_CHARACTERS = 200
 const MAX_NAME_LENGTH = 200
-/** Index maps within index maps. */
+/** Depth of index maps within index maps. */
 const MAX_NESTING = 4
-/** An array of five numbers and its place in that of its line: 96 to 107 bytes, measured on maps of 1 to 20 MiB. */
+/** An array of five numbers and its entry in the array of its line: 96 to 107 bytes, measured on maps of 1 to 20 MiB. */
 const SEGMENT_BYTES = 104
 const FUNCTION_BYTES = 150
 
 /**
- * Reads a source map (ECMA-426): a plain one, or an index map, whose sections are read as they are asked for. Sections
- * that only name an address are left out: nothing is ever fetched. Throws UnusableMap.
+ * Reads a source map (ECMA-426). Sections of an index map are read when a position in them is traced. Sections that only
+ * contain a URL are ignored, because nothing is fetched. Throws UnusableMap.
  */
 export function parseMap(text: string, limitBytes: number): ParsedMap {
   return readMap(parseJson(text), limitBytes, 0)
 }
 
 function readMap(value: unknown, limitBytes: number, depth: number): ParsedMap {
-  if (!isObject(value)) throw new UnusableMap('a map is a JSON object')
+  if (!isObject(value)) throw new UnusableMap('the map is not a JSON object')
   if (Array.isArray(value.sections)) {
     if (depth >= MAX_NESTING) throw new UnusableMap(`index maps are nested more than ${MAX_NESTING} deep`)
     return readIndexMap(value.sections, limitBytes, depth)
@@ -60,14 +60,14 @@ function readMap(value: unknown, limitBytes: number, depth: number): ParsedMap {
 
 function readPlainMap(map: Record<string, unknown>, limitBytes: number): ParsedMap {
   const { mappings } = map
-  if (typeof mappings !== 'string') throw new UnusableMap('a map has mappings')
+  if (typeof mappings !== 'string') throw new UnusableMap('the map has no mappings')
   const sources = listOf(map.sources)
   const contents = listOf(map.sourcesContent)
   const names = listOf(map.names)
   const sourceRoot = typeof map.sourceRoot === 'string' ? map.sourceRoot : ''
   let bytes = countSegments(mappings) * SEGMENT_BYTES + textBytes(sources) + textBytes(contents) + textBytes(names)
-  if (bytes > limitBytes) throw new UnusableMap(`it takes about ${bytes} bytes of memory`)
-  // It gets the mappings alone, since it would resolve every source as a URL.
+  if (bytes > limitBytes) throw new UnusableMap(`the map needs about ${bytes} bytes of memory`)
+  // TraceMap gets only the mappings, because it would resolve every source as a URL.
   const tracer = new TraceMap({ version: 3, names: [], sources: [], mappings })
   const indexes = new Map<number, FunctionIndex | undefined>()
 
@@ -89,18 +89,18 @@ function readPlainMap(map: Record<string, unknown>, limitBytes: number): ParsedM
       if (segment === null || segment.length === 1) return undefined
       const [, source, sourceLine, sourceColumn, name] = segment
       const path = sources[source]
-      // What is decoded is a running sum of what the client has sent: it may be anything.
+      // Decoded numbers are running sums of client input, so they can have any value.
       if (typeof path !== 'string' || !isCount(sourceLine) || !isCount(sourceColumn)) return undefined
       const file = originalPath(path, sourceRoot)
       const content = contents[source]
-      const place = typeof content === 'string' ? lineAt(content, sourceLine) : undefined
+      const sourceText = typeof content === 'string' ? lineAt(content, sourceLine) : undefined
       return {
         file,
         line: sourceLine + 1,
         column: sourceColumn + 1,
-        function: place && functionAt(source, content as string, file, place.start + sourceColumn),
+        function: sourceText && functionAt(source, content as string, file, sourceText.start + sourceColumn),
         name: name === undefined ? undefined : shortText(names[name], MAX_NAME_LENGTH),
-        sourceLine: place?.text,
+        sourceLine: sourceText?.text,
       }
     },
   }
@@ -121,7 +121,7 @@ function readIndexMap(values: readonly unknown[], limitBytes: number, depth: num
   }
   sections.sort((a, b) => a.line - b.line || a.column - b.column)
 
-  /** A section that is no map says nothing; its neighbours do. */
+  /** Returns the map of a section, or undefined if it is unusable. Other sections stay usable. */
   function mapOf(section: Section): ParsedMap | undefined {
     section.map ??= readSection(section.value)
     return section.map === 'unusable' ? undefined : section.map
@@ -136,9 +136,9 @@ function readIndexMap(values: readonly unknown[], limitBytes: number, depth: num
     }
   }
 
-  // Those that nobody asked for hold their texts all the same.
+  // Sections that are not read yet keep their texts in memory too.
   const textSize = sections.reduce((sum, { value }) => sum + jsonBytes(value), 0)
-  if (textSize > limitBytes) throw new UnusableMap(`it takes about ${textSize} bytes of memory`)
+  if (textSize > limitBytes) throw new UnusableMap(`the map needs about ${textSize} bytes of memory`)
   return {
     get bytes() {
       return sections.reduce((sum, { map }) => sum + (typeof map === 'object' ? map.bytes : 0), textSize)
@@ -155,7 +155,7 @@ function readIndexMap(values: readonly unknown[], limitBytes: number, depth: num
   }
 }
 
-/** The map's own texts, the mappings among them. */
+/** Returns the size of the texts of a map, including its mappings. */
 function jsonBytes(value: unknown): number {
   if (!isObject(value)) return 0
   const mappings = typeof value.mappings === 'string' ? value.mappings.length : 0
@@ -163,7 +163,7 @@ function jsonBytes(value: unknown): number {
   return mappings + nested + textBytes(listOf(value.sources)) + textBytes(listOf(value.sourcesContent))
 }
 
-/** Counted before they are decoded: a map of nothing but separators would take twenty times its size. */
+/** Counts segments before decoding, because a map of only separators would take twenty times its size. */
 function countSegments(mappings: string): number {
   let count = 1
   for (let i = 0; i < mappings.length; i++) {
@@ -173,12 +173,12 @@ function countSegments(mappings: string): number {
   return count
 }
 
-/** Two bytes a character at most, and what the text takes itself. */
+/** Estimates the memory of texts: at most two bytes a character, and the overhead of a string. */
 function textBytes(texts: readonly unknown[]): number {
   return texts.reduce<number>((sum, text) => sum + 24 + (typeof text === 'string' ? text.length * 2 : 0), 0)
 }
 
-/** Where a line begins in the text, and what of it is shown. Lines end as ECMA-426 says. */
+/** Finds the start of a line and the part of it that is shown. Lines end as in ECMA-426. */
 function lineAt(content: string, line: number): { start: number; text: string } | undefined {
   const ends = /\r\n|[\n\r\u2028\u2029]/g
   let start = 0
@@ -191,12 +191,12 @@ function lineAt(content: string, line: number): { start: number; text: string } 
 }
 
 function parseJson(text: string): unknown {
-  // Some servers put this before JSON, so that no page can run it.
+  // Some servers put this before JSON, so that pages cannot run it as a script.
   const json = text.startsWith(")]}'") ? text.slice(text.indexOf('\n') + 1) : text
   try {
     return JSON.parse(json)
   } catch (error) {
-    throw new UnusableMap('it is not JSON', { cause: error })
+    throw new UnusableMap('the map is not JSON', { cause: error })
   }
 }
 

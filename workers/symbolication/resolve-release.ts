@@ -11,22 +11,23 @@ const PAGE_FINDINGS = 200
 const MAX_FINDINGS = 10_000
 const INDEX_PAGE = 20_000
 
+/** Dependencies of `resolveRelease`. */
 export interface ResolveReleaseDeps extends SymbolicateStacksDeps {
   readonly selectReleaseStacks: (key: ReleaseStacksKey) => Promise<readonly ReleaseStackRow[]>
-  /** Stores rows; repeated with the same token, it adds nothing. */
+  /** Stores rows. A repeated call with the same token adds nothing. */
   readonly insertSourceMaps: (rows: readonly SourceMapEntry[], token: string) => Promise<void>
   readonly insertFrames: (rows: readonly FindingFramesRow[], token: string) => Promise<void>
 }
 
 /**
- * The maps of a release have arrived: puts their debug ids into the index, then resolves again what the release has
- * thrown in the 24 h before. Answers how many findings those were.
+ * Resolves the stacks of a release again after its maps have arrived. Adds the debug ids of the maps to the index, then
+ * resolves the stacks that the release has thrown in the previous 24 h. Returns the number of findings.
  *
- * No finding is left out between this and the stacks that come one by one. An exception is stored before its stack is
- * asked for, and this runs after the manifest holds. So a stack that was looked at before the manifest held (or before
- * its debug ids were in the index) is of an exception that was stored before that, which the read below finds; and one
- * whose exception is stored after that read is looked at with the manifest and the index in place, neither of which is
- * ever remembered as absent. Where both resolve the same finding, the rank of the rows says which holds.
+ * Together with the stacks that are symbolicated one by one, no finding is missed. An exception is stored before its
+ * stack is requested, and this function runs after the manifest is current. A stack that was symbolicated before the
+ * manifest was current, or before its debug ids were in the index, belongs to an exception that was stored even earlier,
+ * so the read below finds it. A stack whose exception is stored after that read is symbolicated with the manifest and
+ * the index, because neither is ever cached as absent. If both resolve the same finding, the rank of the rows decides.
  */
 export async function resolveRelease(
   deps: ResolveReleaseDeps,
@@ -60,7 +61,7 @@ export async function resolveRelease(
   return findings
 }
 
-/** A repeat may find other findings on its pages than the first time, and what is not the same must not count as it. */
+/** Returns a digest for the token. A repeated run may find other rows, which must not be deduplicated as the same. */
 function digestOf(rows: readonly FindingFramesRow[]): string {
   const keys = rows.map(row => [row.findingId, row.serviceVersion, row.occurredAtUnixNano, row.resolvedFrameCount])
   return hash('sha256', JSON.stringify(keys))

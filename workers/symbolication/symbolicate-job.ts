@@ -16,6 +16,7 @@ import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbol
 export interface SymbolicationStats {
   /** Stacks and releases that were requested. */
   readonly requests: number
+  /** Stack frames that a source map could resolve. */
   readonly frames: number
   readonly resolvedFrames: number
   /** Findings that were resolved again because maps of their release have arrived. */
@@ -31,7 +32,7 @@ export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'retryUntil
 
 interface ReadRequest {
   readonly index: number
-  readonly frame: PayloadFrame
+  readonly payloadFrame: PayloadFrame
   readonly request: SymbolicationRequest
 }
 
@@ -40,10 +41,16 @@ interface ReadRequest {
  * when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
  */
 export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
-  const stats = await processJob(deps, job, async (frames, retry) => {
+  const stats = await processJob(deps, job, async (payloadFrames, retry) => {
     const own = { ...deps, retryUntilStopped: retry }
-    const { requests, refused } = readRequests(job.jobId, frames)
-    const counts = { requests: frames.length, frames: 0, resolvedFrames: 0, findingsResolvedAgain: 0, deadLettered: 0 }
+    const { requests, refused } = readRequests(job.jobId, payloadFrames)
+    const counts = {
+      requests: payloadFrames.length,
+      frames: 0,
+      resolvedFrames: 0,
+      findingsResolvedAgain: 0,
+      deadLettered: 0,
+    }
     for (const group of stacksByOwner(requests)) {
       try {
         const rows = await symbolicateStacks(own, group.owner, group.stacks)
@@ -56,12 +63,14 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
       } catch (error) {
         if (!(error instanceof PermanentError)) throw error
         const reason: Reason = { label: 'refused_by_clickhouse', detail: error.message }
-        for (const { index, frame } of group.requests) refused.push({ jobId: job.jobId, index, frame, reason })
+        for (const { index, payloadFrame } of group.requests) {
+          refused.push({ jobId: job.jobId, index, frame: payloadFrame, reason })
+        }
       }
     }
-    for (const { index, frame, request } of requests) {
+    for (const { index, payloadFrame, request } of requests) {
       if (request.kind !== 'release') continue
-      counts.findingsResolvedAgain += await resolveOne(own, `${job.jobId}:${index}`, frame, request)
+      counts.findingsResolvedAgain += await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
     }
     counts.deadLettered = refused.length
     return { result: counts, moves: deadLetterMoves('symbolication', job.jobId, refused) }
@@ -72,25 +81,25 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
 function resolveOne(
   deps: ResolveReleaseDeps,
   token: string,
-  frame: PayloadFrame,
+  payloadFrame: PayloadFrame,
   request: ReleaseRequest,
 ): Promise<number> {
-  const { workspaceId, surfaceId, receivedAtMs } = frame
+  const { workspaceId, surfaceId, receivedAtMs } = payloadFrame
   return resolveRelease(deps, { workspaceId, surfaceId }, { ...request, receivedAtMs, token })
 }
 
 function readRequests(
   jobId: string,
-  frames: readonly PayloadFrame[],
+  payloadFrames: readonly PayloadFrame[],
 ): { requests: ReadRequest[]; refused: RefusedFrame[] } {
   const requests: ReadRequest[] = []
   const refused: RefusedFrame[] = []
-  for (const [index, frame] of frames.entries()) {
-    const request = symbolicationRequestSchema.safeParse(parseJson(frame.body))
-    if (request.success) requests.push({ index, frame, request: request.data })
+  for (const [index, payloadFrame] of payloadFrames.entries()) {
+    const request = symbolicationRequestSchema.safeParse(parseJson(payloadFrame.body))
+    if (request.success) requests.push({ index, payloadFrame, request: request.data })
     else {
       const reason: Reason = { label: 'invalid_request', detail: `${request.error.issues[0]?.message}` }
-      refused.push({ jobId, index, frame, reason })
+      refused.push({ jobId, index, frame: payloadFrame, reason })
     }
   }
   return { requests, refused }
@@ -105,9 +114,9 @@ interface StackGroup {
 function stacksByOwner(requests: readonly ReadRequest[]): Iterable<StackGroup> {
   const groups = new Map<string, StackGroup>()
   for (const read of requests) {
-    const { request, frame } = read
+    const { request, payloadFrame } = read
     if (request.kind !== 'stack') continue
-    const { workspaceId, surfaceId, receivedAtMs } = frame
+    const { workspaceId, surfaceId, receivedAtMs } = payloadFrame
     const key = `${workspaceId} ${surfaceId}`
     const group = groups.get(key) ?? { owner: { workspaceId, surfaceId }, stacks: [], requests: [] }
     groups.set(key, group)

@@ -6,46 +6,47 @@ import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
 import type { MapReference, MapTracer } from './map-tracer.ts'
-import { type GeneratedFrame, parseStack } from './parse-stack.ts'
+import { parseStack, type StackFrame } from './parse-stack.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
 
-/** Whose stacks these are: nobody else's maps are looked at. */
+/** The workspace and surface of stacks. Only maps of this owner are used. */
 export interface StackOwner {
   readonly workspaceId: string
   readonly surfaceId: string
 }
 
-/** A stack to be symbolicated, and when its exception arrived. */
+/** A stack to symbolicate, and the arrival of its exception. */
 export interface ReceivedStack extends Omit<StackRequest, 'kind'> {
   readonly receivedAtMs: number
 }
 
+/** Dependencies of `symbolicateStacks`. */
 export interface SymbolicateStacksDeps {
   readonly manifests: ManifestReader
   readonly selectSourceMaps: (owner: StackOwner, debugIds: readonly string[]) => Promise<readonly SourceMapRow[]>
   readonly tracer: Pick<MapTracer, 'trace'>
-  /** Repeats what fails for a passing reason, for as long as it takes. */
+  /** Repeats work that fails with a TransientError until it succeeds or the worker stops. */
   readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
   readonly now: () => number
 }
 
-/** A stack with its frames parsed, and the maps of its release. */
+/** A stack with its parsed frames and the manifest of its release. */
 interface ParsedStack {
   readonly stack: ReceivedStack
-  readonly frames: readonly GeneratedFrame[]
+  readonly frames: readonly StackFrame[]
   readonly manifest: LoadedManifest | undefined
 }
 
-/** The map of a script, and where it was found. */
+/** The map of a script, and the release in which it was found. */
 interface FoundMap extends MapReference {
   readonly sequence: number
   readonly releaseSlug: string
 }
 
 /**
- * Resolves the frames of these stacks through the source maps of their owner: by the debug id of their script, else by
- * its address in the release that the service's version names. A stack without any map becomes a row too, one of another
- * language does not.
+ * Resolves the frames of these stacks through the source maps of their owner. A map is found by the debug id of the
+ * script, else by the address of the script in the release that the version of the service names. A stack without a map
+ * becomes a row too; a stack of another language does not.
  */
 export async function symbolicateStacks(
   deps: SymbolicateStacksDeps,
@@ -78,7 +79,7 @@ async function readManifests(
   }))
 }
 
-/** Maps of other releases by debug id: asked anew for each job, since an absence may end at any moment. */
+/** Reads maps of other releases by debug id. Each job reads again, because missing maps may arrive at any time. */
 async function readDebugIds(
   deps: SymbolicateStacksDeps,
   owner: StackOwner,
@@ -136,31 +137,31 @@ async function symbolicate(
   }
 }
 
-/** What no source map can be of: the runtime's own code, and places without line or column. */
-function isMappable({ file, line, column }: GeneratedFrame): boolean {
+/** Returns false for frames without a source map: code of the runtime, and frames without line or column. */
+function isMappable({ file, line, column }: StackFrame): boolean {
   return line > 0 && column > 0 && !/^(?:node:|wasm:|native$|<|\[native|[a-z-]{1,20}-extension:)/.test(file)
 }
 
 function findMap(
   { workspaceId }: StackOwner,
   stack: ReceivedStack,
-  { file }: GeneratedFrame,
-  held: LoadedManifest | undefined,
+  { file }: StackFrame,
+  loaded: LoadedManifest | undefined,
   maps: ReadonlyMap<string, FoundMap>,
 ): FoundMap | undefined {
   const debugId = debugIdOf(stack, file)
-  const ofOther = debugId === undefined ? undefined : maps.get(debugId)
-  if (ofOther !== undefined) return ofOther
-  const entry = (debugId === undefined ? undefined : held?.byDebugId.get(debugId)) ?? held?.chunks.match(file)
-  if (held === undefined || entry === undefined) return undefined
-  const { sequence, releaseSlug } = held.manifest
+  const inOtherRelease = debugId === undefined ? undefined : maps.get(debugId)
+  if (inOtherRelease !== undefined) return inOtherRelease
+  const entry = (debugId === undefined ? undefined : loaded?.byDebugId.get(debugId)) ?? loaded?.chunks.match(file)
+  if (loaded === undefined || entry === undefined) return undefined
+  const { sequence, releaseSlug } = loaded.manifest
   return { mapKey: sourceMapKey(workspaceId, entry.sha256), size: entry.size, sequence, releaseSlug }
 }
 
-/** The original places of these frames, map by map. */
+/** Traces the frames to their original positions, map by map. */
 async function trace(
   deps: SymbolicateStacksDeps,
-  frames: readonly GeneratedFrame[],
+  frames: readonly StackFrame[],
   found: readonly (FoundMap | undefined)[],
 ): Promise<(OriginalPosition | undefined)[]> {
   const originals: (OriginalPosition | undefined)[] = frames.map(() => undefined)
@@ -168,16 +169,16 @@ async function trace(
     const map = found.find(one => one?.mapKey === mapKey)
     if (map === undefined) continue
     const indexes = [...frames.keys()].filter(i => found[i]?.mapKey === mapKey)
-    const positions = indexes.map((i): Position => frames[i] as GeneratedFrame)
+    const positions = indexes.map((i): Position => frames[i] as StackFrame)
     const traced = await deps.retryUntilStopped('trace frames', () => deps.tracer.trace(map, positions))
     for (const [k, i] of indexes.entries()) originals[i] = traced[k]
   }
   return originals
 }
 
-/** Where the source is not at hand, a function is called what its caller calls it. */
+/** Describes a frame. If the source is missing, the function gets the name that its caller uses. */
 function present(
-  generated: GeneratedFrame,
+  generated: StackFrame,
   original: OriginalPosition | undefined,
   caller: OriginalPosition | undefined,
 ): FindingFrame {

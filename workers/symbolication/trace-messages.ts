@@ -1,12 +1,12 @@
 import type { OriginalPosition, Position } from './parsed-map.ts'
 
-/** What the thread that owns the parsed maps is started with. */
+/** Settings of the thread that owns the parsed maps. */
 export interface TraceThreadSettings {
   readonly cacheBytes: number
   readonly mapLimitBytes: number
 }
 
-/** Positions to be traced through one map; the bytes of the map only where the thread has said that it needs them. */
+/** Positions to trace through one map. The bytes of the map are sent only after the thread has requested them. */
 export interface TraceQuestion {
   readonly id: number
   readonly mapKey: string
@@ -14,7 +14,7 @@ export interface TraceQuestion {
   readonly bytes?: Uint8Array
 }
 
-/** In the order of the positions. */
+/** Result of a TraceQuestion. `originals` are in the order of the positions; `absent` requests the bytes of the map. */
 export type TraceAnswer = { readonly id: number } & (
   | { readonly kind: 'traced'; readonly originals: readonly (OriginalPosition | undefined)[] }
   | { readonly kind: 'absent' }

@@ -4,8 +4,8 @@ import { type ParsedMap, parseMap, UnusableMap } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 
 /**
- * The thread that parses source maps and traces positions: what a client has made up may take its time, its memory and
- * its life, and nothing else.
+ * Entry point of the thread that parses source maps and traces positions. A hostile map can use up the time and memory of
+ * this thread and crash it, but cannot harm the worker.
  */
 const { cacheBytes, mapLimitBytes } = workerData as TraceThreadSettings
 const maps = createByteCache<ParsedMap>(cacheBytes)
@@ -22,7 +22,7 @@ function answer({ id, mapKey, positions, bytes }: TraceQuestion): TraceAnswer {
     maps.set(mapKey, map)
     return { id, kind: 'traced', originals }
   } catch (error) {
-    const reason = error instanceof UnusableMap ? error.message : `it cannot be read: ${String(error)}`
+    const reason = error instanceof UnusableMap ? error.message : `the map is unreadable: ${String(error)}`
     return { id, kind: 'unusable', reason: reason.slice(0, 300) }
   }
 }

@@ -34,7 +34,8 @@ const EXCEPTION_STACKTRACE = Buffer.from('exception.stacktrace')
 
 /**
  * Appends LogRecord messages to the columns of `logs`. One instance serves a batch and nothing is allocated per record.
- * The fields of the current record are kept as positions in the payload, as in SpanDecoder.
+ * `append` is one long function on purpose. With its locals as fields and a method for each step, in the form of
+ * SpanDecoder, decoding logs took 4 to 6 % more CPU.
  */
 export class LogDecoder {
   private readonly table: LogsTable
@@ -43,27 +44,6 @@ export class LogDecoder {
   /** Arrival of the payload, in nanoseconds. */
   private receivedLow = 0
   private receivedHigh = 0
-
-  /** Positions. The content of a field is never at position 0, so 0 means that the field is absent. */
-  private time = 0
-  private observedTime = 0
-  private severityText = 0
-  private severityTextEnd = 0
-  private body = 0
-  private bodyEnd = 0
-  private bodyPieces: MessagePieces | undefined
-  private flags = 0
-  private traceId = 0
-  private traceIdLength = 0
-  private spanId = 0
-  private spanIdLength = 0
-  private eventName = 0
-  private eventNameEnd = 0
-  private severity = 0
-  private droppedAttributes = 0
-  /** Time of the event in nanoseconds. Set only for exceptions, because 64-bit halves are boxed in fields. */
-  private eventLow = 0
-  private eventHigh = 0
   /** Text of the promoted attribute, as positions in the values of the attributes; empty when it is absent. */
   private sessionStart = 0
   private sessionEnd = 0
@@ -87,117 +67,100 @@ export class LogDecoder {
    * undefined, or the reason why the record is left out. A record that is left out leaves nothing behind.
    */
   append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined {
+    const { bytes, view } = wire
     const { table, attributes } = this
-    const keyStart = attributes.keys.length
-    const valueStart = attributes.values.length
-    const count = attributes.count
+    const keyMark = attributes.keys.length
+    const valueMark = attributes.values.length
+    const countMark = attributes.count
     const bodyMark = table.body.length
-    this.begin()
-    this.readFields(wire, start, end)
-    const bodyType =
-      this.bodyPieces === undefined
-        ? this.appendBody(wire, this.body, this.bodyEnd)
-        : this.appendMerged(this.bodyPieces)
-    const rejection = invalidId(this.traceIdLength, this.spanIdLength)
-    if (rejection !== undefined) {
-      attributes.keys.truncate(keyStart)
-      attributes.values.truncate(valueStart)
-      attributes.types.truncate(count)
-      table.body.truncate(bodyMark)
-      return rejection
-    }
-    this.writeTimes(wire.view, row)
-    this.writeRow(wire, row, bodyType)
-    if (this.hasException) {
-      this.exceptions.note(attributes, { keyStart, valueStart, count }, this.eventLow, this.eventHigh)
-      this.deriveException(row, resource)
-    }
-    return undefined
-  }
-
-  private begin(): void {
-    this.time = this.observedTime = 0
-    this.severityText = this.severityTextEnd = 0
-    this.body = this.bodyEnd = 0
-    this.bodyPieces = undefined
-    this.flags = 0
-    this.traceId = this.traceIdLength = 0
-    this.spanId = this.spanIdLength = 0
-    this.eventName = this.eventNameEnd = 0
-    this.severity = 0
-    this.droppedAttributes = 0
-    this.sessionStart = this.sessionEnd = 0
+    let timeLow = 0
+    let timeHigh = 0
+    let observedLow = 0
+    let observedHigh = 0
+    let severity = 0
+    let severityText = 0
+    let severityTextEnd = 0
+    let bodyStart = 0
+    let bodyEnd = 0
+    let hasBody = false
+    let bodyPieces: MessagePieces | undefined
+    let dropped = 0
+    let flags = 0
+    let traceId = 0
+    let traceIdLength = 0
+    let spanId = 0
+    let spanIdLength = 0
+    let eventName = 0
+    let eventNameEnd = 0
+    this.sessionEnd = this.sessionStart = 0
     this.hasException = false
-  }
 
-  /** Reads the fields by their whole tag. `readField` has already skipped the content of unknown fields. */
-  private readFields(wire: WireCursor, start: number, end: number): void {
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       const from = wire.start
       pos = wire.next
       switch (tag) {
         case ATTRIBUTE_TAG:
-          this.promote(this.attributes.append(wire, from, pos))
+          this.promote(attributes.append(wire, from, pos))
           break
         case TIME_TAG:
-          this.time = from
+          timeLow = view.getUint32(from, true)
+          timeHigh = view.getUint32(from + 4, true)
           break
         case OBSERVED_TIME_TAG:
-          this.observedTime = from
+          observedLow = view.getUint32(from, true)
+          observedHigh = view.getUint32(from + 4, true)
           break
         case SEVERITY_NUMBER_TAG:
-          this.severity = wire.low
+          severity = wire.low
           break
         case SEVERITY_TEXT_TAG:
-          this.severityText = from
-          this.severityTextEnd = pos
+          severityText = from
+          severityTextEnd = pos
           break
         case BODY_TAG:
-          this.readBody(wire, from, pos)
+          if (hasBody) {
+            bodyPieces ??= new MessagePieces(wire, bodyStart, bodyEnd)
+            bodyPieces.add(wire, from, pos)
+          }
+          hasBody = true
+          bodyStart = from
+          bodyEnd = pos
           break
         case DROPPED_ATTRIBUTES_TAG:
-          this.droppedAttributes = wire.low
+          dropped = wire.low
           break
         case FLAGS_TAG:
-          this.flags = from
+          flags = view.getUint32(from, true)
           break
         case TRACE_ID_TAG:
-          this.traceId = from
-          this.traceIdLength = pos - from
+          traceId = from
+          traceIdLength = pos - from
           break
         case SPAN_ID_TAG:
-          this.spanId = from
-          this.spanIdLength = pos - from
+          spanId = from
+          spanIdLength = pos - from
           break
         case EVENT_NAME_TAG:
-          this.eventName = from
-          this.eventNameEnd = pos
+          eventName = from
+          eventNameEnd = pos
       }
     }
-  }
+    const bodyType =
+      bodyPieces === undefined ? this.appendBody(wire, bodyStart, bodyEnd) : this.appendMerged(bodyPieces)
 
-  /** Remembers the body. Several bodies are pieces of one message. */
-  private readBody(wire: WireCursor, start: number, end: number): void {
-    if (this.body !== 0) {
-      this.bodyPieces ??= new MessagePieces(wire, this.body, this.bodyEnd)
-      this.bodyPieces.add(wire, start, end)
+    const rejection = invalidId(traceIdLength, spanIdLength)
+    if (rejection !== undefined) {
+      attributes.keys.truncate(keyMark)
+      attributes.values.truncate(valueMark)
+      attributes.types.truncate(countMark)
+      table.body.truncate(bodyMark)
+      return rejection
     }
-    this.body = start
-    this.bodyEnd = end
-  }
 
-  /** Writes the times. An unknown time is 0 (OTLP, LogRecord); the observed time replaces it, or else the arrival. */
-  private writeTimes(view: DataView, row: number): void {
-    const { table } = this
     const at8 = row * 8
-    const { time, observedTime } = this
-    const timeLow = time === 0 ? 0 : view.getUint32(time, true)
-    const timeHigh = time === 0 ? 0 : view.getUint32(time + 4, true)
-    const observedLow = observedTime === 0 ? 0 : view.getUint32(observedTime, true)
-    const observedHigh = observedTime === 0 ? 0 : view.getUint32(observedTime + 4, true)
-    put64(table.time.view, at8, timeLow, timeHigh)
-    put64(table.observedTime.view, at8, observedLow, observedHigh)
+    const at4 = row * 4
+    // An unknown time is 0 (OTLP, LogRecord). The observed time replaces it, or else the arrival.
     let eventLow = timeLow
     let eventHigh = timeHigh
     if (eventLow === 0 && eventHigh === 0) {
@@ -208,30 +171,33 @@ export class LogDecoder {
         eventHigh = this.receivedHigh
       }
     }
-    if (this.hasException) {
-      this.eventLow = eventLow
-      this.eventHigh = eventHigh
-    }
     // DateTime64 is signed: times after 2262 are stored as its maximum.
     if (eventHigh < 0x8000_0000) put64(table.timestamp.view, at8, eventLow, eventHigh)
     else put64(table.timestamp.view, at8, 0xffff_ffff, 0x7fff_ffff)
-  }
-
-  private writeRow({ bytes, view }: WireCursor, row: number, bodyType: number): void {
-    const { table, attributes } = this
-    const at8 = row * 8
-    const at4 = row * 4
-    table.severityNumber.bytes[row] = this.severity <= MAX_SEVERITY_NUMBER ? this.severity : 0
-    table.severityText.string(bytes, view, this.severityText, this.severityTextEnd)
+    put64(table.time.view, at8, timeLow, timeHigh)
+    put64(table.observedTime.view, at8, observedLow, observedHigh)
+    table.severityNumber.bytes[row] = severity <= MAX_SEVERITY_NUMBER ? severity : 0
+    table.severityText.string(bytes, view, severityText, severityTextEnd)
     table.bodyType.bytes[row] = bodyType
     put64(table.attributeOffsets.view, at8, attributes.count, 0)
-    table.droppedAttributesCount.view.setUint32(at4, this.droppedAttributes, true)
-    table.flags.view.setUint32(at4, this.flags === 0 ? 0 : view.getUint32(this.flags, true), true)
-    putId(view, this.traceId, this.traceIdLength, table.traceId.view, row * 16, 16)
-    putId(view, this.spanId, this.spanIdLength, table.spanId.view, at8, 8)
-    table.eventName.string(bytes, view, this.eventName, this.eventNameEnd)
-    const { values } = attributes
+    table.droppedAttributesCount.view.setUint32(at4, dropped, true)
+    table.flags.view.setUint32(at4, flags, true)
+    putId(view, traceId, traceIdLength, table.traceId.view, row * 16, 16)
+    putId(view, spanId, spanIdLength, table.spanId.view, at8, 8)
+    table.eventName.string(bytes, view, eventName, eventNameEnd)
+    const values = attributes.values
     table.sessionId.string(values.bytes, values.view, this.sessionStart, this.sessionEnd)
+
+    if (this.hasException) {
+      this.exceptions.note(
+        attributes,
+        { keyStart: keyMark, valueStart: valueMark, count: countMark },
+        eventLow,
+        eventHigh,
+      )
+      this.deriveException(row, resource)
+    }
+    return undefined
   }
 
   /** Appends the AnyValue message `[start, end)` as text and returns its type. Nearly every body is only a string. */
