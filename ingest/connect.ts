@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/source-maps/schemas.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/limits.ts'
 import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
 import { createDirectory, type Directory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'

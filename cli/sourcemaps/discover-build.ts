@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { manifestEntrySchema, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import { manifestEntrySchema } from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { BuildFailure, listed } from './build-failure.ts'
 import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'

@@ -1,10 +1,6 @@
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { signSourceMaps } from '../../schemas/http/source-maps/operations.ts'
-import {
-  type SignedFile,
-  type SignSourceMaps,
-  SOURCE_MAP_MAX_BYTES,
-  signSourceMapsSchema,
-} from '../../schemas/http/source-maps/schemas.ts'
+import { type SignedFile, type SignSourceMaps, signSourceMapsSchema } from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Permission } from '../records/directory.ts'
-import { formatBytes, KIB } from './byte-size.ts'
 import type { Credential } from './credentials.ts'
+import { formatBytes } from './limits.ts'
 import { PROBLEMS, type ProblemCode, type ProblemService } from './problems.ts'
 
 /** The part of an operation that its route is made from: see `operationRoute` in `shared/http`. */
@@ -20,9 +20,6 @@ export interface RoutedOperation {
   /** Absent for operations without a body. */
   readonly body?: BodyLimit
 }
-
-/** Limit of a body that is one small JSON object. */
-export const SMALL_BODY_BYTES = 256 * KIB
 
 /** How large a body may be, as sent, and how a larger one is refused. */
 export interface BodyLimit {

@@ -1,4 +1,5 @@
 import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
+import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
@@ -9,9 +10,6 @@ import { decompress } from '../decode/decompress.ts'
 import type { RefusedFrame } from '../queue/moves.ts'
 import type { HeldJob } from '../queue/payload-store.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
-
-/** Bytes to which a request may decompress: 64 MiB (docs/contract.md#drain). */
-const DECOMPRESSED_LIMIT_BYTES = 64 * 1024 * 1024
 
 /** The queue of the jobs of a batch. */
 export interface BatchSource {
@@ -101,7 +99,7 @@ export class Batch {
   async #append(frame: PayloadFrame, entry: IngestLogEntry): Promise<Reason | undefined> {
     let body = frame.body
     if (frame.contentEncoding !== 'identity') {
-      const decompressed = await decompress(frame.body, frame.contentEncoding, DECOMPRESSED_LIMIT_BYTES)
+      const decompressed = await decompress(frame.body, frame.contentEncoding, EXPORT_DECOMPRESSED_BYTES)
       if (!decompressed.ok) return { label: decompressed.reason }
       body = decompressed.body
     }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
+import { CHUNK_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { JsonLinesScanner } from './json-lines.ts'
 
-/** Bytes to which a chunk may inflate (docs/contract.md#replay). */
-const DECOMPRESSED_LIMIT_BYTES = 100 * 1024 * 1024
 /** Bytes per turn of the event loop: about a millisecond at 100 MB/s, so that locks are renewed in between. */
 const PIECE_BYTES = 128 * 1024
 
@@ -38,7 +37,7 @@ export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'):
   try {
     for await (const piece of encoding === 'gzip' ? inflate(body) : pieces(body)) {
       decompressedBytes += piece.length
-      if (decompressedBytes > DECOMPRESSED_LIMIT_BYTES) return refused({ label: 'too_large_decompressed' })
+      if (decompressedBytes > CHUNK_DECOMPRESSED_BYTES) return refused({ label: 'too_large_decompressed' })
       if (!scanner.add(piece)) return refused({ label: 'not_json_lines', detail: scanner.fault })
       hash.update(piece)
     }

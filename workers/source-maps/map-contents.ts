@@ -1,4 +1,4 @@
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'

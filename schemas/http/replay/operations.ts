@@ -1,16 +1,13 @@
 import { z } from 'zod'
-import { formatBytes, MIB } from '../byte-size.ts'
 import { PUBLIC_KEY, READER } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
+import { CHUNK_BYTES, CHUNK_DECOMPRESSED_BYTES, formatBytes } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
 import { sessionPath } from '../sessions/operations.ts'
 import { ANSWERS, EXAMPLE_EVENTS, EXAMPLE_REPLAY_METADATA } from './examples.ts'
 import { replayEventsQuerySchema, replayPageSchema, replayUploadAnswerSchema } from './schemas.ts'
-
-/** Limit of a chunk as sent. */
-const CHUNK_LIMIT_BYTES = 10 * MIB
 
 const replayMetadata = z
   .string()
@@ -30,7 +27,7 @@ export const uploadReplay: Operation = {
   service: 'frontier-runtime',
   tag: 'sessions',
   summary: 'Upload a chunk of a session’s recording',
-  description: `JSON lines of recorded events, gzipped or not; at most ${formatBytes(CHUNK_LIMIT_BYTES)} as sent and 100 MiB decompressed.`,
+  description: `JSON lines of recorded events, gzipped or not; at most ${formatBytes(CHUNK_BYTES)} as sent and ${formatBytes(CHUNK_DECOMPRESSED_BYTES)} decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
   parameters: {
@@ -39,7 +36,7 @@ export const uploadReplay: Operation = {
     query: z.object({ metadata: replayMetadata }),
   },
   body: {
-    limitBytes: CHUNK_LIMIT_BYTES,
+    limitBytes: CHUNK_BYTES,
     overLimitCode: 'REPLAY_UPLOAD_REJECTED',
     contents: {
       'application/octet-stream': { example: EXAMPLE_EVENTS },

@@ -1,15 +1,20 @@
 import { z } from 'zod'
-import { formatBytes, KIB, MIB } from '../byte-size.ts'
 import { SECRET_KEY } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
-import { type DocumentedProblem, type Operation, SMALL_BODY_BYTES } from '../operation.ts'
+import {
+  COMPLETION_BYTES,
+  formatBytes,
+  SMALL_BODY_BYTES,
+  SOURCE_MAP_MAX_BYTES,
+  SOURCE_MAP_PART_BYTES,
+} from '../limits.ts'
+import type { DocumentedProblem, Operation } from '../operation.ts'
 import { secretKeyProblems } from '../problem-sets.ts'
 import { builtReleasePath } from '../releases/operations.ts'
 import { ANSWERS, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from './examples.ts'
 import {
   completedSourceMapsSchema,
   completeSourceMapsSchema,
-  SOURCE_MAP_MAX_BYTES,
   signedSourceMapsSchema,
   signSourceMapsSchema,
   sourceMapPartQuerySchema,
@@ -85,7 +90,7 @@ export const uploadSourceMapPart: Operation = {
   credentials: SECRET_KEY,
   parameters: { path: builtReleasePath, query: sourceMapPartQuerySchema.extend({ part, path }) },
   body: {
-    limitBytes: 512 * KIB,
+    limitBytes: SOURCE_MAP_PART_BYTES,
     overLimitCode: 'RELEASE_SIGN_FILE_TOO_LARGE',
     overLimitAdvice: 'send smaller parts',
     contents: { 'application/octet-stream': { example: EXAMPLE_MAP_TEXT } },
@@ -148,7 +153,7 @@ export const completeSourceMaps: Operation = {
   credentials: SECRET_KEY,
   parameters: { path: builtReleasePath },
   body: {
-    limitBytes: 16 * MIB,
+    limitBytes: COMPLETION_BYTES,
     contents: {
       'application/json': {
         schema: completeSourceMapsSchema,

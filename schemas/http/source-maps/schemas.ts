@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { wholeNumber } from '../fields.ts'
+import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../limits.ts'
 
 const MAX_PATH_BYTES = 1_024
 
@@ -80,9 +81,6 @@ export const completedSourceMapsSchema = z
   .strictObject({ ok: z.boolean(), fileCount: z.number().int().min(0) })
   .meta({ id: 'CompletedSourceMaps' })
 
-/** Most bytes of a source map (docs/contract.md#source-map-single). */
-export const SOURCE_MAP_MAX_BYTES = 64 * 1024 * 1024
-
 /** Body of POST /v3/releases/{releaseSlug}/source-maps/sign: the maps to upload (docs/contract.md#sign). */
 export const signSourceMapsSchema = z
   .object({
@@ -92,7 +90,11 @@ export const signSourceMapsSchema = z
           .object({
             path: sourceMapPathSchema,
             // The route refuses a size over SOURCE_MAP_MAX_BYTES, with RELEASE_SIGN_FILE_TOO_LARGE.
-            size: z.number().int().min(1).meta({ description: 'Size in bytes, at most 64 MiB.' }),
+            size: z
+              .number()
+              .int()
+              .min(1)
+              .meta({ description: `Size in bytes, at most ${formatBytes(SOURCE_MAP_MAX_BYTES)}.` }),
             hash: z.string().min(1).max(200).meta({ description: MAP_HASH }),
           })
           .meta({ id: 'DeclaredSourceMap' }),

@@ -1,14 +1,11 @@
 import { z } from 'zod'
 import { SIGNAL_QUEUES, type Signal } from '../../queues/names.ts'
-import { formatBytes, MIB } from '../byte-size.ts'
 import { PUBLIC_KEY } from '../credentials.ts'
+import { EXPORT_BYTES, EXPORT_DECOMPRESSED_BYTES, formatBytes } from '../limits.ts'
 import type { Operation } from '../operation.ts'
 import { publicKeyProblems } from '../problem-sets.ts'
 import type { ProblemCode } from '../problems.ts'
 import { EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64 } from './examples.ts'
-
-/** Limit of an export as sent. */
-const EXPORT_LIMIT_BYTES = 20 * MIB
 
 const signal = z
   .enum(Object.keys(SIGNAL_QUEUES) as [Signal, ...Signal[]])
@@ -48,12 +45,12 @@ export const drain: Operation = {
   service: 'frontier-runtime',
   tag: 'telemetry',
   summary: 'Accept an OTLP export',
-  description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_LIMIT_BYTES)} as sent and 64 MiB decompressed.`,
+  description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_BYTES)} as sent and ${formatBytes(EXPORT_DECOMPRESSED_BYTES)} decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
   parameters: { path: z.object({ signal }), header: z.object({ 'content-encoding': contentEncoding }) },
   body: {
-    limitBytes: EXPORT_LIMIT_BYTES,
+    limitBytes: EXPORT_BYTES,
     overLimitAdvice: 'export smaller batches',
     contents: {
       // First, because generated clients send the first of several media types.

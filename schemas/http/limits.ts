@@ -1,0 +1,24 @@
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** Most bytes of a body that is one small JSON object. */
+export const SMALL_BODY_BYTES = 256 * KIB
+/** Most bytes of an OTLP export as sent. */
+export const EXPORT_BYTES = 20 * MIB
+/** Most bytes of an OTLP export when decompressed. A worker checks it. */
+export const EXPORT_DECOMPRESSED_BYTES = 64 * MIB
+/** Most bytes of a replay chunk as sent. */
+export const CHUNK_BYTES = 10 * MIB
+/** Most bytes of a replay chunk when decompressed. A worker checks it. */
+export const CHUNK_DECOMPRESSED_BYTES = 100 * MIB
+/** Most bytes of a part of a source map. */
+export const SOURCE_MAP_PART_BYTES = 512 * KIB
+/** Most bytes of a source map. */
+export const SOURCE_MAP_MAX_BYTES = 64 * MIB
+/** Most bytes of a completion. */
+export const COMPLETION_BYTES = 16 * MIB
+
+/** Formats a size that is a whole number of KiB or MiB, such as `256 KiB`. */
+export function formatBytes(bytes: number): string {
+  return bytes % MIB === 0 ? `${bytes / MIB} MiB` : `${bytes / KIB} KiB`
+}
