@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/source-maps/schemas.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { BuildFailure, listed } from './build-failure.ts'
 import { debugIdLine } from './bundle-comments.ts'

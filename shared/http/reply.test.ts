@@ -40,7 +40,7 @@ describe('a large response', () => {
   it.each([
     ['text', 'é'.repeat(3_000_000)],
     ['bytes', Buffer.alloc(6_000_000, 'ab')],
-  ])('of %s reaches a client that is slow to read', async (_, body) => {
+  ])('made of %s reaches a client that is slow to read', async (_, body) => {
     const port = await serve([get(async () => ({ status: 200, body }))])
     const connection = new RawConnection(port)
     connection.socket.pause()

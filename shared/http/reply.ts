@@ -4,7 +4,7 @@ import { writeCorsHeaders } from './cors.ts'
 import type { Reply } from './route.ts'
 import type { HttpResponse } from './uws.ts'
 
-/** What the connection, not the route, contributes to a response. */
+/** Properties of a response that come from the connection, not from the route. */
 export interface Framing {
   /** Origin to echo, on routes with CORS. */
   readonly origin: string | undefined

@@ -45,7 +45,7 @@ export interface HeldBody {
   release(): void
 }
 
-/** What `accept` decides: a reply, without reading the body, or a handler of the body. */
+/** Decision of `accept`: a reply, without reading the body, or a handler of the body. */
 export type Decision = Reply | BodyHandler
 
 /** A route of the server. `operationRoute` makes it from an operation. */

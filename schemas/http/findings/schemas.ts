@@ -101,7 +101,7 @@ export const occurrenceSchema = z
 /** An occurrence. */
 export type Occurrence = z.infer<typeof occurrenceSchema>
 
-/** What GET /v3/findings/{findingId} returns beside the finding itself. */
+/** Activity of a finding, which GET /v3/findings/{findingId} returns beside the finding itself. */
 export const findingActivitySchema = z.strictObject({
   occurrences: occurrenceCountsSchema,
   lastOccurrences: z
@@ -118,7 +118,7 @@ export const findingActivitySchema = z.strictObject({
     })
     .meta({ id: 'FindingPlaces', description: 'Where the finding has occurred.' }),
 })
-/** What GET /v3/findings/{findingId} returns beside the finding itself. */
+/** Activity of a finding, which GET /v3/findings/{findingId} returns beside the finding itself. */
 export type FindingActivity = z.infer<typeof findingActivitySchema>
 
 /** Id of a finding: `fnd_` and 26 base32 characters, a hash of workspace and fingerprint. */

@@ -59,7 +59,7 @@ export const uploadReplay: Operation = {
     ...publicKeyProblems,
     {
       code: 'REPLAY_UPLOAD_REJECTED',
-      when: 'the body is empty, the body is not gzip although content-encoding says so, or the session id is invalid',
+      when: 'the body is empty, the body is not gzip although content-encoding is gzip, or the session id is invalid',
     },
   ],
 }

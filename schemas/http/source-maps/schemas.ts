@@ -60,7 +60,7 @@ export const manifestEntrySchema = z
     chunkUrl: z
       .string()
       .max(2_048)
-      .meta({ description: 'Address of the script; `~/` stands for any host. May be empty.' }),
+      .meta({ description: 'Address of the script; `~/` represents any host. May be empty.' }),
   })
   .meta({ id: 'ManifestEntry' })
 /** A map, as a completion names it. */

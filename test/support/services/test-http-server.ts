@@ -26,7 +26,7 @@ export function useHttpServer() {
   return {
     /** Statuses of the requests of the current test. */
     statuses,
-    /** What the current test has logged as errors. */
+    /** Errors that the current test has logged. */
     logged,
     start,
     /** Starts a server on a free port and returns the port. */
