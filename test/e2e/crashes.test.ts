@@ -7,7 +7,7 @@ import { namedReceipts, receiptName } from '../support/clients/named-receipts.ts
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
-/** A failed span in every so many, so that occurrences and findings are counted too. */
+/** One span in ten fails, so that occurrences and findings are counted too. */
 const ERROR_EVERY = 10
 const SPANS_PER_EXPORT = 5
 
@@ -45,7 +45,7 @@ describe.each([
     await until('exports are acknowledged', () => stream.acknowledged.length > 300)
     for (let round = 0; round < 3; round++) {
       await victim().kill9()
-      await until('some time passes in the outage', () => stream.attempts() > 20)
+      await until('exports are tried during the outage', () => stream.attempts() > 20)
       await victim().restart()
       const before = stream.acknowledged.length
       await until('exports are acknowledged again', () => stream.acknowledged.length > before + 300)
@@ -62,18 +62,18 @@ describe.each([
       { deadlineMs: 60_000, everyMs: 200 },
     )
     expect([...stored].filter(([id, count]) => count !== 1 || !sent.has(id))).toEqual([])
-    await until('the log counts what is stored', async () => {
+    await until('the log counts the stored rows', async () => {
       const [log] = await query<{ rows: string }>('SELECT sum(rows) AS rows FROM ingest_log', stream.name)
       const [all] = await query<{ rows: string }>('SELECT count() AS rows FROM spans', stream.name)
       return log !== undefined && log.rows === all?.rows
     })
-    const named = await until('the log tells of every receipt', async () => {
+    const named = await until('the log contains every receipt', async () => {
       const counts = await namedReceipts(sql => query(sql, stream.name))
       return stream.receipts.every(id => counts.has(receiptName(id))) ? counts : undefined
     })
     expect([...named].filter(([, count]) => count !== 1)).toEqual([])
     const failed = [...stored.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0)
-    await until('findings count what is stored', async () => {
+    await until('findings count the stored occurrences', async () => {
       const { rows, occurrences, inTraces } = await countOccurrences(stream.name)
       expect(rows).toBeLessThanOrEqual(failed.length)
       return rows === failed.length && occurrences === rows && inTraces === rows
@@ -81,7 +81,7 @@ describe.each([
   })
 })
 
-it('SIGTERM ends edge and workers in time while ClickHouse is away, and what was acknowledged is stored afterwards', async () => {
+it('SIGTERM ends edge and workers in time while ClickHouse is unavailable, and acknowledged spans are stored afterwards', async () => {
   const stream = startExports(`run-${randomBytes(4).toString('hex')}`)
   await until('exports are acknowledged', () => stream.acknowledged.length > 300)
   await stack.services.clickhouse.kill9()
@@ -100,17 +100,17 @@ it('SIGTERM ends edge and workers in time while ClickHouse is away, and what was
 
 interface ExportStream {
   readonly name: string
-  /** Span ids of each acknowledged export, and of everything that was sent at all. */
+  /** Span ids of each acknowledged export. */
   readonly acknowledged: string[][]
   readonly sent: string[]
-  /** Of each acknowledged export. */
+  /** Receipt ids of the acknowledged exports. */
   readonly receipts: string[]
-  /** Exports tried since it was last asked for. */
+  /** Returns the number of exports tried since the last call. */
   attempts(): number
   stop(): Promise<void>
 }
 
-/** Eight clients that export without pause, and treat whatever is not a 200 as lost. */
+/** Starts eight clients that export without pause, and treat every status but 200 as a loss. */
 function startExports(name: string): ExportStream {
   const acknowledged: string[][] = []
   const sent: string[] = []
@@ -155,7 +155,7 @@ function startExports(name: string): ExportStream {
   }
 }
 
-/** The id of its receipt once it is acknowledged; undefined when it was refused. */
+/** Sends an export and returns its receipt id, or undefined if it was refused. */
 async function post(body: Uint8Array): Promise<string | undefined> {
   const response = await fetch(`${stack.ingestUrl}/drain/v1/traces`, {
     method: 'POST',
@@ -222,6 +222,6 @@ async function countOccurrences(name: string): Promise<{ rows: number; occurrenc
 async function query<T>(sql: string, name: string): Promise<T[]> {
   const result = await clickhouse
     .query({ query: sql, query_params: { name }, format: 'JSONEachRow' })
-    .catch(() => undefined) // it may be restarting
+    .catch(() => undefined) // ClickHouse may be restarting
   return result ? result.json<T>() : []
 }

@@ -18,12 +18,15 @@ describe('npm start', () => {
   let credentials: LocalCredentials
   let traceCommand: string
   let sent = 0
+  let firstStartMs: number
 
   beforeAll(async () => {
     localDir = await mkdtemp(join(tmpdir(), 'penstock-start-'))
     ports = await freePorts()
+    const startedAt = Date.now()
     current = runLocalStart(localDir, ports)
     credentials = await current.untilReady(START_MS)
+    firstStartMs = Date.now() - startedAt
   })
   afterAll(async () => {
     current?.signal('SIGTERM')
@@ -71,7 +74,7 @@ describe('npm start', () => {
     }
   })
 
-  it('says so when it runs already in this directory, and which port is in use elsewhere', async () => {
+  it('reports when it already runs in this directory, and which port another process uses', async () => {
     const again = runLocalStart(localDir, await freePorts())
     expect((await again.exited).code).toBe(1)
     expect(again.lines.join('\n')).toContain('already running')
@@ -95,7 +98,7 @@ describe('npm start', () => {
     const [send] = printedCommands(current)
     expect(await sh(send)).toMatch(/200\s*$/)
     sent++
-    // One span id, so each time it was sent counts as an occurrence of the one span.
+    // All exports have the same span id, so each counts as an occurrence of one span.
     await vi.waitFor(
       async () => expect((JSON.parse(await sh(traceCommand)) as Trace).spans[0]?.occurrenceCount).toBe(sent),
       { timeout: 20_000, interval: 50 },
@@ -111,22 +114,23 @@ describe('npm start', () => {
     const tookMs = Date.now() - signalledAt
     process.stdout.write(`npm start stopped in ${tookMs} ms\n`)
     expect(exit).toEqual({ code: 0, signal: null })
-    expect(tookMs).toBeLessThan(5_000)
+    // On a slow machine, the first start gives the scale.
+    expect(tookMs).toBeLessThan(Math.max(5_000, firstStartMs))
     expect(pids.filter(isRunning)).toEqual([])
   })
 
-  it('starts again with the same keys and data, in a few seconds', async () => {
+  it('starts again with the same keys and data in a few seconds', async () => {
     const startedAt = Date.now()
     current = runLocalStart(localDir, ports)
     const again = await current.untilReady(START_MS)
     const tookMs = Date.now() - startedAt
     process.stdout.write(`the second npm start was ready in ${tookMs} ms\n`)
     expect(again).toEqual(credentials)
-    expect(tookMs).toBeLessThan(10_000)
+    expect(tookMs).toBeLessThan(Math.max(10_000, 2 * firstStartMs))
     expect(await sh(traceCommand)).toContain('GET /checkout')
   })
 
-  it('takes everything along when the supervisor itself is killed', async () => {
+  it('ends every process when the supervisor itself is killed', async () => {
     const pids = NAMES.flatMap(name => current.pidsOf(name))
     process.kill(Number(await readFile(join(localDir, 'supervisor.pid'), 'utf8')), 'SIGKILL')
     await current.exited

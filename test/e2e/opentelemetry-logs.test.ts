@@ -57,7 +57,7 @@ const ATTRIBUTES: Attributes = {
 
 type LogExporter = typeof ProtobufLogExporter | typeof JsonLogExporter
 
-/** A logger of the official SDK that writes every kind of body, inside and outside of a trace, and an exception. */
+/** Logs every kind of body with the official SDK, inside and outside of a trace, and an exception. */
 async function writeLogs(service: string, Exporter: LogExporter, compression: CompressionAlgorithm) {
   const seen = new InMemoryLogRecordExporter()
   const exporter = new Exporter({
@@ -125,14 +125,14 @@ describe.each([
     expect(rows).toEqual(exported.map(record => expectedRow(service, record)).sort(byKey))
   })
 
-  it('make findings of their exceptions, with their trace', async () => {
+  it('give findings for their exceptions, with their traces', async () => {
     const headers = { authorization: `Bearer ${stack.secrets.sessionToken}` }
     const finding = await until('the exception has made a finding', async () => {
       const response = await fetch(`${stack.apiUrl}/v3/findings`, { headers })
       const { findings } = (await response.json()) as { findings: { id: string; type: string; serviceName: string }[] }
       return findings.find(candidate => candidate.type === 'RangeError' && candidate.serviceName === service)
     })
-    const traces = await until('its trace is known', async () => {
+    const traces = await until('the trace of the finding is stored', async () => {
       const response = await fetch(`${stack.apiUrl}/v3/findings/${finding.id}/traces`, { headers })
       const page = (await response.json()) as { traces: unknown[] }
       return page.traces.length > 0 ? page.traces : undefined

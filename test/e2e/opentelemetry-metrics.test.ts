@@ -39,7 +39,7 @@ afterAll(async () => {
 
 type MetricExporter = typeof ProtobufMetricExporter | typeof JsonMetricExporter
 
-/** Every kind of instrument that the official SDK has, used and exported twice. */
+/** Uses every kind of instrument of the official SDK and exports twice. */
 async function useInstruments(service: string, Exporter: MetricExporter, compression: CompressionAlgorithm) {
   const exporter = new Exporter({
     url: `${stack.ingestUrl}/drain/v1/metrics`,
@@ -88,7 +88,7 @@ async function useInstruments(service: string, Exporter: MetricExporter, compres
   return exported
 }
 
-/** A copy: the SDK uses its buckets again. */
+/** Copies the metrics, because the SDK uses their buckets again. */
 function structuredMetrics(metrics: ResourceMetrics): ResourceMetrics {
   return { resource: metrics.resource, scopeMetrics: structuredClone(metrics.scopeMetrics) }
 }

@@ -40,7 +40,7 @@ afterAll(async () => {
   await stack?.stop()
 })
 
-/** Patches the http module, once for all tests; each test then lets it report to a provider of its own. */
+/** Patches the http module once for all tests; each test sets its own provider. */
 const instrumentation = new HttpInstrumentation({
   requestHook: (span, request) => {
     if ('url' in request) span.setAttribute('http.route', request.url === '/fail' ? '/fail' : '/items/:id')
@@ -48,7 +48,7 @@ const instrumentation = new HttpInstrumentation({
 })
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 
-/** A little server with a failing route, instrumented by the official SDK, which is used and exports all it saw. */
+/** Runs a small server with a failing route, instrumented by the official SDK, and exports its spans. */
 async function useInstrumentedShop(service: string, Exporter: TraceExporter, compression: CompressionAlgorithm) {
   const seen = new InMemorySpanExporter()
   const exporter = new Exporter({
@@ -165,7 +165,7 @@ describe.each([
         .sort(ascending)
         .at(-1) as bigint
       // A finding and its traces become visible one after the other.
-      const answer = await until('the trace is known', () => get(`/v3/findings/${finding.id}/traces/${traceId}`))
+      const answer = await until('the trace is readable', () => get(`/v3/findings/${finding.id}/traces/${traceId}`))
       expect(answer).toEqual({
         traceId,
         spans: spans.map(span => expectedSpan(service, span)),
@@ -187,7 +187,7 @@ interface Finding {
   occurrenceCount: number
 }
 
-/** Undefined for what is not there yet. */
+/** Reads a path of the API; returns undefined if the resource does not exist yet. */
 async function get<T>(path: string): Promise<T | undefined> {
   const response = await fetch(stack.apiUrl + path, {
     headers: { authorization: `Bearer ${stack.secrets.sessionToken}` },
@@ -271,7 +271,7 @@ function expectedRow(service: string, span: ReadableSpan): SpanRow {
 const KINDS = ['INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER']
 const STATUSES = ['UNSET', 'OK', 'ERROR']
 
-/** As the specification shapes it (2.9): what is absent is left out. */
+/** Returns a span in the form of docs/contract.md#shapes, without absent fields. */
 function expectedSpan(service: string, span: ReadableSpan): unknown {
   const start = nanos(span.startTime)
   const end = nanos(span.endTime)

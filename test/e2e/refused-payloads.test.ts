@@ -9,7 +9,7 @@ import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
-/** What inflating to the limit of 64 MiB may add to an idle worker. */
+/** Memory that an idle worker may need to inflate a payload to the limit of 64 MiB. */
 const MEMORY_BOUND_BYTES = 400 * MIB
 
 let stack: Stack
@@ -40,7 +40,7 @@ interface Sent {
 const PROTOBUF = { 'content-type': 'application/x-protobuf' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** One field of a request, whose content is up to the caller. */
+/** Encodes one field of a request with the given content. */
 function field(content: Buffer): Buffer {
   return Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(content).finish())
 }
@@ -73,7 +73,7 @@ function refusedPayloads(): Sent[] {
   ]
 }
 
-it('are kept as they were sent, with their reason, and cost their neighbours nothing', async () => {
+it('refused payloads are kept as they were sent, with their reason, and do not affect others', async () => {
   const refused = refusedPayloads()
   const answers = await Promise.all([
     ...refused.map(sent => post(sent.body, sent.headers)),
@@ -124,7 +124,7 @@ async function count(query: string): Promise<number> {
   return Number(row?.n)
 }
 
-/** The most a process has held so far; only Linux tells, and elsewhere this checks nothing. */
+/** Returns the peak memory of a process; only Linux reports it, so elsewhere this checks nothing. */
 async function peakMemoryBytes(pid: number): Promise<number> {
   if (process.platform !== 'linux') return 0
   const status = await readFile(`/proc/${pid}/status`, 'utf8')

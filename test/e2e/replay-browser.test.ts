@@ -14,13 +14,13 @@ interface RecordedEvent {
   readonly timestamp: number
 }
 
-/** What a window kept of its own recording, and what it showed last. */
+/** The events that a window recorded, and the last state of its page. */
 interface Recording {
   readonly windowId: string
   readonly events: readonly RecordedEvent[]
   readonly segments: number
   readonly acknowledged: readonly { segmentId: number; status: number; objectKey: string }[]
-  /** Segments sent while the page went away. */
+  /** Segments that were sent while the page was unloaded. */
   readonly last: readonly number[]
   readonly faults: readonly string[]
   readonly shown: Shown
@@ -60,7 +60,7 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
     await stack?.stop()
   })
 
-  it('uploads across origins without a complaint of the browser', () => {
+  it('uploads across origins without an error in the browser', () => {
     expect(complaints).toEqual([])
     for (const recording of [shopper, onlooker]) {
       expect(recording.faults).toEqual([])
@@ -71,7 +71,7 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
         expect(objectKey).toMatch(/^replays\/.+\.jsonl\.gz$/)
       }
     }
-    // These headers and this method of one origin to another are only sent once a preflight has allowed them.
+    // The browser sends these headers and this method to another origin only after a preflight has allowed them.
     const uploads = requests.filter(({ headers }) => 'x-replay-metadata' in headers)
     expect(uploads.length).toBeGreaterThan(1)
     for (const { url, headers } of uploads) {
@@ -103,7 +103,7 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
     expect(chunks).toHaveLength(expected)
   })
 
-  it('reads the events back as they were recorded, of one window and of both', async () => {
+  it('returns the events as they were recorded, of one window and of both', async () => {
     for (const { windowId, events } of [shopper, onlooker]) {
       expect(await readEvents(`?window=${windowId}`)).toEqual(events)
     }
@@ -131,18 +131,21 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
     })
   })
 
-  it.each(['shopper', 'onlooker'] as const)("plays the %s's window to the end in rrweb's own Replayer", async who => {
-    const recording = { shopper, onlooker }[who]
-    const events = await readEvents(`?window=${recording.windowId}`)
-    const page = await openPage('/replay.html')
-    const before = complaints.length
-    const played = await page.evaluate(given => (globalThis as unknown as ReplayPage).playToTheEnd(given), events)
-    await page.close()
-    expect(complaints.slice(before)).toEqual([])
-    expect(played).toEqual({ played: events.length, ...recording.shown })
-  })
+  it.each(['shopper', 'onlooker'] as const)(
+    'plays the window of the %s to the end in the Replayer of rrweb',
+    async who => {
+      const recording = { shopper, onlooker }[who]
+      const events = await readEvents(`?window=${recording.windowId}`)
+      const page = await openPage('/replay.html')
+      const before = complaints.length
+      const played = await page.evaluate(given => (globalThis as unknown as ReplayPage).playToTheEnd(given), events)
+      await page.close()
+      expect(complaints.slice(before)).toEqual([])
+      expect(played).toEqual({ played: events.length, ...recording.shown })
+    },
+  )
 
-  /** A window whose complaints and requests are kept. */
+  /** Opens a window and collects its errors and requests. */
   async function openPage(path = '/index.html'): Promise<Page> {
     const page = await browser.context.newPage()
     page.on('pageerror', error => complaints.push(`${error}`))
@@ -155,7 +158,7 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
     return page
   }
 
-  /** Types, clicks, scrolls, signs in, goes on to another page and leaves. */
+  /** Types, clicks, scrolls, signs in, opens another page and leaves. */
   async function shop(page: Page): Promise<Recording> {
     await page.locator('[name=name]').pressSequentially('Ada Лавлейс', { delay: 5 })
     await page.locator('[name=email]').pressSequentially('ada@example.com', { delay: 5 })

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 
 const compress = promisify(gzip)
 const CLIENTS = 3
-/** Chunks acknowledged before, between and after the kills. */
+/** Number of chunks that are acknowledged before, between and after the kills. */
 const CHUNKS_BETWEEN = 40
 const HOUR_MS = 3_600_000
 
@@ -74,7 +74,7 @@ describe.each([
     const ofRows = new Map([...rows].map(([key, { sha256, storedBytes }]) => [key, { sha256, bytes: storedBytes }]))
     expect(stored).toEqual(ofRows)
     expect(await keysBelow('dead-letters/')).toEqual([])
-    const named = await until('the log tells of every receipt', async () => {
+    const named = await until('the log contains every receipt', async () => {
       const counts = await namedReceipts(rowsFrom)
       return stream.receipts.every(id => counts.has(receiptName(id))) ? counts : undefined
     })
@@ -82,7 +82,7 @@ describe.each([
   })
 })
 
-it('events of chunks that came out of order, hours apart and in two windows are read in the order of their times', async () => {
+it('events of chunks that arrived out of order, hours apart and in two windows, are read in the order of their times', async () => {
   const sessionId = `order-${randomBytes(4).toString('hex')}`
   const startMs = Date.now() - 24 * HOUR_MS
   const chunks = ['left', 'right'].flatMap((windowId, window) =>
@@ -107,17 +107,17 @@ it('events of chunks that came out of order, hours apart and in two windows are 
 })
 
 interface UploadStream {
-  /** The id of the session of all chunks. */
+  /** Session id of all chunks. */
   readonly name: string
-  /** SHA-256 of the JSON lines by object key: of what was answered 200, and of everything that was sent at all. */
+  /** SHA-256 of the JSON lines by object key, of the chunks that were answered with 200. */
   readonly acknowledged: ReadonlyMap<string, string>
   readonly sent: ReadonlyMap<string, string>
-  /** Of every upload that was answered 200, repeated ones too. */
+  /** Receipt ids of every upload that was answered with 200, also of repeated ones. */
   readonly receipts: readonly string[]
   stop(): Promise<void>
 }
 
-/** Clients that upload without pause. A chunk without an answer is sent until it has one; every fifth goes twice at once. */
+/** Starts clients that upload without pause. They repeat a chunk until it is answered, and send every fifth twice at once. */
 function startUploads(name: string): UploadStream {
   const acknowledged = new Map<string, string>()
   const sent = new Map<string, string>()
@@ -161,7 +161,7 @@ function startUploads(name: string): UploadStream {
   }
 }
 
-/** Of 1 to 200 KB, so that a put takes some time, and of bytes that do not compress to nothing. */
+/** Makes JSON lines of 1 to 200 KB, so that a put takes some time, of bytes that do not compress well. */
 function makeJsonLines(segmentId: number): Buffer {
   const lines = Array.from({ length: randomInt(1, 20) }, (_, i) =>
     JSON.stringify({
@@ -178,7 +178,7 @@ interface Upload {
   readonly receiptId: string
 }
 
-/** What a chunk's answer says once it is acknowledged; undefined when it was not. */
+/** Uploads a chunk and returns its key and receipt id, or undefined if it was not acknowledged. */
 async function upload(sessionId: string, metadata: object, body: Buffer): Promise<Upload | undefined> {
   try {
     const response = await fetch(`${stack.ingestUrl}/v3/replay/upload/${sessionId}`, {
@@ -223,7 +223,7 @@ async function keysBelow(prefix: string): Promise<string[]> {
   return keys
 }
 
-/** What is in the store of a session: the length of each object, and the digest of what it inflates to. */
+/** Reads the objects of a session: the length of each, and the digest of its decompressed bytes. */
 async function readObjects(sessionId: string): Promise<Map<string, { sha256: string; bytes: number }>> {
   const { workspaceId, surfaceId } = stack.secrets
   const found = new Map<string, { sha256: string; bytes: number }>()

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 const DIRECTORIES = 30
-/** Listing thousands of objects costs the store more than an upload. */
+/** Interval of listings; listing thousands of objects costs the store more than an upload. */
 const LOOK_EVERY_MS = 300
 
 let stack: Stack
@@ -40,10 +40,11 @@ beforeEach(async () => {
 afterEach(() => rm(dist, { recursive: true }))
 
 it.each([
-  [3_000, 'to presigned addresses', []],
+  // The small build comes first, so that listings during the large one see few other objects.
   [600, 'in parts through the service', ['--parts']],
+  [3_000, 'to presigned URLs', []],
 ] as const)(
-  'a build of %i files uploaded %s arrives whole in spite of kill -9 of edge and workers',
+  'a build of %i files uploaded %s arrives completely in spite of kill -9 of edge and workers',
   async (fileCount, _way, args) => {
     await writeBuild(randomBytes(4).toString('hex'), fileCount)
     const before = { uploads: await count('uploads/'), maps: await count('source-maps/') }
@@ -56,7 +57,10 @@ it.each([
 
     await isUnderWay('the upload', 'uploads/', before.uploads + fileCount / 10)
     await Promise.all([stack.edge.kill9(), stack.workers.kill9()])
-    await until('the command has met the outage', () => command.hasEnded() || /; retrying in \d/.test(command.stderr()))
+    await until(
+      'the command has noticed the outage',
+      () => command.hasEnded() || /; retrying in \d/.test(command.stderr()),
+    )
     await Promise.all([stack.edge.restart(), stack.workers.restart()])
 
     await isUnderWay('the completion', 'source-maps/', before.maps)
@@ -89,7 +93,7 @@ it.each([
   },
 )
 
-/** Bundles and maps that are all different, and different in every build. */
+/** Writes bundles and maps that are all different, also between builds. */
 async function writeBuild(seed: string, fileCount: number): Promise<void> {
   for (let i = 0; i < DIRECTORIES; i++) await mkdir(join(dist, `d${i}`))
   for (let i = 0; i < fileCount; i += 100) {

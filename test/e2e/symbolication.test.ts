@@ -44,14 +44,14 @@ const cases = (Object.keys(BUNDLERS) as Bundler[]).flatMap(bundler =>
   (Object.keys(WHERE) as (keyof typeof WHERE)[]).map(where => ({ bundler, where })),
 )
 
-describe('an app built by a bundler, which fails in the hands of a user', () => {
+describe('an app that is built by a bundler and fails for a user', () => {
   it.each(cases.filter(({ where }) => where === 'Node' || !('missing' in browserFound)))(
     'shows where its source has failed: $bundler, in $where; its next build falls into the same finding',
     async ({ bundler, where }) => {
       const service = `${bundler}-${where}`
       const scripts: string[] = []
       for (const [i, version] of ['1.0.0', '1.0.1'].entries()) {
-        // A release is one build: its maps are those of all places that it runs in.
+        // A release is one build, with the maps of every environment that it runs in.
         const release = `${service}-${version}`
         const app = await build(bundler, where, version)
         await upload(release, app)
@@ -72,13 +72,13 @@ describe('an app built by a bundler, which fails in the hands of a user', () => 
         expect(occurrenceCount).toBe(i + 1)
         expectOriginal(frames)
       }
-      // Its name holds a hash of what it holds.
+      // The file name contains a hash of the content.
       expect(scripts[0]).not.toBe(scripts[1])
     },
   )
 })
 
-/** File, line and function of the original; minified in one statement, webpack's map knows of the last its function. */
+/** File, line and function of the source; the map of webpack has the function only of the last part of a minified statement. */
 function expectOriginal(frames: readonly FindingFrame[]): void {
   const own = frames.filter(frame => frame.resolved)
   expect(own.map(({ function: name, file }) => ({ function: name, file }))).toEqual(
@@ -95,7 +95,7 @@ async function build(bundler: Bundler, where: string, version: string): Promise<
   return buildApp(bundler, directory, version)
 }
 
-/** As a build does: registers the release, uploads the map, and completes it. */
+/** Registers the release, uploads the map and completes it, as a build does. */
 async function upload(version: string, app: BuiltApp): Promise<void> {
   const { releaseSlug } = await ask<{ releaseSlug: string }>('POST', '/v3/releases', JSON.stringify({ version }))
   const path = `${app.script}.map`

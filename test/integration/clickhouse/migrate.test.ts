@@ -156,7 +156,7 @@ describe('migrate', () => {
       const options = ${JSON.stringify({ database, retentionDays: 30, directory })}
       await migrate(client, { ...options, logger: createLogger('migrate', 'fatal') })
       await client.close()`
-    const args = ['--import', 'tsx', '--input-type=module', '--eval', script]
+    const args = ['--input-type=module', '--eval', script]
     return spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit' })
   }
 

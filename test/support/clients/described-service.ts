@@ -1,11 +1,11 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 
-/** A service as its OpenAPI document describes it: what a client knows who has nothing else. */
+/** A service as a client knows it that has only its OpenAPI document. */
 export interface DescribedService {
   readonly operations: readonly DescribedOperation[]
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
-  /** What is not in an answer as the document has it; nothing when all is. */
+  /** Returns the differences between a response and the document; empty if there are none. */
   faultsOf(operation: DescribedOperation, answer: ReceivedAnswer): string[]
 }
 
@@ -16,9 +16,9 @@ export type SecurityScheme =
 export interface DescribedOperation {
   readonly operationId: string
   readonly method: string
-  /** As the document has it: `/v3/findings/{findingId}`. */
+  /** Path as in the document, such as `/v3/findings/{findingId}`. */
   readonly path: string
-  /** Names of security schemes; none for what everybody may call. */
+  /** Names of the security schemes; empty for an operation without authentication. */
   readonly credentials: readonly string[]
   readonly parameters: readonly DescribedParameter[]
   readonly contents: Readonly<Record<string, { readonly example: unknown }>>
@@ -49,7 +49,7 @@ export interface ReceivedAnswer {
   readonly text: string
 }
 
-/** As much of the document as is looked at. */
+/** The part of the document that these tests read. */
 export interface OpenApiJson {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationJson>>>>
   readonly components: {
@@ -67,7 +67,7 @@ interface OperationJson {
   readonly responses: Readonly<Record<string, DescribedResponse>>
 }
 
-/** What the connection adds to any answer; the media type is told by `content`. */
+/** Headers that the connection adds to any response; `content` gives the media type. */
 const TRANSPORT_HEADERS = new Set([
   'connection',
   'content-length',
@@ -135,7 +135,7 @@ function describe(path: string, method: string, operation: OperationJson): Descr
   return { operationId, method, path, credentials, parameters, contents: requestBody?.content ?? {}, responses }
 }
 
-/** OpenAPI 3.0 has its own word for null, and refers to components; the rest is JSON Schema. */
+/** Resolves references to components and the null type of OpenAPI 3.0; the rest is JSON Schema. */
 function toJsonSchema(schema: object): object {
   const { nullable, example: _, ...rest } = schema as Record<string, unknown>
   const converted: Record<string, unknown> = {}

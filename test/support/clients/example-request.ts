@@ -1,6 +1,6 @@
 import type { DescribedOperation, DescribedService, ReceivedAnswer } from './described-service.ts'
 
-/** A request as the document has its example; a test changes what it is about. */
+/** Builds a request from the example in the document; a test changes the part that it examines. */
 export interface ExampleRequest {
   method: string
   path: string
@@ -9,11 +9,11 @@ export interface ExampleRequest {
   body: string | Uint8Array<ArrayBuffer> | undefined
 }
 
-/** `mediaType`: that of the body, where the operation takes one. */
+/** `mediaType` is the media type of the body, if the operation has one. */
 export function exampleRequest(operation: DescribedOperation, mediaType = mediaTypesOf(operation)[0]): ExampleRequest {
   const { method, parameters, contents } = operation
   const query = new URLSearchParams()
-  // What a page adds: answers that it may read say so in their headers.
+  // The header that a page adds, so that the response has its CORS headers.
   const headers = new Headers({ origin: 'https://shop.example' })
   let { path } = operation
   for (const { name, in: place, example } of parameters) {
@@ -27,19 +27,19 @@ export function exampleRequest(operation: DescribedOperation, mediaType = mediaT
   return { method, path, query, headers, body: bytesOf(mediaType, contents[mediaType]?.example) }
 }
 
-/** Undefined alone for operations without a body. */
+/** Undefined only for operations without a body. */
 export function mediaTypesOf({ contents }: DescribedOperation): (string | undefined)[] {
   const mediaTypes = Object.keys(contents)
   return mediaTypes.length === 0 ? [undefined] : mediaTypes
 }
 
-/** Protobuf is written as base64 in the document, text as it is. */
+/** Decodes an example body: protobuf is base64 in the document, text is unchanged. */
 function bytesOf(mediaType: string, example: unknown): string | Uint8Array<ArrayBuffer> {
   if (mediaType === 'application/x-protobuf') return new Uint8Array(Buffer.from(String(example), 'base64'))
   return typeof example === 'string' ? example : JSON.stringify(example)
 }
 
-/** Adds a credential in the way of its security scheme. */
+/** Adds a credential as its security scheme requires. */
 export function presentCredential(
   { securitySchemes }: DescribedService,
   request: ExampleRequest,
@@ -61,7 +61,7 @@ export async function send(baseUrl: string, request: ExampleRequest): Promise<Re
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** Paths of what an example has and a value has not; of an array, the first entry stands for all. */
+/** Returns the paths of members that an example has and a value lacks; of an array, the first entry is compared. */
 export function lacksOf(example: unknown, value: unknown, path = ''): string[] {
   if (typeof example !== 'object' || example === null) return value === undefined ? [path] : []
   if (typeof value !== 'object' || value === null) return [path]

@@ -19,12 +19,12 @@ export interface FileEntry {
 
 export const PART_BYTES = 512 * 1024
 
-/** A sign call takes 256 KiB. */
+/** Number of files in a sign request, whose body may have 256 KiB. */
 const SIGNED_AT_ONCE = 1_000
 
 export const digestOf = (bytes: Uint8Array, algorithm = 'sha256') => createHash(algorithm).update(bytes).digest('hex')
 
-/** A source map of exactly this many bytes; `seed` tells it from others. */
+/** Makes a source map of exactly this many bytes; `seed` distinguishes it from others. */
 export function mapOf(seed: string, bytes = 200): Buffer {
   const head = `{"version":3,"sources":["${seed}.ts"],"names":[],"mappings":"`
   return Buffer.from(`${head}${'A'.repeat(Math.max(0, bytes - head.length - 2))}"}`)
@@ -38,7 +38,7 @@ export const entryOf = ({ path, bytes }: NamedMap, fields: Partial<FileEntry> = 
   ...fields,
 })
 
-/** What a build tool sends to the edge. */
+/** Creates a client that sends the requests of a build tool to the edge. */
 export function createReleaseClient(baseUrl: string, secretKey: string) {
   async function send(method: string, path: string, type: string, body: Uint8Array | string): Promise<Answer> {
     const response = await fetch(baseUrl + path, {
@@ -66,14 +66,14 @@ export function createReleaseClient(baseUrl: string, secretKey: string) {
       ),
     putSingle: (slug: string, path: string, bytes: Uint8Array) =>
       send('PUT', `${mapsOf(slug)}/upload?${new URLSearchParams({ path })}`, 'application/json', bytes),
-    /** Declares maps; answers what each is to be sent to. */
+    /** Declares maps and returns the upload URL of each. */
     async sign(slug: string, maps: readonly NamedMap[], hashes: readonly string[] = []) {
       const files = maps.map(({ path, bytes }, i) => ({ path, size: bytes.length, hash: hashes[i] ?? digestOf(bytes) }))
       const { status, body } = await sendJson(`${mapsOf(slug)}/sign`, { files })
       if (status !== 200) throw new Error(`maps were not signed: ${status} ${JSON.stringify(body)}`)
       return body.files as { path: string; objectKey: string; uploadUrl?: string; alreadyUploaded?: true }[]
     },
-    /** Declares maps and sends those that are not there yet to the object store. Answers how many that were. */
+    /** Declares maps, uploads the missing ones to the object store, and returns their number. */
     async upload(slug: string, maps: readonly NamedMap[], hashes: readonly string[] = []): Promise<number> {
       let sent = 0
       for (let at = 0; at < maps.length; at += SIGNED_AT_ONCE) {
@@ -85,7 +85,7 @@ export function createReleaseClient(baseUrl: string, secretKey: string) {
             const body = new Uint8Array(maps[at + i]?.bytes as Buffer)
             const response = await fetch(uploadUrl, { method: 'PUT', body })
             await response.arrayBuffer()
-            if (!response.ok) throw new Error(`the object store answered ${response.status}`)
+            if (!response.ok) throw new Error(`the object store returned ${response.status}`)
             sent++
           }
         }

@@ -19,7 +19,7 @@ export interface CliSettings {
   readonly now?: () => number
 }
 
-/** Runs a command on the directory in this process, on the Redis of the environment. */
+/** Runs a command of the directory in this process, on the Redis of the environment. */
 export async function runDirectoryCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
   const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
   let [stdout, stderr, code] = ['', '', 0]

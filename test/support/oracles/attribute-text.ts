@@ -1,11 +1,11 @@
 import type { AnyValue, Attributes, HrTime } from '@opentelemetry/api'
 
-/** How the attributes of the SDK are expected in a `Map(String, String)`. */
+/** Returns the attributes of the SDK as a `Map(String, String)` must contain them. */
 export function textsOf(attributes: Attributes): Record<string, string> {
   return Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, textOf(value)]))
 }
 
-/** And in the array of their types beside it. */
+/** Returns the types of the attributes as the array beside the map must contain them. */
 export function typesOf(attributes: Attributes): string[] {
   return Object.values(attributes).map(typeOf)
 }

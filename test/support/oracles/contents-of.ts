@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 
-/** Every key of a database with what it holds, in an order of its own. Throws for a type that it cannot read. */
+/** Returns every key of a database with its value, sorted. Throws for a type that it cannot read. */
 export async function contentsOf(redis: Redis): Promise<Record<string, unknown>> {
   const entries = (await redis.keys('*')).sort().map(async key => [key, await readValue(redis, key)])
   return Object.fromEntries(await Promise.all(entries))
@@ -13,8 +13,8 @@ async function readValue(redis: Redis, key: string): Promise<unknown> {
   if (type === 'zset') return redis.zrange(key, '0', '-1', 'WITHSCORES')
   if (type === 'list') return redis.lrange(key, 0, -1)
   if (type === 'stream') return redis.xrange(key, '-', '+')
-  // Digests are kept as bytes.
+  // Digests are stored as bytes.
   if (type === 'set')
     return (await redis.smembersBuffer(key)).map(member => Buffer.from(member).toString('latin1')).sort()
-  throw new Error(`${key} is a ${type}`)
+  throw new Error(`${key} has the type ${type}, which this function cannot read`)
 }

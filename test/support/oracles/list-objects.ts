@@ -8,7 +8,7 @@ export interface ListedObject {
   metadata: Record<string, string>
 }
 
-/** Every object below a prefix, with its bytes, as text too, and metadata. */
+/** Returns every object below a prefix, with its bytes, its text and its metadata. */
 export async function listObjects(access: S3Access, prefix: string): Promise<ListedObject[]> {
   const client = new S3Client({
     endpoint: access.endpoint,

@@ -24,7 +24,7 @@ export interface ExpectedLogTables {
   rejected: RejectedCounts
 }
 
-/** What a payload of logs should become, computed from the decoded message; in the terms of `readBlock`. */
+/** Computes the rows of a payload of logs from the decoded message, in the terms of `readBlock`. */
 export function expectedLogTables(origin: PayloadSource, request: ExportLogsServiceRequest): ExpectedLogTables {
   const result: ExpectedLogTables = { logs: [], exceptions: [], rejected: {} }
   for (const { resource, scopeLogs, schemaUrl } of request.resourceLogs) {
@@ -87,7 +87,7 @@ function logRow(record: LogRecord, origin: PayloadSource): Row {
   }
 }
 
-/** The first of the three that is known. */
+/** Returns the first of the three times that is set. */
 function eventTime(record: LogRecord, origin: PayloadSource): bigint {
   return record.timeUnixNano || record.observedTimeUnixNano || BigInt(origin.receivedAtMs) * 1_000_000n
 }
@@ -120,7 +120,7 @@ function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, se
       stacktrace: latin1(stacktrace),
       span_name: '',
       escaped: lastText(attributes, 'exception.escaped') === 'true',
-      debug_ids: [], // random values hold no UUIDs
+      debug_ids: [], // random values contain no UUIDs
     },
   ]
 }

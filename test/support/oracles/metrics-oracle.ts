@@ -17,7 +17,7 @@ export interface ExpectedPoints {
   rejected: RejectedCounts
 }
 
-/** What a payload should become, computed from the decoded message with plain objects; in the terms of `readBlock`. */
+/** Computes the rows of a payload from the decoded message with plain objects, in the terms of `readBlock`. */
 export function expectedPoints(origin: PayloadSource, request: ExportMetricsServiceRequest): ExpectedPoints {
   const result: ExpectedPoints = { points: [], rejected: {} }
   for (const { resource, scopeMetrics, schemaUrl } of request.resourceMetrics) {
@@ -64,7 +64,7 @@ function appendMetric(result: ExpectedPoints, shared: Row, metric: Metric): void
   }
 }
 
-/** What a point has in the columns of other kinds. */
+/** Values of a point in the columns of other kinds. */
 const NOTHING: Row = {
   aggregation_temporality: 0,
   is_monotonic: false,
@@ -208,7 +208,7 @@ function temporality(value: number): number {
 type Lanes = readonly [low: number, high: number]
 const SEED: Lanes = [0x243f_6a88, 0x85a3_08d3]
 
-/** The definition of workers/otlp/metrics/series-id.ts, from a row alone and in other words. */
+/** Computes the id that workers/otlp/metrics/series-id.ts defines, from a row and with different code. */
 function seriesIdOf(row: Row): bigint {
   const surface = absorb(SEED, ...textWords(row.workspace_id), ...textWords(row.surface_id))
   const resource = absorb(SEED, ...textWords(row.resource))
@@ -226,7 +226,7 @@ function seriesIdOf(row: Row): bigint {
   const types = row.attribute_types as number[]
   let sumLow = 0
   let sumHigh = 0
-  // Backwards: the order of attributes must not matter.
+  // In reverse order, because the order of attributes must not matter.
   for (const [i, [key, value]] of [...pairs.entries()].reverse()) {
     const [low, high] = finish(absorb(SEED, types[i] as number, ...textWords(key), ...textWords(value)))
     sumLow = (sumLow + low) >>> 0
@@ -236,7 +236,7 @@ function seriesIdOf(row: Row): bigint {
   return (BigInt(high) << 32n) | BigInt(low)
 }
 
-/** Length as a varint, then the bytes, by words of four. */
+/** Writes the length as a varint, then the bytes in words of four. */
 function textWords(text: NativeValue | undefined): number[] {
   const bytes = Buffer.from(text as string, 'latin1')
   const length = []

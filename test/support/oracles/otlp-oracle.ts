@@ -13,7 +13,7 @@ export interface ExpectedTables {
   rejected: RejectedCounts
 }
 
-/** What a payload should become, computed from the decoded message with plain objects; in the terms of `readBlock`. */
+/** Computes the rows of a payload from the decoded message with plain objects, in the terms of `readBlock`. */
 export function expectedTables(origin: PayloadSource, request: ExportTraceServiceRequest): ExpectedTables {
   const result: ExpectedTables = { spans: [], exceptions: [], rejected: {} }
   for (const { resource, scopeSpans, schemaUrl } of request.resourceSpans) {
@@ -139,7 +139,7 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceNa
     stacktrace: latin1(stacktrace),
     span_name: latin1(cut(span.name, 1024)),
     escaped,
-    debug_ids: [], // random values hold no UUIDs
+    debug_ids: [], // random values contain no UUIDs
   }))
 }
 
@@ -215,7 +215,7 @@ export function canonicalJson(attributes: KeyValue[]): string {
   return `{${pairs.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
 }
 
-/** The text of the last attribute of this name, whatever its type. */
+/** Returns the text of the last attribute of this name, whatever its type. */
 export function lastText(attributes: KeyValue[], name: string): string {
   return wellFormed(textOf(attributes.findLast(({ key }) => key === name)?.value))
 }
@@ -235,7 +235,7 @@ function statusCode(span: Span): number {
   return code >= 0 && code <= 2 ? code : 0
 }
 
-/** As many whole characters as fit. */
+/** Cuts a text after the last whole character that fits. */
 export function cut(text: string, limitBytes: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= limitBytes) return wellFormed(text)
@@ -254,7 +254,7 @@ export function wellFormed(text: string): string {
   return text.toWellFormed()
 }
 
-/** As `readBlock` shows a String: one character per byte of its UTF-8. */
+/** Returns a text as `readBlock` shows a String, with one character per byte of its UTF-8. */
 export function latin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

@@ -1,6 +1,6 @@
 /**
  * Reads Native blocks back into values, for tests and tools. String is a text of one character per byte (latin1), so
- * that nothing is lost of bytes that are no UTF-8; FixedString is hex; 64-bit integers and DateTime64 are bigint; Enum8
+ * that invalid UTF-8 is not lost; FixedString is hex; 64-bit integers and DateTime64 are bigint; Enum8
  * is its number; Map is a list of pairs, since keys may repeat; Tuple is an object by the names of its elements.
  */
 export type NativeValue =
@@ -18,7 +18,7 @@ export interface NativeBlock {
   rows: number
 }
 
-/** Reads one block and insists that it ends with the bytes. */
+/** Reads one block and throws unless it ends with the bytes. */
 export function readBlock(bytes: Buffer): NativeBlock {
   const input = new Input(bytes)
   const columnCount = input.varint()
@@ -33,7 +33,7 @@ export function readBlock(bytes: Buffer): NativeBlock {
   return { columns, rows }
 }
 
-/** The rows of a block as objects by column name. */
+/** Returns the rows of a block as objects by column name. */
 export function rowsOf(block: NativeBlock): Record<string, NativeValue>[] {
   return Array.from({ length: block.rows }, (_, row) =>
     Object.fromEntries(block.columns.map(({ name, values }) => [name, values[row] as NativeValue])),

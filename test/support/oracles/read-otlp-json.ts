@@ -16,12 +16,12 @@ function read<Desc extends DescMessage>(
   return result.ok ? fromBinary(desc, new Uint8Array(result.message)) : result.reason
 }
 
-/** What an OTLP/JSON text says as a message, or why it is refused. */
+/** Returns the message of an OTLP/JSON text, or the reason of its refusal. */
 export const readTraces = (text: string) => read('traces', ExportTraceServiceRequestSchema, text)
 const readLogs = (text: string) => read('logs', ExportLogsServiceRequestSchema, text)
 const readMetrics = (text: string) => read('metrics', ExportMetricsServiceRequestSchema, text)
 
-/** The field that the first of a span's members (`"name":"a"`) sets, or why the text is refused. */
+/** Returns the field that the first member of a span (`"name":"a"`) sets, or the reason of the refusal. */
 export function spanField(members: string): unknown {
   const message = readTraces(`{"resourceSpans":[{"scopeSpans":[{"spans":[{${members}}]}]}]}`)
   if (typeof message === 'string') return message
@@ -29,7 +29,7 @@ export function spanField(members: string): unknown {
   return message.resourceSpans[0]?.scopeSpans[0]?.spans[0]?.[name as never]
 }
 
-/** The same of a log record. */
+/** Returns the same for a log record. */
 export function logField(members: string): unknown {
   const message = readLogs(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{${members}}]}]}]}`)
   if (typeof message === 'string') return message
@@ -37,19 +37,19 @@ export function logField(members: string): unknown {
   return message.resourceLogs[0]?.scopeLogs[0]?.logRecords[0]?.[name as never]
 }
 
-/** The member of an AnyValue that is set, with its value, or why the text is refused. */
+/** Returns the set member of an AnyValue with its value, or the reason of the refusal. */
 export function anyValue(text: string): AnyValue['value'] | string {
   const body = logField(`"body":${text}`)
   return typeof body === 'string' ? body : (body as AnyValue).value
 }
 
-/** The value alone. */
+/** Returns only the value. */
 export function anyValueOf(text: string): unknown {
   const member = anyValue(text)
   return typeof member === 'string' ? member : member.value
 }
 
-/** A field of the data point of a metric of this kind, or why the text is refused. `value` stands for its oneof. */
+/** Returns a field of the data point of a metric, or the reason of the refusal. `value` means its oneof. */
 export function pointField(kind: string, name: string, members: string): unknown {
   const metric = `{"${kind}":{"dataPoints":[{${members}}]}}`
   const message = readMetrics(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[${metric}]}]}]}`)

@@ -1,7 +1,7 @@
 import type { RowBatch } from '../../../workers/batch/row-batch.ts'
 import { type NativeValue, readBlock, rowsOf } from './read-block.ts'
 
-/** The rows that a batch holds, by table, read back from its Native blocks. */
+/** Returns the rows of a batch by table, read back from its Native blocks. */
 export function readTables(batch: RowBatch): Map<string, Record<string, NativeValue>[]> {
   return new Map(
     batch.tables().map(({ table, rows, columns, block }) => {

@@ -2,7 +2,7 @@ import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import type { AppendResult, RowBatch, TableBlock } from '../../../workers/batch/row-batch.ts'
 
-/** Rows that are lines of text, in two tables: what a batch must do does not depend on what its rows are. */
+/** A batch whose rows are lines of text in two tables, because a batch does not depend on the content of its rows. */
 export class TextBatch implements RowBatch {
   #lines: string[] = []
 
@@ -32,13 +32,13 @@ export class TextBatch implements RowBatch {
   }
 }
 
-/** Keeps what is inserted under its token, as ClickHouse does with `insert_deduplication_token`. */
+/** Stores an insert once by its token, as ClickHouse does with `insert_deduplication_token`. */
 export class TokenStore {
   readonly inserts: { table: string; token: string; lines: string[] }[] = []
   readonly #blocks = new Map<string, { table: string; lines: string[] }>()
-  /** Runs before an insert lands, and may throw or wait. */
+  /** Runs before an insert is stored, and may throw or wait. */
   before: (insert: { table: string; token: string; lines: string[] }) => Promise<void> | void = () => {}
-  /** Runs after it has landed: what it throws is a confirmation that was lost. */
+  /** Runs after an insert is stored; an error that it throws is a lost confirmation. */
   after: (insert: { table: string; token: string; lines: string[] }) => Promise<void> | void = () => {}
 
   readonly insert = async (block: TableBlock, token: string): Promise<void> => {

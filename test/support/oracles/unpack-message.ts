@@ -3,8 +3,8 @@ import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { Random } from '../payloads/scramble-message.ts'
 
 /**
- * The same message with some of its packed repeated fields sent value by value, or in several packed runs and single
- * values between them: a parser takes both, whatever the field's declaration says.
+ * Encodes the same message with some of its packed repeated fields value by value, or in several packed runs and single
+ * values between them. A parser must accept both, whatever the declaration of the field.
  */
 export function unpackMessage(bytes: Uint8Array, desc: DescMessage, random: Random): Uint8Array {
   const fields = new Map(desc.fields.map(field => [field.number, field]))

@@ -9,7 +9,7 @@ import { type BrowserContext, chromium } from 'playwright-core'
 const run = promisify(execFile)
 const DEBIAN_CHROMIUM = '/usr/bin/chromium'
 const INSTALL_DEADLINE_MS = 300_000
-/** Nothing but the pages under test is to be fetched: no updates, no sync, no lists of the vendor. */
+/** Flags that prevent requests other than those of the tested pages, such as updates, sync and lists of the vendor. */
 const FLAGS = [
   '--disable-gpu',
   '--disable-quic',
@@ -21,7 +21,7 @@ const FLAGS = [
 
 export type FoundBrowser = { readonly path: string } | { readonly missing: string }
 
-/** Chromium, or the one that `CHROMIUM_PATH` names. Where Debian's package is missing and may be installed, it is. */
+/** Finds Chromium or the browser that `CHROMIUM_PATH` names. Installs the missing package of Debian if that is allowed. */
 export async function findBrowser(): Promise<FoundBrowser> {
   const path = process.env.CHROMIUM_PATH || DEBIAN_CHROMIUM
   if (existsSync(path)) return { path }
@@ -34,7 +34,7 @@ export async function findBrowser(): Promise<FoundBrowser> {
   } catch (error) {
     return { missing: `${path}, which could not be installed: ${error instanceof Error ? error.message : error}` }
   }
-  return existsSync(path) ? { path } : { missing: `${path}, which the package chromium does not hold` }
+  return existsSync(path) ? { path } : { missing: `${path}, which the package chromium does not contain` }
 }
 
 /** Installs the package; a second test file that needs it at the same time waits for the first one. */
@@ -53,12 +53,12 @@ async function installOnce(): Promise<void> {
 }
 
 export interface TestBrowser {
-  /** Its windows share storage; nothing was in it before. */
+  /** Context with an empty profile, whose windows share storage. */
   readonly context: BrowserContext
   stop(): Promise<void>
 }
 
-/** Headless, with an empty profile of its own. */
+/** Starts a headless browser with an empty profile. */
 export async function startBrowser(path: string): Promise<TestBrowser> {
   const profile = await mkdtemp(join(tmpdir(), 'penstock-browser-'))
   const context = await chromium.launchPersistentContext(profile, {

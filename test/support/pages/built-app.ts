@@ -6,7 +6,7 @@ import { build as esbuild } from 'esbuild'
 import { build as viteBuild } from 'vite'
 import webpack from 'webpack'
 
-/** A little shop in three modules. `placeOrder` fails in an async function, called by a method of a class. */
+/** Sources of a small shop in three modules. `placeOrder` fails in an async function that a method of a class calls. */
 export const SOURCES = {
   'main.ts': `import { Cart } from './cart'
 
@@ -64,7 +64,7 @@ function lookUp(sku: string): number {
 `,
 }
 
-/** What its stack is made of, innermost first. */
+/** Original frames of its stack, innermost first. */
 export const ORIGINAL_FRAMES = [
   { function: 'lookUp', file: 'pricing.ts', line: lineOf('pricing.ts', 'throw new UnknownPriceError') },
   { function: 'priceOf', file: 'pricing.ts', line: lineOf('pricing.ts', 'return lookUp') },
@@ -77,9 +77,9 @@ function lineOf(file: keyof typeof SOURCES, text: string): number {
 }
 
 export interface BuiltApp {
-  /** Where the build was written to. */
+  /** Directory of the build. */
   readonly directory: string
-  /** Path of the script within it; its name holds a hash. */
+  /** Path of the script in the directory; its name contains a hash. */
   readonly script: string
   readonly map: Buffer
 }
@@ -132,7 +132,7 @@ async function buildWithVite(root: string, directory: string): Promise<void> {
 }
 
 async function buildWithWebpack(root: string, directory: string): Promise<void> {
-  // Types are taken off by esbuild's transform, as a loader that webpack is told by its path.
+  // A loader, given to webpack by its path, removes the types with the transform of esbuild.
   const loader = join(root, 'strip-types.cjs')
   const esbuildPath = JSON.stringify(createRequire(import.meta.url).resolve('esbuild'))
   await writeFile(

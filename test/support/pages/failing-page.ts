@@ -7,7 +7,7 @@ import { dirname, join, normalize } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { build } from 'esbuild'
 
-/** What an app reports its failure to, and as what. */
+/** URL and names with which an app reports its failure. */
 export interface ReportSettings {
   readonly url: string
   readonly publicKey: string
@@ -15,7 +15,7 @@ export interface ReportSettings {
   readonly version: string
 }
 
-/** Reports a failure as the exception of a span, by the official SDK: `reportFailure(error, settings)`, global. */
+/** Source of the global `reportFailure(error, settings)`, which reports a failure as the exception of a span with the official SDK. */
 const TELEMETRY = `
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -35,7 +35,7 @@ globalThis.reportFailure = async (error, { url, publicKey, service, version }) =
 }
 `
 
-/** What fails: the same in a page and in Node. */
+/** Source of the failing call, the same in a page and in Node. */
 const FAIL = `
 async function failAndReport(settings) {
   try {
@@ -77,12 +77,12 @@ console.log(await failAndReport(JSON.parse(settings)))
 }
 
 export interface FailingPages {
-  /** Of the page that loads this script, which lies below the directory. */
+  /** Returns the URL of the page that loads this script of the directory. */
   pageOf(script: string): string
   stop(): Promise<void>
 }
 
-/** Serves a directory, and for each script in it a page that loads it and can be told to fail. */
+/** Serves a directory, and for each of its scripts a page that loads it and fails on request. */
 export async function serveFailingPages(directory: string): Promise<FailingPages> {
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')

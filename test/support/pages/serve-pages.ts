@@ -26,7 +26,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
 }
 
-/** What the recorded pages are told, as `settings` in their global scope. */
+/** Settings of the recorded pages, as `settings` in their global scope. */
 export interface PageSettings {
   readonly ingestUrl: string
   readonly publicKey: string
@@ -36,12 +36,12 @@ export interface PageSettings {
 }
 
 export interface PageServer {
-  /** Another host name than the services have: for a browser not only another origin, another site. */
+  /** A host name other than that of the services, so that a browser sees another site and not only another origin. */
   readonly origin: string
   stop(): Promise<void>
 }
 
-/** Serves the pages of test/support/recorded-page, and rrweb as it is installed. */
+/** Serves the pages of test/support/pages/recorded-page, and the installed rrweb. */
 export async function servePages(settings: PageSettings): Promise<PageServer> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost')

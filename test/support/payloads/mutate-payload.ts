@@ -1,6 +1,6 @@
 import type { Random } from './scramble-message.ts'
 
-/** A few bits flipped, bytes replaced by those that make lengths long, or the end cut off. */
+/** Returns a copy with a few bits flipped, bytes replaced by bytes that make lengths long, or the end cut off. */
 export function mutatePayload(original: Uint8Array, random: Random): Buffer {
   const body = Buffer.from(original)
   const places = 1 + Math.floor(random() * 3)
@@ -16,7 +16,7 @@ export function mutatePayload(original: Uint8Array, random: Random): Buffer {
   return body
 }
 
-/** The body amid bytes of another value, as a request is in its payload: what is read past its end shows. */
+/** Returns the body between other bytes, like a request in its payload, so that a read past its end has an effect. */
 export function amid(body: Buffer, surroundings: number): Buffer {
   const held = Buffer.alloc(body.length + 64, surroundings)
   body.copy(held, 32)

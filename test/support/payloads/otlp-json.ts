@@ -8,8 +8,8 @@ const UNKNOWN_KEYS = ['futureField', 'trace_id', 'attributes_', '', 'é', 'Name'
 const SPACES = [' ', '\n', '\t', '\r\n', '  ']
 
 /**
- * A message as OTLP/JSON: as the JavaScript SDK writes it, or, with `random`, in any of the ways that the mapping
- * allows and readers must take. Nothing of it is shared with the product's own reader.
+ * Writes a message as OTLP/JSON, as the JavaScript SDK does or, with `random`, in any of the ways that the mapping
+ * allows and readers must accept. It shares no code with the reader of the product.
  */
 export function otlpJson<Desc extends DescMessage>(desc: Desc, message: MessageShape<Desc>, random?: Random): Buffer {
   const writer = random ? new VariedWriter(random) : new PlainWriter()
@@ -113,7 +113,7 @@ class VariedWriter extends PlainWriter {
     return this.object(members)
   }
 
-  /** The field as it counts, now and then after a value that it replaces. */
+  /** Writes a field, sometimes after a value that it replaces. */
   private withEarlier(message: ReflectMessage, field: DescField): string[] {
     const members = this.members(message, field)
     if (!this.chance(0.03)) return members
@@ -123,7 +123,7 @@ class VariedWriter extends PlainWriter {
     return [this.member(rival, this.value(rival, randomScalar(rival.scalar, this.random))), ...members]
   }
 
-  /** A list may come in two parts. */
+  /** Writes a list, sometimes in two parts. */
   protected override members(message: ReflectMessage, field: DescField): string[] {
     if (field.fieldKind !== 'list' || !this.chance(0.05)) return super.members(message, field)
     const items = [...message.get(field)].map(item => this.value(field, item))
@@ -186,7 +186,7 @@ class VariedWriter extends PlainWriter {
     return this.chance(0.03) ? this.string(name) : `"${name}"`
   }
 
-  /** Any character may be written as an escape; a pair of surrogates stays together in one notation. */
+  /** Writes some characters as escapes; a pair of surrogates stays in one notation. */
   protected override string(value: string): string {
     const escapeRate = this.chance(0.6) ? 0 : this.random() * 0.5
     let text = ''

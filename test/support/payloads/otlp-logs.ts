@@ -6,7 +6,7 @@ import {
 } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { anyValue, attributes, EXCEPTION_KEYS, keyValue, resource, scope, text, uint32, uint64 } from './otlp-values.ts'
 
-/** Mostly right, often absent, now and then of another length. */
+/** Ids that are mostly valid, often absent and sometimes of another length. */
 const id = (length: number) =>
   fc.oneof(
     { weight: 8, arbitrary: fc.uint8Array({ minLength: length, maxLength: length }) },
@@ -46,7 +46,7 @@ const record = fc.record(
   { requiredKeys: [] },
 )
 
-/** Random ExportLogsServiceRequest messages. */
+/** Generates random ExportLogsServiceRequest messages. */
 export const logsRequest: fc.Arbitrary<ExportLogsServiceRequest> = fc
   .array(
     fc.record(

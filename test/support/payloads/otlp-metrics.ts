@@ -41,7 +41,7 @@ const distribution = { ...common, count: uint64, sum: double }
 
 const numberPoint = fc.record({ ...common, value: number, exemplars }, { requiredKeys: [] })
 
-/** Most have as many counts as their bounds ask for, or none. */
+/** Counts of buckets, mostly as many as the bounds require, or none. */
 const buckets = fc
   .record({
     explicitBounds: fc.array(double, { maxLength: 20 }),
@@ -111,7 +111,7 @@ const metric = fc.record(
   { requiredKeys: ['data'] },
 )
 
-/** Random ExportMetricsServiceRequest messages. */
+/** Generates random ExportMetricsServiceRequest messages. */
 export const metricsRequest: fc.Arbitrary<ExportMetricsServiceRequest> = fc
   .array(
     fc.record(

@@ -51,7 +51,7 @@ const span = fc.record({
   flags: uint32,
 })
 
-/** A span as it may come: with any of its fields, or none. */
+/** Spans with any of their fields, or none. */
 const partialSpan = fc.oneof(
   { weight: 3, arbitrary: span },
   { weight: 1, arbitrary: fc.record({ ...fields(span) }, { requiredKeys: ['traceId', 'spanId'] }) },
@@ -61,7 +61,7 @@ function fields(_: typeof span) {
   return { traceId: id(16), spanId: id(8), name: text, attributes, events: fc.array(event, { maxLength: 2 }) }
 }
 
-/** Random ExportTraceServiceRequest messages. */
+/** Generates random ExportTraceServiceRequest messages. */
 export const traceRequest: fc.Arbitrary<ExportTraceServiceRequest> = fc
   .array(
     fc.record(

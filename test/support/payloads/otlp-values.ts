@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** The texts that decide between two ways through the code, besides random ones. */
+/** Random texts, and texts that decide between two branches of the code. */
 const EDGE_TEXTS = [
   '',
   '"',
@@ -66,7 +66,7 @@ const int64 = fc.oneof(
 )
 const double = fc.oneof(fc.constantFrom(...EDGE_DOUBLES), fc.double())
 
-/** Init objects of AnyValue, of every kind and of none, a few levels deep. */
+/** Init objects of AnyValue of every kind and of none, a few levels deep. */
 export const { anyValue, keyValue } = fc.letrec<{ anyValue: AnyValueInit; keyValue: KeyValueInit }>(tie => ({
   anyValue: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type MessageShape, ScalarType } from '@bufbuild/protobuf'
 import type { Random } from './scramble-message.ts'
 
-/** Beyond this depth messages hold no further ones. */
+/** Depth below which messages contain no further messages. */
 const MAX_DEPTH = 14
 const MAX_ITEMS = 3
 
@@ -38,7 +38,7 @@ const DOUBLES = [
 ]
 const SPECIAL_DOUBLES = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
-/** A message of any type with any of its fields, or none, and with the values that decoders get wrong. */
+/** Makes a message of any type with any of its fields, or none, and with values that decoders often get wrong. */
 export function randomMessage<Desc extends DescMessage>(desc: Desc, random: Random): MessageShape<Desc> {
   return create(desc, randomFields(desc, random, 0, 0.3 + random() * 0.6) as never) as MessageShape<Desc>
 }
@@ -114,7 +114,7 @@ function randomText(random: Random): string {
   const choice = random()
   if (choice < 0.15) return pick(TEXTS, random)
   const length = choice < 0.25 ? pick(TEXT_LENGTHS, random) : Math.floor(random() * 40)
-  // Half of the texts are plain ASCII, which is what nearly all are.
+  // Half of the texts are plain ASCII, as nearly all real texts are.
   const characters = random() < 0.5 ? 30 : CHARACTERS.length
   let text = ''
   for (let i = 0; i < length; i++) text += CHARACTERS[Math.floor(random() * characters)]
@@ -133,7 +133,7 @@ function randomDouble(random: Random): number {
   return Number.isFinite(value) ? value : 0.5
 }
 
-/** Any number of bits, all of them, one more or less than a power of two or ten, round ones. */
+/** Makes an integer with any number of bits, at the limits, near powers of two and ten, or round. */
 function randomInteger(bits: number, random: Random): bigint {
   const width = BigInt(1 + Math.floor(random() * bits))
   const choice = random()

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf'
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 
-/** Random numbers in [0, 1) from a seed (mulberry32). */
+/** Returns random numbers in [0, 1) from a seed (mulberry32). */
 export type Random = () => number
 
 export function seededRandom(seed: number): Random {
@@ -17,7 +17,7 @@ export function seededRandom(seed: number): Random {
 interface Field {
   number: number
   wireType: WireType
-  /** Tag and content as they will be written. */
+  /** Encoded tag and content. */
   bytes: Uint8Array
 }
 
@@ -48,7 +48,7 @@ function readFields(bytes: Uint8Array): (Field & { content: Uint8Array })[] {
 function rewriteField(field: Field & { content: Uint8Array }, desc: DescField | undefined, random: Random): Field[] {
   const { number, wireType } = field
   if (wireType !== WireType.LengthDelimited) {
-    // A value that comes earlier is replaced by the one that comes later.
+    // A later value replaces an earlier one.
     return random() < 0.1 ? [makeField(number, wireType, random), field] : [field]
   }
   if (desc === undefined) return [field]
@@ -69,7 +69,7 @@ function rewriteField(field: Field & { content: Uint8Array }, desc: DescField | 
   )
 }
 
-/** Moves fields past each other; those of one number, and the members of a oneof, keep their order. */
+/** Reorders fields; fields of one number and members of a oneof keep their order. */
 function shuffled(fields: Field[], desc: DescMessage, random: Random): Field[] {
   if (random() < 0.5) return fields
   const oneofs = new Map(desc.fields.map(field => [field.number, field.oneof?.name ?? String(field.number)]))
@@ -101,7 +101,7 @@ function withUnknown(fields: Field[], desc: DescMessage, random: Random): Field[
   })
 }
 
-/** A field with random content. */
+/** Makes a field with random content. */
 function makeField(number: number, wireType: WireType, random: Random): Field {
   const writer = new BinaryWriter().tag(number, wireType)
   const value = Math.floor(random() * 2 ** 32)
@@ -118,7 +118,7 @@ function delimited(number: number, content: Uint8Array, random: Random): Field {
   return { number, wireType: WireType.LengthDelimited, bytes }
 }
 
-/** A varint, now and then longer than it must be. */
+/** Encodes a varint, sometimes longer than necessary. */
 function paddedVarint(value: number, maxBytes: number, random: Random): Uint8Array {
   const bytes = [...new BinaryWriter().uint32(value).finish()]
   if (random() > 0.05 || bytes.length === maxBytes) return Uint8Array.from(bytes)

@@ -28,7 +28,7 @@ export interface TestApi {
   stop(): Promise<void>
 }
 
-/** The API in this process, on a free port, ready. */
+/** Starts the API in this process on a free port, and waits until it is ready. */
 export async function startApi(
   services: { redisUrl: string; clickhouseUrl: string },
   database: string,
@@ -63,13 +63,13 @@ export interface Answer {
 }
 
 export interface Call {
-  /** What follows `Bearer`; nothing is sent without. */
+  /** Text after `Bearer`; without it no authorization header is sent. */
   readonly bearer?: string | undefined
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** One request; a body that is no text goes as JSON, and an answer is read as JSON where it is. */
+/** Sends a request; a body that is not a text is sent as JSON, and a JSON response is parsed. */
 export async function call(baseUrl: string, operation: string, request: Call = {}): Promise<Answer> {
   const [method = '', path = ''] = operation.split(' ')
   const { bearer, body, headers } = request
@@ -87,14 +87,14 @@ export async function call(baseUrl: string, operation: string, request: Call = {
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
 }
 
-/** A session token of a user, good unless its claims are changed. */
+/** Signs a session token of a user, which is valid unless its claims are changed. */
 export function signToken(claims: Record<string, unknown> = {}): Promise<string> {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'user_1', org: 'acme', exp: nowSeconds + 600, ...claims }
   return new SignJWT(payload).setProtectedHeader({ alg: 'EdDSA' }).sign(sessionKeys.privateKey)
 }
 
-/** A workspace with one member. */
+/** Stores a workspace with one member. */
 export async function putWorkspace(
   redisUrl: string,
   workspace: { id: string; slug: string; userId?: string; permissions?: readonly Permission[] },
@@ -108,7 +108,7 @@ export async function putWorkspace(
   await redis.quit()
 }
 
-/** A fresh database with the schema, and a client connected to it. */
+/** Creates a database with the schema and returns a client of it. */
 export async function createDatabase(url: string, database: string): Promise<ClickHouseClient> {
   const connection = { url, user: 'default', password: '' }
   const admin = createClickHouse(connection)
@@ -126,7 +126,7 @@ export interface StoredSpan {
   surfaceId?: string
   traceId: string
   spanId: string
-  /** Empty for a root. */
+  /** Empty for a root span. */
   parentSpanId?: string
   name?: string
   kind?: number
@@ -138,7 +138,7 @@ export interface StoredSpan {
   sessionId?: string
   httpRoute?: string
   httpStatusCode?: number
-  /** Unix milliseconds. */
+  /** Time of arrival in Unix milliseconds. */
   receivedAt?: number
 }
 
@@ -192,7 +192,7 @@ export interface StoredException {
   sessionId?: string
 }
 
-/** Occurrences of findings: the views of the schema make findings and their traces of them. */
+/** Inserts occurrences; the views of the schema derive findings and their traces from them. */
 export async function insertExceptions(
   client: ClickHouseClient,
   exceptions: readonly StoredException[],

@@ -3,15 +3,15 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
 
 export interface CountingProxy {
-  /** The same address as the target's, with the proxy's host and port. */
+  /** URL of the target with the host and port of the proxy. */
   readonly url: string
   readonly openConnections: number
-  /** Of answers, as far as the client's side has taken them. */
+  /** Bytes of responses that the clients have accepted. */
   readonly bytesAnswered: number
   close(): Promise<void>
 }
 
-/** Stands in front of a server on this machine and counts; it holds back the server when the client does not read. */
+/** Starts a proxy before a server of this machine that counts connections and bytes, and slows the server down when a client does not read. */
 export async function startCountingProxy(target: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(target)
   const clients = new Set<Socket>()
@@ -23,7 +23,7 @@ export async function startCountingProxy(target: string): Promise<CountingProxy>
       clients.delete(client)
       closedBytes += client.bytesWritten
     })
-    // The end of either side, whatever its reason, is the end of the other.
+    // When either side ends, for any reason, the other side is ended.
     pipeline(client, upstream, client, () => {
       client.destroy()
       upstream.destroy()

@@ -17,12 +17,12 @@ export interface TestEdge {
   readonly baseUrl: string
   readonly port: number
   readonly routes: readonly Route[]
-  /** The text of /metrics. */
+  /** Returns the text of /metrics. */
   metrics(): Promise<string>
   stop(): Promise<void>
 }
 
-/** The edge in this process, on a free port, ready. */
+/** Starts the edge in this process on a free port, and waits until it is ready. */
 export async function startEdge(
   redisUrl: string,
   settings: Record<string, string> = {},

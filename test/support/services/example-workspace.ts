@@ -22,20 +22,20 @@ const WORKLOADS = { iss: 'https://workloads.test', aud: 'penstock-workloads' }
 const { workspaceId, workspaceSlug, userId, surfaceId } = EXAMPLE
 const OWNER = { workspaceId, surfaceId }
 
-/** Every operation at one address, with the workspace that the document's examples are of. */
+/** Every operation at one URL, with the workspace of the examples in the document. */
 export interface ExampleWorkspace {
   readonly baseUrl: string
   readonly routes: readonly Route[]
-  /** By the names of the security schemes. */
+  /** Credentials by the names of the security schemes. */
   readonly credentials: Readonly<Record<string, string>>
-  /** Tokens of callers who may not do what they ask for. */
+  /** Tokens of callers without the necessary organization or permission. */
   readonly powerless: { readonly withoutOrg: string; readonly withoutPermissions: string }
-  /** Puts back what the examples of DELETE have removed. */
+  /** Stores again what the examples of DELETE have removed. */
   restore(): Promise<void>
   stop(): Promise<void>
 }
 
-/** `redisUrl` names a database of Redis, which is emptied first. */
+/** Starts edge, API and workers with the example workspace; `redisUrl` names a database of Redis, which is emptied first. */
 export async function startExampleWorkspace(services: ServiceAddresses, redisUrl: string): Promise<ExampleWorkspace> {
   const redis = new Redis(redisUrl)
   await redis.flushdb()
@@ -89,7 +89,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   }
 }
 
-/** The surface, a key of it and a workspace key, under the ids of the examples. */
+/** Stores the surface, a key of it and a workspace key under the ids of the examples. */
 async function restore(directory: Directory): Promise<void> {
   const createdAt = new Date().toISOString()
   await directory.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Shop', createdAt })

@@ -1,14 +1,14 @@
 export interface FaultAt {
-  /** The same object, whose calls of these names are counted, and fail once the fault has come. */
+  /** Returns the same object, whose calls of these names are counted and fail after the fault. */
   wrap<T extends object>(target: T, names: readonly (keyof T & string)[]): T
-  /** Aborted when the fault has come: nobody is to wait for what is gone. */
+  /** Aborted at the fault, so that nothing waits for a dead process. */
   readonly signal: AbortSignal
   readonly hasCome: boolean
 }
 
 /**
- * The death of a process at its nth call of a store, before the call or when it was carried out and its answer is on the
- * way: nothing that comes after is carried out.
+ * Simulates the death of a process at its nth call of a store, before the call or after it when the response is on its
+ * way. No later call is carried out.
  */
 export function faultAt(n: number, moment: 'before' | 'after'): FaultAt {
   const dead = new AbortController()

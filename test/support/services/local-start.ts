@@ -19,25 +19,25 @@ const PORT_NAMES = [
   'S3_PORT',
 ]
 
-/** An `npm start` as a developer runs it, with what it prints. */
+/** A running `npm start` with its output. */
 export interface LocalStart {
   readonly lines: readonly string[]
-  /** Resolves when it has said that it is ready; rejects when it ends before. */
+  /** Resolves when it has printed that it is ready; rejects if it ends before. */
   untilReady(deadlineMs: number): Promise<LocalCredentials>
-  /** The pids under which a process was started so far, first to last. */
+  /** Returns the pids of a process so far, first to last. */
   pidsOf(name: string): number[]
   signal(signal: NodeJS.Signals): void
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
-/** Ports of its own, so that it stands beside any other installation of this machine. */
+/** Returns free ports for each setting, so that other installations of this machine do not interfere. */
 export async function freePorts(): Promise<Record<string, string>> {
   const taken = new Set<number>()
   while (taken.size < PORT_NAMES.length) taken.add(await freePort())
   return Object.fromEntries([...taken].map((port, i) => [PORT_NAMES[i], String(port)]))
 }
 
-/** `env` says where and on which ports; settings of the developer's own shell that point elsewhere are left out. */
+/** Runs `npm start` with these settings; settings of the shell that point to other servers are left out. */
 export function runLocalStart(localDir: string, env: Record<string, string>): LocalStart {
   const { REDIS_URL: _, CLICKHOUSE_URL: __, S3_ENDPOINT: ___, ...inherited } = process.env
   const child = spawn(process.execPath, [BOOTSTRAP, 'start'], {
@@ -69,7 +69,7 @@ export function runLocalStart(localDir: string, env: Record<string, string>): Lo
       const until = Date.now() + deadlineMs
       while (!lines.some(line => line.startsWith('Penstock is ready'))) {
         if (hasExited || Date.now() > until) {
-          throw new Error(`${hasExited ? 'it ended' : 'it was not ready in time'}:\n${lines.join('\n')}`)
+          throw new Error(`${hasExited ? 'npm start ended' : 'npm start was not ready in time'}:\n${lines.join('\n')}`)
         }
         await delay(20)
       }

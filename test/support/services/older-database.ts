@@ -8,14 +8,14 @@ import { createLogger } from '../../../shared/runtime/logger.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../../clickhouse/migrations', import.meta.url))
 
-/** A database of before a migration, which may be brought to the newest schema with what is in it. */
+/** A database with an older schema, which can be migrated to the newest schema with its rows. */
 export interface OlderDatabase {
   readonly client: ClickHouseClient
   migrate(): Promise<void>
   drop(): Promise<void>
 }
 
-/** `before`: the number of the first migration that is left out, as its file has it. */
+/** Creates a database without the migrations from `before` on, which is a number as in the file names. */
 export async function createOlderDatabase(url: string, name: string, before: string): Promise<OlderDatabase> {
   const connection = { url, user: 'default', password: '' }
   const bringTo = async (directory: string) => {

@@ -14,14 +14,14 @@ import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import type { ServiceAddresses } from './services.ts'
 
 export interface TestPools {
-  /** The text of /metrics. */
+  /** Returns the text of /metrics. */
   metrics(): Promise<string>
   stop(): Promise<void>
 }
 
 /**
- * Pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. The control
- * store is in the same one unless `directoryRedisUrl` names another.
+ * Starts pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. The
+ * directory is in the same database of Redis unless `directoryRedisUrl` names another.
  */
 export function startPools(
   queues: readonly QueueName[],

@@ -11,7 +11,7 @@ import { issueKey, startEdge } from './edge.ts'
 import { startPools, type TestPools } from './pools.ts'
 import type { ServiceAddresses } from './services.ts'
 
-/** An edge and the pools behind its build routes, in this process, with a workspace of their own. */
+/** An edge and the pools behind its build routes in this process, with their own workspace. */
 export interface ReleaseStack {
   readonly workspaceId: string
   readonly surfaceId: string
@@ -20,12 +20,12 @@ export interface ReleaseStack {
   readonly releases: ReleaseStore
   readonly pools: TestPools
   readonly client: ReleaseClient
-  /** The keys of all objects below a prefix. */
+  /** Returns the keys of all objects below a prefix. */
   listed(prefix: string): Promise<string[]>
   stop(): Promise<void>
 }
 
-/** `redisUrl` names a database of Redis, which is emptied first. */
+/** Starts edge and pools; `redisUrl` names a database of Redis, which is emptied first. */
 export async function startReleaseStack(services: ServiceAddresses, redisUrl: string): Promise<ReleaseStack> {
   const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
   await redis.flushdb()
@@ -37,7 +37,7 @@ export async function startReleaseStack(services: ServiceAddresses, redisUrl: st
     AWS_ACCESS_KEY_ID: s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
   })
-  // Of this run alone: the object store is shared by all tests.
+  // Unique for this run, because other tests use the same object store.
   const [workspaceId, surfaceId] = [`ws_${randomBytes(6).toString('hex')}`, 'srf_1']
   const key = { kind: 'secret' as const, scopes: ['release:write'], workspaceId, surfaceId }
   const client = createReleaseClient(edge.baseUrl, await issueKey(createDirectory(redis), key))

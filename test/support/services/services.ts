@@ -8,13 +8,13 @@ import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 
-/** A real server under test that can be killed and started again on the same port with the same data. */
+/** A real server that can be killed and started again on the same port with the same data. */
 export interface TestService {
   readonly url: string
   readonly pid: number
   kill9(): Promise<void>
   stop(): Promise<void>
-  /** Starts it if it is not running (after kill9 or stop); resolves when it answers. */
+  /** Starts the server if it is not running (after kill9 or stop); resolves when it responds. */
   restart(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export interface S3Access {
   secretAccessKey: string
 }
 
-/** Addresses and credentials alone: serializable, so vitest can hand it to test files. */
+/** URLs and credentials, serializable so that vitest can pass them to test files. */
 export interface ServiceAddresses {
   redisUrl: string
   clickhouseUrl: string
@@ -38,19 +38,19 @@ export interface Services extends ServiceAddresses {
   clickhouse: TestService
   s3Server: TestService
   dir: string
-  /** Stops what runs and removes the data. */
+  /** Stops the running servers and removes the data. */
   stop(): Promise<void>
 }
 
 export interface ServicesOptions {
-  /** `maxmemory` of Redis; default `2gb`. */
+  /** `maxmemory` of Redis, by default `2gb`. */
   redisMaxMemory?: string
   clickhouseMemoryBytes?: number
-  /** Where the servers' own output goes; default nowhere. */
+  /** Receives the output of the servers, by default nothing does. */
   log?: LineLog
 }
 
-/** Redis, ClickHouse and S3 on free ports of this machine with their data in a fresh directory. */
+/** Starts Redis, ClickHouse and S3 on free ports of this machine with their data in a new directory. */
 export async function startServices(options: ServicesOptions = {}): Promise<Services> {
   const dir = await mkdtemp(join(tmpdir(), 'penstock-test-'))
   const log = options.log ?? (() => {})

@@ -17,12 +17,12 @@ type ProcessName = keyof typeof PROCESSES
 export interface StackProcess {
   readonly pid: number
   kill9(): Promise<void>
-  /** SIGTERM, and SIGKILL after the deadline; how it ended tells which was needed. */
+  /** Sends SIGTERM, and SIGKILL after the deadline; the exit shows which was necessary. */
   stop(deadlineMs?: number): Promise<ChildExit>
   restart(): Promise<void>
 }
 
-/** Every part of the product as a process of its own, on real services, with one workspace, surface and user. */
+/** Every part of the product as a separate process on real services, with one workspace, surface and user. */
 export interface Stack extends Record<ProcessName, StackProcess> {
   readonly services: Services
   readonly secrets: LocalSecrets

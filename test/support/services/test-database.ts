@@ -8,7 +8,7 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A migrated database of its own. */
+/** Creates a migrated database. */
 export async function createTestDatabase(clickhouseUrl: string, name: string): Promise<TestDatabase> {
   const connection = { url: clickhouseUrl, user: 'default', password: '' }
   const admin = createClickHouse(connection)

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 
-/** Signs tokens of workloads, and publishes its key for an API with these settings. */
+/** Issuer that signs tokens of workloads and publishes its key for an API with these settings. */
 export interface WorkloadIssuer {
   readonly settings: Readonly<Record<string, string>>
-  /** A token that is good unless its claims are changed. */
+  /** Signs a token that is valid unless its claims are changed. */
   sign(claims: Readonly<Record<string, unknown>>): Promise<string>
   stop(): Promise<void>
 }

@@ -4,7 +4,7 @@ const PACKAGES = ['radosgw', 'ceph-mon', 'ceph-osd', 'ceph-common']
 const COMMANDS = ['radosgw', 'radosgw-admin', 'ceph', 'ceph-mon', 'ceph-osd', 'monmaptool']
 const INSTALL_DEADLINE_MS = 10 * 60_000
 
-/** Installs Ceph's gateway and what it stands on from Debian's packages. The answer says why it cannot be had here. */
+/** Installs the gateway of Ceph and its dependencies from the packages of Debian. Returns the reason if that is not possible. */
 export function installCeph(): string | undefined {
   if (hasCommands()) return undefined
   if (!succeeds('sh', ['-c', 'command -v apt-get']))
@@ -14,14 +14,14 @@ export function installCeph(): string | undefined {
   console.log(`installing ${PACKAGES.join(', ')} (apt-get)`)
   const fault = aptGet(before, ['update']) ?? aptGet(before, ['install', '-y', '--no-install-recommends', ...PACKAGES])
   if (hasCommands()) return undefined
-  return `Ceph could not be installed: ${fault ?? 'its packages hold no gateway'}`
+  return `Ceph could not be installed: ${fault ?? 'its packages contain no gateway'}`
 }
 
 function hasCommands(): boolean {
   return COMMANDS.every(command => succeeds('sh', ['-c', 'command -v "$0"', command]))
 }
 
-/** Undefined when it went well, else the last thing it said. */
+/** Runs apt-get; returns its last error line if it fails. */
 function aptGet(before: string[], args: string[]): string | undefined {
   const [command = 'env', ...rest] = [...before, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', ...args]
   const { status, stderr } = spawnSync(command, rest, {

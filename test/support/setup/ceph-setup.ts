@@ -2,7 +2,7 @@ import type { TestProject } from 'vitest/node'
 import { startCeph } from './ceph.ts'
 import { installCeph } from './ceph-packages.ts'
 
-/** Gives the contract tests of the object store Ceph's gateway instead of the embedded endpoint; says so where it cannot. */
+/** Provides the gateway of Ceph to the contract tests of the object store; prints the reason if that is not possible. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const reason = installCeph()
   if (reason !== undefined) {

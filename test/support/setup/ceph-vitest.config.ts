@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-/** `npm run test:ceph`: what the object store must do, asked of Ceph's gateway. */
+/** Configuration of `npm run test:ceph`, which tests the contract of the object store on the gateway of Ceph. */
 export default defineConfig({
   test: {
     name: 'ceph',

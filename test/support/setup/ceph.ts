@@ -11,7 +11,7 @@ import type { S3Access } from '../services/services.ts'
 
 export interface Ceph {
   readonly s3: S3Access
-  /** Kills all of it and removes the data. */
+  /** Kills every daemon and removes the data. */
   stop(): Promise<void>
 }
 
@@ -21,8 +21,8 @@ const ATTEMPTS = 4
 const LAST_LINES = 100
 
 /**
- * Ceph's S3 gateway on the least cluster there is: one monitor, one store in memory, one gateway, in a directory of its
- * own. Needs no root and no manager daemon.
+ * Starts the S3 gateway of Ceph on the smallest possible cluster: one monitor, one store in memory and one gateway, in a
+ * new directory. Needs neither root nor a manager daemon.
  */
 export async function startCeph(): Promise<Ceph> {
   const dir = await mkdtemp(join(tmpdir(), 'penstock-ceph-'))
@@ -49,7 +49,7 @@ async function start(dir: string, daemons: ChildProcess[], log: (line: string) =
   const conf = join(dir, 'ceph.conf')
   const ceph = (command: string, ...args: string[]) =>
     run(command, ['-c', conf, ...args], { timeout: STEP_DEADLINE_MS, killSignal: 'SIGKILL' })
-  // A client may send before it has learnt its cluster's id, and is refused: a fault of Ceph 16, here in one of 15 starts.
+  // A client of Ceph 16 may send before it knows the id of its cluster, and is refused (here in one of 15 starts).
   const askMonitor = async (command: string, ...args: string[]) => {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -93,8 +93,8 @@ async function start(dir: string, daemons: ChildProcess[], log: (line: string) =
 }
 
 /**
- * A daemon in a shell whose stdin is a pipe from this process: when the pipe ends (this process asks for it, or was
- * killed) the daemon is killed. The shell takes both its children's ends, so that none is left as a zombie.
+ * Runs a daemon in a shell whose stdin is a pipe from this process. When the pipe ends (this process closes it, or was
+ * killed) the daemon is killed. The shell waits for both its children, so that none remains as a zombie.
  */
 const END_WITH_PARENT = `
 exec 3<&0
@@ -105,8 +105,9 @@ kill $watcher 2>/dev/null; wait $watcher
 exit $status`
 
 /**
- * No authentication within the cluster, one copy of everything, few placement groups, nothing outside of `dir`. The store
- * is entered into the map by hand: for its own request see `askMonitor`, and it ends when that is refused.
+ * Returns a configuration without authentication in the cluster, with one copy of everything, few placement groups and
+ * no file outside of `dir`. The store is added to the map by hand, because its own request may be refused (see
+ * `askMonitor`), which would end it.
  */
 function configuration(options: { dir: string; clusterId: string; monitorPort: number; gatewayPort: number }): string {
   const { dir, clusterId, monitorPort, gatewayPort } = options

@@ -8,7 +8,7 @@ import type { Tenant } from './tenant.ts'
 
 export interface BadCredential {
   readonly kind: CredentialKind
-  /** What is wrong with it. */
+  /** The reason why the credential is not accepted. */
   readonly what: string
   readonly value: string
 }
@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<KeyKind, CredentialKind>> = {
   workspace: 'workspaceKey',
 }
 
-/** Credentials that open nothing, of every kind, for a tenant's own workspace and surface: only their state is wrong. */
+/** Makes credentials of every kind for the workspace and surface of a tenant that are refused only because of their state. */
 export async function makeBadCredentials(
   directory: Directory,
   tenant: Tenant,

@@ -5,7 +5,7 @@ import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 
 const AT = '2026-08-01T12:00:00.000Z'
 
-/** Records of the directory, each good unless it is changed, with an id of its own. */
+/** Makes a workspace record that is valid unless it is changed, with a new id. */
 export function aWorkspace(change: Partial<Workspace> = {}): Workspace {
   const id = newId('ws')
   return { version: 1, id, slug: id.replace('_', '-'), name: 'A workspace', createdAt: AT, ...change }

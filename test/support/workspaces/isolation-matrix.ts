@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
 import { entryOf, mapOf } from '../clients/release-client.ts'
 
-/** The ids that a request may name: of one workspace, or of things that are nowhere. */
+/** Ids that a request may contain, of one workspace or of resources that do not exist. */
 export interface Things {
   readonly slug: string
   readonly surfaceId: string
@@ -17,7 +17,7 @@ export interface Things {
   readonly receiptId: string
 }
 
-/** Those that the service gives. Anybody may write of a session, a trace or a hash under an id that another has used. */
+/** Ids that the service issues. Any workspace may use the session id, trace id or hash of another workspace for its own data. */
 export const GIVEN_IDS = [
   'slug',
   'surfaceId',
@@ -32,17 +32,16 @@ export const CREDENTIAL_KINDS = ['publicKey', 'secretKey', 'workspaceKey', 'sess
 export type CredentialKind = (typeof CREDENTIAL_KINDS)[number]
 
 export interface MatrixRow {
-  /** Method and path as the route has them. */
+  /** Method and path of the route. */
   readonly operation: string
-  /** What it takes. */
+  /** Kinds of credentials that the operation accepts. */
   readonly takes: readonly CredentialKind[]
   /**
-   * What a caller is told whose path names things of another workspace. `absent`: the same as of things that are nowhere,
-   * which is 404. `own`: the ids are the caller's to choose or not asked for, and what is shown or written is the caller's
-   * own.
+   * Response to a caller whose path contains ids of another workspace. `absent`: the same as for ids that do not exist,
+   * which is 404. `own`: the caller chooses the ids, or there are none, and only data of the caller is shown or written.
    */
   readonly foreign: 'absent' | 'own'
-  /** A request that is right for these things. `query` is more to ask for, where the row has a list. */
+  /** Builds a valid request for these ids; `query` is added to the path of a list. */
   readonly request: (things: Things, query: string) => MatrixRequest
 }
 
