@@ -14,12 +14,12 @@ function cut(text: Buffer, pieceBytes: number, options: Partial<ConstructorParam
   return { elements, end: cutter.endOffset, isLast: cutter.isLast, isDone: cutter.isDone }
 }
 
-/** Texts that look like structure. */
+/** Strings that look like JSON structure. */
 const text = fc.string({ unit: fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', 'a', 'ü', '😀', '\n', '\u2028') })
 const element = fc.dictionary(text, fc.oneof(text, fc.integer(), fc.jsonValue({ maxDepth: 2 })))
 const manifest = fc.record({ slug: text, sequence: fc.nat(), files: fc.array(element), completedAt: text })
 
-it('finds the same elements as JSON.parse, page by page, wherever the text is cut', () => {
+it('finds the same elements as JSON.parse, page by page, wherever chunks end', () => {
   fc.assert(
     fc.property(
       manifest,
@@ -44,20 +44,20 @@ it('finds the same elements as JSON.parse, page by page, wherever the text is cu
   )
 })
 
-it('knows the last page by the end of the array, also when it is full', () => {
+it('recognizes the last page by the end of the array, even if the page is full', () => {
   const bytes = Buffer.from('{"files":[{"a":1},{"b":2}],"x":[{}]}')
   expect(cut(bytes, 7, { limit: 2 })).toMatchObject({ elements: [{ a: 1 }, { b: 2 }], isLast: true })
   expect(cut(bytes, 7, { limit: 1 })).toMatchObject({ elements: [{ a: 1 }], isLast: false, end: 17 })
   expect(cut(Buffer.from('{"files":[]}'), 1)).toMatchObject({ elements: [], isLast: true })
 })
 
-it('ends a page by its bytes, but never before its first element', () => {
+it('limits the bytes of a page, but always returns one element', () => {
   const bytes = Buffer.from('[{"a":1},{"b":2},{"c":3}]')
   expect(cut(bytes, 3, { limitBytes: 8 })).toMatchObject({ elements: [{ a: 1 }, { b: 2 }], isLast: false })
   expect(cut(bytes, 3, { limitBytes: 1 })).toMatchObject({ elements: [{ a: 1 }], isLast: false })
 })
 
-it('tells a text that ends within the array', () => {
+it('is not done when the text ends inside the array', () => {
   const whole = '{"files":[{"a":"]"},{"b":2}]'
   for (let length = 0; length < whole.length; length++) {
     expect(cut(Buffer.from(whole.slice(0, length)), 5).isDone).toBe(false)
@@ -65,7 +65,7 @@ it('tells a text that ends within the array', () => {
   expect(cut(Buffer.from(whole), 5).isDone).toBe(true)
 })
 
-it('does not hold an element that never ends', () => {
+it('throws when an element exceeds its limit', () => {
   const bytes = Buffer.from(`[{"a":"${'x'.repeat(5_000)}`)
   expect(() => cut(bytes, 100, { elementLimitBytes: 1_000 })).toThrow(PermanentError)
   expect(() => cut(bytes, 10_000, { elementLimitBytes: 1_000 })).toThrow(PermanentError)

@@ -4,7 +4,7 @@ import { readEventTime } from './read-event-time.ts'
 
 const timeOf = (text: string) => readEventTime(Buffer.from(text))
 
-it('reads what JSON.parse reads, of any event', () => {
+it('reads the same time as JSON.parse from any event', () => {
   const value = fc.jsonValue({ maxDepth: 3 })
   const key = fc.oneof(
     fc.constantFrom('timestamp', 'type', 'data', 'timestam', 'timestamp1', '"timestamp":5', '\\'),
@@ -22,7 +22,7 @@ it('reads what JSON.parse reads, of any event', () => {
   )
 })
 
-it('takes the last of two, and none that is nested', () => {
+it('reads the last of two timestamps, and ignores nested ones', () => {
   expect(timeOf('{"timestamp":1,"data":{"timestamp":2},"timestamp":3}')).toBe(3)
   expect(timeOf('{"timestamp":1,"timestamp":"2"}')).toBeUndefined()
   expect(timeOf('{"data":[{"timestamp":2}],"a":"timestamp"}')).toBeUndefined()

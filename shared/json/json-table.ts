@@ -8,12 +8,19 @@ export type State = number
 export const LINE = 0
 /** After the outermost value. */
 export const END = 1
+/** Before a value. */
 export const VALUE = 2
+/** After `[`: a value or `]`. */
 export const FIRST_ELEMENT = 3
+/** After an element of an array: `,` or `]`. */
 export const AFTER_ELEMENT = 4
+/** After `{`: a key or `}`. */
 export const FIRST_KEY = 5
+/** After a comma in an object: a key. */
 export const NEXT_KEY = 6
+/** After a key: `:`. */
 export const COLON = 7
+/** After a member of an object: `,` or `}`. */
 export const AFTER_MEMBER = 8
 const MINUS = 9
 const ZERO = 10
@@ -27,29 +34,44 @@ const EXPONENT_DIGITS = 16
 const TRUE = 17
 const FALSE = 20
 const NULL = 24
-/** Inside a string value, and inside a key. Each is the first of STRING_STATES states of the same form. */
+/** Inside a string value. The first of thirteen states: see `addString`. */
 export const STRING = 27
+/** Inside a key, with thirteen states like those of STRING. */
 export const KEY = 40
+/** The first number that is an action. */
 export const FIRST_ACTION = 53
 
+/** A string value begins. */
 export const BEGIN_STRING = 53
+/** A key begins. */
 export const BEGIN_KEY = 54
-/** An escape or a character beyond ASCII has ended inside the string or key. */
+/** An escape or a character beyond ASCII has ended inside a string value. */
 export const RESUME_STRING = 55
+/** The same inside a key. */
 export const RESUME_KEY = 56
 /** After an action up to this one, the text of a string or key follows. */
 export const LAST_IN_STRING = RESUME_KEY
+/** A string value ends. */
 export const END_STRING = 57
+/** A key ends. */
 export const END_KEY = 58
+/** An object begins. */
 export const OPEN_OBJECT = 59
+/** An array begins. */
 export const OPEN_ARRAY = 60
+/** An object ends. */
 export const CLOSE_OBJECT = 61
+/** An array ends. */
 export const CLOSE_ARRAY = 62
+/** A number begins. */
 export const BEGIN_NUMBER = 63
+/** The literal true, false or null begins. */
 export const BEGIN_LITERAL = 64
+/** A literal ends. */
 export const END_LITERAL = 65
+/** A line of JSON lines ends. */
 export const NEXT_LINE = 66
-/** This action and the next do not consume the byte. */
+/** A number has ended before this byte, which is not consumed. */
 export const END_NUMBER = 67
 /** The byte is not allowed here. */
 export const FAILED = 68

@@ -1,5 +1,6 @@
 import { JsonTokenizer, type ValueKind } from './json-tokenizer.ts'
 
+/** Text of a member, with its nesting. */
 export interface MemberText {
   readonly text: string
   /** Nesting of its objects and arrays: 0 for a plain value, 1 for an object of plain values. */
@@ -28,6 +29,7 @@ export function nestingDepth(json: string): number {
 
 const VALID_JSON = { maxDepth: Number.POSITIVE_INFINITY, checks: 'nothing' } as const
 
+/** Finds the position of a member of the outermost object. */
 class MemberFinder extends JsonTokenizer {
   found: { readonly start: number; readonly end: number; readonly depth: number } | undefined
 

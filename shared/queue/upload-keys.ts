@@ -36,14 +36,16 @@ export type UploadKeys = ReturnType<typeof uploadKeys>
 export interface DeclaredMap {
   readonly size: number
   readonly hash: string
-  /** Where its upload goes, or `sha256` of the stored map that it need not be sent for. */
+  /** Key of the object to upload to; absent if the map is stored already. */
   readonly stagingKey?: string
+  /** SHA-256 of the stored map, if it need not be uploaded. */
   readonly sha256?: string
 }
 
-/** Where a worker leaves its verdict on a request that a client waits for: JSON of Verdict, for two minutes. */
+/** Returns the Redis key of the verdict of a worker on a request that a client waits for (JSON of Verdict). */
 export const verdictKey = (attempt: string) => `penstock:verdict:${attempt}`
+/** How long a published verdict can be read. */
 export const VERDICT_LIFETIME_S = 120
 
-/** Published with the attempt when its verdict is there. */
+/** Channel on which a worker publishes the attempt when its verdict can be read. */
 export const VERDICTS_CHANNEL = 'penstock:verdicts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { JsonLinesScanner } from './json-lines.ts'
 
-/** Fed in pieces of so many bytes. */
+/** Scans the text in chunks of `pieceBytes`. */
 function scan(text: string | Buffer, pieceBytes = 1 << 20) {
   const bytes = Buffer.from(text as string)
   const scanner = new JsonLinesScanner()
@@ -11,7 +11,7 @@ function scan(text: string | Buffer, pieceBytes = 1 << 20) {
   return { ok: ok && scanner.end(), scanner }
 }
 
-/** What JSON.parse says of the same. */
+/** Reads the same facts with JSON.parse; undefined if the text is invalid. */
 function oracle(text: string) {
   const lines = text.split('\n').filter(line => /[^ \t\r]/.test(line))
   const events: Record<string, unknown>[] = []
@@ -50,7 +50,7 @@ describe('agrees with JSON.parse', () => {
   )
   const blank = fc.constantFrom('', ' ', '\t', '\r')
 
-  it('on lines of events, in pieces of any size', () => {
+  it('on lines of events, wherever chunks end', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(blank, fc.option(event), blank), { maxLength: 6 }),
@@ -66,7 +66,7 @@ describe('agrees with JSON.parse', () => {
     )
   })
 
-  it('on lines with a character changed, left out or put in', () => {
+  it('on lines with a character replaced, removed or inserted', () => {
     const edit = fc.record({
       at: fc.nat(),
       remove: fc.integer({ min: 0, max: 2 }),
@@ -105,22 +105,22 @@ describe('refuses', () => {
     expect(scan(bytes).ok).toBe(false)
   })
 
-  it('and says on which line', () => {
+  it('and names the line', () => {
     expect(scan('{}\n\n{}\nno\n{}').scanner.fault).toBe('line 4 is not a JSON object')
   })
 })
 
-it('takes blanks wherever JSON has them, but for line breaks', () => {
+it('accepts blanks wherever JSON allows them, except line breaks', () => {
   expect(scan(' { "a" : [ ] , "b" : { } ,\t"c":[ 1 , [\r] ] } ').ok).toBe(true)
   expect(scan('{"a":[ ,1]}').ok).toBe(false)
 })
 
-it('takes nesting as deep as a page may be', () => {
+it('accepts objects nested as deeply as a page can be', () => {
   const depth = 9_999
   expect(scan(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`).ok).toBe(true)
 })
 
-it('counts the last of two members of one name, and none that is no time', () => {
+it('counts the last of two members with the same name, and only valid times', () => {
   const lines =
     '{"timestamp":5,"timestamp":7}\n{"timestamp":8,"timestamp":"9"}\n{"timestamp":1e300}\n{"data":{"timestamp":1,"type":2}}'
   expect(scan(lines).scanner).toMatchObject({ events: 4, firstMs: 7, lastMs: 7, hasFullSnapshot: false })
