@@ -26,13 +26,13 @@ function bench(...args: string[]): Promise<{ code: number; stdout: string; stder
 
 describe('npm run bench', () => {
   it.each([
-    ['an unknown scenario', ['decode', 'decoed'], /no such scenario: decoed \(there are decode, /],
+    ['an unknown scenario', ['decode', 'decoed'], /unknown scenario: decoed \(choose from decode, /],
     ['an unknown option', ['--fast'], /Unknown option '--fast'/],
-    ['a file to compare with that is not there', ['--compare', 'DIR/none.json'], /cannot be read \(ENOENT/],
-    ['a file to compare with that is cut', ['--compare', 'DIR/cut.json'], /cut.json: it is not JSON/],
+    ['a missing file for --compare', ['--compare', 'DIR/none.json'], /cannot be read \(ENOENT/],
+    ['a truncated file for --compare', ['--compare', 'DIR/cut.json'], /cut.json: it is not JSON/],
     ['a file of another version', ['--compare', 'DIR/newer.json'], /newer.json: it has version 2/],
-    ['a file in no folder', ['--json', 'DIR/none/run.json'], /run.json: it cannot be written \(ENOENT/],
-  ])('refuses %s before it measures anything', async (_what, args, message) => {
+    ['a file in a missing folder', ['--json', 'DIR/none/run.json'], /run.json: the file cannot be written \(ENOENT/],
+  ])('rejects %s before it measures anything', async (_what, args, message) => {
     const { code, stdout, stderr } = await bench(...args)
     expect(stderr).toMatch(message)
     expect(stderr).toContain('npm run bench -- [NAME …]')

@@ -11,16 +11,16 @@ import type { Scenario } from './support/scenario.ts'
 
 const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FILE] [--list]
 
-  NAME …          run only these scenarios; without any, all of them
-  --quick         fewer and shorter rounds: to see that it works, not to quote
-  --json FILE     write the figures, for --compare of a later run
-  --compare FILE  show what has changed since the run that wrote FILE
-  --list          name the scenarios and their questions
+  NAME …          run only these scenarios (default: all)
+  --quick         run fewer and shorter rounds, to check that everything works; do not quote the figures
+  --json FILE     write the figures to FILE, for --compare of a later run
+  --compare FILE  show the changes since the run that wrote FILE
+  --list          list the scenarios and their questions
 
-A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR says where the servers keep their data
-meanwhile; OTELCOL_BIN names an OpenTelemetry Collector to measure beside the others.`
+A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR is the directory of the servers' data
+during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with.`
 
-/** In the order of the report. Each is a file of this folder that exports `scenario`. */
+/** Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario`. */
 const SCENARIOS = [
   'decode',
   'ingest',
@@ -43,12 +43,12 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const satisfies ParseArgsConfig['options']
 
-/** Ends the run before it has begun; the message says what to do instead. */
+/** Reports wrong arguments before the run starts. */
 class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-// The scenario's process is told, ends what it has started, and is waited for.
+// An interruption lets the scenario's process end everything it has started.
 const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
 
@@ -73,7 +73,7 @@ async function run(names: readonly string[], quick: boolean): Promise<BenchRun> 
   return { version: 1, quick, seconds: (performance.now() - startedAt) / 1_000, facts, scenarios, failed }
 }
 
-/** Adds to `facts` what the scenario knows. Rejects only when the run was interrupted. */
+/** Runs one scenario and adds its facts to `facts`. Rejects only if the run was interrupted. */
 async function runOne(
   name: string,
   quick: boolean,
@@ -98,7 +98,7 @@ async function runOne(
     if (interruption.signal.aborted) throw error
     const reason = error instanceof Error ? error.message : String(error)
     progress(`failed: ${reason}`)
-    // The first line: what follows in it is a stack.
+    // Only the first line. The others are a stack.
     return { name, reason: reason.split('\n', 1)[0] ?? '' }
   }
 }
@@ -107,7 +107,7 @@ function parseOptions(args: readonly string[]) {
   const { values, positionals } = parseStrictly(args)
   const unknown = positionals.filter(name => !SCENARIOS.includes(name))
   if (unknown.length > 0)
-    throw new UsageError(`no such scenario: ${unknown.join(', ')} (there are ${SCENARIOS.join(', ')})`)
+    throw new UsageError(`unknown scenario: ${unknown.join(', ')} (choose from ${SCENARIOS.join(', ')})`)
   return { ...values, names: [...new Set(positionals)] }
 }
 
@@ -121,22 +121,22 @@ function parseStrictly(args: readonly string[]) {
 
 async function readEarlierRun(file: string): Promise<EarlierRun> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new UsageError(`--compare ${file}: it cannot be read (${error.message})`)
+    throw new UsageError(`--compare ${file}: the file cannot be read (${error.message})`)
   })
   const result = readRun(text)
   if (!result.ok) throw new UsageError(`--compare ${file}: ${result.reason}`)
   return result.run
 }
 
-/** Before a quarter of an hour is spent on what could not be written. */
+/** Checks the directory of a file before a run of a quarter of an hour. */
 async function assertWritable(file: string): Promise<void> {
   await access(dirname(resolve(file)), constants.W_OK).catch((error: Error) => {
-    throw new UsageError(`--json ${file}: it cannot be written (${error.message})`)
+    throw new UsageError(`--json ${file}: the file cannot be written (${error.message})`)
   })
 }
 
 async function writeResults(done: BenchRun): Promise<string[]> {
-  // Loaded late: it takes longer than a list of the scenarios.
+  // Loaded only here, because loading it takes longer than listing the scenarios.
   const { drawChart } = await import('./report/chart.ts')
   const charts = throughputCharts(done.scenarios).map(chart => ({ file: chart.file, text: drawChart(chart) }))
   const files = [{ file: 'RESULTS.md', text: renderMarkdown(done) }, ...charts]
@@ -161,9 +161,9 @@ async function main(): Promise<number> {
 
   if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
   console.log(renderText(done))
-  if (before) console.log(`\nagainst ${options.compare}:\n\n${renderComparison(done, before)}`)
+  if (before) console.log(`\ncompared with ${options.compare}:\n\n${renderComparison(done, before)}`)
   if (done.failed.length > 0) {
-    if (isWhole) console.log('bench/RESULTS.md is as it was: not every scenario has figures.')
+    if (isWhole) console.log('bench/RESULTS.md is unchanged, because a scenario failed.')
     return 1
   }
   if (isWhole) console.log(`Written: ${(await writeResults(done)).join(', ')}.`)

@@ -89,7 +89,10 @@ async function stateOfSpans(client: ClickHouseClient): Promise<Omit<Filled, 'sec
 
 const ROUTES = "arrayMap(i -> concat('/api/resource-', toString(i), '/:id'), range(50))"
 
-/** Returns an INSERT of traces: trees with four children a span, whose spans start 1.2 ms apart. Values of a trace are computed once per trace. */
+/**
+ * Returns an INSERT of traces: trees with four children a span, whose spans start 1.2 ms apart. Values of a trace are
+ * computed once per trace.
+ */
 function insertSpans(traces: string): string {
   return `
     INSERT INTO spans (workspace_id, surface_id, received_at, service_name, service_version, resource, scope_name,

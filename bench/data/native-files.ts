@@ -12,7 +12,10 @@ import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.t
 /** Name of this contender in reports. */
 export const FILE_INSERTS = 'ClickHouse alone, the same rows from files'
 
-/** Files of a million spans in total, so that no block is inserted often in a round. Blocks are as large as the worker's batches. */
+/**
+ * Files of a million spans in total, so that no block is inserted often in a round. Blocks are as large as the worker's
+ * batches.
+ */
 const FILES = 10
 const ROWS = 100_000
 const SPANS = 200

@@ -30,7 +30,8 @@ const RECORDS: Record<Signal, RecordFields> = {
   traces: { path: [[1], [2], [2]], ids: [1, 2, 4], times: [7, 8] },
   // ResourceLogs, ScopeLogs, LogRecord: trace_id, span_id; time_unix_nano, observed_time_unix_nano.
   logs: { path: [[1], [2], [2]], ids: [9, 10], times: [1, 11] },
-  // ResourceMetrics, ScopeMetrics, Metric, its data of any kind, data point: time_unix_nano. The start of a series stays.
+  // ResourceMetrics, ScopeMetrics, Metric, its data of any kind, data point: time_unix_nano. The start of a series
+  // stays.
   metrics: { path: [[1], [2], [2], [5, 7, 9, 10, 11], [1]], ids: [], times: [3] },
 }
 

@@ -18,7 +18,10 @@ export interface Marker {
 export interface MarkerSender {
   /** Markers by number, in the order of sending. A marker's trace id ends with its number in four bytes, big-endian. */
   readonly markers: readonly Marker[]
-  /** Sends the next marker. Throws if no connection is free, or if an earlier marker got a status other than 200 and 429. */
+  /**
+   * Sends the next marker. Throws if no connection is free, or if an earlier marker got a status other than 200 and
+   * 429.
+   */
   send(): Marker
   /** Waits until every marker is acknowledged or refused. */
   untilAnswered(): Promise<void>

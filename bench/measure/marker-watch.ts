@@ -8,7 +8,9 @@ import type { Marker } from './marker-sender.ts'
 export interface MarkerWatch {
   /** Waits until every marker that was not refused can be queried. Throws if one is missing after the deadline. */
   untilVisible(): Promise<void>
-  /** Returns the times from the start of one poll to the end of the next: the largest delay with which a marker is seen. */
+  /**
+   * Returns the times from the start of one poll to the end of the next: the largest delay with which a marker is seen.
+   */
   resolution(): Percentiles
   readonly polls: { readonly count: number; readonly seconds: number }
   /** Polls once more and reads one part, which is as much as nearly all polls under load read. */

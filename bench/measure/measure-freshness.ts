@@ -99,7 +99,10 @@ async function withMarkers<R>(
   }
 }
 
-/** Measures the CPU time of a poll on the parts after the load. Merges are stopped, because their CPU time would count too. */
+/**
+ * Measures the CPU time of a poll on the parts after the load. Merges are stopped, because their CPU time would count
+ * too.
+ */
 async function pollCpu(client: BenchClickHouse['client'], pid: number, watch: MarkerWatch): Promise<number> {
   await client.command({ query: 'SYSTEM STOP MERGES' })
   try {

@@ -5,48 +5,49 @@ import type { BenchClickHouse } from '../services/start-stores.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
-/** How long the count in ClickHouse may stand still, and how long it may take in all, before a round has failed. */
+/** Time without a new row, and time in total, after which a round has failed. */
 const STALL_MS = 20_000
 const STORED_DEADLINE_MS = 120_000
 const POLL_MS = 50
 
-/** What is sent: payloads of so many spans, log records or data points. */
+/** Signal and number of records in each payload. */
 export interface PipelineLoad {
   readonly signal: Signal
   readonly records: number
 }
 
-/** What was sent and accepted; `load` where it came from the load generator. */
+/** Result of sending. `load` is set if the load generator was used. */
 export interface Sent {
   readonly accepted: number
   readonly load?: LoadResult
 }
 
-/** One way to get records into ClickHouse. */
+/** One implementation of a pipeline into ClickHouse. */
 export interface PipelineContender {
   readonly name: string
-  /** The processes whose work is counted as its own. */
+  /** Pids of the processes whose CPU time counts. */
   readonly pids: Readonly<Record<string, number>>
-  /** Where every accepted record becomes a row. All tables of the database are emptied after a round. */
+  /** Database in which every accepted record becomes a row. All its tables are emptied after a round. */
   readonly database: string
   readonly table: string
-  /** Sends for about so long, calls `onBegin` before the first request, and returns when nothing more is on its way. */
+  /** Sends for about this time. Calls `onBegin` before the first request, and resolves when no request is in flight. */
   send(load: PipelineLoad, durationMs: number, onBegin: () => void): Promise<Sent>
-  /** How many inserts and rows there have been since the start. */
+  /** Returns the inserts and rows since the start. */
   inserts(): Promise<{ inserts: number; rows: number }>
 }
 
+/** Result of one round. */
 export interface PipelineMeasured {
   readonly records: number
-  /** From the first request until the last record could be queried. */
+  /** Time from the first request until the last record could be queried. */
   readonly seconds: number
-  /** Merges that the inserts caused included. */
+  /** Use of the processes, including the merges that the inserts caused. */
   readonly use: Readonly<Record<string, ProcessUse>>
   readonly load?: LoadResult
   readonly rowsPerInsert: number
 }
 
-/** One round of one contender. Throws when another number of records is stored in the end than was accepted. */
+/** Measures one round of one contender. Throws if the number of stored records differs from the number accepted. */
 export async function measurePipeline(
   { client }: BenchClickHouse,
   contender: PipelineContender,
@@ -65,7 +66,7 @@ export async function measurePipeline(
   await settleMerges(client)
   const use = meter.end()
   const after = await contender.inserts()
-  // What is stored twice may come late.
+  // Duplicates can appear late.
   assertStored(contender, await countRows(client, contender), sent.accepted)
   await truncateTables(client, contender.database)
   return {

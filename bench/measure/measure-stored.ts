@@ -65,7 +65,10 @@ export async function measureStored(
   return { spans: accepted, seconds, use: meter.end(), loads }
 }
 
-/** Returns the accepted spans. Throws if a request had no response or a status other than 200 and 429, because it may be stored or not. */
+/**
+ * Returns the accepted spans. Throws if a request had no response or a status other than 200 and 429, because it may be
+ * stored or not.
+ */
 export function acceptedSpans({ statuses, faults }: LoadResult): number {
   const { 200: ok = 0, 429: _refused, ...others } = statuses
   const unexpected = { ...others, ...faults }

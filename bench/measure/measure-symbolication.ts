@@ -125,7 +125,10 @@ async function countResolved({ clickhouse }: SymbolicationDeps, { slug }: BenchR
   return Number(row?.n)
 }
 
-/** Creates a symbolicator of the libraries alone, in this thread: it parses stacks, resolves their stack frames, and writes JSON. */
+/**
+ * Creates a symbolicator of the libraries alone, in this thread: it parses stacks, resolves their stack frames, and
+ * writes JSON.
+ */
 export function createPlainSymbolicator({ scripts }: BenchRelease) {
   const tracers = new Map<string, TraceMap>()
   return (stacks: readonly string[]): number => {

@@ -42,7 +42,10 @@ export interface UploadDeps {
   readonly pids: Readonly<Record<string, number>>
 }
 
-/** Measures from the first request of a build to the response of its completion, when the manifest names every stored map. */
+/**
+ * Measures from the first request of a build to the response of its completion, when the manifest names every stored
+ * map.
+ */
 export async function measureBuild(deps: UploadDeps, way: 'signed' | 'parts', count: number): Promise<MeasuredUpload> {
   const { client, s3, workspaceId, pids } = deps
   const files = makeBuild(count)

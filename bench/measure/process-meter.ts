@@ -65,7 +65,10 @@ function read(name: string, pid: number): ProcessUse {
   }
 }
 
-/** Reads /proc. Fields 14 to 17 of `stat` are utime, stime, cutime and cstime; `VmHWM` is the peak resident set (proc(5)). */
+/**
+ * Reads /proc. Fields 14 to 17 of `stat` are utime, stime, cutime and cstime; `VmHWM` is the peak resident set
+ * (proc(5)).
+ */
 function readProc(pid: number): ProcessUse {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -75,7 +78,10 @@ function readProc(pid: number): ProcessUse {
   return { cpuSeconds: ticks / TICKS_PER_SECOND, peakMemoryBytes: peakKib * 1024 }
 }
 
-/** Resets the peak by writing 5 to `clear_refs` (proc(5)). Without that permission the peak covers the life of the process. */
+/**
+ * Resets the peak by writing 5 to `clear_refs` (proc(5)). Without that permission the peak covers the life of the
+ * process.
+ */
 function resetPeak(pid: number): void {
   if (process.platform !== 'linux') return
   try {

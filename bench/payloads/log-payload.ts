@@ -20,7 +20,9 @@ const SEVERITIES = [
 const LOGGERS = ['shop.http', 'shop.orders', 'shop.payments', 'shop.db']
 const RECORDS_PER_TRACE = 5
 
-/** Creates an ExportLogsServiceRequest like that of a web service: ten resource attributes, five attributes per record. */
+/**
+ * Creates an ExportLogsServiceRequest like that of a web service: ten resource attributes, five attributes per record.
+ */
 export function logPayload({ records, exceptionEvery, service = 'shop-checkout' }: LogPayloadOptions): Buffer {
   let traceId = randomBytes(16)
   let spanId = randomBytes(8)

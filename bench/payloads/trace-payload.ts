@@ -15,7 +15,9 @@ export interface TracePayloadOptions {
 const ROUTES = ['/api/orders/:id', '/api/carts/:id/items', '/api/products', '/api/checkout', '/healthz']
 const METHODS = ['GET', 'POST', 'GET', 'PUT']
 
-/** Creates an ExportTraceServiceRequest like that of a web service: ten resource attributes, eight attributes per span. */
+/**
+ * Creates an ExportTraceServiceRequest like that of a web service: ten resource attributes, eight attributes per span.
+ */
 export function tracePayload({
   spans,
   spansPerTrace,

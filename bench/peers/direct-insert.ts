@@ -4,9 +4,9 @@ import { createRowInserter } from './row-inserter.ts'
 import { decodeTraceRows } from './trace-rows.ts'
 
 /**
- * No queue: Fastify decodes each request by protobufjs, inserts its rows as JSONEachRow together with those of other
- * requests, and answers when ClickHouse has confirmed them. What is acknowledged is in the store; a store that is away
- * is an outage of the edge.
+ * Serves traces without a queue. Fastify decodes each request with protobufjs, inserts its rows as JSONEachRow together
+ * with those of other requests, and responds when ClickHouse has confirmed them. An acknowledged request is stored, but
+ * the edge fails when ClickHouse is unavailable.
  */
 const clickhouse = createClient({
   url: process.env.CLICKHOUSE_URL ?? '',
@@ -16,7 +16,8 @@ const clickhouse = createClient({
 const insertRows = createRowInserter(clickhouse, {
   table: 'otel_traces',
   gatherIn: process.env.GATHER_IN === 'server' ? 'server' : 'process',
-  // ClickHouse's defaults: 20 and 40 MB make inserts three times as large and answers later, and no more spans a second.
+  // The defaults of ClickHouse. With 20 and 40 MB, inserts are three times as large and responses later, without more
+  // spans a second.
   async_insert_busy_timeout_max_ms: 200,
   async_insert_max_data_size: 10 * 1024 * 1024,
 })

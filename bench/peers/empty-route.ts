@@ -1,6 +1,6 @@
 import { uws } from '../../shared/http/uws.ts'
 
-/** The physical bound of an edge: uWebSockets.js alone, reading each body and answering 200 as the product does. */
+/** Measures the limit of an edge: uWebSockets.js alone reads each body and returns 200 like the product. */
 uws
   .App()
   .post('/drain/v1/traces', res => {
@@ -11,6 +11,6 @@ uws
   })
   .get('/readyz', res => void res.end('ok\n'))
   .listen('127.0.0.1', Number(process.env.PORT), socket => {
-    if (!socket) throw new Error(`port ${process.env.PORT} cannot be had`)
+    if (!socket) throw new Error(`port ${process.env.PORT} is not available`)
   })
 process.once('SIGTERM', () => process.exit(0))

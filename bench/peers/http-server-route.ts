@@ -1,7 +1,9 @@
 import { pino } from 'pino'
 import { createHttpServer } from '../../shared/http/server.ts'
 
-/** The product's HTTP server with a route that keeps nothing: what is between this and the edge is the edge's own work. */
+/**
+ * Serves a route that stores nothing on the product's HTTP server. The difference to the edge is the edge's own work.
+ */
 const server = createHttpServer({
   logger: pino({ level: 'warn' }),
   heldBodyLimitBytes: 256 * 1024 * 1024,

@@ -5,15 +5,19 @@ import { QUEUES_UNBOUNDED, startEdge } from '../services/start-product.ts'
 import type { BenchRedis } from '../services/start-stores.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
+/** Name of the product's edge in reports. */
 export const EDGE = 'product edge'
+/** Name of the product's HTTP server without an edge. */
 export const HTTP_SERVER = 'its HTTP server alone'
+/** Name of uWebSockets.js alone. */
 export const EMPTY_ROUTE = 'uWS, empty route'
+/** Name of the usual implementation. */
 export const PEER = 'Fastify, job per request'
 
 /** A database of the bench's Redis that the product does not use. */
 const PEER_DATABASE = 2
 
-/** The servers that take the same requests, in the order of the report. */
+/** Starts the servers that get the same requests, in the order of the report. */
 export async function startIngestContenders(
   context: ScenarioContext,
   redis: BenchRedis,

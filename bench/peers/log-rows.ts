@@ -10,7 +10,7 @@ import {
   toText,
 } from './protobufjs.ts'
 
-/** Log records as rows of JSONEachRow, by protobufjs. The columns are those of the OpenTelemetry Collector's ClickHouse exporter. */
+/** A log record as a row of JSONEachRow, with the columns of the OpenTelemetry Collector's ClickHouse exporter. */
 export interface LogRow {
   readonly WorkspaceId: string
   readonly SurfaceId: string

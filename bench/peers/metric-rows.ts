@@ -1,8 +1,8 @@
 import { type KeyValue, type Long, loadType, type RowContext, toMap, toSeconds } from './protobufjs.ts'
 
 /**
- * Data points as rows of JSONEachRow, by protobufjs. The columns are those of the OpenTelemetry
- * Collector's ClickHouse exporter, which has a table for each kind: a row holds the columns of its kind alone.
+ * A data point as a row of JSONEachRow, with the columns of the OpenTelemetry Collector's ClickHouse exporter. The exporter
+ * has a table for each kind of metric, so a row has only the columns of its kind.
  */
 export type MetricRow = Record<string, unknown>
 

@@ -11,20 +11,26 @@ import { readMetric } from '../support/read-metric.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { TRACES_TABLE } from './trace-rows.ts'
 
+/** Name of the product in reports. */
 export const PRODUCT = 'product'
+/** Name of the peer with a queue. */
 export const QUEUE_PEER = 'Fastify, job per request, protobufjs, JSONEachRow'
+/** Name of the peer without a queue. */
 export const DIRECT_PEER = 'Fastify, protobufjs, asynchronous insert, no queue'
 
 const CONNECTIONS = 64
-/** Its answers take as long as its inserts: 64 clients leave it idle between them (45,000 spans/s), 256 bring no more. */
+/**
+ * Connections of the peer without a queue, whose responses take as long as its inserts. With 64 it is idle in between
+ * (45,000 spans/s), and 256 add nothing.
+ */
 const DIRECT_CONNECTIONS = 128
 
 const PEER_PATH = '/drain/v1/traces'
 const PEER_KEY = 'pk_peer'
-/** The product has 0 and 1. */
+/** Database of the peer. The product uses 0 and 1. */
 const PEER_REDIS_DATABASE = 2
 
-/** What contenders share. */
+/** Stores and tools that the contenders share. */
 export interface PipelineStage {
   readonly context: ScenarioContext
   readonly generator: LoadGenerator
@@ -36,7 +42,7 @@ export interface PipelineStage {
 
 const TABLES: Record<Signal, string> = { traces: 'spans', logs: 'logs', metrics: 'metric_points' }
 
-/** The product with a worker process for this signal alone: what it takes is not another's. */
+/** Starts the product with a worker process for this signal only, so that its cost is not mixed with another's. */
 export async function startProduct(
   { context, generator, redis, clickhouse }: PipelineStage,
   edge: BenchEdge,
@@ -63,11 +69,12 @@ export async function startProduct(
   }
 }
 
+/** Starts the peer with one BullMQ job per request. */
 export async function startQueuePeer(stage: PipelineStage): Promise<PipelineContender> {
   const { generator, redis, clickhouse } = stage
   const database = await createPeerDatabase(clickhouse, 'peer_queue', TRACES_TABLE)
   const redisUrl = redis.url(PEER_REDIS_DATABASE)
-  // Eight seconds of its work in payloads of 200 spans, one and a half in payloads of 20: it is never without.
+  // Work for eight seconds in payloads of 200 spans, or 1.5 s in payloads of 20, so that the worker is never idle.
   const [edge, worker] = await Promise.all([
     startPeer(stage, 'queue-per-request', { REDIS_URL: redisUrl, QUEUE_MAX_JOBS: '1500' }),
     startPeer(stage, 'queue-per-request-worker', { REDIS_URL: redisUrl, CLICKHOUSE_DATABASE: database }),
@@ -82,6 +89,7 @@ export async function startQueuePeer(stage: PipelineStage): Promise<PipelineCont
   }
 }
 
+/** Starts the peer that inserts before it responds. */
 export async function startDirectPeer(stage: PipelineStage): Promise<PipelineContender> {
   const { generator, clickhouse } = stage
   const database = await createPeerDatabase(clickhouse, 'peer_direct', TRACES_TABLE)
@@ -96,7 +104,7 @@ export async function startDirectPeer(stage: PipelineStage): Promise<PipelineCon
   }
 }
 
-/** A database of its own for a peer: what one has stored is not merged while another is measured. */
+/** Creates a database for one peer, so that its rows are not merged while another peer is measured. */
 export async function createPeerDatabase({ client }: BenchClickHouse, name: string, table: string): Promise<string> {
   await client.command({ query: `CREATE DATABASE ${name}` })
   await client.command({ query: table.replace('CREATE TABLE ', `CREATE TABLE ${name}.`) })

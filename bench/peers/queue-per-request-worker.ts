@@ -7,8 +7,8 @@ import { createRowInserter } from './row-inserter.ts'
 import { decodeTraceRows } from './trace-rows.ts'
 
 /**
- * The back half of queue-per-request.ts: each job is decoded by protobufjs, and its rows inserted as JSONEachRow together
- * with those of other jobs. As many jobs are held as make the largest batch.
+ * Processes the jobs of queue-per-request.ts. Decodes each job with protobufjs, and inserts its rows as JSONEachRow
+ * together with those of other jobs. The concurrency is as high as the largest batch needs.
  */
 const CONCURRENCY = 1_000
 
@@ -21,7 +21,7 @@ const insertRows = createRowInserter(clickhouse, {
   table: 'otel_traces',
   gatherIn: process.env.GATHER_IN === 'server' ? 'server' : 'process',
   async_insert_busy_timeout_max_ms: 200,
-  // A hundred thousand spans; ClickHouse's default of 10 MB makes inserts of 7,000, which cost more.
+  // A hundred thousand spans. ClickHouse's default of 10 MB makes inserts of 7,000, which cost more.
   async_insert_max_data_size: 125_000_000,
 })
 

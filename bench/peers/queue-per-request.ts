@@ -3,7 +3,7 @@ import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
 
 /**
- * What a team would build first: Fastify, and one BullMQ job for every request, the body in its data. Tuned: no logging,
+ * Serves traces the way a team would build first: Fastify with one BullMQ job per request that contains the body. Tuned: no logging,
  * bodies as buffers, base64 (latin1 would be escaped to three times its size by JSON), commands of one turn of the event
  * loop in one write (`enableAutoPipelining`), completed jobs removed. Redis is the same, so is its fsync.
  */

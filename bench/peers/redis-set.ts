@@ -2,28 +2,33 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
 
+/** What to write, and how. */
 export interface SetPlan {
-  /** Address of the server, with the number of its database. */
+  /** Address of the server with the number of the database. */
   readonly url: string
-  /** Each is framed as the edge frames it. */
+  /** Bodies of payloads. Each becomes a payload frame like those of the edge. */
   readonly bodies: readonly Buffer[]
   readonly way: SetWay
   readonly warmUpMs: number
   readonly durationMs: number
 }
 
-/** Every connection has one write in flight: so many payloads, each as a value of its own or joined to a single one. */
+/**
+ * Shape of the writes. Every connection has one write in flight, whose payloads are separate values or one joined
+ * value.
+ */
 export interface SetWay {
   readonly connections: number
   readonly payloadsPerWrite: number
   readonly joined: boolean
 }
 
+/** Result of the measured window. */
 export interface SetResult {
   readonly seconds: number
   /** Payloads confirmed in the measured window. */
   readonly ok: number
-  /** CPU of this process over the window. */
+  /** CPU time of this process in the window. */
   readonly cpuSeconds: number
 }
 
@@ -31,8 +36,8 @@ const ANSWER_BYTES = '+OK\r\n'.length
 const MINUS = '-'.charCodeAt(0)
 
 /**
- * The physical bound of a queue in Redis: SET of the same bytes and nothing else, no HTTP, no job, no counter. Commands are
- * made beforehand and keys written anew each time, so that memory stays as it is and the sender costs next to nothing.
+ * Measures the limit of a queue in Redis: SET of the same bytes, without HTTP, jobs or counters. Commands are built
+ * beforehand and overwrite the same keys, so that memory does not grow and the sender costs almost nothing.
  */
 export async function writeSets(plan: SetPlan, notify: (edge: 'begin' | 'end') => void): Promise<SetResult> {
   const { connections, payloadsPerWrite } = plan.way
@@ -67,7 +72,7 @@ interface Write {
   readonly answers: number
 }
 
-/** What one connection sends again and again, under keys as long as the product's. */
+/** Builds the bytes that one connection sends repeatedly, with keys as long as the product's. */
 function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
   const frames = Array.from({ length: way.payloadsPerWrite }, (_, i) => ({
     workspaceId: 'ws_000000000000000000000000',
@@ -86,7 +91,7 @@ function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
   return { bytes: Buffer.concat(commands), answers: commands.length }
 }
 
-/** Writes, waits for all answers, and writes again, until the socket is destroyed or Redis answers anything but OK. */
+/** Writes, waits for all responses and writes again, until the socket is destroyed or Redis returns anything but OK. */
 function keepWriting(url: string, write: Write, onAnswered: () => void, onFault: (error: Error) => void): Socket {
   const { hostname, port, pathname } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
@@ -95,7 +100,7 @@ function keepWriting(url: string, write: Write, onAnswered: () => void, onFault:
   socket.on('error', onFault)
   socket.on('connect', () => socket.write(encodeCommand('SELECT', pathname.slice(1))))
   socket.on('data', answer => {
-    if (answer.includes(MINUS)) return void socket.destroy(new Error(`Redis answered ${answer}`))
+    if (answer.includes(MINUS)) return void socket.destroy(new Error(`Redis returned ${answer}`))
     missingBytes -= answer.length
     if (missingBytes > 0) return
     if (isSelected) onAnswered()
@@ -106,7 +111,7 @@ function keepWriting(url: string, write: Write, onAnswered: () => void, onFault:
   return socket
 }
 
-/** RESP: an array of bulk strings. */
+/** Encodes a command as a RESP array of bulk strings. */
 function encodeCommand(...parts: readonly (string | Buffer)[]): Buffer {
   const bulk = parts.flatMap(part => [
     Buffer.from(`$${Buffer.byteLength(part)}\r\n`),

@@ -1,24 +1,26 @@
 import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
 
-/** How long rows of several calls wait for each other, and how many at most. The names are ClickHouse's. */
+/** Limits within which rows of several calls are inserted together. The names are those of ClickHouse. */
 export interface GatheringLimits {
   readonly async_insert_busy_timeout_max_ms: number
   readonly async_insert_max_data_size: number
 }
 
+/** Options of a row inserter. */
 export interface RowInserterOptions extends GatheringLimits {
   readonly table: string
   /**
-   * server: each call is an asynchronous insert, which the server gathers with others. process: rows are gathered here
-   * within the same limits, for a server without that queue, which would insert every call by itself whatever it is asked.
+   * Where rows are collected. `server`: each call is an asynchronous insert, which the server combines with others.
+   * `process`: rows are collected here within the same limits, for a server without a queue for asynchronous inserts.
    */
   readonly gatherIn: 'server' | 'process'
 }
 
-/** Inserts lines of JSONEachRow; settles when ClickHouse has confirmed the rows. */
+/** Inserts lines of JSONEachRow. Settles when ClickHouse has confirmed the rows. */
 export type InsertRows = (lines: string) => Promise<void>
 
+/** Creates a function that inserts rows. */
 export function createRowInserter(clickhouse: ClickHouseClient, options: RowInserterOptions): InsertRows {
   const { table, gatherIn, ...limits } = options
   const asynchronous = { async_insert: 1, wait_for_async_insert: 1, ...limits } as const
@@ -36,7 +38,7 @@ export function createRowInserter(clickhouse: ClickHouseClient, options: RowInse
 
 interface Batch {
   length: number
-  /** Rows wait as text: a hundred thousand objects would cost the garbage collector more than the decoder. */
+  /** Waiting rows as text. A hundred thousand objects would cost the garbage collector more than the decoder. */
   readonly lines: string[]
   readonly stored: Promise<void>
   send(): void

@@ -7,13 +7,14 @@ import { writtenBlocks } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
 import { createPeerDatabase, type PipelineStage } from './pipeline-contenders.ts'
 
+/** Name of the Collector in reports. */
 export const COLLECTOR = 'OpenTelemetry Collector, ClickHouse exporter'
 
 const CONFIG = fileURLToPath(new URL('./otelcol.yaml', import.meta.url))
 const CONNECTIONS = 64
 const LAST_LINES = 20
 
-/** Starts the Collector that `binary` names. Throws with what it wrote last when it does not come up. */
+/** Starts the Collector at path `binary`. Throws if it does not become ready, and shows its last output. */
 export async function startCollector(stage: PipelineStage, binary: string): Promise<PipelineContender> {
   const { context, generator, clickhouse } = stage
   const database = await createPeerDatabase(clickhouse, 'peer_collector', OTELCOL_TRACES_TABLE)
@@ -35,10 +36,10 @@ export async function startCollector(stage: PipelineStage, binary: string): Prom
     },
   })
   context.onEnd(async () => {
-    if (lines.length > 0) context.progress(`${binary} wrote last:\n${lines.join('\n')}`)
+    if (lines.length > 0) context.progress(`last output of ${binary}:\n${lines.join('\n')}`)
     await child.stop(5_000)
   })
-  // It has no health check without one more extension; any answer of its receiver says that the pipeline is up.
+  // The Collector has no health check without another extension. Any response of its receiver shows that it is ready.
   await untilReady(COLLECTOR, child, () => answers(`http://127.0.0.1:${port}/v1/traces`), {})
   return {
     name: COLLECTOR,
@@ -51,8 +52,8 @@ export async function startCollector(stage: PipelineStage, binary: string): Prom
 }
 
 /**
- * Names and types that the Collector's ClickHouse exporter inserts into. Ordered and partitioned as the product's table,
- * and without the six skip indexes of the exporter's own schema: the rivals differ in how rows get there.
+ * Table for the Collector's ClickHouse exporter. It has the order and partitions of the product's table and lacks the six
+ * skip indexes of the exporter's schema, so that contenders differ only in how rows arrive.
  */
 const OTELCOL_TRACES_TABLE = `
 CREATE TABLE otel_traces

@@ -1,7 +1,7 @@
 import type { RowContext } from './protobufjs.ts'
 import type { TraceRow } from './trace-rows.ts'
 
-/** The same rows as those of protobufjs, from OTLP/JSON by JSON.parse. */
+/** Decodes OTLP/JSON with JSON.parse into the same rows as protobufjs. */
 export function decodeTraceRowsOfJson(body: Buffer, context: RowContext): TraceRow[] {
   const request = JSON.parse(body.toString()) as ExportRequest
   const rows: TraceRow[] = []
@@ -42,7 +42,7 @@ export function decodeTraceRowsOfJson(body: Buffer, context: RowContext): TraceR
   return rows
 }
 
-/** DateTime64 takes seconds with nine decimals. */
+/** Formats a time for DateTime64, as seconds with nine decimals. */
 function seconds(unixNano: string | number = 0): string {
   const digits = String(unixNano).padStart(10, '0')
   return `${digits.slice(0, -9)}.${digits.slice(-9)}`

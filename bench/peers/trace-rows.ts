@@ -1,9 +1,6 @@
 import { type KeyValue, type Long, loadType, type RowContext, toHex, toMap, toSeconds } from './protobufjs.ts'
 
-/**
- * Spans as rows of JSONEachRow, by protobufjs: decode into objects, make a row object of each span. The columns are those
- * of the OpenTelemetry Collector's ClickHouse exporter.
- */
+/** A span as a row of JSONEachRow, with the columns of the OpenTelemetry Collector's ClickHouse exporter. */
 export interface TraceRow {
   readonly WorkspaceId: string
   readonly SurfaceId: string
@@ -31,7 +28,10 @@ export interface TraceRow {
   readonly 'Links.Attributes': Record<string, string>[]
 }
 
-/** Partitioned and ordered as the product's table: the rivals differ in how rows get there, not in what is asked of the store. */
+/**
+ * Table of the peers. It has the order and partitions of the product's table, so that contenders differ only in how
+ * rows arrive.
+ */
 export const TRACES_TABLE = `
 CREATE TABLE otel_traces
 (
@@ -63,6 +63,7 @@ const exportRequest = loadType(
   'opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest',
 )
 
+/** Decodes an OTLP request into objects, and makes a row object of each span. */
 export function decodeTraceRows(body: Buffer, context: RowContext): TraceRow[] {
   const request = exportRequest.decode(body) as unknown as ExportRequest
   const rows: TraceRow[] = []

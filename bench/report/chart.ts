@@ -28,7 +28,9 @@ export interface ChartPoint {
 
 /** Size of every chart, in pixels. */
 export const SIZE = { width: 880, height: 440 }
-/** Above this ratio of the largest to the smallest value, a linear axis would draw small values on top of each other. */
+/**
+ * Above this ratio of the largest to the smallest value, a linear axis would draw small values on top of each other.
+ */
 const LOG_FROM_RATIO = 20
 const RANGE_CAP_PX = 3
 

@@ -24,8 +24,8 @@ const lineOf = (text: string, start: string) =>
     ?.replaceAll(/ {2,}/g, '  ')
     .trim()
 
-describe('a run that is read back', () => {
-  it('compares with itself as no change', () => {
+describe('readRun', () => {
+  it('reads a run that has no changes against itself', () => {
     const run = runOf([product(90, 100, 110)])
     expect(lineOf(renderComparison(run, kept(run)), 'edge: product')).toBe(
       'edge: product  100  100  requests/s  +0.0 % (ranges overlap)',
@@ -47,8 +47,8 @@ describe('a run that is read back', () => {
   })
 })
 
-describe('a comparison', () => {
-  it('shows changes of figures and of ratios, and marks those within the spread', () => {
+describe('renderComparison', () => {
+  it('shows changes of figures and ratios, and marks overlapping ranges', () => {
     const peer: Row = { name: 'peer', unit: 'requests/s', samples: [10, 10, 10] }
     const before = runOf([{ ...product(90, 100, 110), ratios: [{ to: 'peer' }] }, peer])
     const now = runOf([
@@ -61,7 +61,7 @@ describe('a comparison', () => {
     expect(lineOf(text, 'edge: peer')).toBe('edge: peer  10  10  requests/s  +0.0 % (ranges overlap)')
   })
 
-  it('says in what else the runs differ, and what the earlier one lacks', () => {
+  it('lists other differences, and figures that the earlier run lacks', () => {
     const before = runOf([product(1)], { quick: true, facts: { CPU: 'one core', Redis: '7' } })
     const now = runOf([product(1), { ...product(1), name: 'new' }])
     const text = renderComparison(now, kept(before))
@@ -71,7 +71,7 @@ describe('a comparison', () => {
     expect(text).toContain('not in the earlier run: edge: new')
   })
 
-  it('does not compare what has another unit, and divides by no zero', () => {
+  it('skips figures with another unit, and does not divide by zero', () => {
     const text = renderComparison(runOf([{ ...product(1), unit: 'ms' }]), kept(runOf([product(1)])))
     expect(text).toContain('nothing in common')
     const fromZero = renderComparison(runOf([product(1)]), kept(runOf([product(0)])))

@@ -6,7 +6,7 @@ import { textTable } from './table.ts'
 
 const summary = z.object({ median: z.number(), min: z.number(), max: z.number() })
 
-/** As much of a BenchRun as a comparison needs. */
+/** The parts of a BenchRun that a comparison needs. */
 const earlierRun = z.object({
   quick: z.boolean(),
   facts: z.record(z.string(), z.string()),
@@ -25,15 +25,17 @@ const earlierRun = z.object({
   ),
 })
 
+/** An earlier run, read from its file. */
 export type EarlierRun = z.infer<typeof earlierRun>
 
+/** An earlier run, or the reason why its file cannot be read. */
 export type ReadRunResult =
   | { readonly ok: true; readonly run: EarlierRun }
   | { readonly ok: false; readonly reason: string }
 
 const VERSION: BenchRun['version'] = 1
 
-/** A run from the text of the file that `--json` wrote. */
+/** Parses a run from the text of a file that `--json` wrote. */
 export function readRun(text: string): ReadRunResult {
   let json: unknown
   try {
@@ -52,8 +54,8 @@ export function readRun(text: string): ReadRunResult {
 }
 
 /**
- * The change of each figure and ratio that both runs have; one within the ranges of both is marked, since it may be
- * none. Ahead of it, in what else the runs differ.
+ * Formats the change of each figure and ratio that both runs have. A change whose ranges overlap is marked, because it may
+ * be noise. Lists other differences of the runs first.
  */
 export function renderComparison(run: BenchRun, before: EarlierRun): string {
   const old = figuresOf(before)
@@ -95,7 +97,7 @@ function changeText(was: Summary, is: Summary): string {
   return `${percent >= 0 ? '+' : ''}${percent.toFixed(1)} %${overlaps ? ' (ranges overlap)' : ''}`
 }
 
-/** A quick run beside a full one, or another machine, explains more than any change of the code. */
+/** Returns the differences that can explain more than a change of the code: a quick run, another machine. */
 function differences(run: BenchRun, before: EarlierRun): string[] {
   const kind = (quick: boolean) => (quick ? 'quick' : 'full')
   return [

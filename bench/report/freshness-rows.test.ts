@@ -12,22 +12,22 @@ function roundOf(markers: readonly Marker[]): Freshness {
 
 const seenAfter = (ms: number): Marker => ({ sentAt: 0, acknowledgedAt: 10, visibleAt: 10 + ms })
 
-it('counts from acknowledgement to visibility, a sample a round', () => {
+it('measures from acknowledgement to visibility, with one sample a round', () => {
   const [row] = idleRows([roundOf([seenAfter(300), seenAfter(100), seenAfter(200)]), roundOf([seenAfter(50)])])
   expect(row?.samples).toEqual([200, 50])
   expect(row?.details?.longest).toBe('300 ms')
 })
 
-it('leaves out what was refused, for it is not to be seen', () => {
+it('leaves out refused markers', () => {
   const [row] = idleRows([roundOf([{ sentAt: 0, isRefused: true }, seenAfter(70)])])
   expect(row?.samples).toEqual([70])
 })
 
-it('has no figure for a round in which nothing was acknowledged', () => {
+it('throws for a round in which nothing was acknowledged', () => {
   expect(() => idleRows([roundOf([{ sentAt: 0, isRefused: true }])])).toThrow(RangeError)
 })
 
-it('states what share of a core the polls take', () => {
+it('reports the share of a core that the polls take', () => {
   expect(idleRows([roundOf([seenAfter(1)])])[0]?.details).toMatchObject({
     'ClickHouse’s CPU for polling': '2.0 ms a poll, 10 % of a core',
   })

@@ -5,7 +5,7 @@ import { SPANS } from '../measure/measure-stored.ts'
 import type { Row } from '../support/scenario.ts'
 import { summarize } from './statistics.ts'
 
-/** At this share of capacity. */
+/** Goal at this share of capacity. */
 const GOAL = { share: 0.5, p99: { atMost: 1_000 } }
 
 const QUANTILES = [
@@ -14,11 +14,12 @@ const QUANTILES = [
   ['p99.9', 0.999],
 ] as const
 
+/** Returns the row of the pipeline's capacity. */
 export function capacityRow(spansPerSecond: readonly number[]): Row {
   return { name: 'capacity', unit: 'spans/s', samples: spansPerSecond }
 }
 
-/** At a share of capacity, a sample a round. */
+/** Returns the rows at a share of capacity, with one sample a round. */
 export function levelRows(share: number, rounds: readonly LoadedFreshness[]): Row[] {
   const at = `${Math.round(share * 100)} % of capacity`
   return QUANTILES.map(([title, quantile]): Row => {
@@ -32,6 +33,7 @@ export function levelRows(share: number, rounds: readonly LoadedFreshness[]): Ro
   })
 }
 
+/** Returns the rows of the idle pipeline. */
 export function idleRows(rounds: readonly Freshness[]): Row[] {
   return [
     {
@@ -46,12 +48,12 @@ export function idleRows(rounds: readonly Freshness[]): Row[] {
   ]
 }
 
-/** From acknowledgement to visibility, in ms, in ascending order. */
+/** Returns the times from acknowledgement to visibility in ms, ascending. */
 function freshnessOf(markers: readonly Marker[]): number[] {
   return spansBetween(markers, marker => marker.acknowledgedAt)
 }
 
-/** Those that were acknowledged: a refused marker is not to be seen. */
+/** Returns durations of acknowledged markers. A refused marker never becomes visible. */
 function spansBetween(markers: readonly Marker[], from: (marker: Marker) => number | undefined): number[] {
   return markers
     .flatMap(marker => {
@@ -61,7 +63,7 @@ function spansBetween(markers: readonly Marker[], from: (marker: Marker) => numb
     .toSorted((a, b) => a - b)
 }
 
-/** The smallest value that so large a share does not exceed. */
+/** Returns the smallest value that this share of the values does not exceed. */
 function valueAt(ascending: readonly number[], quantile: number): number {
   const value = ascending[Math.ceil(ascending.length * quantile) - 1]
   if (value === undefined) throw new RangeError('no marker was acknowledged')

@@ -4,7 +4,7 @@ import { summarize } from './statistics.ts'
 
 type Over = (of: (measured: IngestMeasured) => number) => number
 
-/** What one contender did under one load, round by round. */
+/** Returns the row of one contender under one load. */
 export function ingestRow(
   name: string,
   load: IngestLoad,
@@ -36,7 +36,7 @@ export function ingestRow(
   }
 }
 
-/** The same in spans a second, for the chart of throughput by payload size. */
+/** Returns the same figures in spans a second, for the chart of throughput by payload size. */
 export function ingestSpansRow(name: string, load: IngestLoad, results: readonly IngestMeasured[]): Row {
   return {
     name: `${underLoad(name, load)}, in spans`,
@@ -46,8 +46,10 @@ export function ingestSpansRow(name: string, load: IngestLoad, results: readonly
   }
 }
 
+/** Returns the name of a row: contender and load. */
 export const underLoad = (name: string, load: IngestLoad) => `${name}, ${loadText(load)}`
 
+/** Formats a load. */
 export const loadText = ({ spans, connections }: IngestLoad) =>
   `${spans} ${spans === 1 ? 'span' : 'spans'}, ${connections} connections`
 

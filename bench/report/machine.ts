@@ -6,7 +6,9 @@ import { promisify } from 'node:util'
 import { ROOT } from '../services/start-process.ts'
 import { summarize } from './statistics.ts'
 
-/** What the figures depend on beside the code. `dir` is where the servers keep their data: its fsync is measured. */
+/**
+ * Returns facts of the machine that affect the figures. Measures fsync in `dir`, where the servers store their data.
+ */
 export async function machineFacts(dir: string): Promise<Record<string, string>> {
   const [processor] = cpus()
   return {
@@ -23,7 +25,7 @@ export async function machineFacts(dir: string): Promise<Record<string, string>>
   }
 }
 
-/** `appendfsync always` waits for this once per commit, so no figure of the edge means anything without it. */
+/** Measures fsync. Redis waits for one per group commit (`appendfsync always`), so the edge's figures depend on it. */
 function measureFsync(dir: string): string {
   const path = join(dir, 'fsync')
   const file = openSync(path, 'w')

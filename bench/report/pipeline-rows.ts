@@ -11,17 +11,19 @@ const NOUNS: Record<Signal, { readonly one: string; readonly many: string; reado
   metrics: { one: 'data point', many: 'data points', unit: 'points/s' },
 }
 
+/** Returns the unit of a signal's throughput. */
 export const unitOf = (signal: Signal) => NOUNS[signal].unit
 
-/** "200 spans": what a payload holds. */
+/** Formats the content of a payload, such as "200 spans". */
 export function loadText({ signal, records }: PipelineLoad): string {
   const { one, many } = NOUNS[signal]
   return `${records.toLocaleString('en')} ${records === 1 ? one : many}`
 }
 
+/** Returns the name of a row: contender and payload. */
 export const underLoad = (name: string, load: PipelineLoad) => `${name}, ${loadText(load)}`
 
-/** Records a second from accepted to queryable, and what they cost every process. */
+/** Returns the row of records a second from accepted to queryable, with the cost by process. */
 export function throughputRow(name: string, load: PipelineLoad, results: Results): Row {
   const processes = processesOf(results)
   const per = `million ${NOUNS[load.signal].many}`
@@ -40,7 +42,7 @@ export function throughputRow(name: string, load: PipelineLoad, results: Results
   }
 }
 
-/** CPU of some processes together. */
+/** Returns the row of the CPU time of some processes together. */
 export function costRow(name: string, processes: readonly string[], load: PipelineLoad, results: Results): Row {
   const costs = processes.map(process => cpuPerMillion(process, results))
   return {
@@ -50,6 +52,7 @@ export function costRow(name: string, processes: readonly string[], load: Pipeli
   }
 }
 
+/** Returns the row of a process's peak memory. */
 export function memoryRow(process: string, load: PipelineLoad, results: Results): Row {
   return {
     name: underLoad(`peak memory of the ${process}`, load),

@@ -39,7 +39,7 @@ function runOf(result: Partial<ScenarioResult>, run: Partial<BenchRun> = {}): Be
 const lines = (text: string) => text.split('\n').map(line => line.replaceAll(/ {2,}/g, '  ').trim())
 
 describe('bench/RESULTS.md', () => {
-  it('begins with the machine, the time of the run and what became of every goal', () => {
+  it('starts with the machine, the duration of the run and the result of every goal', () => {
     const [before = ''] = renderMarkdown(runOf({})).split('## pipeline')
     expect(before).toContain('which took 12 min 34 s')
     expect(before).toContain('| CPU | two cores |')
@@ -52,13 +52,13 @@ describe('bench/RESULTS.md', () => {
     )
   })
 
-  it('says of each scenario what it asks, how it measured, and what every process cost', () => {
+  it('shows the question, the method and the cost of every process for each scenario', () => {
     const method = '1 warm-up round, 3 rounds of 6 s'
     const [, section = ''] = renderMarkdown(runOf({ method, notes: ['Merges are included.'] })).split('## pipeline')
     expect(lines(section)).toEqual(
       expect.arrayContaining([
         'How fast is all of it?',
-        '*1 warm-up round, 3 rounds of 6 s; 42 s in all.*',
+        '*1 warm-up round, 3 rounds of 6 s; 42 s in total.*',
         '|  | × 5.5 | 5 … 6 |  | peer | ≥ 4: met |',
         '| CPU seconds per million spans | edge | Redis |',
         '| product \\| 20 spans | 1.23 | 0.5 |',
@@ -71,13 +71,13 @@ describe('bench/RESULTS.md', () => {
     )
   })
 
-  it('shows what was left out, at the top and in its scenario', () => {
+  it('lists what was left out, at the top and in its scenario', () => {
     const run = runOf({ skipped: ['OpenTelemetry Collector: OTELCOL_BIN is not set'] })
     expect(renderMarkdown(run).match(/OTELCOL_BIN is not set/g)).toHaveLength(2)
     expect(renderText(run).match(/OTELCOL_BIN is not set/g)).toHaveLength(2)
   })
 
-  it('shows the charts that are drawn beside it', () => {
+  it('shows the charts in the same folder', () => {
     const run = runOf({})
     expect(throughputCharts(run.scenarios).map(({ file }) => file)).toEqual(['throughput-by-payload-size.svg'])
     expect(renderMarkdown(run)).toContain('![Throughput by payload size](throughput-by-payload-size.svg)')
@@ -85,8 +85,8 @@ describe('bench/RESULTS.md', () => {
   })
 })
 
-describe('what the terminal shows', () => {
-  it('ends with the goals, failures and the time of the run', () => {
+describe('renderText', () => {
+  it('ends with the goals, the failures and the duration of the run', () => {
     const failed = [{ name: 'growth', reason: 'the disk is full' }]
     const text = renderText(runOf({}, { failed }))
     expect(lines(text).slice(-5)).toEqual([
@@ -99,7 +99,7 @@ describe('what the terminal shows', () => {
   })
 })
 
-describe('the throughput charts', () => {
+describe('throughputCharts', () => {
   const plotted = (name: string, unit: string, line: string, x: number): Row => ({
     name,
     unit,
@@ -107,7 +107,7 @@ describe('the throughput charts', () => {
     plot: { chart: 'throughput by payload size', line, x },
   })
 
-  it('put rows of one line in the order of x, whatever scenario they are of', () => {
+  it('sorts the rows of a line by x, across scenarios', () => {
     const scenarios = [[200, 1], [20]].map((sizes, i) =>
       summarizeScenario(
         { name: `s${i}`, question: '' },
@@ -122,7 +122,7 @@ describe('the throughput charts', () => {
     expect(chart && drawChart(chart)).toContain('Throughput by payload size')
   })
 
-  it('share an axis among spans, records and points, but not with requests', () => {
+  it('draws spans, records and points on one axis, and requests on another', () => {
     const rows = [
       plotted('a', 'spans/s', 'traces', 1),
       plotted('b', 'records/s', 'logs', 1),

@@ -3,23 +3,24 @@ import { goalsOf, type SummarizedRow, type SummarizedScenario, type Verdict } fr
 import { markdownTable, type Table, textTable } from './table.ts'
 import { throughputCharts } from './throughput-charts.ts'
 
-/** One run of the bench, as `--json` writes it. What `--compare` reads of it is in compare-runs.ts. */
+/** One run of the bench, as `--json` writes it. compare-runs.ts reads it again. */
 export interface BenchRun {
   readonly version: 1
   readonly quick: boolean
-  /** All of it, from the first scenario's start to the last one's end. */
+  /** Duration of the whole run. */
   readonly seconds: number
   readonly facts: Readonly<Record<string, string>>
   readonly scenarios: readonly SummarizedScenario[]
   readonly failed: readonly FailedScenario[]
 }
 
+/** A scenario without figures. */
 export interface FailedScenario {
   readonly name: string
   readonly reason: string
 }
 
-/** bench/RESULTS.md. The charts that it shows are drawn beside it. */
+/** Renders bench/RESULTS.md. Its charts are files in the same folder. */
 export function renderMarkdown(run: BenchRun): string {
   return [
     '# Benchmark results',
@@ -69,7 +70,7 @@ function scenarioInMarkdown(scenario: SummarizedScenario): string[] {
   ]
 }
 
-/** What a terminal shows: the same, and at its end how each goal fared. */
+/** Renders the run for a terminal, with the result of each goal at the end. */
 export function renderText(run: BenchRun): string {
   return [
     ...run.scenarios.flatMap(scenarioInText),
@@ -100,10 +101,10 @@ function scenarioInText(scenario: SummarizedScenario): string[] {
 }
 
 function methodText({ method, seconds }: SummarizedScenario): string {
-  return `${method}; ${durationText(seconds)} in all.`
+  return `${method}; ${durationText(seconds)} in total.`
 }
 
-/** A line for the figure, and one for each of its ratios. */
+/** Returns a line for each figure and each of its ratios. */
 function figuresTable({ rows }: SummarizedScenario): Table {
   return {
     head: ['', 'median', 'range', 'unit', 'against', 'goal'],
@@ -125,7 +126,7 @@ function verdictText(verdict: Verdict | undefined): string {
   return verdict === undefined ? '' : `${goalText(verdict.goal)}: ${verdict.met ? 'met' : 'MISSED'}`
 }
 
-/** CPU by what it was spent on (rows may count different things), then memory: a column for every process. */
+/** Returns tables of CPU time, one for each unit of work, and of memory, with a column for every process. */
 function costTables({ rows }: SummarizedScenario): Table[] {
   const byUnit = Map.groupBy(
     rows.filter(row => row.cpu),
@@ -182,7 +183,7 @@ function goalCount(scenarios: readonly SummarizedScenario[]): string {
   return `${met} met, ${goals.length - met} missed`
 }
 
-/** What the table of goals cannot show because it was not measured. */
+/** Returns what was left out and what failed, which the table of goals cannot show. */
 function outages({ scenarios, failed }: BenchRun): string[] {
   return [
     ...scenarios.flatMap(({ name, skipped }) => skipped.map(text => `Left out of ${name}: ${text}`)),

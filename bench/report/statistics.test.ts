@@ -12,13 +12,13 @@ describe('summarize', () => {
     expect(samples).toEqual(given)
   })
 
-  it('refuses to make a figure of nothing', () => {
+  it('throws without samples', () => {
     expect(() => summarize([])).toThrow(RangeError)
   })
 })
 
 describe('ratiosByRound', () => {
-  it('divides what was measured in the same round', () => {
+  it('divides samples of the same round', () => {
     expect(ratiosByRound([10, 30], [5, 10])).toEqual([2, 3])
     expect(() => ratiosByRound([1], [1, 2])).toThrow(/same rounds/)
   })

@@ -1,10 +1,11 @@
+/** Median and range of samples. */
 export interface Summary {
   readonly median: number
   readonly min: number
   readonly max: number
 }
 
-/** Few samples: the whole range says more than quartiles of five would. */
+/** Returns the median and the range. With so few samples, the range is more useful than quartiles. */
 export function summarize(samples: readonly number[]): Summary {
   if (samples.length === 0) throw new RangeError('there are no samples')
   const sorted = samples.toSorted((a, b) => a - b)
@@ -14,9 +15,8 @@ export function summarize(samples: readonly number[]): Summary {
   return { median, min: sorted[0] as number, max: sorted.at(-1) as number }
 }
 
-/** Each sample over that of the same round in another row. */
+/** Divides each sample by that of the same round in another row. */
 export function ratiosByRound(samples: readonly number[], others: readonly number[]): number[] {
-  if (samples.length !== others.length)
-    throw new RangeError('rows of a ratio must have been measured in the same rounds')
+  if (samples.length !== others.length) throw new RangeError('the rows of a ratio must have the same rounds')
   return samples.map((sample, round) => sample / (others[round] as number))
 }

@@ -7,15 +7,15 @@ const summarized = (...rows: Row[]) =>
 
 const peer: Row = { name: 'peer', unit: 'requests/s', samples: [10, 20, 30] }
 
-describe('the summary of a scenario', () => {
-  it('has the median and the range of each row, and of ratios taken round by round', () => {
+describe('summarizeScenario', () => {
+  it('returns the median and range of each row, and of ratios round by round', () => {
     const product: Row = { name: 'product', unit: 'requests/s', samples: [40, 40, 90], ratios: [{ to: 'peer' }] }
     const [row] = summarized(product, peer).rows
     expect(row?.value).toEqual({ median: 40, min: 40, max: 90 })
     expect(row?.ratios).toEqual([{ to: 'peer', value: { median: 3, min: 2, max: 4 }, verdict: undefined }])
   })
 
-  it('judges goals of rows and ratios by the median, the bound itself included', () => {
+  it('judges goals of rows and ratios by the median, including the bound itself', () => {
     const product: Row = {
       name: 'product',
       unit: 'requests/s',

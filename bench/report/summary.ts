@@ -1,7 +1,7 @@
 import type { Goal, Row, ScenarioResult } from '../support/scenario.ts'
 import { ratiosByRound, type Summary, summarize } from './statistics.ts'
 
-/** A result as it is printed, written and kept as JSON: samples with what they come to. */
+/** A result as it is printed and written as JSON: samples with their medians, ranges and ratios. */
 export interface SummarizedScenario extends Pick<ScenarioResult, 'method'> {
   readonly name: string
   readonly question: string
@@ -11,26 +11,29 @@ export interface SummarizedScenario extends Pick<ScenarioResult, 'method'> {
   readonly notes: readonly string[]
 }
 
+/** A row with its median, range, ratios and verdict. */
 export interface SummarizedRow extends Omit<Row, 'ratios' | 'goal'> {
   readonly value: Summary
   readonly ratios: readonly SummarizedRatio[]
   readonly verdict: Verdict | undefined
 }
 
+/** A ratio with its median, range and verdict. */
 export interface SummarizedRatio {
   readonly to: string
   readonly value: Summary
   readonly verdict: Verdict | undefined
 }
 
+/** Whether a goal is met. */
 export interface Verdict {
   readonly goal: Goal
   readonly met: boolean
 }
 
 /**
- * Throws a RangeError for what is a fault of the scenario: two rows of one name, a ratio to no row or to one of other
- * rounds, a figure that is no number, a place that no chart has.
+ * Summarizes a result. Throws a RangeError for an error of the scenario: two rows with one name, a ratio to an unknown row
+ * or to one with other rounds, a sample that is not a number, a point that a logarithmic chart cannot show.
  */
 export function summarizeScenario(
   { name, question }: { name: string; question: string },
@@ -55,7 +58,7 @@ export function summarizeScenario(
   return { name, question, method, seconds, rows, skipped, notes }
 }
 
-/** JSON has no NaN: kept in a file, one would come back as nothing. */
+/** Summarizes finite samples. JSON has no NaN, so a NaN would be lost in a file. */
 function summarizeFinite(what: string, samples: readonly number[]): Summary {
   if (samples.length === 0) throw new RangeError(`${what} has no samples`)
   if (!samples.every(Number.isFinite))
@@ -68,16 +71,17 @@ function judge(goal: Goal | undefined, median: number): Verdict | undefined {
   return { goal, met: 'atLeast' in goal ? median >= goal.atLeast : median <= goal.atMost }
 }
 
-/** One goal of a run, and what came of it. */
+/** A goal of a run with its result. */
 export interface JudgedGoal extends Verdict {
   readonly scenario: string
   readonly row: string
-  /** The row that it is a ratio to; otherwise it is the figure itself, in `unit`. */
+  /** The other row of a ratio. Without it, the goal is for the figure itself, in `unit`. */
   readonly to?: string
   readonly unit: string
   readonly value: Summary
 }
 
+/** Returns the goals of all rows and ratios. */
 export function goalsOf(scenarios: readonly SummarizedScenario[]): JudgedGoal[] {
   return scenarios.flatMap(scenario =>
     scenario.rows.flatMap(row => {

@@ -7,17 +7,20 @@ const X_TITLES: Readonly<Record<Plot['chart'], string>> = {
   'throughput by number of processes': 'processes',
 }
 
-/** Units of one axis: a span, a log record and a data point are each a row in the end. Any other has a chart of its own. */
+/**
+ * Units that share an axis, because each span, log record and data point becomes a row. Every other unit has its own
+ * chart.
+ */
 const RECORDS = ['spans/s', 'records/s', 'points/s']
 
 interface ThroughputChart extends Chart {
-  /** Its name beside bench/RESULTS.md. */
+  /** File name in the folder of bench/RESULTS.md. */
   readonly file: string
 }
 
 type PlottedRow = SummarizedRow & { readonly plot: Plot }
 
-/** The charts that the rows of a run make, by `plot` and unit. */
+/** Returns the charts of a run. Rows are grouped by chart and unit. */
 export function throughputCharts(scenarios: readonly SummarizedScenario[]): ThroughputChart[] {
   const rows = scenarios.flatMap(({ rows }) => rows).filter((row): row is PlottedRow => row.plot !== undefined)
   const charts = Map.groupBy(rows, ({ plot, unit }) => (RECORDS.includes(unit) ? plot.chart : `${plot.chart}, ${unit}`))

@@ -8,7 +8,7 @@ import { type BenchEdge, issueSurfaces, QUEUES_UNBOUNDED, startEdge } from '../s
 import { type BenchRedis, startBenchRedis } from '../services/start-stores.ts'
 import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
 
-/** Public keys that the requests of a row carry in turn. */
+/** Number of public keys that requests carry in turn, and the duration of a round. */
 interface Rotation {
   readonly keys: number
   readonly durationMs: number
@@ -16,7 +16,7 @@ interface Rotation {
 
 interface Size {
   readonly rounds: number
-  /** The first is what the others are compared with. */
+  /** Rotations. The first is the baseline of the others. */
   readonly rotations: readonly Rotation[]
 }
 
@@ -43,7 +43,7 @@ const KEYS_PER_WORKSPACE = 10
 export const scenario: Scenario = {
   name: 'auth',
   question:
-    'What does it cost the edge to authenticate a request, with the keys of one surface and with those of 100,000 in turn?',
+    'What does authentication cost the edge per request, with the key of one surface and with the keys of 100,000 in turn?',
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
@@ -65,11 +65,11 @@ async function run(context: ScenarioContext, { rounds, rotations }: Size): Promi
   context.onEnd(() => generator.stop())
   const keyCount = Math.max(...rotations.map(({ keys }) => keys))
   const surfaces = await issueSurfaces(redis, keyCount, KEYS_PER_WORKSPACE)
-  context.progress(`${keyCount.toLocaleString('en')} keys made`)
+  context.progress(`${keyCount.toLocaleString('en')} keys created`)
   const bench = { redis, edge, generator, publicKeys: surfaces.map(({ publicKey }) => publicKey) }
 
   const results = new Map(rotations.map(rotation => [rotation, [] as AuthMeasured[]]))
-  // Not counted: the edge compiles what it runs.
+  // Not counted: the edge compiles its code.
   await measure(bench, { keys: 1, durationMs: 1_000 })
   for (let round = 1; round <= rounds; round++) {
     for (const [rotation, measured] of results) {
@@ -89,13 +89,13 @@ async function run(context: ScenarioContext, { rounds, rotations }: Size): Promi
 }
 
 const NOTES = [
-  'The same requests to the same edge and the same Redis, but for their keys. A key is taken from memory for 10 s after it was looked up: of few keys all are, of many every one comes back after it was forgotten, and every request looks one up.',
-  'A lookup is a GET on its own beside the writes of the commits; Redis answers both in turn, so it waits for their fsync.',
+  'The requests differ only in their keys. The edge caches a key for 10 s after it was looked up. Few keys are always cached. With many keys, each returns only after it has expired, so every request looks up a key.',
+  'A lookup is a separate GET. Redis processes it in order with the writes of the group commits, so it waits for their fsync.',
 ]
 
 const nameOf = ({ keys }: Rotation) => (keys === 1 ? '1 key' : `${keys.toLocaleString('en')} keys`)
 
-/** One window of requests. Throws when anything was not answered 200. */
+/** Measures one window of requests. Throws if any response is not 200. */
 async function measure(bench: Bench, { keys, durationMs }: Rotation): Promise<AuthMeasured> {
   const { edge, redis, generator, publicKeys } = bench
   const meter = meterProcesses({ edge: edge.pid, redis: redis.pid })
@@ -122,7 +122,7 @@ async function measure(bench: Bench, { keys, durationMs }: Rotation): Promise<Au
   await redis.empty(edge.queueDatabase, ['*:meta'])
   const { 200: answered = 0, ...others } = load.statuses
   if (Object.keys({ ...others, ...load.faults }).length > 0) {
-    throw new Error(`the edge did not answer 200 to everything: ${JSON.stringify({ ...others, ...load.faults })}`)
+    throw new Error(`the edge returned statuses other than 200: ${JSON.stringify({ ...others, ...load.faults })}`)
   }
   return {
     ok: load.ok,
@@ -134,7 +134,7 @@ async function measure(bench: Bench, { keys, durationMs }: Rotation): Promise<Au
   }
 }
 
-/** What the edge gets from Redis by GET is keys. */
+/** Returns the number of key lookups: the edge uses GET only for keys. */
 async function countLookups(redis: BenchRedis): Promise<number> {
   const admin = new Redis(redis.url(0))
   try {

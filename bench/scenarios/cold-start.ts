@@ -18,7 +18,7 @@ const POLL_MS = 10
 interface Start {
   readonly readyMs: number
   readonly readyCpuSeconds: number
-  /** When it had done its first piece of work. */
+  /** Time until the first work was done. */
   readonly workedMs: number
   readonly peakMemoryBytes: number
 }
@@ -33,8 +33,8 @@ type Name = keyof typeof FIRST_WORK
 export const scenario: Scenario = {
   name: 'cold-start',
   question:
-    'How long does each process take from its start until it is ready and until it has done its first work, with the ' +
-    'stores up and migrated?',
+    'How long does each process take from its start until it is ready, and until its first work is done, with the stores ' +
+    'running and migrated?',
   async run(context) {
     const redis = await startBenchRedis(context, { ownRewrites: true })
     const clickhouse = await startBenchClickHouse(context)
@@ -42,7 +42,7 @@ export const scenario: Scenario = {
     const repetitions = context.quick ? 2 : 5
     const starts: Record<Name, Start[]> = { edge: [], workers: [], api: [] }
     const floors: Floor[] = []
-    // The first is not counted: it fills the caches of the file system.
+    // The first start is not counted. It fills the caches of the file system.
     for (let repetition = 0; repetition <= repetitions; repetition++) {
       const started = await startAll(context, setup, clickhouse)
       const floor = await startNothing()
@@ -57,17 +57,19 @@ export const scenario: Scenario = {
         ...(['edge', 'workers', 'api'] as const).flatMap(name => toRows(name, starts[name])),
         { name: FLOOR, unit: 'ms', samples: floors.map(({ ms }) => ms), cpu: cpuOf(floors) },
       ],
-      method: `${repetitions} starts of each, one more before that is not counted`,
+      method: `${repetitions} starts of each process, after one that is not counted`,
       notes: [
-        'Each process starts while the two others are down, as its npm script starts it, without NODE_COMPILE_CACHE. Ready is the first 200 of /readyz, asked every 10 ms.',
-        'The first work is asked for once the process is ready: a request with one span to the edge; for the workers that span, which waits in Redis (the batch waits 250 ms for more); its trace, read from the API.',
+        'Each process starts like its npm script, while the two others are stopped, without NODE_COMPILE_CACHE. It is ready at the first 200 of /readyz, which is polled every 10 ms.',
+        'The first work starts when the process is ready. The edge gets a request with one span. The workers store that span, which waits in Redis (the batch waits 250 ms for more). The API returns its trace.',
       ],
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
     }
   },
 }
 
-/** One span on its way: accepted by an edge, stored by workers, read from the API, each of them just started. */
+/**
+ * Follows one span through processes that have just started: accepted by an edge, stored by workers, read from the API.
+ */
 async function startAll(
   context: ScenarioContext,
   setup: ProductSetup,
@@ -123,7 +125,7 @@ async function send({ baseUrl }: ProductLaunch, { secrets }: ProductSetup, { bod
     body: Buffer.from(body),
     signal: AbortSignal.timeout(DEADLINE_MS),
   })
-  if (response.status !== 200) throw new Error(`the edge answered ${response.status}: ${await response.text()}`)
+  if (response.status !== 200) throw new Error(`the edge returned ${response.status}: ${await response.text()}`)
 }
 
 async function untilStored({ client }: BenchClickHouse, { traceId }: Example): Promise<void> {
@@ -146,7 +148,7 @@ async function readTrace({ baseUrl }: ProductLaunch, { secrets }: ProductSetup, 
     signal: AbortSignal.timeout(DEADLINE_MS),
   })
   const text = await response.text()
-  if (response.status !== 200) throw new Error(`the API answered ${response.status}: ${text}`)
+  if (response.status !== 200) throw new Error(`the API returned ${response.status}: ${text}`)
 }
 
 interface Floor {
@@ -156,7 +158,7 @@ interface Floor {
 
 const FLOOR = 'Node with nothing to run, until its end'
 
-/** What any script costs that is started so. */
+/** Measures the cost of starting a script that does nothing. */
 async function startNothing(): Promise<Floor> {
   const startedAt = performance.now()
   const args = ['--eval', 'console.log(JSON.stringify(process.cpuUsage()))']

@@ -16,29 +16,30 @@ import type { RowContext } from '../peers/protobufjs.ts'
 import { decodeTraceRows } from '../peers/trace-rows.ts'
 import { decodeTraceRowsOfJson } from '../peers/trace-rows-from-json.ts'
 
-/** A payload's rows as objects, to be written as JSONEachRow. */
+/** Decodes a payload into row objects for JSONEachRow. */
 export type DecodeRows = (body: Buffer, context: RowContext) => readonly object[]
 
-/** What is decoded, and by whom. */
+/** A signal with its payloads, the product's decoder and the peers. */
 export interface Signal {
   readonly name: 'traces' | 'logs' | 'metrics'
-  /** Of what a row is made: spans, records, points. */
+  /** Noun of the records: spans, records, points. */
   readonly noun: string
-  /** A payload in protobuf of so many of them. */
+  /** Creates a protobuf payload with this many records. */
   payload(count: number): Buffer
-  /** The same number of them, of the kind that costs more. */
+  /** A payload with the same number of records of a kind that costs more. */
   readonly costlier: { readonly name: string; payload(count: number): Buffer }
   toJson(body: Buffer): Buffer
   createBatch(): RowBatch
   readonly peers: { readonly protobufjs: DecodeRows; readonly json?: DecodeRows }
-  /** Of the product on one core, 200 a payload. */
+  /** Goal of the product on one core, with 200 records a payload. */
   readonly goal?: { readonly atLeast: number }
-  /** What a reader must know of the payloads, beside their size. */
+  /** What a reader must know about the payloads, besides their size. */
   readonly note: string
 }
 
 const jsonBy = (schema: DescMessage) => (body: Buffer) => otlpJson(schema, fromBinary(schema, body))
 
+/** All signals, in the order of the report. */
 export const SIGNALS: readonly Signal[] = [
   {
     name: 'traces',

@@ -5,11 +5,11 @@ import type { Row, Scenario } from '../support/scenario.ts'
 import { type Contender, methodOfTurns, takeTurns } from '../support/take-turns.ts'
 import { type DecodeRows, SIGNALS, type Signal } from './decode-signals.ts'
 
-/** Records a payload, where nothing else is said. */
+/** Default number of records in a payload. */
 const TYPICAL = 200
-/** Rows per insert of a pool: the blocks are closed and the buffers reset as often as there. */
+/** Rows per insert, as in a worker pool, so that blocks are closed and buffers reset as often. */
 const BATCH_ROWS = 100_000
-/** Different payloads: more than the caches of a core hold. */
+/** Number of different payloads, too many for the caches of a core. */
 const PAYLOADS = 40
 
 const FRAME: PayloadFrame = {
@@ -25,8 +25,8 @@ const FRAME: PayloadFrame = {
 export const scenario: Scenario = {
   name: 'decode',
   question:
-    'How many spans, log records and data points a second does one core turn from OTLP into Native blocks, of protobuf ' +
-    'and of JSON, against libraries that decode into objects and write them as JSONEachRow; and what of it is writing?',
+    'How many spans, log records and data points a second does one core convert from OTLP (protobuf, JSON) to Native ' +
+    'blocks, against libraries that decode into objects and write JSONEachRow, and how much of the time is writing?',
   async run(context) {
     const rows: Row[] = []
     for (const signal of SIGNALS) {
@@ -38,9 +38,9 @@ export const scenario: Scenario = {
       method: methodOfTurns(context.quick),
       notes: [
         ...SIGNALS.map(noteOf),
-        'By CPU time of the thread: what the garbage collector does on others, mostly for the libraries, is not counted.',
-        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are in their column buffers already: a header each and a list of views, since decoding has put every value where it is sent from. "JSON.stringify alone" writes row objects that are there already.`,
-        'The ways to do one signal take turns in one process, so the code of one may have been compiled with the garbage of another in mind.',
+        'Figures use the CPU time of the main thread. Garbage collection on other threads, mostly for the libraries, is not counted.',
+        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are already in their column buffers. A block is a header and a list of views, because decoding has written every value to its final buffer. "JSON.stringify alone" writes existing row objects.`,
+        'The contenders of one signal take turns in one process, so the compiled code and the garbage of one can affect another.',
       ],
     }
   },
@@ -98,7 +98,7 @@ function payloadsOf(payload: Signal['payload'], count: number): Buffer[] {
   return Array.from({ length: PAYLOADS }, () => payload(count))
 }
 
-/** As a worker does it: payload after payload into column buffers, which become blocks when they are full. */
+/** Decodes like a worker: one payload after another into column buffers, which become blocks when they are full. */
 function decode(
   batch: RowBatch,
   bodies: readonly Buffer[],
@@ -122,7 +122,7 @@ function append(batch: RowBatch, body: Buffer, records: number): void {
   if (result.rows !== records) throw new Error(`${result.rows} rows of ${records} records`)
 }
 
-/** `rows` counts what derives from records too; records are counted by what was appended. */
+/** Measures blocks alone. Counts appended records, because `batch.rows` includes derived rows. */
 function blocksAlone(name: string, batch: RowBatch, bodies: readonly Buffer[]): Contender {
   let records = 0
   while (records < BATCH_ROWS) {
@@ -156,7 +156,7 @@ function writeRows(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender
   }
 }
 
-/** As @clickhouse/client does it: text, then bytes. */
+/** Writes lines like @clickhouse/client: text first, then bytes. */
 function writeLines(rows: readonly object[]): Buffer {
   let lines = ''
   for (const row of rows) lines += `${JSON.stringify(row)}\n`

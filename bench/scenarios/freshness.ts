@@ -14,14 +14,15 @@ import { type BenchSurface, issueSurfaces, QUEUE_BYTES, startEdge, startWorkers 
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Scenario, ScenarioContext } from '../support/scenario.ts'
 
-/** Of capacity. */
+/** Shares of capacity. */
 const SHARES = [0.1, 0.5, 0.9]
 const CONNECTIONS = 64
+
 export const scenario: Scenario = {
   name: 'freshness',
   question:
     'How long after its acknowledgement can a span be queried in ClickHouse (traces, 200 spans a payload), at 10, 50 and ' +
-    '90 % of what the pipeline takes, and with nothing else to do?',
+    '90 % of the capacity of the pipeline, and when it is idle?',
   async run(context) {
     const { facts, plan, ...bench } = await startBench(context)
     const capacity = await measureCapacity(bench, plan, context)
@@ -51,10 +52,10 @@ export const scenario: Scenario = {
 }
 
 const NOTES = [
-  'Capacity: from the first request until the last span can be queried, in a closed loop; the higher of two. The shares of it are an open loop: requests are due at fixed times whatever the pipeline does.',
-  `Freshness is that of markers, requests of one span in a workspace of their own, sent beside the load every 4 ms over connections of their own. It runs from the acknowledgement to the answer of the first poll that names the marker; ClickHouse is polled every ${POLL_EVERY_MS} ms where it answers so soon ("seen within": what that adds at most). Markers that are acknowledged and never seen fail the run, as does a span stored twice.`,
-  'A worker gathers spans for 250 ms (BATCH_MAX_AGE_MS) or 100,000 rows, whichever comes first: with nothing else to do the whole of the former is waited for.',
-  'Load generator, markers and polls share the cores with the pipeline, as they did while capacity was measured, markers and polls excepted.',
+  'Capacity is measured in a closed loop, from the first request until the last span can be queried; the higher of two runs counts. The shares of it are an open loop: requests are due at fixed times, whatever the pipeline does.',
+  `Freshness is measured with markers: requests of one span in a separate workspace, sent every 4 ms over separate connections. It is the time from the acknowledgement to the response of the first poll that contains the marker. ClickHouse is polled every ${POLL_EVERY_MS} ms if it responds in time; "seen within" is the largest delay that this adds. The run fails if an acknowledged marker is never seen or a span is stored twice.`,
+  'A worker collects spans for 250 ms (BATCH_MAX_AGE_MS) or 100,000 rows, whichever comes first. When idle, it waits the whole 250 ms.',
+  'Load generator, markers and polls share the cores with the pipeline. During the measurement of capacity there were no markers and polls.',
 ]
 
 async function startBench(context: ScenarioContext) {
@@ -86,7 +87,9 @@ async function startBench(context: ScenarioContext) {
   }
 }
 
-/** Twice, in spans a second: a slow moment of the machine must not make the shares easy. */
+/**
+ * Measures capacity twice, in spans a second, so that a slow moment of the machine does not make the shares too small.
+ */
 async function measureCapacity(
   { generator, clickhouse, pids }: FreshnessBench,
   plan: Omit<LoadPlan, 'mode' | 'warmUpMs' | 'durationMs'>,

@@ -9,9 +9,9 @@ import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
 const MOST_SURFACES = 1_000
 const SURFACES_PER_WORKSPACE = 10
-/** Of all generators together. */
+/** Connections of all generators together. */
 const CONNECTIONS = 64
-/** Different payloads: one for every surface, and as many when there are fewer. */
+/** Number of different payloads, one for every surface of the largest point. */
 const POOL = MOST_SURFACES
 const GENERATORS = 2
 const ROUNDS = 2
@@ -27,10 +27,10 @@ interface Grown extends Stored {
   readonly rowsPerInsert: number
 }
 
-/** What every series begins with: measured once a round for all of them. */
+/** First point of every series, measured once a round for all of them. */
 const BASE: Point = { edges: 1, workers: 1, surfaces: 1 }
 
-/** What grows, by the name of its line. */
+/** Values of each series, by the name of its line. */
 const SERIES = { workers: [1, 2, 4, 8], edges: [1, 2], surfaces: [1, 10, 100, MOST_SURFACES] } as const
 const QUICK_SERIES = { workers: [1, 2, 8], edges: [1, 2], surfaces: [1, MOST_SURFACES] } as const
 type Growing = keyof typeof SERIES
@@ -39,7 +39,7 @@ interface Bench {
   readonly generators: readonly LoadGenerator[]
   readonly clickhouse: BenchClickHouse
   readonly fleet: Fleet
-  /** As many as the largest point has. */
+  /** Public keys of the surfaces of the largest point. */
   readonly publicKeys: readonly string[]
 }
 
@@ -73,17 +73,17 @@ export const scenario: Scenario = {
 }
 
 const NOTES = [
-  'Everything runs on the cores of this machine, and one edge with one worker already keeps two busy: more processes than cores cannot go faster. What counts here is that cost per span rises little and that nothing is lost or stored twice (a point where count() in ClickHouse differs from what was accepted fails).',
-  `Surfaces fill workspaces of ${SURFACES_PER_WORKSPACE}. Everything else is one of a kind where it does not grow: the first point of every series is the same run.`,
-  'Of many workers each takes few spans: with eight, compiling its code is a notable part of what a worker costs in so short a run. Rows per insert say why ClickHouse costs more: each worker fills batches of its own, for 250 ms at most (BATCH_MAX_AGE_MS).',
-  'Time runs from the first request until the last span can be queried; CPU is that of all processes of a kind, merges included.',
+  'Everything runs on the cores of this machine, and one edge with one worker already uses two, so more processes cannot be faster. The scenario shows that cost per span rises little, and that nothing is lost or stored twice: a point fails if count() in ClickHouse differs from the number accepted.',
+  `Surfaces fill workspaces of ${SURFACES_PER_WORKSPACE}. There is one of everything that does not grow. The first point of every series is the same run.`,
+  'With many workers, each processes few spans. With eight, compiling the code is a large part of the cost of a worker in so short a run. Rows per insert show why ClickHouse costs more: each worker fills its own batches, for 250 ms at most (BATCH_MAX_AGE_MS).',
+  'Time runs from the first request until the last span can be queried; CPU time is the sum of all processes of a kind, including merges.',
 ]
 
 const keyOf = ({ edges, workers, surfaces }: Point) => `${edges} ${workers} ${surfaces}`
 
 const pointOf = (growing: Growing, count: number): Point => ({ ...BASE, [growing]: count })
 
-/** Workers last: downwards the next round begins with all those that the last one has started. */
+/** Returns the points with workers last, so that the next round, in reverse order, starts with the running workers. */
 function pointsOf(series: typeof SERIES | typeof QUICK_SERIES): Point[] {
   const grown = (['surfaces', 'edges', 'workers'] as const).flatMap(growing =>
     series[growing].slice(1).map(count => pointOf(growing, count)),
@@ -201,7 +201,7 @@ function refusedShare({ loads }: Stored): number {
   return counted(429) / (counted(200) + counted(429))
 }
 
-/** Edges, workers, Redis and ClickHouse together. */
+/** Returns the row of the CPU time of edges, workers, Redis and ClickHouse together. */
 function cost(name: string, results: readonly Grown[]): Row {
   const seconds = ({ use }: Stored) => Object.values(use).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
   return {

@@ -13,11 +13,11 @@ import { ingestRow, ingestSpansRow, loadText, underLoad } from '../report/ingest
 import { type BenchRedis, startBenchRedis } from '../services/start-stores.ts'
 import type { Ratio, Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
-/** The connections that the goals speak of, and where everything is compared. */
+/** Number of connections for the goals and for the comparison of all contenders. */
 const MAIN_CONNECTIONS = 64
 const OTHER_CONNECTIONS = [16, 512]
 
-/** By spans in a payload: at least this share of the empty route, and this many times the peer. */
+/** Goals by spans in a payload: share of the empty route, and multiple of the peer. */
 const GOALS: ReadonlyMap<number, { emptyRoute?: number; peer?: number }> = new Map([
   [1, { emptyRoute: 0.35, peer: 2.5 }],
   [20, { peer: 4 }],
@@ -42,7 +42,7 @@ export const scenario: Scenario = {
     context.onEnd(() => generator.stop())
     const bench = { context, redis, generator, contenders: await startIngestContenders(context, redis) }
     context.progress('warming up')
-    // Once, and not counted: the servers compile what they run.
+    // Once, not counted: the servers compile their code.
     const warmUp = { spans: 20, connections: MAIN_CONNECTIONS, warmUpMs: 200, durationMs: context.quick ? 800 : 2_000 }
     for (const contender of bench.contenders) await measureRequests(generator, contender, warmUp)
     const rows: Row[] = []
@@ -56,10 +56,10 @@ export const scenario: Scenario = {
 }
 
 const NOTES = [
-  'One round measures every contender in turn; ratios are taken round by round, so noise of the machine hits both sides.',
-  `The load generator is one process. "${EMPTY_ROUTE}" shows its ceiling: there, "server busy" below 100 % says that the generator, not the server, set the rate, and that the server could do more by that factor. Wherever "generator busy" is well below 100 %, it waited for answers; where both are, the disk or something else on the machine set the rate.`,
-  'CPU of the edge process includes the kernel’s TCP work for it.',
-  '"Redis alone" is the same Redis with the same fsync, written to by one process over plain sockets; a commit is as large as those of the edge in the same round. One SET per commit is what the edge sends, without its job and its counters. Many SETs in one write are read in pieces, and each piece is synced by itself.',
+  'Each round measures every contender in turn. Ratios are taken within a round, so that noise of the machine affects both sides.',
+  `The load generator is one process. "${EMPTY_ROUTE}" shows its limit: if "server busy" is below 100 % there, the generator limited the rate, and the server could do more by that factor. If "generator busy" is well below 100 %, the generator waited for responses. If both are, the disk or something else on the machine limited the rate.`,
+  'CPU time of the edge includes the kernel’s TCP work for it.',
+  '"Redis alone" is the same Redis with the same fsync, written by one process over plain sockets. A commit is as large as those of the edge in the same round. One SET per commit is what the edge sends, without its job and counters. Redis reads many SETs of one write in several pieces, and syncs after each piece.',
 ]
 
 interface Bench {
@@ -69,7 +69,7 @@ interface Bench {
   readonly contenders: readonly IngestContender[]
 }
 
-/** Every contender, and Redis alone, at the connections that the goals speak of. */
+/** Compares every contender and Redis alone, with the connections of the goals. */
 async function compareAll(bench: Bench, spans: number): Promise<Row[]> {
   const { context, generator, contenders } = bench
   const load: IngestLoad = {
@@ -97,7 +97,7 @@ async function compareAll(bench: Bench, spans: number): Promise<Row[]> {
   return [...rows, ingestSpansRow(EDGE, load, measured.get(EDGE) ?? [])]
 }
 
-/** The edge, and what an edge can be at most, over fewer and over many connections. */
+/** Compares the edge with the empty route, over fewer and over more connections. */
 async function compareConnections(bench: Bench, spans: number, connections: number): Promise<Row[]> {
   const load: IngestLoad = { spans, connections, warmUpMs: 400, durationMs: 1_000 }
   const contenders = bench.contenders.filter(({ name }) => name === EDGE || name === EMPTY_ROUTE)
@@ -109,7 +109,7 @@ async function compareConnections(bench: Bench, spans: number, connections: numb
   return toRows(load, measured, [{ to: underLoad(EMPTY_ROUTE, load) }])
 }
 
-/** What Redis takes of the same bytes, `payloads` being those that a commit of the edge held in the same round. */
+/** Measures Redis alone with the same bytes. `payloads` is the size of a commit of the edge in the same round. */
 async function measureRedis(
   redis: BenchRedis,
   load: IngestLoad,

@@ -13,7 +13,7 @@ const CONNECTIONS = 64
 const READERS = 16
 const STORED_DEADLINE_MS = 120_000
 
-/** What is reported of each process, in this order, and what it may hold at most in MB whatever the load. */
+/** States reported for each process, and its memory limit in MB under any load. */
 const REPORTED: readonly { process: string; states: readonly State[]; atMostMb?: number }[] = [
   { process: 'edge', states: ['idle', 'full load', 'ClickHouse away'], atMostMb: 200 },
   { process: 'worker', states: ['idle', 'full load', 'ClickHouse away', 'catching up'], atMostMb: 400 },
@@ -23,23 +23,23 @@ const REPORTED: readonly { process: string; states: readonly State[]; atMostMb?:
 ]
 type State = 'idle' | 'reading traces' | 'full load' | 'ClickHouse away' | 'catching up'
 
-/** Peak of the resident set by process, in MB. */
+/** Peak resident set by process, in MB. */
 type Peaks = Readonly<Record<string, number>>
 
 interface Measured {
   readonly peaks: Readonly<Record<State, Peaks>>
-  /** The time without ClickHouse in halves: what is bounded does not grow in the second. */
+  /** Peaks of both halves of the time without ClickHouse. Bounded memory does not grow in the second half. */
   readonly halves: readonly [Peaks, Peaks]
   readonly reads: number
-  /** Spans accepted under full load, and while ClickHouse was away. */
+  /** Spans accepted under full load, and while ClickHouse was unavailable. */
   readonly accepted: { readonly loaded: number; readonly away: number }
 }
 
 export const scenario: Scenario = {
   name: 'memory',
   question:
-    'How much memory does each process hold when nothing comes, under full load, and under full load while ClickHouse ' +
-    'is away?',
+    'How much memory does each process use when idle, under full load, and under full load while ClickHouse is ' +
+    'unavailable?',
   async run(context) {
     const redis = await startBenchRedis(context, { ownRewrites: true })
     const clickhouse = await startBenchClickHouse(context)
@@ -51,11 +51,11 @@ export const scenario: Scenario = {
     const { reads, accepted } = measured
     return {
       rows: toRows(measured),
-      method: `one pass: 1 s idle after 3 s of rest, then ${context.quick ? 3 : 8} s of full load, and as much with ClickHouse away; no warm-up`,
+      method: `one pass: 1 s idle after 3 s of rest, then ${context.quick ? 3 : 8} s of full load, and the same with ClickHouse unavailable; no warm-up`,
       notes: [
-        `Peaks of the resident set, by the kernel. All settings at their defaults; full load is ${CONNECTIONS} connections that send ${SPANS} spans a payload as fast as they are taken, until the last span is stored.`,
-        'ClickHouse is away by SIGSTOP: its connections stay open and answer nothing. "Catching up" is from SIGCONT until the last span is stored.',
-        `${accepted.loaded.toLocaleString('en')} spans were accepted under full load and ${accepted.away.toLocaleString('en')} without ClickHouse, and all of them stored; the API answered ${reads.toLocaleString('en')} reads of a trace of 1,000 spans over ${READERS} connections.`,
+        `Peaks of the resident set, as the kernel reports them. All settings have their defaults. Full load is ${CONNECTIONS} connections that send payloads of ${SPANS} spans as fast as they are accepted, until the last span is stored.`,
+        'ClickHouse is stopped with SIGSTOP ("ClickHouse away"): its connections stay open without a response. "Catching up" is the time from SIGCONT until the last span is stored.',
+        `${accepted.loaded.toLocaleString('en')} spans were accepted under full load and ${accepted.away.toLocaleString('en')} without ClickHouse, and all of them were stored. The API served ${reads.toLocaleString('en')} reads of a trace of 1,000 spans over ${READERS} connections.`,
       ],
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
     }
@@ -95,7 +95,7 @@ async function measureStates(
   await delay(3_000)
   const idle = await peaksDuring(() => delay(1_000))
 
-  progress('traces are read')
+  progress('reading traces')
   const trace = await storeLargeTrace(product.edge.baseUrl, product.api.baseUrl, product.setup.secrets)
   const reading = await peaksDuring(async () => {
     reads = await readLargeTrace(trace, READERS, loadMs / 4)
@@ -107,14 +107,14 @@ async function measureStates(
     await stored()
   })
 
-  progress('full load, ClickHouse away')
+  progress('full load, ClickHouse unavailable')
   onEnd(() => void process.kill(clickhouse.pid, 'SIGCONT'))
   process.kill(clickhouse.pid, 'SIGSTOP')
   const sendHalf = async () => {
     away += await sendSpans(product, loadMs / 2)
   }
   const halves = [await peaksDuring(sendHalf), await peaksDuring(sendHalf)] as const
-  progress('ClickHouse is back')
+  progress('ClickHouse is available again')
   process.kill(clickhouse.pid, 'SIGCONT')
   const catchingUp = await peaksDuring(stored)
   return {
@@ -141,7 +141,7 @@ async function measurePeaks(pids: Product['pids'], work: () => Promise<unknown>)
 const larger = (a: Peaks, b: Peaks): Peaks =>
   Object.fromEntries(Object.entries(a).map(([name, peak]) => [name, Math.max(peak, b[name] ?? 0)]))
 
-/** Sends as fast as the edge takes it, obeying its Retry-After. Resolves with the spans that it has accepted. */
+/** Sends as fast as the edge accepts, and obeys Retry-After. Resolves with the number of accepted spans. */
 async function sendSpans({ generator, edge, setup }: Product, durationMs: number): Promise<number> {
   const { statuses, faults } = await generator.run({
     port: edge.port,
@@ -154,7 +154,8 @@ async function sendSpans({ generator, edge, setup }: Product, durationMs: number
     durationMs,
   })
   const { 200: ok = 0, 429: _refused, ...others } = { ...statuses, ...faults }
-  if (Object.keys(others).length > 0) throw new Error(`answered other than 200 and 429: ${JSON.stringify(others)}`)
+  if (Object.keys(others).length > 0)
+    throw new Error(`the edge returned statuses other than 200 and 429: ${JSON.stringify(others)}`)
   return ok * SPANS
 }
 

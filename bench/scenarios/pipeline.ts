@@ -19,15 +19,15 @@ import { QUEUE_BYTES, startEdge } from '../services/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Goal, Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
-/** One load, all of whose contenders take turns in every round. */
+/** One load. Its contenders take turns in every round. */
 interface Case {
   readonly signal: Signal
   readonly records: number
   readonly rivals: readonly string[]
-  /** What the product is to reach. */
+  /** Goal of the product. */
   readonly goal?: Goal
   readonly ratioGoals?: Readonly<Record<string, Goal>>
-  /** Only a point of the curve by payload size: shorter, and left out of a quick run. */
+  /** Whether the case is only a point of the chart: shorter, and left out of a quick run. */
   readonly isPoint?: boolean
 }
 
@@ -46,15 +46,15 @@ const CASES: readonly Case[] = [
   { signal: 'metrics', records: 200, rivals: [], goal: { atLeast: 200_000 } },
 ]
 
-/** Of spans alone: log records are indexed by word, points have other columns. */
+/** Goals for spans only: log records are indexed by word, and data points have other columns. */
 const SPAN_COST_GOALS = { clickhouse: { atMost: 2.5 }, own: { atMost: 4 } }
 const MEMORY_GOALS = { edge: { atMost: 200 }, worker: { atMost: 400 } }
 
 export const scenario: Scenario = {
   name: 'pipeline',
   question:
-    'How many spans, log records and data points a second does the whole pipeline take from accepted to queryable, with ' +
-    'one edge, one worker process, Redis and ClickHouse on this machine, and what does a million of them cost?',
+    'How many spans, log records and data points a second does the whole pipeline process from accepted to queryable, ' +
+    'with one edge, one worker process, Redis and ClickHouse on this machine, and what does a million of them cost?',
   async run(context) {
     const redis = await startBenchRedis(context, { ownRewrites: true })
     const clickhouse = await startBenchClickHouse(context)
@@ -85,7 +85,7 @@ export const scenario: Scenario = {
 }
 
 async function startRivals(stage: PipelineStage): Promise<{ rivals: PipelineContender[]; skipped: string[] }> {
-  stage.context.progress('starting the rivals')
+  stage.context.progress('starting the other contenders')
   const rivals = await Promise.all([
     startQueuePeer(stage),
     startDirectPeer(stage),
@@ -93,7 +93,7 @@ async function startRivals(stage: PipelineStage): Promise<{ rivals: PipelineCont
   ])
   const collector = process.env.OTELCOL_BIN
   if (collector) return { rivals: [...rivals, await startCollector(stage, collector)], skipped: [] }
-  const skipped = [`${COLLECTOR}: OTELCOL_BIN names none`]
+  const skipped = [`${COLLECTOR}: OTELCOL_BIN is not set`]
   stage.context.progress(`left out: ${skipped[0]}`)
   return { rivals, skipped }
 }
@@ -102,7 +102,7 @@ const rounds = ({ quick }: ScenarioContext) => (quick ? 1 : 3)
 const warmUpMs = ({ quick }: ScenarioContext) => (quick ? 500 : 1_000)
 const roundMs = ({ quick }: ScenarioContext, isPoint = false) => (quick ? 1_500 : isPoint ? 2_000 : 4_000)
 
-/** A short round that is thrown away, of large payloads: everything is compiled by it, whatever their size. */
+/** Runs a short round of large payloads that is not counted, to compile all code. */
 async function warmUp(
   { context, clickhouse }: PipelineStage,
   contenders: readonly PipelineContender[],
@@ -165,7 +165,7 @@ function rivalRow(name: string, one: Case, results: readonly PipelineMeasured[])
   return { ...throughputRow(name, one, results), ...(name === QUEUE_PEER && plotOf('Fastify, job per request', one)) }
 }
 
-/** The curve by payload size is of spans. */
+/** Returns the point of a chart. The chart by payload size shows only spans. */
 function plotOf(line: string, { signal, records }: Case): Pick<Row, 'plot'> {
   return signal === 'traces' ? { plot: { chart: 'throughput by payload size', line, x: records } } : {}
 }
@@ -178,13 +178,13 @@ function methodOf(context: ScenarioContext): string {
 
 function notes(asyncInserts: boolean): string[] {
   return [
-    'Time runs from the first request until count() in ClickHouse equals what was accepted; a round in which it never does, or passes it, fails. Clients obey 429 and Retry-After.',
-    'CPU includes the merges that the inserts caused. Trace and span ids and all times are new in every request.',
-    `"${FILE_INSERTS}" reads blocks of 100,000 rows that the product’s decoder has made, as many at once as the machine has cores; a round reads a million spans again and again.`,
-    'The Collector’s and the peers’ tables have the columns of the Collector’s ClickHouse exporter, order and partitions of the product’s table and no skip indexes.',
+    'Time runs from the first request until count() in ClickHouse equals the number accepted. A round fails if the count never reaches that number or exceeds it. Clients obey 429 and Retry-After.',
+    'CPU time includes the merges that the inserts caused. Trace and span ids and all times are new in every request.',
+    `"${FILE_INSERTS}" reads blocks of 100,000 rows from the product’s decoder, with one insert per core. A round reads the same million spans repeatedly.`,
+    'The tables of the Collector and the peers have the columns of the Collector’s ClickHouse exporter, the order and partitions of the product’s table, and no skip indexes.',
     asyncInserts
-      ? 'The peers’ rows are gathered by the asynchronous inserts of ClickHouse.'
-      : 'This ClickHouse has no queue for asynchronous inserts: the peers gather rows of concurrent requests themselves, within the time and size for which that queue would.',
+      ? 'Asynchronous inserts of ClickHouse combine the rows of the peers.'
+      : 'This ClickHouse has no queue for asynchronous inserts. The peers combine the rows of concurrent requests themselves, within the same limits of time and size.',
   ]
 }
 
@@ -192,8 +192,8 @@ function notes(asyncInserts: boolean): string[] {
 const NOT_INITIALIZED = '36'
 
 /**
- * Whether this ClickHouse gathers asynchronous inserts. As a library it has no queue for them: `async_insert` is taken
- * without an error there, and every insert is made by itself, so only the queue can be asked.
+ * Returns whether this ClickHouse has a queue for asynchronous inserts. The library does not, but it accepts
+ * `async_insert` without an error and makes every insert separately. Flushing the queue shows the difference.
  */
 async function hasAsyncInserts(client: ClickHouseClient): Promise<boolean> {
   try {

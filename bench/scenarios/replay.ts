@@ -13,11 +13,11 @@ import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
 const IN_FLIGHT = 64
 const CHUNK_BYTES = 1024 * 1024
-/** Distinct bodies: more would say nothing else, and take longer to make. */
+/** Number of different bodies. More would not change the figures and take longer to create. */
 const BODIES = 8
 const WARM_UP_CHUNKS = 16
 const UPLOAD_DEADLINE_MS = 60_000
-/** Times that one upload is told to come back. */
+/** Number of refusals after which an upload fails. */
 const REFUSED_MAX = 20
 const STORED_DEADLINE_MS = 120_000
 const REPLAY_PREFIX = 'replays/'
@@ -50,7 +50,7 @@ interface Uploaded {
 
 interface Measured extends Uploaded {
   readonly seconds: number
-  /** Until the last upload was answered; of the product only. */
+  /** Time until the last upload was acknowledged, for the product only. */
   readonly acceptedSeconds: number
   readonly use: Readonly<Record<string, ProcessUse>>
 }
@@ -68,7 +68,7 @@ async function run(context: ScenarioContext) {
   const product: Measured[] = []
   const direct: Measured[] = []
   const [rounds, chunks] = context.quick ? [1, 64] : [3, 96]
-  // The first round warms up: it is measured like the others, shorter, and thrown away.
+  // The first round is a warm-up. It is shorter and not counted.
   for (let round = 0; round <= rounds; round++) {
     const uploaded = await measureProduct(contenders, `round-${round}`, round === 0 ? WARM_UP_CHUNKS : chunks)
     const put = await measureDirect(contenders, round, round === 0 ? WARM_UP_CHUNKS : chunks)
@@ -82,9 +82,9 @@ async function run(context: ScenarioContext) {
     rows: toRows(product, direct, bodies),
     method: `1 warm-up round of ${WARM_UP_CHUNKS} chunks, ${rounds} rounds in which ${chunks} chunks are uploaded, and then as many put directly`,
     notes: [
-      'MB of gzip as sent. Time runs from the first request until every chunk has its row in ClickHouse, which is written after its object; a run in which one object or row is missing fails.',
-      'Directly means: the same bodies with the same concurrency through the same client of S3, in the process that uploads to the product.',
-      'Every process shares the cores of the machine. The S3 server is the one of `npm start`, a simulation in JavaScript: `cores` says what it takes of them.',
+      'MB of compressed bytes. Time runs from the first request until every chunk has its row in ClickHouse, which is written after its object. The run fails if an object or row is missing.',
+      '"Put directly" uploads the same bodies with the same concurrency and the same S3 client, from the process that uploads to the product.',
+      'All processes share the cores of the machine. The S3 server of `npm start` is a simulation in JavaScript; `cores` shows its share.',
     ],
     facts: { Redis: redis.version, ClickHouse: clickhouse.version },
   }
@@ -121,7 +121,7 @@ async function measureDirect({ s3, bodies }: Contenders, round: number, chunks: 
     const { gzip } = bodyOf(bodies, i)
     const key = `${DIRECT_PREFIX}${round}/${i}.jsonl.gz`
     const outcome = await s3.objects.putIfAbsent(key, gzip, { contentType: 'application/gzip' })
-    if (outcome !== 'stored') throw new Error(`${key} was there already`)
+    if (outcome !== 'stored') throw new Error(`${key} already exists`)
     return { bytes: gzip.length, refused: 0 }
   })
   const seconds = (performance.now() - startedAt) / 1_000
@@ -145,7 +145,7 @@ async function inParallel(count: number, work: (i: number) => Promise<Uploaded>)
 
 const bodyOf = (bodies: readonly ReplayPayload[], i: number) => bodies[i % bodies.length] as ReplayPayload
 
-/** Sends a chunk until it is acknowledged; how many bytes, and how often it was told to come back. */
+/** Sends a chunk until it is acknowledged. Returns its size and the number of refusals. */
 async function upload({ edge, bodies }: Contenders, agent: Agent, sessionId: string, i: number): Promise<Uploaded> {
   const { gzip } = bodyOf(bodies, i)
   const metadata = { windowId: 'window', segmentId: i, firstTs: 0, lastTs: 1 }
@@ -161,7 +161,7 @@ async function upload({ edge, bodies }: Contenders, agent: Agent, sessionId: str
     const { status, body } = await post({ agent, port: edge.port, path, headers }, gzip)
     if (status === 200 && body.includes(REPLAY_PREFIX)) return { bytes: gzip.length, refused }
     if ((status !== 503 && status !== 429) || refused === REFUSED_MAX) {
-      throw new Error(`an upload was answered with ${status}: ${body.slice(0, 200)}`)
+      throw new Error(`an upload returned ${status}: ${body.slice(0, 200)}`)
     }
     await delay(1_000)
   }
@@ -196,7 +196,7 @@ async function checkObjects(s3: BenchS3, prefix: string, expected: { chunks: num
     found.bytes += page.reduce((sum, { size }) => sum + size, 0)
   }
   if (found.chunks !== expected.chunks || found.bytes !== expected.bytes) {
-    throw new Error(`${prefix} holds ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`)
+    throw new Error(`${prefix} contains ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`)
   }
 }
 
@@ -222,7 +222,7 @@ function toRows(product: readonly Measured[], direct: readonly Measured[], bodie
         body: `${Math.round(mean(({ gzip }) => gzip.length)).toLocaleString('en')} bytes`,
         'inflates to': `${Math.round(mean(({ jsonLinesBytes }) => jsonLinesBytes)).toLocaleString('en')} bytes`,
         events: Math.round(mean(({ events }) => events)).toLocaleString('en'),
-        'told to come back': `${product.map(({ refused }) => refused).join(', ')} by round`,
+        refused: `${product.map(({ refused }) => refused).join(', ')} by round`,
         cores: cores(product),
       },
     },
@@ -255,7 +255,7 @@ function costs(measured: readonly Measured[]): Pick<Row, 'cpu' | 'peakMemoryByte
   }
 }
 
-/** How many cores each process kept busy, in the median round. */
+/** Formats the cores that each process used in the median round. */
 function cores(measured: readonly Measured[]): string {
   const names = Object.keys(measured[0]?.use ?? {})
   return names

@@ -21,7 +21,7 @@ import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 const POOLS = 'source-maps,completions,receipts,symbolication'
 const WARM_UP_FILES = 100
 const LARGE_MAP_BYTES = 20 * 1024 * 1024
-/** Together they take a quarter of the worker's cache when they are parsed. */
+/** Maps that take a quarter of the worker's cache when they are parsed. */
 const WARM_MAPS = { maps: 20, bytes: 300 * 1024 }
 
 const FULL = { rounds: 2, files: 3_000, stacks: 2_000, symbolicationRounds: 3 }
@@ -36,9 +36,9 @@ const ALONE = 'the libraries alone'
 export const scenario: Scenario = {
   name: 'source-maps',
   question:
-    `How many source maps a second does a build of ${FULL.files.toLocaleString('en')} files upload until they are complete, ` +
-    `${UPLOADS_AT_ONCE} uploads in flight, against putting them into the same S3 server directly; how many stack frames a ` +
-    'second does a worker resolve through them, and how soon the first of a large map, against the libraries alone?',
+    `How many source maps a second does a build of ${FULL.files.toLocaleString('en')} files upload and complete, with ` +
+    `${UPLOADS_AT_ONCE} uploads in flight, against putting them into the same S3 server directly? How many stack frames a ` +
+    'second does a worker resolve, and how soon the first one of a large map, against the libraries alone?',
   run,
 }
 
@@ -76,10 +76,10 @@ async function run(context: ScenarioContext) {
       `uploads: 1 warm-up round of ${WARM_UP_FILES} files, ${sizes.rounds} of ${sizes.files} each way; ` +
       `symbolication: 1 warm-up round, ${sizes.symbolicationRounds} of ${sizes.stacks} stacks of ${FRAMES_OF_A_STACK} frames`,
     notes: [
-      'A build has maps of 8 KiB in the median, one of 3 and two of 1 MiB. Time runs from its first request until its completion is answered; a run in which the store does not hold every map once fails.',
-      'Directly means: presigned addresses that were made beforehand, the same client and concurrency. The product writes each map twice (where it was sent to, and under its digest once it was verified) and reads it once.',
-      'Stacks go to the queue of symbolication as a batch of spans sends them, and count when their rows can be read from ClickHouse. The first frame of a map includes fetching it. The libraries alone (error-stack-parser-es, @jridgewell/trace-mapping, in this process) have the maps in memory, and name no functions.',
-      'Every process shares the cores of the machine. The S3 server is the one of `npm start`, a simulation in JavaScript.',
+      'The maps of a build have a median of 8 KiB; one has 3 MiB and two have 1 MiB. Time runs from the first request to the response of the completion. The run fails unless the store contains every map exactly once.',
+      '"Put directly" uses addresses that were presigned beforehand, the same client and the same concurrency. The product writes each map twice (at its upload address, and under its digest after verification) and reads it once.',
+      'Stacks are queued for symbolication as a batch of spans does it, and count when their rows can be read from ClickHouse. The first stack frame of a map includes fetching the map. The libraries alone (error-stack-parser-es, @jridgewell/trace-mapping, in this process) have the maps in memory and do not name functions.',
+      'All processes share the cores of the machine. The S3 server of `npm start` is a simulation in JavaScript.',
     ],
     facts: { Redis: redis.version, ClickHouse: clickhouse.version },
   }
@@ -132,7 +132,7 @@ function uploadRows(name: string, measured: readonly MeasuredUpload[], to?: stri
         'a build': `${(summarize(measured.map(({ bytes }) => bytes)).median / 1e6).toFixed(1)} MB`,
         ...(to && {
           'until the last byte is acknowledged': `${Math.round(share * 100)} % of the time`,
-          'told to come back': `${measured.map(({ refused }) => refused).join(', ')} by round`,
+          refused: `${measured.map(({ refused }) => refused).join(', ')} by round`,
         }),
       },
     },
@@ -167,7 +167,7 @@ async function measureSymbolication(context: ScenarioContext, bench: Bench, size
   const warm = { product: [] as number[], alone: [] as number[] }
   const first = { product: [] as number[], alone: [] as number[] }
   const peaks: number[] = []
-  // The first round parses the maps, and compiles the code.
+  // The first round parses the maps and compiles the code.
   for (let round = 0; round <= sizes.symbolicationRounds; round++) {
     const meter = meterProcesses({ worker: workerPid })
     meter.begin()
@@ -197,7 +197,7 @@ async function measureSymbolication(context: ScenarioContext, bench: Bench, size
   ]
 }
 
-/** Frames a second. Throws when one was not resolved: the stacks point at places that the maps have. */
+/** Returns stack frames a second. Throws if one was not resolved, because the maps contain all positions. */
 function measureAlone(work: () => number, frames: number): number {
   const startedAt = performance.now()
   const resolved = work()
@@ -206,7 +206,7 @@ function measureAlone(work: () => number, frames: number): number {
   return frames / seconds
 }
 
-/** Of a stack whose map nobody has parsed yet. */
+/** Measures a stack whose map is not parsed yet. */
 async function measureFirstFrame(deps: SymbolicationDeps): Promise<{ productMs: number; aloneMs: number }> {
   const release = await uploadRelease(deps, 1, LARGE_MAP_BYTES)
   const stacks = makeStacks(release, 1)

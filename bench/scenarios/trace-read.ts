@@ -15,7 +15,7 @@ const MILLION = 1_000_000
 const DAY_MS = 86_400_000
 
 interface Size {
-  /** Reads of each trace size. */
+  /** Number of reads of each trace size. */
   readonly reads: ReadPlan
   readonly storeMore: { readonly rounds: number; readonly durationMs: number }
   readonly millions: readonly number[]
@@ -46,9 +46,9 @@ interface Stage {
 export const scenario: Scenario = {
   name: 'trace-read',
   question:
-    'How long does reading a trace of a finding (operation 4.9) take with 1 and 100 million spans stored, and what does ' +
-    'storing more of them cost then? How long do traces of 10 to 100,000 spans take, and lists of findings and single ' +
-    'ones with a million occurrences?',
+    'How long does reading a trace of a finding take with 1 and 100 million spans stored, and what does storing more ' +
+    'spans cost then? How long does reading traces of 10 to 100,000 spans take, and reading lists of findings and single ' +
+    'findings with a million occurrences?',
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
@@ -59,7 +59,7 @@ async function run(context: ScenarioContext, size: Size): Promise<ScenarioResult
   const reader = await startTraceReader(context, setup)
   const source = await startSpanSource(context, redis, clickhouse)
   const deps = { reader, client: clickhouse.client, pids: { API: reader.pid, ClickHouse: clickhouse.pid } }
-  // Code gets compiled; what was stored makes way for the first stage.
+  // A warm-up that compiles the code. The first stage removes the spans.
   await source.storeMore(size.storeMore.durationMs / 2)
 
   const stages: Stage[] = []
@@ -103,7 +103,7 @@ async function measureStage(
   return { millions, filled, small, large, more }
 }
 
-/** The last of the days is yesterday: new spans come to a day of their own. */
+/** Returns the first filled day. The last one is yesterday, so that new spans belong to another day. */
 const firstDay = () => new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10)
 
 const methodOf = ({ reads, storeMore, findings }: Size) =>
@@ -112,13 +112,13 @@ const methodOf = ({ reads, storeMore, findings }: Size) =>
   `3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}`
 
 const NOTES = [
-  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the most that merging was seen to leave of a day; a trace lies in one of them, its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. Everything is in the page cache.`,
-  'Traces are read by chance (the same in every run), through the API from one client; p50 is that of a round, p99 that of all rounds together. The query alone is that of the spans, without the question whether the trace belongs to the finding.',
-  'More spans are sent to the edge, 200 a payload, and arrive on the day after those that are stored: parts of different days are never merged. CPU is that of edge, worker, Redis and ClickHouse, merges included.',
-  'Traces "by size" are read beside those of the last stage; of more than 2,000 spans the answer shows 2,000. Findings are of one workspace, their occurrences over 7 days up to the moment, one finding having a tenth of them. "Rows read" are those of all queries of a request, as ClickHouse counts them: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is looked into.',
+  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the largest number that merges were seen to leave. A trace is in one part, with its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. All data is in the page cache.`,
+  'Traces are read in a pseudo-random order (the same in every run), through the API by one client. p50 is of a round, p99 of all rounds together. "Query alone" selects the spans, without the check that the trace belongs to the finding.',
+  'More spans are sent to the edge, 200 a payload. They belong to the day after the stored spans, and parts of different days are never merged. CPU time is the sum of edge, worker, Redis and ClickHouse, including merges.',
+  'Traces "by size" are added to those of the last stage. A response shows at most 2,000 spans. All findings belong to one workspace, with occurrences over the last 7 days, of which one finding has a tenth. "Rows read" is the sum over all queries of a request as ClickHouse counts it: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is read.',
 ]
 
-/** The goal: of traces of 1,000 spans with 100 million stored. */
+/** Goals for traces of 1,000 spans with 100 million spans stored. */
 const GOALS = { millions: 100, p50Ms: 15, p99Ms: 30, growth: 1.5 }
 
 function toRows(stage: Stage): Row[] {

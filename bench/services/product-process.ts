@@ -20,7 +20,10 @@ export interface ProductSetup {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Creates the workspace. All settings except addresses have their defaults. There is no object store: only dead letters need one. */
+/**
+ * Creates the workspace. All settings except addresses have their defaults. There is no object store: only dead letters
+ * need one.
+ */
 export async function setUpProduct(
   context: ScenarioContext,
   redis: BenchRedis,

@@ -21,7 +21,10 @@ export interface BenchRedis {
   empty(database: number, keep?: readonly string[]): Promise<void>
 }
 
-/** Starts Redis as in production: every acknowledged write is on disk. With `ownRewrites` it decides when to rewrite its log. */
+/**
+ * Starts Redis as in production: every acknowledged write is on disk. With `ownRewrites` it decides when to rewrite its
+ * log.
+ */
 export async function startBenchRedis(
   context: ScenarioContext,
   options: { ownRewrites: boolean },

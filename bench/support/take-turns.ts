@@ -17,7 +17,10 @@ export function methodOfTurns(quick: boolean): string {
 const FULL = { rounds: 5, turnMs: 300 }
 const QUICK = { rounds: 3, turnMs: 150 }
 
-/** Measures a row per contender, in units a second on one core. They take turns, so that a slow moment affects all of them. */
+/**
+ * Measures a row per contender, in units a second on one core. They take turns, so that a slow moment affects all of
+ * them.
+ */
 export async function takeTurns(
   contenders: readonly Contender[],
   unit: string,
@@ -37,7 +40,9 @@ export async function takeTurns(
   return contenders.map(({ take: _take, ...contender }, i) => ({ ...contender, unit, samples: samples[i] ?? [] }))
 }
 
-/** CPU time of this thread. Node before 22.19 reports only the sum of all threads, with compiler and garbage collector. */
+/**
+ * CPU time of this thread. Node before 22.19 reports only the sum of all threads, with compiler and garbage collector.
+ */
 const cpuUsage = process.threadCpuUsage ?? process.cpuUsage
 
 /** Measures by the CPU time of this thread, which other processes do not affect. */

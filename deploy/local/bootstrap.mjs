@@ -65,7 +65,9 @@ function inspect(path) {
   return isUsableNode(version ?? '') ? { path, version: version.trim().slice(1) } : undefined
 }
 
-/** Returns true if the lockfile that npm writes at the end of an installation contains all that package-lock.json lists. */
+/**
+ * Returns true if the lockfile that npm writes at the end of an installation contains all that package-lock.json lists.
+ */
 function isInstalled({ version: nodeVersion }) {
   const binary = `node_modules/@uwsjs/${process.platform}-${process.arch}-${nodeVersion.split('.', 1)}`
   if (!existsSync(join(ROOT, binary)) || !existsSync(join(ROOT, 'node_modules/.package-lock.json'))) return false
