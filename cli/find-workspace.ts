@@ -1,6 +1,6 @@
 import type { Workspace } from '../schemas/records/directory.ts'
 import type { Directory } from '../shared/directory/directory.ts'
-import type { CommandOutput } from './command-context.ts'
+import type { CommandOutput, DirectoryCommandContext } from './command-context.ts'
 import { EXIT } from './exit-codes.ts'
 
 /** Flags and description of the option that names the workspace of a command. */
@@ -20,4 +20,16 @@ export async function findWorkspace(
     exit(EXIT.notFound)
   }
   return workspace
+}
+
+/** Runs a command on one workspace of the directory. If the workspace does not exist, only the error is printed. */
+export function withWorkspace(
+  context: DirectoryCommandContext,
+  slugOrId: string,
+  run: (workspace: Workspace, store: Directory) => Promise<void>,
+): Promise<void> {
+  return context.withDirectory(async ({ store }) => {
+    const workspace = await findWorkspace(store, slugOrId, context)
+    if (workspace !== undefined) await run(workspace, store)
+  })
 }

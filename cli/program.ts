@@ -7,7 +7,8 @@ import type {
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
-import { addDirectory } from './commands/directory.ts'
+import { addDirectoryExport } from './commands/directory-export.ts'
+import { addDirectoryImport } from './commands/directory-import.ts'
 import { addKeys } from './commands/key.ts'
 import { addMembers } from './commands/member.ts'
 import { addSessionsDelete } from './commands/sessions-delete.ts'
@@ -36,7 +37,10 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addSurfaces(program, context)
   addKeys(program, context)
   addToken(program, context)
-  addDirectory(program, context)
+  // `control` is the former name of the group, which scripts may still use.
+  const directory = program.command('directory').alias('control').description('export and import of the directory')
+  addDirectoryExport(directory, context)
+  addDirectoryImport(directory, context)
 }
 
 /** Runs the command that the words name. An error becomes one line on stderr and an exit code. */

@@ -12,7 +12,7 @@ it.each([
 })
 
 it.each(['', '0s', '-1h', '1', 'h', '1w', '1.5h', ' 1h', '1h ', '01h', '36501d', '99999999999d'])(
-  '%j is no span of time',
+  '%j is not a duration',
   text => {
     expect(durationSchema.safeParse(text).success).toBe(false)
   },

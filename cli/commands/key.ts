@@ -4,70 +4,67 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
-import { EXIT } from '../exit-codes.ts'
-import { findWorkspace } from '../find-workspace.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { rowOf } from '../terminal.ts'
 import { addKeyCreate } from './key-create.ts'
 
 const WHICH = `
-With --surface, the public and secret keys of that surface; without, the API keys of the workspace. These are made by the
-API alone (POST /v3/workspaces/{slug}/api-keys): each belongs to a user, and grants no more than that user may do.`
-
-const CODES = `
-Exit codes:
-  0  done
-  1  the directory could not be used
-  2  the arguments or the environment are wrong
-  3  there is no such workspace, surface or key`
+With --surface, the public and secret keys of that surface; without it, the API keys of the workspace. API keys can be
+created only through the API (POST /v3/workspaces/{slug}/api-keys), because each belongs to a user and grants no more
+than the permissions of that user.`
 
 const LIST_HELP = `${WHICH}
-${CODES}
+
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the surface does not exist' })}
 
 Examples:
   $ npm run cli -- key list --workspace acme --surface srf_0f3a6c1d2b4e5f607182
   $ npm run cli -- key list --workspace acme --json`
 
 const REVOKE_HELP = `${WHICH}
-Within a second nothing that carries the key is accepted any more. A revoked key does not come back.
-${CODES}
+Within a second, requests with the key are rejected. A revoked key cannot be restored.
+
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the key does not exist' })}
 
 Examples:
   $ npm run cli -- key revoke --workspace acme --surface srf_0f3a6c1d2b4e5f607182 --key key_5d0c4e9b7a8f61203344
   $ npm run cli -- key revoke --workspace acme --key key_99aa4e9b7a8f61203344`
 
-const WORKSPACE = ['--workspace <slug or id>', 'the workspace'] as const
-const SURFACE = ['--surface <id>', 'the surface whose keys are meant'] as const
-/** A list has keys of surfaces, or keys of a workspace: these have a name and a maker, and all have one kind. */
+const SURFACE_OPTION = ['--surface <id>', 'the surface that the keys belong to'] as const
+/** Column heads of a list of surface keys, and of a list of workspace keys, which have a name and a creator. */
 const HEADS = {
   surface: ['ID', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'KIND', 'SCOPES'],
-  workspace: ['ID', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'MADE BY', 'NAME', 'SCOPES'],
+  workspace: ['ID', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'CREATED BY', 'NAME', 'SCOPES'],
 } as const
 const WIDTHS = [24, 6, 7, 24, 24, 16, 16]
 
-interface Asked {
+interface KeyOptions {
   readonly workspace: string
   readonly surface?: string
   readonly key: string
   readonly json?: boolean
 }
 
-/** `key create`, `key list` and `key revoke`. */
+/** Adds `key create`, `key list` and `key revoke`. */
 export function addKeys(parent: Command, context: DirectoryCommandContext): void {
-  const { print, printError, withDirectory, exit, now } = context
   const command = parent.command('key').description('the keys of surfaces and of workspaces')
   addKeyCreate(command, context)
+  addList(command, context)
+  addRevoke(command, context)
+}
 
+function addList(command: Command, context: DirectoryCommandContext): void {
+  const { print, printError, exit, now } = context
   command
     .command('list')
-    .description('list keys, the newest first, revoked and expired ones too, of deleted surfaces too')
-    .requiredOption(...WORKSPACE)
-    .option(...SURFACE)
-    .option('--json', 'print each as a line of JSON')
+    .description('list keys, newest first, with revoked and expired keys and those of deleted surfaces')
+    .requiredOption(...WORKSPACE_OPTION)
+    .option(...SURFACE_OPTION)
+    .option('--json', 'print each key as a line of JSON')
     .addHelpText('after', LIST_HELP)
-    .action(({ workspace: name, surface: surfaceId, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, name, context)
-        if (workspace === undefined) return
+    .action(({ workspace: slugOrId, surface: surfaceId, json }: KeyOptions) =>
+      withWorkspace(context, slugOrId, async (workspace, store) => {
         if (surfaceId !== undefined && !(await store.surfaceIds(workspace.id)).includes(surfaceId)) {
           printError(`there is no surface ${JSON.stringify(surfaceId)} in ${workspace.slug}`)
           return exit(EXIT.notFound)
@@ -79,19 +76,20 @@ export function addKeys(parent: Command, context: DirectoryCommandContext): void
         }
       }),
     )
+}
 
+function addRevoke(command: Command, context: DirectoryCommandContext): void {
+  const { print, printError, exit, now } = context
   command
     .command('revoke')
     .description('revoke a key')
-    .requiredOption(...WORKSPACE)
-    .option(...SURFACE)
-    .requiredOption('--key <id>', 'the id of the key: key_…')
-    .option('--json', 'print what was revoked as JSON')
+    .requiredOption(...WORKSPACE_OPTION)
+    .option(...SURFACE_OPTION)
+    .requiredOption('--key <id>', 'the id of the key (key_…)')
+    .option('--json', 'print the revoked key as JSON')
     .addHelpText('after', REVOKE_HELP)
-    .action(({ workspace: name, surface: surfaceId, key: id, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, name, context)
-        if (workspace === undefined) return
+    .action(({ workspace: slugOrId, surface: surfaceId, key: id, json }: KeyOptions) =>
+      withWorkspace(context, slugOrId, async (workspace, store) => {
         const outcome = await (surfaceId === undefined
           ? store.revokeWorkspaceKey(workspace.id, id, now())
           : store.revokeSurfaceKey(workspace.id, surfaceId, id, now()))
@@ -118,13 +116,13 @@ type ListedKey = ReturnType<typeof listedKey>
 
 function listedKey(key: SurfaceKey | WorkspaceKey, now: number) {
   const { id, prefix, scopes, createdAt, expiresAt, revokedAt } = key
-  const own =
+  const fieldsOfKind =
     'kind' in key ? { kind: key.kind } : { kind: 'workspace' as const, name: key.name, createdBy: key.createdBy }
-  return { id, ...own, prefix, state: keyState(key, now), scopes, createdAt, expiresAt, revokedAt }
+  return { id, ...fieldsOfKind, prefix, state: keyState(key, now), scopes, createdAt, expiresAt, revokedAt }
 }
 
 function cellsOf(key: ListedKey): string[] {
   const { id, prefix, state, createdAt, expiresAt, scopes } = key
-  const own = key.kind === 'workspace' ? [key.createdBy, key.name] : [key.kind]
-  return [id, prefix, state, createdAt, expiresAt ?? 'never', ...own, scopes.join(' ')]
+  const cellsOfKind = key.kind === 'workspace' ? [key.createdBy, key.name] : [key.kind]
+  return [id, prefix, state, createdAt, expiresAt ?? 'never', ...cellsOfKind, scopes.join(' ')]
 }

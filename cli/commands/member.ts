@@ -1,42 +1,38 @@
 import { type Command, Option } from 'commander'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { EXIT } from '../exit-codes.ts'
-import { findWorkspace } from '../find-workspace.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { printable, rowOf } from '../terminal.ts'
-
-const CODES = `
-Exit codes:
-  0  done
-  1  the directory could not be used
-  2  the arguments or the environment are wrong
-  3  there is no such workspace, user or member`
 
 const ADD_HELP = `
 Permissions: ${PERMISSIONS.join(', ')}.
-A member who is one already has from then on the permissions that are named, and no others.
-${CODES}
+If the user is already a member, the given permissions replace the present ones.
+
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the user does not exist' })}
 
 Examples:
   $ npm run cli -- member add --workspace acme --user 'auth0|5f7c' --permission org:findings:read org:sessions:read
   $ npm run cli -- member add --workspace acme --user 'auth0|5f7c' --all`
 
 const REMOVE_HELP = `
-What the user has made stays, workspace keys too, but these give access to nothing as long as their maker is no member.
-${CODES}
+The records that the user has created stay. The user's workspace keys stay as well, but they grant no access while the
+user is not a member.
+
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist, or the user is not a member of it' })}
 
 Example:
   $ npm run cli -- member remove --workspace acme --user 'auth0|5f7c'`
 
-const LIST_HELP = `${CODES}
+const LIST_HELP = `
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
 
 Example:
   $ npm run cli -- member list --workspace acme`
 
-const WORKSPACE = ['--workspace <slug or id>', 'the workspace'] as const
 const WIDTHS = [32]
 
-interface Asked {
+interface MemberOptions {
   readonly workspace: string
   readonly user: string
   readonly permission?: readonly Permission[]
@@ -44,59 +40,55 @@ interface Asked {
   readonly json?: boolean
 }
 
-/** `member add`, `member list` and `member remove`. */
+/** Adds `member add`, `member list` and `member remove`. */
 export function addMembers(parent: Command, context: DirectoryCommandContext): void {
-  const command = parent.command('member').description('who may do what in a workspace')
+  const command = parent.command('member').description('the members of a workspace and their permissions')
   addAdd(command, context)
   addList(command, context)
   addRemove(command, context)
 }
 
 function addAdd(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, withDirectory, exit } = context
+  const { print, printError, exit } = context
   command
     .command('add')
-    .description('make a user a member, or change what a member may do')
-    .requiredOption(...WORKSPACE)
+    .description('make a user a member, or change the permissions of a member')
+    .requiredOption(...WORKSPACE_OPTION)
     .requiredOption('--user <id>', 'the user')
     .addOption(
-      new Option('--permission <permission...>', 'what the member may do').choices(PERMISSIONS).conflicts('all'),
+      new Option('--permission <permission...>', 'permissions of the member').choices(PERMISSIONS).conflicts('all'),
     )
     .option('--all', 'every permission')
     .option('--json', 'print the member as JSON')
     .addHelpText('after', ADD_HELP)
-    .action(async ({ workspace: name, user: userId, permission, all, json }: Asked) => {
+    .action(async ({ workspace: slugOrId, user: userId, permission, all, json }: MemberOptions) => {
       const permissions = all ? [...PERMISSIONS] : PERMISSIONS.filter(known => permission?.includes(known))
       if (permissions.length === 0) {
-        printError('one of --permission and --all is needed')
+        printError('pass --permission or --all')
         return exit(EXIT.usage)
       }
-      await withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, name, context)
-        if (workspace === undefined) return
+      await withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
         if ((await store.user(userId)) === undefined) {
-          printError(`there is no user ${JSON.stringify(userId)}: make one with "user create"`)
+          printError(`there is no user ${JSON.stringify(userId)}: create it with "user create"`)
           return exit(EXIT.notFound)
         }
-        await store.putMember({ version: 1, workspaceId: workspace.id, userId, permissions })
-        const told = `user ${JSON.stringify(userId)}: member of ${workspace.slug}, ${permissions.join(', ')}`
-        print(json ? JSON.stringify({ workspaceId: workspace.id, userId, permissions }) : told)
+        await store.putMember({ version: 1, workspaceId, userId, permissions })
+        const text = `user ${JSON.stringify(userId)}: member of ${slug}, ${permissions.join(', ')}`
+        print(json ? JSON.stringify({ workspaceId, userId, permissions }) : text)
       })
     })
 }
 
 function addList(command: Command, context: DirectoryCommandContext): void {
-  const { print, withDirectory } = context
+  const { print } = context
   command
     .command('list')
-    .description('list the members of a workspace, by their ids')
-    .requiredOption(...WORKSPACE)
-    .option('--json', 'print each as a line of JSON')
+    .description('list the members of a workspace, sorted by user id')
+    .requiredOption(...WORKSPACE_OPTION)
+    .option('--json', 'print each member as a line of JSON')
     .addHelpText('after', LIST_HELP)
-    .action(({ workspace: name, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, name, context)
-        if (workspace === undefined) return
+    .action(({ workspace: slugOrId, json }: MemberOptions) =>
+      withWorkspace(context, slugOrId, async (workspace, store) => {
         if (!json) print(rowOf(['USER', 'PERMISSIONS'], WIDTHS))
         for await (const { workspaceId, userId, permissions } of store.members(workspace.id)) {
           const cells = [userId, permissions.join(' ')]
@@ -107,24 +99,22 @@ function addList(command: Command, context: DirectoryCommandContext): void {
 }
 
 function addRemove(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, withDirectory, exit } = context
+  const { print, printError, exit } = context
   command
     .command('remove')
-    .description('end a membership')
-    .requiredOption(...WORKSPACE)
+    .description('remove a user from a workspace')
+    .requiredOption(...WORKSPACE_OPTION)
     .requiredOption('--user <id>', 'the user')
-    .option('--json', 'print what was removed as JSON')
+    .option('--json', 'print the removed member as JSON')
     .addHelpText('after', REMOVE_HELP)
-    .action(({ workspace: name, user: userId, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, name, context)
-        if (workspace === undefined) return
-        if ((await store.removeMember(workspace.id, userId)) === 'absent') {
-          printError(`${printable(JSON.stringify(userId))} is no member of ${workspace.slug}`)
+    .action(({ workspace: slugOrId, user: userId, json }: MemberOptions) =>
+      withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
+        if ((await store.removeMember(workspaceId, userId)) === 'absent') {
+          printError(`${printable(JSON.stringify(userId))} is not a member of ${slug}`)
           return exit(EXIT.notFound)
         }
-        const told = `user ${JSON.stringify(userId)}: no member of ${workspace.slug} any more`
-        print(json ? JSON.stringify({ workspaceId: workspace.id, userId }) : told)
+        const text = `user ${JSON.stringify(userId)}: no longer a member of ${slug}`
+        print(json ? JSON.stringify({ workspaceId, userId }) : text)
       }),
     )
 }

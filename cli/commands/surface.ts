@@ -4,84 +4,85 @@ import { newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
-import { EXIT } from '../exit-codes.ts'
-import { findWorkspace } from '../find-workspace.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { nameSchema, parsedBy, rowOf } from '../terminal.ts'
 
-const CODES = `
-Exit codes:
-  0  done
-  1  the directory could not be used
-  2  the arguments or the environment are wrong
-  3  there is no such workspace or surface
- 10  the workspace has too many surfaces`
-
 const CREATE_HELP = `
-A surface is an application: a web site, a server. Its keys are made by "key create".
-${CODES}
+A surface is an application, for example a web site or a server. Its keys are created by "key create".
+
+${exitCodesHelp({
+  [EXIT.notFound]: 'the workspace does not exist',
+  [EXIT.conflict]: 'the workspace has the maximum number of surfaces',
+})}
 
 Example:
   $ npm run cli -- surface create --workspace acme --name 'Web shop'`
 
-const LIST_HELP = `${CODES}
+const LIST_HELP = `
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
 
 Example:
   $ npm run cli -- surface list --workspace acme`
 
 const DELETE_HELP = `
-Revokes all keys of the surface: within a second nothing that carries one of them is accepted any more. What was stored
-of its telemetry stays until its time is over. A deleted surface does not come back.
-${CODES}
+Revokes all keys of the surface. Within a second, requests with these keys are rejected. Stored telemetry of the surface
+stays until its retention ends. A deleted surface cannot be restored.
+
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the surface does not exist' })}
 
 Example:
   $ npm run cli -- surface delete --workspace acme --surface srf_0f3a6c1d2b4e5f607182`
 
-const WORKSPACE = ['--workspace <slug or id>', 'the workspace'] as const
 const WIDTHS = [24, 24]
 
-interface Asked {
+interface SurfaceOptions {
   readonly workspace: string
   readonly surface: string
   readonly name: string
   readonly json?: boolean
 }
 
-/** `surface create`, `surface list` and `surface delete`. */
+/** Adds `surface create`, `surface list` and `surface delete`. */
 export function addSurfaces(parent: Command, context: DirectoryCommandContext): void {
-  const { print, printError, withDirectory, exit, now } = context
   const command = parent.command('surface').description('the applications of a workspace')
+  addCreate(command, context)
+  addList(command, context)
+  addDelete(command, context)
+}
 
+function addCreate(command: Command, context: DirectoryCommandContext): void {
+  const { print, printError, exit, now } = context
   command
     .command('create')
-    .description('make a surface')
-    .requiredOption(...WORKSPACE)
-    .requiredOption('--name <name>', 'what people call it', parsedBy(nameSchema))
+    .description('create a surface')
+    .requiredOption(...WORKSPACE_OPTION)
+    .requiredOption('--name <name>', 'its display name', parsedBy(nameSchema))
     .option('--json', 'print the surface as JSON')
     .addHelpText('after', CREATE_HELP)
-    .action(({ workspace: slugOrId, name, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, slugOrId, context)
-        if (workspace === undefined) return
+    .action(({ workspace: slugOrId, name, json }: SurfaceOptions) =>
+      withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
         const createdAt = new Date(now()).toISOString()
-        const surface: Surface = { version: 1, id: newId('srf'), workspaceId: workspace.id, name, createdAt }
+        const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
         if ((await store.createSurface(surface)) === 'too_many_surfaces') {
-          printError(`${workspace.slug} has ${SURFACES_MAX} surfaces, deleted ones too, and may have no more`)
+          printError(`${slug} has ${SURFACES_MAX} surfaces, which is the maximum; deleted surfaces are counted`)
           return exit(EXIT.conflict)
         }
-        print(json ? JSON.stringify(shown(surface)) : `surface ${surface.id} of ${workspace.slug}: made`)
+        print(json ? JSON.stringify(shown(surface)) : `surface ${surface.id} of ${slug}: created`)
       }),
     )
+}
 
+function addList(command: Command, context: DirectoryCommandContext): void {
+  const { print } = context
   command
     .command('list')
-    .description('list the surfaces of a workspace, the newest first')
-    .requiredOption(...WORKSPACE)
-    .option('--json', 'print each as a line of JSON')
+    .description('list the surfaces of a workspace, newest first')
+    .requiredOption(...WORKSPACE_OPTION)
+    .option('--json', 'print each surface as a line of JSON')
     .addHelpText('after', LIST_HELP)
-    .action(({ workspace: slugOrId, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, slugOrId, context)
-        if (workspace === undefined) return
+    .action(({ workspace: slugOrId, json }: SurfaceOptions) =>
+      withWorkspace(context, slugOrId, async (workspace, store) => {
         if (!json) print(rowOf(['ID', 'CREATED', 'NAME'], WIDTHS))
         for await (const surface of walkNewest(page => store.surfaces(workspace.id, page))) {
           const cells = [surface.id, surface.createdAt, surface.name]
@@ -89,24 +90,24 @@ export function addSurfaces(parent: Command, context: DirectoryCommandContext): 
         }
       }),
     )
+}
 
+function addDelete(command: Command, context: DirectoryCommandContext): void {
+  const { print, printError, exit, now } = context
   command
     .command('delete')
-    .description('remove a surface and revoke its keys')
-    .requiredOption(...WORKSPACE)
+    .description('delete a surface and revoke its keys')
+    .requiredOption(...WORKSPACE_OPTION)
     .requiredOption('--surface <id>', 'the surface')
-    .option('--json', 'print what was removed as JSON')
+    .option('--json', 'print the deleted surface as JSON')
     .addHelpText('after', DELETE_HELP)
-    .action(({ workspace: slugOrId, surface: id, json }: Asked) =>
-      withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, slugOrId, context)
-        if (workspace === undefined) return
-        if ((await store.deleteSurface(workspace.id, id, now())) === 'absent') {
-          printError(`there is no surface ${JSON.stringify(id)} in ${workspace.slug}`)
+    .action(({ workspace: slugOrId, surface: id, json }: SurfaceOptions) =>
+      withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
+        if ((await store.deleteSurface(workspaceId, id, now())) === 'absent') {
+          printError(`there is no surface ${JSON.stringify(id)} in ${slug}`)
           return exit(EXIT.notFound)
         }
-        const told = `surface ${id} of ${workspace.slug}: deleted, its keys are revoked`
-        print(json ? JSON.stringify({ id, workspaceId: workspace.id }) : told)
+        print(json ? JSON.stringify({ id, workspaceId }) : `surface ${id} of ${slug}: deleted, its keys are revoked`)
       }),
     )
 }

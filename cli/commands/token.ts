@@ -1,64 +1,53 @@
 import { type Command, Option } from 'commander'
-import { z } from 'zod'
-import { userIdSchema } from '../../schemas/records/directory.ts'
 import { signLocalSession } from '../../shared/ids/local-session-token.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
-import { EXIT } from '../exit-codes.ts'
-import { findWorkspace } from '../find-workspace.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { localDirectory, readSigningKey } from '../local-environment.ts'
-import { durationSchema, parsedBy } from '../terminal.ts'
+import { durationSchema, parsedBy, userIdOptionSchema } from '../terminal.ts'
 
 const HELP = `
-For an installation that "npm start" has made in this directory (LOCAL_DIR, else .local): its key signs the token, and its
-API accepts it. Elsewhere tokens come from the identity provider. Prints the token, and nothing else, to stdout.
+For an installation that "npm start" has created in this directory (LOCAL_DIR, else .local). The token is signed with the
+key of that installation, so that its API accepts it. In other installations, tokens come from the identity provider.
+Prints only the token to stdout.
 
-Exit codes:
-  0  done
-  1  the directory could not be used
-  2  the arguments or the environment are wrong
-  3  there is no local installation here, or no such workspace
+${exitCodesHelp({ [EXIT.notFound]: 'there is no local installation here, or the workspace does not exist' })}
 
 Example:
   $ TOKEN=$(npm run --silent cli -- token --workspace local --user user_local)
   $ curl -H "authorization: Bearer $TOKEN" http://127.0.0.1:4318/v3/findings`
 
-const USER_RULE = 'It has 1 to 200 characters, and no control characters.'
-const userSchema = z.string().refine(text => userIdSchema.safeParse(text).success, USER_RULE)
-
-interface Asked {
+interface TokenOptions {
   readonly workspace: string
   readonly user: string
   /** In seconds. */
   readonly expires: number
 }
 
-/** `token`: a session token for local use. */
+/** Adds `token`, which creates a session token for local use. */
 export function addToken(parent: Command, context: DirectoryCommandContext): void {
-  const { print, printError, withDirectory, exit, env, directory, now } = context
+  const { print, printError, exit, env, directory, now } = context
   parent
     .command('token')
-    .description('make a session token for a local installation')
-    .requiredOption('--workspace <slug or id>', 'the workspace that the token is for')
-    .requiredOption('--user <id>', 'the user that the token is for', parsedBy(userSchema))
+    .description('create a session token for a local installation')
+    .requiredOption(...WORKSPACE_OPTION)
+    .requiredOption('--user <id>', 'the user', parsedBy(userIdOptionSchema))
     .addOption(
-      new Option('--expires <time>', 'how long it is good: 90s, 15m, 1h, 30d')
+      new Option('--expires <time>', 'its lifetime: 90s, 15m, 1h or 30d')
         .argParser(parsedBy(durationSchema))
         .default(3_600, '1h'),
     )
     .addHelpText('after', HELP)
-    .action(async ({ workspace: name, user: userId, expires }: Asked) => {
+    .action(async ({ workspace: slugOrId, user: userId, expires }: TokenOptions) => {
       const privateKey = await readSigningKey(env, directory)
       if (privateKey === undefined) {
-        printError(`there is no local installation in ${localDirectory(env, directory)}: "npm start" makes one`)
+        printError(`there is no local installation in ${localDirectory(env, directory)}: create one with "npm start"`)
         return exit(EXIT.notFound)
       }
-      await withDirectory(async ({ store }) => {
-        const workspace = await findWorkspace(store, name, context)
-        if (workspace === undefined) return
+      await withWorkspace(context, slugOrId, async (workspace, store) => {
         if (!(await store.member(workspace.id, userId))) {
-          printError(
-            `note: ${JSON.stringify(userId)} is no member of ${workspace.slug}, and is answered as a stranger is`,
-          )
+          const effect = 'the API will reject the token'
+          printError(`note: ${JSON.stringify(userId)} is not a member of ${workspace.slug}: ${effect}`)
         }
         const issuedAt = Math.floor(now() / 1_000)
         const session = { privateKey, userId, org: workspace.slug, issuedAt, expiresAt: issuedAt + expires }

@@ -216,7 +216,10 @@ describe('a record that differs', () => {
     const changed = await exported(TO)
 
     const left = await cli(TO, ['import'], before)
-    expect(left).toMatchObject({ code: 10, stdout: '0 added, 0 unchanged, 0 replaced, 3 left as they are\n' })
+    expect(left).toMatchObject({
+      code: 10,
+      stdout: '0 added, 0 unchanged, 0 replaced, 3 not changed because they differ\n',
+    })
     expect(left.stderr.trimEnd().split('\n')).toEqual([
       `line 1: workspace ${workspaceId} differs from the one that is there`,
       `line 2: surface ${surface.id} differs from the one that is there`,

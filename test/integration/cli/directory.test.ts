@@ -108,7 +108,7 @@ describe('workspaces, users and members', () => {
     expect(await run(['member', 'remove', ...member])).toEqual({
       code: 3,
       stdout: '',
-      stderr: '"auth0|1" is no member of acme\n',
+      stderr: '"auth0|1" is not a member of acme\n',
     })
     expect(await store.member(workspace.id, 'auth0|1')).toBeUndefined()
   })
@@ -122,7 +122,7 @@ describe('workspaces, users and members', () => {
       [['member', 'list', '--workspace', 'nobody'], 3, 'there is no workspace "nobody"'],
       [['surface', 'create', '--workspace', 'ws_nobody', '--name', 'x'], 3, 'there is no workspace "ws_nobody"'],
       [['user', 'create', '--id', 'a\nb'], 2, 'no control characters'],
-      [['user', 'create', '--id', 'a', '--email', 'b'], 2, 'no email address'],
+      [['user', 'create', '--id', 'a', '--email', 'b'], 2, 'not an email address'],
       [['nothing'], 2, 'unknown command'],
     ] as const) {
       const { stdout, stderr, ...ended } = await run(words)
@@ -160,7 +160,7 @@ describe('surfaces and keys', () => {
       const key = made.stdout.trimEnd()
       expect(made.code).toBe(0)
       expect(isWellFormedKey('public', key)).toBe(true)
-      expect(made.stderr).toMatch(/^public key key_\w+ of srf_\w+: made, works until it is revoked\n$/)
+      expect(made.stderr).toMatch(/^public key key_\w+ of srf_\w+: created, valid until it is revoked\n$/)
       expect(await beat(key)).toBe(200)
 
       const listed = await run(['key', 'list', '--workspace', 'acme', '--surface', surface, '--json'])
@@ -219,7 +219,7 @@ describe('surfaces and keys', () => {
     const revoke = ['key', 'revoke', '--workspace', 'acme', '--key']
 
     const table = linesOf((await run(['key', 'list', '--workspace', 'acme'])).stdout)
-    expect(table[0]).toMatch(/^ID +PREFIX +STATE +CREATED +EXPIRES +MADE BY +NAME +SCOPES$/)
+    expect(table[0]).toMatch(/^ID +PREFIX +STATE +CREATED +EXPIRES +CREATED BY +NAME +SCOPES$/)
     expect(table[1]).toMatch(new RegExp(`^${own.id} +wk_... +active +\\S+Z +never +user_1 +deploy +org:surfaces:read$`))
     expect(table).toHaveLength(2)
     const listed = await done(['key', 'list', '--workspace', 'acme'])
@@ -259,7 +259,7 @@ describe('tokens', () => {
       env: { ...env, LOCAL_DIR: directory },
     })
     expect(stranger.code).toBe(0)
-    expect(stranger.stderr).toContain('"x" is no member of local')
+    expect(stranger.stderr).toContain('"x" is not a member of local')
   })
 
   it('are refused where there is no installation', async () => {
@@ -270,7 +270,7 @@ describe('tokens', () => {
     await writeFile(join(directory, 'secrets.json'), '{')
     const broken = await run(words, { env: { ...env, LOCAL_DIR: directory } })
     expect(broken).toMatchObject({ code: 1, stdout: '' })
-    expect(broken.stderr).toContain('secrets.json is not what "npm start" writes')
+    expect(broken.stderr).toContain('secrets.json is not a file that "npm start" has written')
   })
 })
 
