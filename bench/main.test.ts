@@ -29,8 +29,8 @@ describe('npm run bench', () => {
     ['an unknown scenario', ['decode', 'decoed'], /unknown scenario: decoed \(choose from decode, /],
     ['an unknown option', ['--fast'], /Unknown option '--fast'/],
     ['a missing file for --compare', ['--compare', 'DIR/none.json'], /cannot be read \(ENOENT/],
-    ['a truncated file for --compare', ['--compare', 'DIR/cut.json'], /cut.json: it is not JSON/],
-    ['a file of another version', ['--compare', 'DIR/newer.json'], /newer.json: it has version 2/],
+    ['a truncated file for --compare', ['--compare', 'DIR/cut.json'], /cut.json: the file is not JSON/],
+    ['a file of another version', ['--compare', 'DIR/newer.json'], /newer.json: the file has version 2/],
     ['a file in a missing folder', ['--json', 'DIR/none/run.json'], /run.json: the file cannot be written \(ENOENT/],
   ])('rejects %s before it measures anything', async (_what, args, message) => {
     const { code, stdout, stderr } = await bench(...args)

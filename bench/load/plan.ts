@@ -1,7 +1,7 @@
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { Percentiles } from './latency-histogram.ts'
 
-/** What the generator sends, and for how long. Plain data, because it is sent as a message. */
+/** Describes a load and its duration. Plain data, because it is sent as a message. */
 export interface LoadPlan {
   readonly port: number
   readonly path: string

@@ -94,7 +94,7 @@ async function untilStored(
     else if (now - grewAt > STALL_MS || now > deadline) {
       const waited = Math.round((now - grewAt) / 1_000)
       throw new Error(
-        `${contender.name}: of ${accepted} accepted records ${found} can be queried, and for ${waited} s there have been no more`,
+        `${contender.name}: ${found} of ${accepted} accepted records can be queried, and no more appeared for ${waited} s`,
       )
     }
     stored = found

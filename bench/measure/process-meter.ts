@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** What a process used while it was measured. */
+/** CPU time and peak memory of a process during a measurement. */
 export interface ProcessUse {
   readonly cpuSeconds: number
   readonly peakMemoryBytes: number

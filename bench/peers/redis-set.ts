@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
 
-/** What to write, and how. */
+/** Bodies to write, and the way to write them. */
 export interface SetPlan {
   /** Address of the server with the number of the database. */
   readonly url: string

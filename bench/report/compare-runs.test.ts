@@ -33,7 +33,7 @@ describe('readRun', () => {
   })
 
   it.each([
-    ['no JSON', '{"version": 1', /^it is not JSON/],
+    ['truncated JSON', '{"version": 1', /^the file is not JSON/],
     ['other JSON', '{"name": "penstock"}', /has no version/],
     ['nothing', 'null', /has no version/],
     ['another version', '{"version": 7}', /has version 7, and only 1 can be read/],
@@ -42,7 +42,7 @@ describe('readRun', () => {
       '{"version":1,"quick":true,"facts":{},"scenarios":[{"name":"a","rows":[{"name":"b","unit":"s","ratios":[]}]}]}',
       /scenarios\.0\.rows\.0\.value/,
     ],
-  ])('is refused with a reason when it is %s', (_what, text, reason) => {
+  ])('returns the reason when the file contains %s', (_what, text, reason) => {
     expect(readRun(text)).toEqual({ ok: false, reason: expect.stringMatching(reason) })
   })
 })

@@ -41,16 +41,16 @@ export function readRun(text: string): ReadRunResult {
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return { ok: false, reason: `it is not JSON (${(error as SyntaxError).message})` }
+    return { ok: false, reason: `the file is not JSON (${(error as SyntaxError).message})` }
   }
   const version = z.object({ version: z.number() }).safeParse(json)
-  if (!version.success) return { ok: false, reason: 'it was not written by --json: it has no version' }
+  if (!version.success) return { ok: false, reason: 'the file was not written by --json: it has no version' }
   if (version.data.version !== VERSION)
-    return { ok: false, reason: `it has version ${version.data.version}, and only ${VERSION} can be read` }
+    return { ok: false, reason: `the file has version ${version.data.version}, and only ${VERSION} can be read` }
   const parsed = earlierRun.safeParse(json)
   if (parsed.success) return { ok: true, run: parsed.data }
   const [issue] = parsed.error.issues
-  return { ok: false, reason: `it was not written by --json: ${issue?.path.join('.')}: ${issue?.message}` }
+  return { ok: false, reason: `the file was not written by --json: ${issue?.path.join('.')}: ${issue?.message}` }
 }
 
 /**

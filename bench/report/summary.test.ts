@@ -32,13 +32,17 @@ describe('summarizeScenario', () => {
   })
 
   it.each<[string, Row[], RegExp]>([
-    ['two rows of one name', [peer, peer], /two rows of one name/],
-    ['a ratio to no row', [{ ...peer, ratios: [{ to: 'nobody' }] }], /"nobody", which is no row/],
+    ['two rows with one name', [peer, peer], /two rows with one name/],
+    ['a ratio to an unknown row', [{ ...peer, ratios: [{ to: 'nobody' }] }], /"nobody", which is not a row/],
     ['a ratio to other rounds', [{ ...peer, name: 'a', samples: [1], ratios: [{ to: 'peer' }] }, peer], /same rounds/],
     ['no samples', [{ ...peer, samples: [] }], /"peer" has no samples/],
-    ['a figure that is none', [{ ...peer, samples: [1, Number.NaN] }], /"peer" is no number in every round: 1, NaN/],
     [
-      'a ratio to nothing',
+      'a sample that is not a number',
+      [{ ...peer, samples: [1, Number.NaN] }],
+      /"peer" is not a number in every round: 1, NaN/,
+    ],
+    [
+      'a ratio to zero',
       [
         { ...peer, samples: [1], ratios: [{ to: 'zero' }] },
         { ...peer, name: 'zero', samples: [0] },
@@ -46,11 +50,11 @@ describe('summarizeScenario', () => {
       /"peer" over "zero"/,
     ],
     [
-      'a place that no chart has',
+      'a point that a logarithmic chart cannot show',
       [{ ...peer, plot: { chart: 'throughput by payload size', line: 'a', x: 0 } }],
-      /no place in a chart/,
+      /cannot be drawn in a chart/,
     ],
-  ])('refuses %s', (_what, rows, message) => {
+  ])('rejects %s', (_what, rows, message) => {
     expect(() => summarized(...rows)).toThrow(message)
   })
 })

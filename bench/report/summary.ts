@@ -41,14 +41,15 @@ export function summarizeScenario(
   seconds: number,
 ): SummarizedScenario {
   const byName = new Map(result.rows.map(row => [row.name, row]))
-  if (byName.size < result.rows.length) throw new RangeError(`scenario ${name} has two rows of one name`)
+  if (byName.size < result.rows.length) throw new RangeError(`scenario ${name} has two rows with one name`)
   const rows = result.rows.map(row => {
     const value = summarizeFinite(`"${row.name}"`, row.samples)
     if (row.plot && !(row.plot.x > 0 && value.min > 0))
-      throw new RangeError(`"${row.name}" has no place in a chart: its x and its figures must be above 0`)
+      throw new RangeError(`"${row.name}" cannot be drawn in a chart: its x and its figures must be above 0`)
     const ratios = (row.ratios ?? []).map(({ to, goal }) => {
       const other = byName.get(to)
-      if (other === undefined) throw new RangeError(`${name}: "${row.name}" is compared with "${to}", which is no row`)
+      if (other === undefined)
+        throw new RangeError(`${name}: "${row.name}" is compared with "${to}", which is not a row`)
       const ratio = summarizeFinite(`"${row.name}" over "${to}"`, ratiosByRound(row.samples, other.samples))
       return { to, value: ratio, verdict: judge(goal, ratio.median) }
     })
@@ -62,7 +63,7 @@ export function summarizeScenario(
 function summarizeFinite(what: string, samples: readonly number[]): Summary {
   if (samples.length === 0) throw new RangeError(`${what} has no samples`)
   if (!samples.every(Number.isFinite))
-    throw new RangeError(`${what} is no number in every round: ${samples.join(', ')}`)
+    throw new RangeError(`${what} is not a number in every round: ${samples.join(', ')}`)
   return summarize(samples)
 }
 

@@ -40,6 +40,7 @@ const QUICK: Size = {
 const LOAD = { spans: 1, connections: 64, warmUpMs: 400 }
 const KEYS_PER_WORKSPACE = 10
 
+/** Measures the cost of authentication at the edge. */
 export const scenario: Scenario = {
   name: 'auth',
   question:

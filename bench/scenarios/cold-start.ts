@@ -30,6 +30,7 @@ const FIRST_WORK = {
 } as const
 type Name = keyof typeof FIRST_WORK
 
+/** Measures the start of each process. */
 export const scenario: Scenario = {
   name: 'cold-start',
   question:

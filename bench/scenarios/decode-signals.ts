@@ -33,7 +33,7 @@ export interface Signal {
   readonly peers: { readonly protobufjs: DecodeRows; readonly json?: DecodeRows }
   /** Goal of the product on one core, with 200 records a payload. */
   readonly goal?: { readonly atLeast: number }
-  /** What a reader must know about the payloads, besides their size. */
+  /** Facts about the payloads that a reader needs, besides their size. */
   readonly note: string
 }
 

@@ -22,6 +22,7 @@ const FRAME: PayloadFrame = {
   body: Buffer.alloc(0),
 }
 
+/** Measures decoding on one core. */
 export const scenario: Scenario = {
   name: 'decode',
   question:

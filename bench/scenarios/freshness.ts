@@ -18,6 +18,7 @@ import type { Scenario, ScenarioContext } from '../support/scenario.ts'
 const SHARES = [0.1, 0.5, 0.9]
 const CONNECTIONS = 64
 
+/** Measures the time from acknowledgement to visibility. */
 export const scenario: Scenario = {
   name: 'freshness',
   question:

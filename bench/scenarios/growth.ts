@@ -43,6 +43,7 @@ interface Bench {
   readonly publicKeys: readonly string[]
 }
 
+/** Measures the cost of more processes and surfaces. */
 export const scenario: Scenario = {
   name: 'growth',
   question:

@@ -30,6 +30,7 @@ const SET_PER_COMMIT = 'Redis alone, one SET per commit'
 /** A database of the bench's Redis that no contender uses. */
 const SET_DATABASE = 3
 
+/** Measures the edge alone. */
 export const scenario: Scenario = {
   name: 'ingest',
   question:

@@ -35,6 +35,7 @@ interface Measured {
   readonly accepted: { readonly loaded: number; readonly away: number }
 }
 
+/** Measures the memory of each process. */
 export const scenario: Scenario = {
   name: 'memory',
   question:

@@ -50,6 +50,7 @@ const CASES: readonly Case[] = [
 const SPAN_COST_GOALS = { clickhouse: { atMost: 2.5 }, own: { atMost: 4 } }
 const MEMORY_GOALS = { edge: { atMost: 200 }, worker: { atMost: 400 } }
 
+/** Measures the whole pipeline. */
 export const scenario: Scenario = {
   name: 'pipeline',
   question:

@@ -27,6 +27,7 @@ const PRODUCT = 'upload to stored and indexed'
 const DIRECT = 'put directly'
 const EDGE_MEMORY_LIMIT_MB = 300
 
+/** Measures uploads of replay chunks. */
 export const scenario: Scenario = {
   name: 'replay',
   question:

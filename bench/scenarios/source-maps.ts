@@ -33,6 +33,7 @@ const WARM = 'frames with a warm cache'
 const FIRST = `first frame of a ${LARGE_MAP_BYTES / 1024 / 1024} MiB map`
 const ALONE = 'the libraries alone'
 
+/** Measures uploads of source maps, and symbolication. */
 export const scenario: Scenario = {
   name: 'source-maps',
   question:

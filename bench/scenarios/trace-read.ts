@@ -43,6 +43,7 @@ interface Stage {
   readonly more: readonly StoredMore[]
 }
 
+/** Measures reads of traces and findings. */
 export const scenario: Scenario = {
   name: 'trace-read',
   question:

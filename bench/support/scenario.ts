@@ -7,7 +7,7 @@ export interface Scenario {
   run(context: ScenarioContext): Promise<ScenarioResult>
 }
 
-/** What a scenario gets from the bench. */
+/** Services of the bench for a scenario. */
 export interface ScenarioContext {
   /** Fewer and shorter rounds, to check that the scenario works. Its figures are not for quoting. */
   readonly quick: boolean
@@ -24,9 +24,9 @@ export interface ScenarioResult {
   readonly rows: readonly Row[]
   /** Warm-up and rounds of this run, such as "1 warm-up round, 3 rounds of 6 s". */
   readonly method: string
-  /** What was left out and why, such as a peer that is not installed. Every summary shows it. */
+  /** Omitted parts with the reason, such as a peer that is not installed. Every summary shows them. */
   readonly skipped?: readonly string[]
-  /** What a reader must know to understand the figures. */
+  /** Facts that a reader needs to understand the figures. */
   readonly notes?: readonly string[]
   /** Additional facts of the machine, such as the version of a server that the scenario starts. */
   readonly facts?: Readonly<Record<string, string>>
