@@ -13,10 +13,10 @@ import { type Line, MAPS_PER_LINE } from './lines.ts'
 import { walkNewest } from './walk-newest.ts'
 
 /**
- * Everything that the directory holds but the requests of workspace keys, whose keys say as much, and the ids of
- * deleted surfaces that never had a key, under which nothing was ever stored. Two stores with the same records give the
- * same lines. Holds a page of records at a time, and the ids of a workspace's surfaces. Each record is as it was when it
- * was read: a change meanwhile is in it or not.
+ * Yields all records of the directory as lines. Two things are left out: the requests that created workspace keys, which
+ * follow from the keys, and the ids of deleted surfaces that never had a key, for which nothing was ever stored. Equal
+ * directories give equal lines. One page of records and the ids of a workspace's surfaces are in memory at a time. Each
+ * record is as it was when it was read, so a concurrent change may be missing.
  */
 export async function* exportDirectory(directory: DirectoryConnection): AsyncGenerator<Line> {
   let records = 0
@@ -79,15 +79,20 @@ async function loadRelease(redis: Redis, workspaceId: string, slug: string) {
   return { id: slug, createdAt: release.createdAt, lines }
 }
 
-const HELD_AT_ONCE = 100_000
+const MEMBERS_AT_ONCE = 100_000
 const SCAN_COUNT = 5_000
 
 /**
- * The members of a set of SHA-256 (32 bytes each), in hex, in their order. A set that is larger than what is held at once
- * is scanned several times, each time for its own range of first bytes: hashes are spread evenly over them.
+ * Yields the members of a set of SHA-256 digests (32 bytes each) in hex, sorted. At most about `membersAtOnce` are in
+ * memory: a larger set is scanned several times, each time for one range of first bytes, over which digests are spread
+ * evenly.
  */
-export async function* walkSortedMaps(redis: Redis, key: string, heldAtOnce = HELD_AT_ONCE): AsyncGenerator<string> {
-  const ranges = Math.ceil((await redis.scard(key)) / heldAtOnce)
+export async function* walkSortedMaps(
+  redis: Redis,
+  key: string,
+  membersAtOnce = MEMBERS_AT_ONCE,
+): AsyncGenerator<string> {
+  const ranges = Math.ceil((await redis.scard(key)) / membersAtOnce)
   for (let range = 0; range < ranges; range++) {
     const found = new Set<string>()
     let cursor = '0'

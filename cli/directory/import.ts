@@ -5,17 +5,18 @@ import { parseLine } from './lines.ts'
 import { type Plan, planLine, type RecordLine } from './plan-import.ts'
 import { LineError, readLines } from './read-lines.ts'
 
+/** Options of `importDirectory`. */
 export interface ImportOptions {
-  /** Overwrite records that differ. */
+  /** Overwrites records that differ. */
   readonly replace: boolean
-  /** Look at every line, and change nothing. */
+  /** Reads every line and changes nothing. */
   readonly dryRun: boolean
   readonly now: () => number
-  /** Told of each record that is left as it is because it differs, or that cannot be taken here. */
+  /** Receives a message for each record that is not stored, because it differs from the stored one or cannot be stored. */
   readonly onConflict: (message: string) => void
 }
 
-/** Records by what became of them. */
+/** Number of records by outcome. */
 export interface ImportOutcome {
   added: number
   unchanged: number
@@ -26,9 +27,9 @@ export interface ImportOutcome {
 const LINE_LIMIT_BYTES = 4 * 1024 * 1024
 
 /**
- * Puts the lines of an export into the directory, one after the other, each with its indexes in one step; a record
- * that is there already stays. Throws a LineError for a line that is not one, and for a text without its last line: what
- * came before stays, and the whole may be imported again.
+ * Stores the lines of an export in the directory, one after the other, each with its indexes in one transaction. A record
+ * that exists already is kept. Throws a LineError if a line is invalid or the last line is missing. The lines before it
+ * stay stored, and the import can be repeated.
  */
 export async function importDirectory(
   directory: DirectoryConnection,
@@ -38,17 +39,17 @@ export async function importDirectory(
   const outcome: ImportOutcome = { added: 0, unchanged: 0, replaced: 0, conflicts: 0 }
   const seen: Seen = { workspaceIds: new Set(), refusedWorkspaceIds: new Set(), release: '' }
   let records = 0
-  let isWhole = false
+  let isComplete = false
   for await (const { number, text } of readLines(pieces, LINE_LIMIT_BYTES)) {
     const parsed = parseLine(text)
     if (!parsed.ok) throw new LineError(`line ${number}: ${parsed.reason}`)
-    if (isWhole) throw new LineError(`line ${number}: comes after the end`)
+    if (isComplete) throw new LineError(`line ${number}: comes after the last line`)
     const { line } = parsed
     if (line.kind === 'end') {
       if (line.record.records !== records) {
-        throw new LineError(`line ${number}: ${line.record.records} records should come before it, not ${records}`)
+        throw new LineError(`line ${number}: expected ${line.record.records} records before it, found ${records}`)
       }
-      isWhole = true
+      isComplete = true
       continue
     }
     records += 1
@@ -59,18 +60,18 @@ export async function importDirectory(
     if (result.outcome === 'conflicts') options.onConflict(`line ${number}: ${result.reason}`)
     outcome[result.outcome] += 1
   }
-  if (!isWhole) throw new LineError(`the last line is missing ({"kind":"end",…}): the text is not whole`)
+  if (!isComplete) throw new LineError(`the last line is missing ({"kind":"end",…}): the text is incomplete`)
   return outcome
 }
 
 type Refused = { readonly outcome: 'conflicts'; readonly reason: string }
 type LineOutcome = { readonly outcome: Exclude<keyof ImportOutcome, 'conflicts'> } | Refused
 
-/** What came of lines before this one: in a dry run the store does not have it. */
+/** Results of the lines before the current one, which a dry run does not store. */
 interface Seen {
   readonly workspaceIds: Set<string>
   readonly refusedWorkspaceIds: Set<string>
-  /** Where the release of the line before is. */
+  /** Redis key of the release in the previous line. */
   release: string
 }
 
@@ -85,13 +86,13 @@ function importLine({ redis }: DirectoryConnection, line: RecordLine, options: I
 function judge({ found, name, refusal }: Plan, replace: boolean): LineOutcome {
   if (refusal !== undefined) return { outcome: 'conflicts', reason: refusal }
   if (found === 'absent') return { outcome: 'added' }
-  // Written again: its indexes may be missing.
+  // The record is written again, because its indexes may be missing.
   if (found === 'same') return { outcome: 'unchanged' }
   if (replace) return { outcome: 'replaced' }
-  return { outcome: 'conflicts', reason: `${name} differs from the one that is there` }
+  return { outcome: 'conflicts', reason: `${name} differs from the stored one` }
 }
 
-/** What a record belongs to must be there, or come before it; what was refused takes along what belongs to it. */
+/** Checks that the owner of a record is stored or comes before it. The records of a refused owner are refused as well. */
 async function findOwner(
   { redis, store }: DirectoryConnection,
   line: RecordLine,
@@ -110,8 +111,8 @@ async function findOwner(
   }
   if (line.kind !== 'manifest') return {}
   const release = releaseKeys.release(workspaceId, line.record.releaseSlug)
-  const isThere = seen.release === release || (await redis.exists(release)) === 1
-  return isThere ? {} : { missing: `there is no release ${JSON.stringify(line.record.releaseSlug)}` }
+  const exists = seen.release === release || (await redis.exists(release)) === 1
+  return exists ? {} : { missing: `there is no release ${JSON.stringify(line.record.releaseSlug)}` }
 }
 
 function remember(line: RecordLine, { outcome }: LineOutcome, seen: Seen): void {

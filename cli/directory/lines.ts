@@ -10,18 +10,20 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 
-/** How many maps one line names at most. */
+/** Maximum number of maps in one line. */
 export const MAPS_PER_LINE = 1_000
 
-/** Where the manifest of a release is. */
+/** The pointer to the current manifest of a release. */
 export const manifestLineSchema = manifestPointerSchema.extend({
   workspaceId: z.string(),
   releaseSlug: releaseSchema.shape.slug,
 })
+/** The record of a `manifest` line. */
 export type ManifestLine = z.infer<typeof manifestLineSchema>
 
-/** Some of the maps (SHA-256) whose bytes are in the object store. */
+/** SHA-256 digests of source maps that are in the object store. A workspace may have several such lines. */
 export const storedMapsLineSchema = z.object({
   version: z.literal(1),
   workspaceId: z.string(),
@@ -30,14 +32,15 @@ export const storedMapsLineSchema = z.object({
     .min(1)
     .max(MAPS_PER_LINE),
 })
+/** The record of a `stored-maps` line. */
 export type StoredMapsLine = z.infer<typeof storedMapsLineSchema>
 
-/** The last line: what has it is whole. */
+/** The last line. A text without it is incomplete. */
 export const endLineSchema = z.object({ version: z.literal(1), records: z.number().int().min(0) })
 
 /**
- * What an export consists of: one `{ "kind": …, "record": { "version": 1, … } }` a line, in the order of these kinds
- * within each workspace, the secret of receipts and users first, and the end last.
+ * The kinds of lines in an export. Each line is `{ "kind": …, "record": { "version": 1, … } }`. The secret of receipts and
+ * the users come first, then each workspace with its records in the order of these kinds, and `end` last.
  */
 export const LINE_SCHEMAS = {
   'receipt-secret': receiptSecretSchema,
@@ -52,20 +55,23 @@ export const LINE_SCHEMAS = {
   'stored-maps': storedMapsLineSchema,
   end: endLineSchema,
 } as const
+/** The kind of a line. */
 export type LineKind = keyof typeof LINE_SCHEMAS
+/** A line of an export. */
 export type Line = { [K in LineKind]: { kind: K; record: z.infer<(typeof LINE_SCHEMAS)[K]> } }[LineKind]
 
+/** A line, or the reason why it is invalid. */
 export type ParsedLine = { ok: true; line: Line } | { ok: false; reason: string }
 
-/** Reads a line of an export; what is wrong with it is a value that names field and rule. */
+/** Parses a line of an export. The reason of an invalid line names the field and the rule. */
 export function parseLine(text: string): ParsedLine {
   const envelope = envelopeSchema.safeParse(parseJson(text))
-  if (!envelope.success) return refuse('is no JSON object { "kind": …, "record": { "version": … } }')
+  if (!envelope.success) return refuse('is not a JSON object { "kind": …, "record": { "version": … } }')
   const { kind, record } = envelope.data
   const schema = Object.hasOwn(LINE_SCHEMAS, kind) ? LINE_SCHEMAS[kind as LineKind] : undefined
-  if (schema === undefined) return refuse(`the kind ${JSON.stringify(kind)} is not known here`)
+  if (schema === undefined) return refuse(`the kind ${JSON.stringify(kind)} is unknown`)
   if (record.version !== 1) {
-    return refuse(`version ${JSON.stringify(record.version)} of the kind "${kind}" is not known here`)
+    return refuse(`version ${JSON.stringify(record.version)} of the kind "${kind}" is unknown`)
   }
   const result = schema.strict().safeParse(record)
   if (!result.success) {
@@ -79,14 +85,6 @@ const envelopeSchema = z.strictObject({
   kind: z.string().max(100),
   record: z.looseObject({ version: z.union([z.number(), z.string().max(100)]) }),
 })
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function refuse(reason: string): ParsedLine {
   return { ok: false, reason }

@@ -26,24 +26,26 @@ import {
   writeWorkspace,
   writeWorkspaceKey,
 } from '../../shared/directory/writes.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 import type { Line, ManifestLine, StoredMapsLine } from './lines.ts'
 
-/** What one record of an export meets in the store, and what would put it there as things stand. */
+/** How a record of an export compares with the stored one, and the transaction that would store it. */
 export interface Plan extends DirectoryTransaction {
   readonly found: 'absent' | 'same' | 'differs'
-  /** What it is, for the operator. */
+  /** Name of the record in messages. */
   readonly name: string
-  /** Why it cannot be put there, whatever is overwritten. */
+  /** The reason why the record cannot be stored, not even with `--replace`. */
   readonly refusal?: string | undefined
 }
 
+/** A line that contains a record. */
 export type RecordLine = Exclude<Line, { kind: 'end' }>
 
-/** `now` in Unix milliseconds. */
+/** Compares a record with the stored one and plans the transaction that stores it. `now` is in Unix milliseconds. */
 export async function planLine(redis: Redis, line: RecordLine, now: number): Promise<Plan> {
   switch (line.kind) {
     case 'receipt-secret':
-      return planRecord(redis, 'the secret of receipts', writeReceiptSecret(line.record), receiptSecretSchema)
+      return planRecord(redis, 'the receipt secret', writeReceiptSecret(line.record), receiptSecretSchema)
     case 'user':
       return planRecord(redis, `user ${JSON.stringify(line.record.id)}`, writeUser(line.record), userSchema)
     case 'workspace':
@@ -68,7 +70,7 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
   }
 }
 
-/** What a key cannot change: another of these is another key with the same digest. */
+/** Fields that a key never changes. If one differs, it is another key with the same digest. */
 const IDENTITY = ['id', 'workspaceId', 'surfaceId']
 
 async function planRecord<S extends z.ZodType>(
@@ -101,7 +103,7 @@ async function planWorkspace(redis: Redis, workspace: z.infer<typeof workspaceSc
     ...plan,
     guards: [...plan.guards, ['GET', slugKey, owner ?? '']],
     commands: writeWorkspace(workspace, plan.before).commands,
-    refusal: isTaken ? `the slug "${workspace.slug}" of ${workspace.id} is that of ${owner}` : undefined,
+    refusal: isTaken ? `the slug "${workspace.slug}" of ${workspace.id} belongs to ${owner}` : undefined,
   }
 }
 
@@ -114,25 +116,25 @@ async function planWorkspaceKey(redis: Redis, key: WorkspaceKey, now: number): P
   return {
     ...plan,
     guards: [...plan.guards, ['HGET', digests, digest ?? '', key.id]],
-    refusal: isTaken ? `${name} is there with another digest` : plan.refusal,
+    refusal: isTaken ? `${name} is stored with another digest` : plan.refusal,
   }
 }
 
-/** A later completion is never replaced by an earlier one (CONTRACT 4.7), whose object is deleted soon after. */
+/** An earlier completion never replaces a later one (docs/contract.md#source-map-complete): its object is deleted soon after. */
 async function planManifest(redis: Redis, { workspaceId, releaseSlug, ...pointer }: ManifestLine): Promise<Plan> {
   const name = `manifest of ${releaseSlug}`
   const write = writePointer({ workspaceId, releaseSlug }, pointer)
   const plan = await planRecord(redis, name, write, manifestPointerSchema)
   const isLate = plan.before !== undefined && plan.before.sequence > pointer.sequence
-  return isLate ? { ...plan, refusal: `${name} is older than the one that is there` } : plan
+  return isLate ? { ...plan, refusal: `${name} is older than the stored one` } : plan
 }
 
-/** A set has no record to differ from. */
+/** A set contains no record that could differ. */
 async function planStoredMaps(redis: Redis, { workspaceId, sha256s }: StoredMapsLine): Promise<Plan> {
   const key = releaseKeys.maps(workspaceId)
   const members = sha256s.map(sha256 => Buffer.from(sha256, 'hex'))
-  const held = await redis.smismember(key, ...members)
-  const found = held.every(isHeld => isHeld === 1) ? 'same' : 'absent'
+  const stored = await redis.smismember(key, ...members)
+  const found = stored.every(isMember => isMember === 1) ? 'same' : 'absent'
   const commands: Command[] = [['SADD', key, ...members]]
   return { found, name: `stored maps of ${workspaceId}`, guards: [], commands }
 }
@@ -160,12 +162,4 @@ function writePointer(
 ): RecordWrite {
   const key = releaseKeys.manifest(workspaceId, releaseSlug)
   return { key, commands: [['SET', key, JSON.stringify(pointer)]] }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

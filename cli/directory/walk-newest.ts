@@ -2,7 +2,7 @@ import type { ListPage } from '../../shared/directory/sorted-index.ts'
 
 const PAGE = 200
 
-/** All of a list that comes in pages, newest first. */
+/** Yields all records of a paged list, newest first. */
 export async function* walkNewest<T extends { id: string; createdAt: string }>(
   list: (page: ListPage) => Promise<T[]>,
 ): AsyncGenerator<T> {

@@ -6,15 +6,17 @@ import { SESSION_TABLES } from '../../clickhouse/queries/sessions/session-key.ts
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
+/** What deleting a session depends on. */
 export interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list' | 'deleteMany'>
-  /** The surfaces that the workspace is known to have or have had; rows name others. */
+  /** All present and former surfaces in the directory. Rows of the session may name more. */
   readonly surfaceIds: readonly string[]
 }
 
+/** What was deleted of a session. */
 export interface DeletedSession {
-  /** By table. */
+  /** Number of rows by table. */
   readonly rows: Readonly<Record<string, number>>
   readonly objects: number
   readonly objectBytes: number
@@ -24,9 +26,9 @@ const COUNT_TIMEOUT_MS = 120_000
 const DELETE_TIMEOUT_MS = 590_000
 
 /**
- * Deletes what is stored of a session: its recorded objects, then its rows, so that what breaks off half-way finds its
- * surfaces again in the rows that are left. Calling it again is safe. Aggregates of findings stay: they are of many
- * sessions. Throws what the stores throw.
+ * Deletes the stored data of a session. Its replay objects are deleted before its rows, so that after an interruption the
+ * next call still finds the surfaces in the rows. Calling it again is safe. Aggregates of findings stay, because they
+ * belong to many sessions. Throws the errors of the stores.
  */
 export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): Promise<DeletedSession> {
   const { clickhouse } = deps
@@ -52,7 +54,7 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
   return { rows: Object.fromEntries(found.map(({ table, rows }) => [table.table, rows])), objects, objectBytes }
 }
 
-/** Of every chunk of a session: with the slash at its end, of no session whose id only begins alike. */
+/** Returns the prefix of all chunks of a session. It ends with a slash, so it never matches a longer session id. */
 export function replayPrefix({ workspaceId, sessionId }: SessionKey, surfaceId: string): string {
   const anyChunk = replayKey({ workspaceId, surfaceId, sessionId, windowId: 'w', segmentId: 's' })
   return `${anyChunk.split('/').slice(0, 4).join('/')}/`

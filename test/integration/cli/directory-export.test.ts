@@ -221,9 +221,9 @@ describe('a record that differs', () => {
       stdout: '0 added, 0 unchanged, 0 replaced, 3 not changed because they differ\n',
     })
     expect(left.stderr.trimEnd().split('\n')).toEqual([
-      `line 1: workspace ${workspaceId} differs from the one that is there`,
-      `line 2: surface ${surface.id} differs from the one that is there`,
-      `line 3: key ${key.id} differs from the one that is there`,
+      `line 1: workspace ${workspaceId} differs from the stored one`,
+      `line 2: surface ${surface.id} differs from the stored one`,
+      `line 3: key ${key.id} differs from the stored one`,
     ])
     expect(await exported(TO)).toBe(changed)
     expect(await cli(TO, ['import', '--replace', '--dry-run'], before)).toEqual({
@@ -243,7 +243,7 @@ describe('a record that differs', () => {
     const refused = await cli(TO, ['import'], lines)
     expect(refused).toMatchObject({
       code: 10,
-      stderr: 'line 1: the secret of receipts differs from the one that is there\n',
+      stderr: 'line 1: the receipt secret differs from the stored one\n',
     })
     expect(await readReceiptSecret(to)).toEqual(own)
     await imported(lines, ['--replace'])
@@ -268,7 +268,7 @@ describe('a record that differs', () => {
     expect(refused.code).toBe(10)
     expect(refused.stderr.trimEnd().split('\n')).toEqual([
       `line 2: key ${key.id} has the digest of another key, key_1`,
-      `line 3: key ${workspaceKey.id} is there with another digest`,
+      `line 3: key ${workspaceKey.id} is stored with another digest`,
     ])
     expect(await contentsOf(to)).toEqual(before)
   })
@@ -293,7 +293,7 @@ describe('a record that differs', () => {
     for (const words of [[], ['--replace'], ['--replace', '--dry-run']]) {
       const refused = await cli(TO, ['import', ...words], text)
       expect(refused.code).toBe(10)
-      expect(refused.stderr).toBe(`line 3: manifest of ${slug} is older than the one that is there\n`)
+      expect(refused.stderr).toBe(`line 3: manifest of ${slug} is older than the stored one\n`)
       expect(await contentsOf(to)).toEqual(later)
     }
     const newer = await exported(TO)
@@ -319,7 +319,7 @@ describe('a record that differs', () => {
       const refused = await cli(TO, ['import', ...words], await exported(FROM))
       expect(refused.code).toBe(10)
       expect(refused.stderr.trimEnd().split('\n')).toEqual([
-        `line 1: the slug "acme" of ${workspace.id} is that of ${other.id}`,
+        `line 1: the slug "acme" of ${workspace.id} belongs to ${other.id}`,
         `line 2: member of ${workspace.id}, which was refused`,
         `line 3: surface-key of ${workspace.id}, which was refused`,
       ])
@@ -338,12 +338,12 @@ describe('invalid lines of an import', () => {
   const manifest = { sequence: 1, objectKey: 'k', sourceMapCount: 1, sourceFileCount: 1, completedAt: AT }
 
   it.each([
-    ['> penstock@0.1.0 cli', 'line 2: is no JSON object'],
-    ['{"kind":"user"}', 'line 2: is no JSON object'],
-    ['[]', 'line 2: is no JSON object'],
-    [line('visitor', user), 'line 2: the kind "visitor" is not known here'],
-    [line('__proto__', user), 'line 2: the kind "__proto__" is not known here'],
-    [line('user', { ...user, version: 2 }), 'line 2: version 2 of the kind "user" is not known here'],
+    ['> penstock@0.1.0 cli', 'line 2: is not a JSON object'],
+    ['{"kind":"user"}', 'line 2: is not a JSON object'],
+    ['[]', 'line 2: is not a JSON object'],
+    [line('visitor', user), 'line 2: the kind "visitor" is unknown'],
+    [line('__proto__', user), 'line 2: the kind "__proto__" is unknown'],
+    [line('user', { ...user, version: 2 }), 'line 2: version 2 of the kind "user" is unknown'],
     [line('user', { ...user, id: '' }), 'line 2: user.id: '],
     [line('user', { ...user, role: 'x' }), 'line 2: user: Unrecognized key: "role"'],
     [line('user', { ...user, createdAt: 'yesterday' }), 'line 2: user.createdAt: '],
@@ -357,8 +357,8 @@ describe('invalid lines of an import', () => {
       `${workspace}${line('manifest', { version: 1, ...manifest, workspaceId: 'ws_1', releaseSlug: 'rel_1:\ud800' })}`,
       'line 3: manifest.releaseSlug: ',
     ],
-    [line('end', { version: 1, records: 2 }), 'line 2: 2 records should come before it, not 1'],
-    [`${end(1)}${first}`, 'line 3: comes after the end'],
+    [line('end', { version: 1, records: 2 }), 'line 2: expected 2 records before it, found 1'],
+    [`${end(1)}${first}`, 'line 3: comes after the last line'],
     ['', 'the last line is missing'],
     [line('user', { ...user, name: 'x'.repeat(5_000_000) }), 'line 2: is longer than'],
   ])('are refused with their number and rule: %#', async (bad, rule) => {
