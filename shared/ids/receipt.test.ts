@@ -31,15 +31,15 @@ const request = fc.record({
 })
 type Request = typeof request extends fc.Arbitrary<infer T> ? T : never
 
-const place = ({ workspaceId, surfaceId }: Request) => ({ workspaceId, surfaceId })
+const surfaceOf = ({ workspaceId, surfaceId }: Request) => ({ workspaceId, surfaceId })
 
 function idOf(made: Request, secret = SECRET) {
   const commit = newCommit(made.kind, made.arrivedAtMs)
-  return { commit, id: receiptIds(commit)(made.index, receiptSeal(secret, place(made))) }
+  return { commit, id: receiptIds(commit)(made.index, receiptSeal(secret, surfaceOf(made))) }
 }
 
 describe('the id of a receipt', () => {
-  it('tells its own workspace what it was made of, and is a header value', () => {
+  it('can be opened in its workspace, and is a header value', () => {
     fc.assert(
       fc.property(request, made => {
         const { commit, id } = idOf(made)
@@ -51,13 +51,13 @@ describe('the id of a receipt', () => {
     )
   })
 
-  it('is nothing once any bit of it, its workspace or the secret is another', () => {
+  it('cannot be opened with a changed bit, another workspace or another secret', () => {
     fc.assert(
       fc.property(request, fc.nat(), fc.integer({ min: 0, max: 6 }), (made, at, bit) => {
         const { id } = idOf(made)
         const flipped = Buffer.from(id)
-        const place = at % flipped.length
-        flipped[place] = (flipped[place] as number) ^ (1 << bit)
+        const index = at % flipped.length
+        flipped[index] = (flipped[index] as number) ^ (1 << bit)
         expect(openReceiptId(SECRET, made.workspaceId, flipped.toString('latin1'))).toBeUndefined()
         expect(openReceiptId(SECRET, `${made.workspaceId}0`, id)).toBeUndefined()
         expect(openReceiptId(randomBytes(32), made.workspaceId, id)).toBeUndefined()
@@ -65,7 +65,7 @@ describe('the id of a receipt', () => {
     )
   })
 
-  it('is nothing with the index, the commit or the surface of another request', () => {
+  it('cannot be opened with the index, the group commit or the surface of another request', () => {
     fc.assert(
       fc.property(request, request, (made, other) => {
         fc.pre(made.index !== other.index && made.surfaceId !== other.surfaceId)
@@ -84,7 +84,7 @@ describe('the id of a receipt', () => {
     )
   })
 
-  it('is no other text', () => {
+  it('is not accepted for any other text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^rct_[a-z2-7]{44}_[\w%]{1,40}$/)), text => {
         expect(openReceiptId(SECRET, 'ws_1', text)).toBeUndefined()
@@ -93,7 +93,7 @@ describe('the id of a receipt', () => {
   })
 })
 
-it('the bytes of a receipt are its commit and its place there', () => {
+it('a receipt consists of its group commit and its index in it', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: COMMIT_BYTES, maxLength: COMMIT_BYTES }),
@@ -109,12 +109,12 @@ it('the bytes of a receipt are its commit and its place there', () => {
   )
 })
 
-it('commits of the same moment have different names', () => {
+it('group commits of the same moment have different ids', () => {
   const names = new Set(Array.from({ length: 10_000 }, () => newCommit('traces', 1).toString('hex')))
   expect(names.size).toBe(10_000)
 })
 
-it('base32 is that of the RFC, read and written', () => {
+it('base32 is encoded and decoded as in the RFC', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), bytes => {
       const padded = Buffer.concat([bytes, Buffer.alloc(1)])

@@ -26,17 +26,17 @@ it.each([
   expect(() => checkedObjectKey(key)).toThrow(PermanentError)
 })
 
-it.each(['a', 'a/b', 'a//b', '/a', 'a/', '...', 'a/.b', 'a/b..', 'ü 🚰+%', 'ü'.repeat(512)])('takes %j', key => {
+it.each(['a', 'a/b', 'a//b', '/a', 'a/', '...', 'a/.b', 'a/b..', 'ü 🚰+%', 'ü'.repeat(512)])('accepts %j', key => {
   expect(checkedObjectKey(key)).toBe(key)
 })
 
-/** Of all planes, control characters among them; `unit: 'binary'` is the same and takes seconds to make. */
+/** Characters of all planes, including controls. `unit: 'binary'` generates the same but takes seconds. */
 const codePoint = fc
   .integer({ min: 0, max: 0x10ffff })
   .map(code => String.fromCodePoint(code))
   .filter(text => text.isWellFormed())
 
-it('takes every key that is made of encoded parts', () => {
+it('accepts every key that is made of encoded parts', () => {
   const part = fc.string({ unit: codePoint, minLength: 1, maxLength: 60 })
   fc.assert(
     fc.property(fc.array(part, { minLength: 1, maxLength: 6 }), parts => {

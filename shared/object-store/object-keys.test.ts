@@ -18,7 +18,7 @@ it('replaces a part over 120 encoded bytes by its hash', () => {
   )
 })
 
-it('is another key for another chunk, and always one that every store takes', () => {
+it('differs for different chunks, and is a key that every store accepts', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }).map(value => value.toWellFormed()),
     fc.constantFrom('', '.', '..', '/', '%2F', 'a/b', 'a', 'b'),

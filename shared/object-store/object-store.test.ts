@@ -184,7 +184,7 @@ it.each(['', '<NextContinuationToken>same</NextContinuationToken>'])(
   },
 )
 
-/** Sends a head for 100 bytes, then one byte each so often. */
+/** Sends the head of a response of 100 bytes, then one byte every `everyMs`. */
 function trickle(everyMs: number, bytes: number): RequestListener {
   return (_request, response) => {
     response.writeHead(200, { 'content-length': 100, etag: '"e"' })

@@ -12,7 +12,7 @@ const GET = { method: 'GET', path: '/test.txt', headers: {}, expiresInS: 86_400 
 const signed = (url: string) => new URL(url).searchParams
 
 describe('signing a query', () => {
-  it('gives the signature of the example in the documentation of S3', () => {
+  it('creates the signature of the example in the documentation of S3', () => {
     const url = createQuerySigner(IDENTITY, PLACE).sign(GET)
     expect(url).toBe(
       'https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256' +
@@ -22,7 +22,7 @@ describe('signing a query', () => {
     )
   })
 
-  it('signs every header that it is given, in the order of their names', () => {
+  it('signs every given header, in the order of their names', () => {
     const signer = createQuerySigner(IDENTITY, PLACE)
     const put = { ...GET, method: 'PUT', headers: { 'content-type': 'text/plain', 'content-length': '5' } } as const
     const url = signer.sign(put)
@@ -31,13 +31,13 @@ describe('signing a query', () => {
     expect(signed(other).get('X-Amz-Signature')).not.toBe(signed(url).get('X-Amz-Signature'))
   })
 
-  it('names the token of temporary credentials, and signs it', () => {
+  it('includes the token of temporary credentials, and signs it', () => {
     const url = createQuerySigner({ ...IDENTITY, sessionToken: 'a+/=' }, PLACE).sign(GET)
     expect(signed(url).get('X-Amz-Security-Token')).toBe('a+/=')
     expect(url).not.toContain('aeeed9bb')
   })
 })
 
-it('leaves only the unreserved characters of RFC 3986 as they are', () => {
+it('encodes all but the unreserved characters of RFC 3986', () => {
   expect(encodeStrictly("aZ09-._~ /+!'()*ü")).toBe('aZ09-._~%20%2F%2B%21%27%28%29%2A%C3%BC')
 })
