@@ -26,9 +26,10 @@ const MAX_STATEMENT_SECONDS = MIGRATION_TIMEOUT_MS / 1_000 - 60
 const ALREADY_EXISTS = new Set(['57', '82'])
 
 /**
- * Migrates the database to the schema of this checkout. Any number of processes may call it at the same time. The client
- * must be created without `database` and with MIGRATION_TIMEOUT_MS. Throws a PermanentError if an applied migration was
- * edited, else a TransientError: the next call continues where this one stopped. Migrations of a newer checkout remain.
+ * Migrates the database to the schema of this checkout. Any number of processes may call it at the same time. The
+ * client must be created without `database` and with MIGRATION_TIMEOUT_MS. Throws a PermanentError if an applied
+ * migration was edited, else a TransientError: the next call continues where this one stopped. Migrations of a newer
+ * checkout remain.
  */
 export async function migrate(client: ClickHouseClient, options: MigrateOptions): Promise<void> {
   const values = placeholderValues(options)

@@ -71,8 +71,8 @@ export class TableBuffer {
   }
 
   /**
-   * Returns the Native block of an HTTP insert (client revision 0: no block info, no serialization kinds). It consists of
-   * varint columns, varint rows, then name, type and data of each column. The chunks are valid until the next append
+   * Returns the Native block of an HTTP insert (client revision 0: no block info, no serialization kinds). It consists
+   * of varint columns, varint rows, then name, type and data of each column. The chunks are valid until the next append
    * or reset.
    */
   block(): Uint8Array[] {

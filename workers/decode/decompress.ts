@@ -65,9 +65,9 @@ const RLE_BLOCK = 1
 const MAX_ZSTD_FRAMES = 1_024
 
 /**
- * Splits a zstd stream into its frames (RFC 8878, section 3.1). Returns undefined if the stream does not end with a whole
- * frame or has more than MAX_ZSTD_FRAMES. This is needed because `zstdDecompress` of zlib returns the readable part of
- * a truncated frame and ignores everything after the first frame. Both would lose data silently (Node 22.23).
+ * Splits a zstd stream into its frames (RFC 8878, section 3.1). Returns undefined if the stream does not end with a
+ * whole frame or has more than MAX_ZSTD_FRAMES. This is needed because `zstdDecompress` of zlib returns the readable
+ * part of a truncated frame and ignores everything after the first frame. Both would lose data silently (Node 22.23).
  */
 function zstdFrames(stream: Buffer): Buffer[] | undefined {
   const frames: Buffer[] = []

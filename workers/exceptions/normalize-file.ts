@@ -43,8 +43,8 @@ function isHex(text: string): boolean {
 
 /**
  * Returns whether a text looks like a hash, also in base32 and base64url. Such texts have a digit between letters,
- * letters between digits, or eight letters with a capital after the first. A word like `-MyWidget` also counts as a hash:
- * that costs less than a new finding per release.
+ * letters between digits, or eight letters with a capital after the first. A word like `-MyWidget` also counts as a
+ * hash: that costs less than a new finding per release.
  */
 function isHash(text: string): boolean {
   if (isHex(text)) return true

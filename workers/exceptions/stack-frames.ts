@@ -9,9 +9,9 @@ interface StackFrame {
 }
 
 /**
- * Returns the top frames of a stack trace as `function file`, innermost first. Parts that change from release to release
- * are removed. Reads the formats of V8, Firefox and Safari, Java, .NET, Python and Go. Lines are cut first and then
- * searched with `indexOf` and similar methods, so the time is linear in the length of any text.
+ * Returns the top frames of a stack trace as `function file`, innermost first. Parts that change from release to
+ * release are removed. Reads the formats of V8, Firefox and Safari, Java, .NET, Python and Go. Lines are cut first and
+ * then searched with `indexOf` and similar methods, so the time is linear in the length of any text.
  */
 export function topFrames(stack: string, count: number): string[] {
   const frames: StackFrame[] = []

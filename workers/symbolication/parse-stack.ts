@@ -81,7 +81,9 @@ function functionEnd(line: string): number {
   return slash >= 0 && slash < at && line.slice(0, at).includes('://') ? -1 : at
 }
 
-/** Removes the async cause that Firefox adds (`async*`, `setTimeout handler*`) and the kind of code that Safari adds. */
+/**
+ * Removes the async cause that Firefox adds (`async*`, `setTimeout handler*`) and the kind of code that Safari adds.
+ */
 function geckoFunction(name: string): string {
   const own = name.slice(name.lastIndexOf('*') + 1)
   if (own === 'module code' || own === 'global code' || own === 'eval code') return ''

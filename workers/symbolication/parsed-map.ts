@@ -13,7 +13,9 @@ export interface OriginalPosition {
   readonly file: string
   readonly line: number
   readonly column: number
-  /** Name of the function around the position; '' outside functions, undefined if the source is missing or unparsable. */
+  /**
+   * Name of the function around the position; '' outside functions, undefined if the source is missing or unparsable.
+   */
   readonly function: string | undefined
   /** Name in the source at this position, if the map has one. At a call it is the called function. */
   readonly name: string | undefined
@@ -37,13 +39,15 @@ const SOURCE_LINE_CHARACTERS = 200
 const MAX_NAME_LENGTH = 200
 /** Depth of index maps within index maps. */
 const MAX_NESTING = 4
-/** An array of five numbers and its entry in the array of its line: 96 to 107 bytes, measured on maps of 1 to 20 MiB. */
+/**
+ * An array of five numbers and its entry in the array of its line: 96 to 107 bytes, measured on maps of 1 to 20 MiB.
+ */
 const SEGMENT_BYTES = 104
 const FUNCTION_BYTES = 150
 
 /**
- * Reads a source map (ECMA-426). Sections of an index map are read when a position in them is traced. Sections that only
- * contain a URL are ignored, because nothing is fetched. Throws UnusableMap.
+ * Reads a source map (ECMA-426). Sections of an index map are read when a position in them is traced. Sections that
+ * only contain a URL are ignored, because nothing is fetched. Throws UnusableMap.
  */
 export function parseMap(text: string, limitBytes: number): ParsedMap {
   return readMap(parseJson(text), limitBytes, 0)

@@ -25,9 +25,10 @@ export interface ResolveReleaseDeps extends SymbolicateStacksDeps {
  *
  * Together with the stacks that are symbolicated one by one, no finding is missed. An exception is stored before its
  * stack is requested, and this function runs after the manifest is current. A stack that was symbolicated before the
- * manifest was current, or before its debug ids were in the index, belongs to an exception that was stored even earlier,
- * so the read below finds it. A stack whose exception is stored after that read is symbolicated with the manifest and
- * the index, because neither is ever cached as absent. If both resolve the same finding, the rank of the rows decides.
+ * manifest was current, or before its debug ids were in the index, belongs to an exception that was stored even
+ * earlier, so the read below finds it. A stack whose exception is stored after that read is symbolicated with the
+ * manifest and the index, because neither is ever cached as absent. If both resolve the same finding, the rank of the
+ * rows decides.
  */
 export async function resolveRelease(
   deps: ResolveReleaseDeps,

@@ -37,8 +37,8 @@ interface ReadRequest {
 }
 
 /**
- * Resolves the stacks of a job and stores their frames, then resolves the releases of the job again. The job is finished
- * when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
+ * Resolves the stacks of a job and stores their frames, then resolves the releases of the job again. The job is
+ * finished when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
  */
 export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
   const stats = await processJob(deps, job, async (payloadFrames, retry) => {

@@ -4,8 +4,8 @@ import { type ParsedMap, parseMap, UnusableMap } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 
 /**
- * Entry point of the thread that parses source maps and traces positions. A hostile map can use up the time and memory of
- * this thread and crash it, but cannot harm the worker.
+ * Entry point of the thread that parses source maps and traces positions. A hostile map can use up the time and memory
+ * of this thread and crash it, but cannot harm the worker.
  */
 const { cacheBytes, mapLimitBytes } = workerData as TraceThreadSettings
 const maps = createByteCache<ParsedMap>(cacheBytes)

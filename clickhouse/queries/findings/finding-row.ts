@@ -10,7 +10,9 @@ export interface FindingRow {
   readonly occurrenceCount: string
 }
 
-/** Columns of FindingRow. The query must group by finding_id, because rows of a finding merge only in the background. */
+/**
+ * Columns of FindingRow. The query must group by finding_id, because rows of a finding merge only in the background.
+ */
 export const FINDING_ROW = `
   finding_id AS id,
   any(surface_id) AS surfaceId, any(service_name) AS serviceName,

@@ -38,9 +38,9 @@ const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
 /**
  * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot, which
  * combines three tables. Arrivals stored long before the snapshot do not change any more and come from `findings`.
- * Arrivals stored shortly before it come from the blocks of `finding_arrivals`. If a finding has arrived again since the
- * snapshot, `findings` has lost the earlier arrival, and it comes from `finding_buckets`. These tables have a row per
- * finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions.
+ * Arrivals stored shortly before it come from the blocks of `finding_arrivals`. If a finding has arrived again since
+ * the snapshot, `findings` has lost the earlier arrival, and it comes from `finding_buckets`. These tables have a row
+ * per finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions.
  */
 export async function selectFindingsPage(
   client: ClickHouseClient,

@@ -8,8 +8,8 @@ export interface ReleaseFrameShare {
 }
 
 /**
- * Counts the stack frames of the retained findings of a release. Each finding counts once, as it was last resolved. Only
- * rows of this release are read.
+ * Counts the stack frames of the retained findings of a release. Each finding counts once, as it was last resolved.
+ * Only rows of this release are read.
  */
 export async function selectReleaseFrameShare(
   client: ClickHouseClient,

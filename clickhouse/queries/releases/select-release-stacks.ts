@@ -15,7 +15,9 @@ export interface ReleaseStackRow {
 export interface ReleaseStacksKey {
   readonly workspaceId: string
   readonly surfaceId: string
-  /** Selects exceptions of this version. Exceptions of scripts whose debug ids belong to the release are selected too. */
+  /**
+   * Selects exceptions of this version. Exceptions of scripts whose debug ids belong to the release are selected too.
+   */
   readonly serviceVersion: string
   readonly releaseSlug: string
   readonly receivedSinceMs: number
@@ -25,8 +27,8 @@ export interface ReleaseStacksKey {
 }
 
 /**
- * Returns a page of the latest stacks of the findings that a release may have thrown. The query first selects the stacks
- * without reading any text, then reads only the stacks of the page.
+ * Returns a page of the latest stacks of the findings that a release may have thrown. The query first selects the
+ * stacks without reading any text, then reads only the stacks of the page.
  */
 export function selectReleaseStacks(
   client: ClickHouseClient,

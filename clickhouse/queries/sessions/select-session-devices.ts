@@ -16,8 +16,8 @@ export interface DeviceRow {
 }
 
 /**
- * Returns the devices of a session, the last active first, each with its last visitor and fingerprint. Heartbeats without
- * a device id count as one device for each visitor and fingerprint.
+ * Returns the devices of a session, the last active first, each with its last visitor and fingerprint. Heartbeats
+ * without a device id count as one device for each visitor and fingerprint.
  */
 export function selectSessionDevices(
   client: ClickHouseClient,

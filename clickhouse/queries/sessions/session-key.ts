@@ -4,7 +4,10 @@ export interface SessionKey {
   readonly sessionId: string
 }
 
-/** Condition on the beginning of the primary key of every session table: a read touches only the granules of the session. */
+/**
+ * Condition on the beginning of the primary key of every session table: a read touches only the granules of the
+ * session.
+ */
 export const OF_SESSION = 'workspace_id = {workspaceId: String} AND session_id = {sessionId: String}'
 
 /** Tables with the id of a session. Tables that views fill come after the tables that the views read. */

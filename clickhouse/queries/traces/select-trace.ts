@@ -11,8 +11,8 @@ export interface TraceKey {
 }
 
 /**
- * Limit of a result. Names and messages may be long, and any number of traces may be read at the same time. A result far
- * above the usual size of 5,000 spans (2 MB) is read like a large trace, of which only few are read at a time.
+ * Limit of a result. Names and messages may be long, and any number of traces may be read at the same time. A result
+ * far above the usual size of 5,000 spans (2 MB) is read like a large trace, of which only few are read at a time.
  */
 const RESULT_BYTES = 8 * 1024 * 1024
 

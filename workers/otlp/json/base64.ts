@@ -9,8 +9,8 @@ SEXTETS[0x5f] = 63
 const PADDING = 0x3d
 
 /**
- * Decodes `[start, end)`, in the standard or the URL-safe alphabet, with or without padding (RFC 4648), to `at` of
- * `target`; returns where the bytes end there, or -1. `Buffer.from` would skip what is no base64.
+ * Decodes `[start, end)` to position `at` of `target`. Accepts the standard and the URL-safe alphabet, with or without
+ * padding (RFC 4648). Returns the end of the bytes in `target`, or -1. `Buffer.from` would skip invalid characters.
  */
 export function decodeBase64(text: Buffer, start: number, end: number, target: Buffer, at: number): number {
   let last = end

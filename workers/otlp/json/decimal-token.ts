@@ -3,15 +3,15 @@ const MINUS = 0x2d
 const PLUS = 0x2b
 const POINT = 0x2e
 
-/** Exponents are read up to here; no input is so long that a larger one could make a difference. */
+/** Largest exponent that is read. No input is long enough for a larger one to matter. */
 const MAX_EXPONENT = 1_000_000_000
 /** 2^64 has twenty digits. */
 const MAX_INTEGER_DIGITS = 20
 
-/** A number of RFC 8259's grammar, as places in the input: no digit is lost, whatever is made of it. */
+/** A number in the grammar of RFC 8259, kept as positions in the input, so that no digit is lost. */
 export class DecimalToken {
   isNegative = false
-  /** The magnitude that `toInteger` found, in two unsigned halves. */
+  /** Magnitude from `toInteger`, in two unsigned halves. */
   low = 0
   high = 0
   private bytes: Buffer = Buffer.alloc(0)
@@ -22,7 +22,7 @@ export class DecimalToken {
   private fractionEnd = 0
   private exponent = 0
 
-  /** Reads the number at `start`; returns where it ends, or -1 if there is none. */
+  /** Reads the number at `start`. Returns its end, or -1 if there is none. */
   read(bytes: Buffer, start: number, end: number): number {
     let at = start
     this.isNegative = at < end && bytes[at] === MINUS
@@ -61,17 +61,17 @@ export class DecimalToken {
     return last
   }
 
-  /** Whether the number just read is integral, in whatever notation, and its magnitude below 2^64. */
+  /** Returns whether the last number is integral, in any notation, and its magnitude is below 2^64. */
   toInteger(): boolean {
     this.low = 0
     this.high = 0
     const first = this.firstNonZero()
     if (first === this.fractionEnd) return true
     const last = this.lastNonZero()
-    const topPlace = this.placeOf(first)
-    if (topPlace >= MAX_INTEGER_DIGITS || this.placeOf(last) < 0) return false
+    const topExponent = this.exponentOf(first)
+    if (topExponent >= MAX_INTEGER_DIGITS || this.exponentOf(last) < 0) return false
     let at = first
-    for (let place = topPlace; place >= 0; place--) {
+    for (let power = topExponent; power >= 0; power--) {
       if (at === this.wholeEnd) at++
       const digit = at <= last ? (this.bytes[at] as number) - ZERO : 0
       at++
@@ -82,13 +82,13 @@ export class DecimalToken {
     return this.high <= 0xffff_ffff
   }
 
-  /** Correctly rounded; infinite if too large. */
+  /** Returns the number as a correctly rounded double, infinite if it is too large. */
   toDouble(): number {
     return Number(this.bytes.toString('latin1', this.start, this.end))
   }
 
-  /** The power of ten that the digit at a place in the input stands for. */
-  private placeOf(at: number): number {
+  /** Returns the power of ten of the digit at a position in the input. */
+  private exponentOf(at: number): number {
     return (at < this.wholeEnd ? this.wholeEnd - 1 - at : this.wholeEnd - at) + this.exponent
   }
 
@@ -105,7 +105,7 @@ export class DecimalToken {
   }
 }
 
-/** Of the digits and the point. */
+/** Returns whether a digit or a point is a digit other than zero. */
 function isNonZero(byte: number): boolean {
   return byte > ZERO
 }

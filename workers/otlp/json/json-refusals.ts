@@ -1,13 +1,14 @@
-/** Why an OTLP/JSON payload is refused whole before a decoder sees it. The same payload always for the same reason. */
+/** Reasons for refusing a whole OTLP/JSON payload before decoding. A payload is always refused for the same reason. */
 export const JSON_REFUSALS = {
   invalid_json: 'the body is not JSON text, or ends too early',
-  invalid_json_value: 'a value has another JSON type than its field, or is out of its range',
+  invalid_json_value: 'a value has the wrong JSON type for its field, or is out of range',
   nesting_too_deep: 'objects and arrays are nested more than 300 deep',
-  rows_too_large: 'what the payload says takes more than can be held for one',
+  rows_too_large: 'the payload as protobuf exceeds the memory limit of a payload',
 } as const
+/** A key of JSON_REFUSALS. */
 export type JsonRefusalReason = keyof typeof JSON_REFUSALS
 
-/** How the transcoder gives up. It never leaves `transcode`, so it carries no stack and is made once per reason. */
+/** Thrown to refuse a payload. It never leaves `transcode`, so it has no stack and one instance per reason. */
 export class JsonRefusal {
   readonly reason: JsonRefusalReason
 
@@ -16,6 +17,9 @@ export class JsonRefusal {
   }
 }
 
+/** Refusal of text that is not JSON. */
 export const INVALID_JSON = new JsonRefusal('invalid_json')
+/** Refusal of a value of the wrong type or out of range. */
 export const INVALID_JSON_VALUE = new JsonRefusal('invalid_json_value')
+/** Refusal of too deep nesting. */
 export const JSON_TOO_DEEP = new JsonRefusal('nesting_too_deep')

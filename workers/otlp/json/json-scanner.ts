@@ -12,8 +12,8 @@ export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 
 /**
- * Objects and arrays within each other. The deepest value that the decoder accepts, 64 maps in an exemplar's attribute,
- * takes 271.
+ * Largest depth of objects and arrays. The deepest value that the decoder accepts, 64 maps in an attribute of an
+ * exemplar, has a depth of 271.
  */
 export const MAX_JSON_DEPTH = 300
 
@@ -21,12 +21,12 @@ const TRUE = Buffer.from('true')
 const FALSE = Buffer.from('false')
 const NULL = Buffer.from('null')
 
-/** RFC 8259 over the bytes of one text. Whatever is not JSON is refused, in what is skipped as well. */
+/** Scanner of JSON (RFC 8259) over the bytes of one text. It refuses invalid JSON, in skipped values too. */
 export class JsonScanner {
   bytes: Buffer = Buffer.alloc(0)
   view: DataView = new DataView(new ArrayBuffer(0))
   pos = 0
-  /** Where the text of the string just read by `readText` is: in the input, or unescaped in `scratch`. */
+  /** Buffer with the string that `readText` read last: the input, or `scratch` with the unescaped text. */
   text: Buffer = this.bytes
   textStart = 0
   textEnd = 0
@@ -34,7 +34,7 @@ export class JsonScanner {
   private readonly number = new DecimalToken()
   private readonly containers = new Uint8Array(MAX_JSON_DEPTH)
 
-  /** Begins at the first byte, or after a byte order mark (RFC 8259, section 8.1, allows to ignore it). */
+  /** Begins a text, after its byte order mark if it has one (RFC 8259, section 8.1, allows ignoring it). */
   reset(bytes: Buffer): void {
     this.scratch.reset()
     this.bytes = bytes
@@ -43,7 +43,7 @@ export class JsonScanner {
     this.pos = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
   }
 
-  /** The next byte that is not white space, which is not consumed; 0 at the end. */
+  /** Returns the next byte that is not white space without consuming it, or 0 at the end. */
   peek(): number {
     const byte = this.pos < this.bytes.length ? (this.bytes[this.pos] as number) : 0
     return byte > 0x20 ? byte : this.peekPastSpace()
@@ -61,13 +61,13 @@ export class JsonScanner {
     return 0
   }
 
-  /** Consumes this byte, after white space. */
+  /** Consumes white space and then this byte. */
   expect(byte: number): void {
     if (this.peek() !== byte) throw INVALID_JSON
     this.pos++
   }
 
-  /** After an element: whether another one follows. Consumes the comma or the closing bracket. */
+  /** Consumes the comma or the closing bracket after an element. Returns whether another element follows. */
   another(close: number): boolean {
     const byte = this.peek()
     this.pos++
@@ -76,7 +76,7 @@ export class JsonScanner {
     throw INVALID_JSON
   }
 
-  /** Reads the string at its opening quote; `text` then holds it until the next call. */
+  /** Reads the string at its opening quote. `text` contains it until the next call. */
   readText(): void {
     const start = this.pos + 1
     const close = endOfString(this.bytes, this.view, start)
@@ -113,14 +113,14 @@ export class JsonScanner {
     this.pos = pos + literal.length
   }
 
-  /** Skips a value of any shape that stands in `depth` objects and arrays. A loop: depth costs no call stack. */
+  /** Skips a value inside `depth` objects and arrays. It is a loop, so that depth costs no call stack. */
   skipValue(depth: number): void {
     let open = 0
     do {
       const byte = this.peek()
       if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
         if (depth + open >= MAX_JSON_DEPTH) throw JSON_TOO_DEEP
-        // An opening bracket and the one that closes it are two apart in ASCII.
+        // In ASCII a closing bracket is two after its opening bracket.
         this.containers[open++] = byte + 2
         this.pos++
         if (this.peek() !== byte + 2) {
@@ -175,7 +175,7 @@ export class JsonScanner {
   }
 }
 
-/** Whether a value can begin with this byte: what tells a value of the wrong type from what is no JSON. */
+/** Returns whether a value can begin with this byte. Separates values of the wrong type from invalid JSON. */
 export function beginsValue(byte: number): boolean {
   switch (byte) {
     case QUOTE:

@@ -1,6 +1,6 @@
 import { type FieldSpec, linkMessages, type MessageType } from './message-type.ts'
 
-/** OTLP's messages by the names that their fields have in JSON. A test compares them with the generated code. */
+/** OTLP's messages with their fields by JSON name. A test compares them with the generated code. */
 export const MESSAGE_SPECS: Readonly<Record<string, Readonly<Record<string, FieldSpec>>>> = {
   ExportTraceServiceRequest: { resourceSpans: [1, 'ResourceSpans', 'repeated'] },
   ExportLogsServiceRequest: { resourceLogs: [1, 'ResourceLogs', 'repeated'] },
@@ -199,7 +199,7 @@ export const MESSAGE_SPECS: Readonly<Record<string, Readonly<Record<string, Fiel
   },
 }
 
-/** Names of each enum's values, at the index of their number. */
+/** Names of the values of each enum, indexed by number. */
 export const ENUM_SPECS: Readonly<Record<string, readonly string[]>> = {
   SpanKind: ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map(name => `SPAN_KIND_${name}`),
   StatusCode: ['UNSET', 'OK', 'ERROR'].map(name => `STATUS_CODE_${name}`),
@@ -213,8 +213,8 @@ export const ENUM_SPECS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Bytes kept for the length before a message, 1 where not said otherwise. Too many cost output (the length is padded),
- * too few cost a move of the message. Small messages must not be padded: the decoder's fast path for attributes knows
+ * Bytes reserved for the length of a message; the default is 1. Too many enlarge the output (the length is padded), too
+ * few move the message. Small messages must not be padded, because the decoder's fast path for attributes requires
  * lengths of one byte.
  */
 const LENGTH_BYTES: Readonly<Record<string, 2 | 4>> = {
@@ -239,7 +239,7 @@ const LENGTH_BYTES: Readonly<Record<string, 2 | 4>> = {
   Resource: 2,
 }
 
-/** The message that a request of a signal is. */
+/** Message type of the request of each signal. */
 export const REQUEST_TYPES: Readonly<Record<'traces' | 'logs' | 'metrics', MessageType>> = (() => {
   const types = linkMessages(MESSAGE_SPECS, ENUM_SPECS, LENGTH_BYTES)
   const type = (name: string) => types.get(name) as MessageType

@@ -6,19 +6,19 @@ import { putLength } from './protobuf-writer.ts'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
-/** What a simple escape stands for, by its letter; 0 where there is none. */
+/** Characters of simple escapes by letter; 0 if there is none. */
 const SIMPLE_ESCAPES = new Uint8Array(256)
 for (const [letter, byte] of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t'].map(pair => Buffer.from(pair))) {
   SIMPLE_ESCAPES[letter as number] = byte as number
 }
 
-/** Strings up to this length, nearly all, are copied while their end is looked for. */
+/** Strings up to this length, nearly all of them, are copied while the end is searched. */
 const SHORT_STRING_BYTES = 124
 
 /**
- * Appends the string whose first byte is at `start` with its length before it; returns where it ends, after the quote.
- * Invalid UTF-8 stays as it is, as in protobuf payloads. Four bytes at a time: 16 ns for 20 bytes and 49 for 100, against
- * 20 and 86 one by one.
+ * Appends the string whose first byte is at `start`, after its length. Returns the position after its closing quote.
+ * Invalid UTF-8 is copied unchanged, as in protobuf payloads. Copying four bytes at a time takes 16 ns for 20 bytes and
+ * 49 for 100, against 20 and 86 byte by byte.
  */
 export function copyString(bytes: Buffer, view: DataView, start: number, out: GrowingBuffer): number {
   out.reserve(SHORT_STRING_BYTES + 8)
@@ -42,14 +42,14 @@ export function copyString(bytes: Buffer, view: DataView, start: number, out: Gr
   return copyUncommonString(bytes, view, start, out)
 }
 
-/** One that is long, has escapes, or stands at the very end of the input. */
+/** Appends a string that is long, has escapes, or is at the end of the input. */
 function copyUncommonString(bytes: Buffer, view: DataView, start: number, out: GrowingBuffer): number {
   const close = endOfString(bytes, view, start)
   if (close >= 0) {
     out.string(bytes, view, start, close)
     return close + 1
   }
-  // Unescaped text is never longer; its length is padded where it is so much shorter.
+  // Unescaped text is never longer. If its length needs fewer bytes, the length is padded.
   const end = ~close
   const lengthBytes = varintBytes(end - start)
   out.reserve(end - start + lengthBytes)
@@ -61,8 +61,8 @@ function copyUncommonString(bytes: Buffer, view: DataView, start: number, out: G
 }
 
 /**
- * Where the string whose first byte is at `start` is closed: the position of its quote, as its complement if there are
- * escapes, which are all valid.
+ * Returns the position of the closing quote of the string whose first byte is at `start`, or its complement if the
+ * string has escapes. All escapes are then valid.
  */
 export function endOfString(bytes: Buffer, view: DataView, start: number): number {
   const end = bytes.length
@@ -97,7 +97,7 @@ function afterEscape(bytes: Buffer, pos: number): number {
   return pos + 2
 }
 
-/** Appends the text of `[start, end)`, whose escapes are known to be valid. A lone surrogate becomes U+FFFD. */
+/** Appends the text of `[start, end)`, whose escapes are valid. A lone surrogate becomes U+FFFD. */
 export function unescapeString(bytes: Buffer, view: DataView, start: number, end: number, out: GrowingBuffer): void {
   out.reserve(end - start)
   const target = out.view
@@ -138,12 +138,12 @@ export function unescapeString(bytes: Buffer, view: DataView, start: number, end
   out.length = at
 }
 
-/** At the end of the text stands a quote, which is none. */
+/** Reads the low surrogate after a high one. The quote at the end of the text is not a surrogate. */
 function isUnicodeEscape(bytes: Buffer, pos: number): boolean {
   return bytes[pos] === BACKSLASH && bytes[pos + 1] === LETTER_U
 }
 
-/** Four hex digits; negative if they are not. */
+/** Returns the value of four hex digits, or a negative number if they are not hex digits. */
 function codeUnit(bytes: Buffer, pos: number): number {
   const high = hexValue(bytes[pos] as number, bytes[pos + 1] as number)
   const low = hexValue(bytes[pos + 2] as number, bytes[pos + 3] as number)
@@ -169,8 +169,8 @@ function putUtf8(target: DataView, start: number, code: number): number {
 }
 
 /**
- * Non-zero if one of the word's bytes is a quote, a backslash or a control character; the lowest bit set is then the
- * top bit of the first such byte (those above it may be set by a borrow).
+ * Returns non-zero if a byte of the word is a quote, a backslash or a control character. The lowest set bit is then the
+ * top bit of the first such byte. A borrow may set higher bits.
  */
 function specialBytes(word: number): number {
   const quote = word ^ 0x22222222
@@ -181,7 +181,7 @@ function specialBytes(word: number): number {
   )
 }
 
-/** The index of the byte with the lowest bit set. */
+/** Returns the index of the byte with the lowest set bit. */
 function lowestByte(bits: number): number {
   return (31 - Math.clz32(bits & -bits)) >> 3
 }

@@ -1,4 +1,4 @@
-/** How a field's value is written in JSON and on the wire. `id` is bytes that OTLP/JSON writes as hex. */
+/** Formats of a field's value in JSON and on the wire. `id` is bytes that OTLP/JSON writes as hex. */
 export const FieldKind = {
   message: 0,
   string: 1,
@@ -7,7 +7,7 @@ export const FieldKind = {
   bool: 4,
   enum: 5,
   double: 6,
-  // From here on: integers.
+  // The following kinds are integers.
   uint32: 7,
   sint32: 8,
   fixed32: 9,
@@ -18,40 +18,40 @@ export const FieldKind = {
 } as const
 export type FieldKind = (typeof FieldKind)[keyof typeof FieldKind]
 
-/** Field number, type, and whether it repeats. The type is a key of `FieldKind` or the name of an enum or message. */
+/** Field number, type, and `repeated`. The type is a key of `FieldKind` or the name of an enum or message. */
 export type FieldSpec = readonly [number: number, type: string, repeated?: 'repeated']
 
-/** A field as the transcoder wants it: its JSON key as words to compare with, its tag as bytes to write. */
+/** A field in the form that the transcoder uses: the JSON key as words to compare, the tag as bytes to write. */
 export interface Field {
   readonly name: string
   readonly kind: FieldKind
   readonly repeated: boolean
-  /** One or two bytes, little-endian. */
+  /** Tag of one or two bytes, little-endian. */
   readonly tag: number
   readonly tagBytes: number
-  /** `name":` in 32-bit little-endian words; the last is masked. */
+  /** The bytes `name":` as 32-bit little-endian words. The last word is masked. */
   readonly keyWords: Int32Array
   readonly keyLastMask: number
   readonly keyBytes: number
-  /** Of a message field. */
+  /** Type of a message field. */
   message: MessageType | undefined
-  /** Of an enum field: numbers by name. */
+  /** Numbers of an enum field by name. */
   readonly numbers: ReadonlyMap<string, number> | undefined
   /** Another field whose name begins with a character of the same low five bits. */
   alternative: Field | undefined
-  /** The field that came after this one the last time: writers keep an order. */
+  /** The field that followed this one the last time, because writers keep an order. */
   next: Field
 }
 
 export interface MessageType {
-  /** By the low five bits of the first character of the name; see `alternative`. */
+  /** Fields by the low five bits of the first character of the name; see `alternative`. */
   readonly byInitial: readonly (Field | undefined)[]
   readonly lengthBytes: number
   /** The field that came first the last time. */
   first: Field
 }
 
-/** No key of ours with its quote and colon is longer: where so much input is left, words can be compared unchecked. */
+/** Length of the longest known key with quote and colon. If this much input is left, words need no bounds check. */
 export const MAX_KEY_BYTES = 24
 
 const REPEATABLE: ReadonlySet<FieldKind> = new Set([
@@ -66,7 +66,7 @@ const FIXED64 = 1
 const LENGTH_DELIMITED = 2
 const FIXED32 = 5
 
-/** Message types that refer to each other, from tables by name. Faults in a table throw: they are ours. */
+/** Creates message types that refer to each other from tables of their fields. Throws if a table is invalid. */
 export function linkMessages(
   messageSpecs: Readonly<Record<string, Readonly<Record<string, FieldSpec>>>>,
   enumSpecs: Readonly<Record<string, readonly string[]>>,
@@ -130,7 +130,7 @@ function makeField(
   return linked
 }
 
-/** Repeated numbers are written packed. */
+/** Returns the wire type of a field. Repeated numbers are packed. */
 function wireType(kind: FieldKind, repeated: boolean): number {
   switch (kind) {
     case FieldKind.message:

@@ -5,7 +5,7 @@ import { FieldKind } from './message-type.ts'
 
 const MINUS = 0x2d
 const POINT = 0x2e
-/** Where so much input is left, a number of twenty digits can be read without asking for the end. */
+/** If this much input is left, a number of twenty digits can be read without bounds checks. */
 const LOOKAHEAD_BYTES = 24
 const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, i) => 10 ** i)
 
@@ -14,11 +14,11 @@ const INFINITY_TEXT = Buffer.from('Infinity')
 const MINUS_INFINITY_TEXT = Buffer.from('-Infinity')
 
 /**
- * Numbers of protobuf's JSON mapping: as JSON numbers or in strings, integers in any notation that is integral.
- * Plain digits are read at once; anything else goes through `DecimalToken`.
+ * Reads numbers of protobuf's JSON mapping: JSON numbers or strings, with integers in any integral notation. Plain
+ * digits are read directly; other notations go through `DecimalToken`.
  */
 export class NumberReader {
-  /** The integer just read, in two's complement, as two unsigned halves. */
+  /** The last integer in two's complement, as two unsigned halves. */
   low = 0
   high = 0
   private readonly scanner: JsonScanner
@@ -28,7 +28,7 @@ export class NumberReader {
     this.scanner = scanner
   }
 
-  /** Reads an integer into `low` and `high`; refuses what is out of the range of its kind. */
+  /** Reads an integer into `low` and `high`. Refuses integers out of the range of the kind. */
   readInteger(kind: FieldKind): void {
     const negative = this.readDigits() ?? this.readUncommonInteger()
     if (!isInRange(kind, negative, this.low, this.high)) throw INVALID_JSON_VALUE
@@ -38,7 +38,7 @@ export class NumberReader {
     }
   }
 
-  /** Up to twenty digits, as number or string. Returns whether there is a minus; undefined if it is not that simple. */
+  /** Reads up to twenty digits, as number or string. Returns whether there is a minus, or undefined for other forms. */
   private readDigits(): boolean | undefined {
     const { bytes, pos } = this.scanner
     if (pos + LOOKAHEAD_BYTES > bytes.length) return undefined
@@ -94,7 +94,7 @@ export class NumberReader {
     return token.isNegative && (this.low !== 0 || this.high !== 0)
   }
 
-  /** Reads a number, or a number in a string; false if the string holds none. */
+  /** Reads a number, or a number in a string. Returns false if the string is not a number. */
   private readToken(): boolean {
     const scanner = this.scanner
     const byte = scanner.peek()
@@ -108,7 +108,7 @@ export class NumberReader {
     return true
   }
 
-  /** Reads a double. One too large is refused, as by protobuf's own parsers. */
+  /** Reads a double. Refuses one that is too large, as protobuf's own parsers do. */
   readDouble(): number {
     const { bytes, pos } = this.scanner
     if (pos + LOOKAHEAD_BYTES > bytes.length) return this.readUncommonDouble()
@@ -127,7 +127,7 @@ export class NumberReader {
       else if (byte === POINT && point < 0) point = at
       else break
     }
-    // Below 2^53 the digits are exact, and so is the power of ten: one division rounds once, to the right double.
+    // Below 2^53 the digits and the power of ten are exact, so one division rounds to the correct double.
     const after = bytes[at] as number
     const fraction = point < 0 ? 0 : at - point - 1
     const isPlain =
@@ -152,10 +152,10 @@ export class NumberReader {
   }
 }
 
-/** Where the digits just read by `digitsAt` end. */
+/** End of the digits that `digitsAt` read last. */
 let digitsEnd = 0
 
-/** The value of up to nine digits; `limit` is at most nine away, so it fits into 30 bits. */
+/** Returns the value of up to nine digits. `limit` is at most nine away, so the value fits into 30 bits. */
 function digitsAt(bytes: Buffer, start: number, limit: number): number {
   let value = 0
   let at = start

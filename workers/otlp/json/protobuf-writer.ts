@@ -1,10 +1,10 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import type { Field } from './message-type.ts'
 
-/** A tag and any number, or a tag and a length. */
+/** Room for a tag and any number, or a tag and a length. */
 const TAG_AND_NUMBER_BYTES = 16
 
-/** Writes protobuf's wire format to a buffer that is used again for every message. */
+/** Writes protobuf's wire format to a buffer that all messages reuse. */
 export class ProtobufWriter {
   readonly out = new GrowingBuffer()
 
@@ -43,7 +43,7 @@ export class ProtobufWriter {
     out.length += 8
   }
 
-  /** Keeps room for a length; returns where the content begins. */
+  /** Reserves room for a length. Returns the start of the content. */
   openLength(lengthBytes: number): number {
     const out = this.out
     out.reserve(lengthBytes)
@@ -51,7 +51,7 @@ export class ProtobufWriter {
     return out.length
   }
 
-  /** Writes the length before the content that begins at `start`. Content that outgrew the room is moved. */
+  /** Writes the length before the content at `start`. Moves the content if the room is too small for its length. */
   closeLength(start: number, lengthBytes: number): void {
     const out = this.out
     const size = out.length - start
@@ -69,7 +69,7 @@ export class ProtobufWriter {
   }
 }
 
-/** Writes the length of what stands from `start` to the end of `out` into the `lengthBytes` before it, padded. */
+/** Writes the length of the bytes from `start` to the end of `out` into the `lengthBytes` before them, padded. */
 export function putLength(out: GrowingBuffer, start: number, lengthBytes: number): void {
   let rest = out.length - start
   for (let at = start - lengthBytes; at < start - 1; at++) {

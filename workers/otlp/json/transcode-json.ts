@@ -1,4 +1,6 @@
 import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
+import type { Signal } from '../../../schemas/queues/names.ts'
+import type { RowBatch } from '../../batch/row-batch.ts'
 import { INVALID_JSON, JSON_TOO_DEEP, JsonRefusal, type JsonRefusalReason } from './json-refusals.ts'
 import {
   CLOSE_ARRAY,
@@ -15,32 +17,34 @@ import { type Field, FieldKind, MAX_KEY_BYTES, type MessageType } from './messag
 import { ProtobufWriter } from './protobuf-writer.ts'
 import { ValueTranscoder, wrongType } from './value-transcoder.ts'
 
+/** The rewritten message, or the reason why the payload is refused. */
 export type TranscodeResult =
   | {
       ok: true
-      /** A view that holds until the next call. */
+      /** A view that is valid until the next call. */
       message: Buffer
     }
   | { ok: false; reason: JsonRefusalReason }
 
+/** Rewrites OTLP/JSON as OTLP/protobuf. */
 export interface JsonTranscoder {
-  /** The Export…ServiceRequest that an OTLP/JSON body says, as protobuf. Never throws for bad input. */
-  transcode(signal: keyof typeof REQUEST_TYPES, body: Buffer): TranscodeResult
+  /** Returns the Export…ServiceRequest of an OTLP/JSON body as protobuf. Never throws for bad input. */
+  transcode(otlpSignal: keyof typeof REQUEST_TYPES, body: Buffer): TranscodeResult
 }
 
 /**
- * OTLP/JSON to OTLP/protobuf in one pass over the bytes, without an object per value, so that both encodings go through
- * one decoder and give the same rows. Protobuf's JSON mapping with OTLP's exceptions (OTLP specification, "JSON Protobuf
- * Encoding"): hex ids, integer enums (names tolerated), lowerCamelCase keys only, unknown fields ignored. `null` is an
- * absent field, but no element of an array. Of a key that repeats, the last value counts, as in protobuf: messages are
- * merged, arrays concatenated.
+ * Creates a transcoder from OTLP/JSON to OTLP/protobuf. It makes one pass over the bytes, without an object per value.
+ * The mapping is protobuf's JSON mapping with the exceptions of OTLP (OTLP specification, "JSON Protobuf Encoding"):
+ * hex ids, integer enums (names are accepted), lowerCamelCase keys only, unknown fields ignored. `null` is an absent
+ * field but is invalid in an array. If a key repeats, the last value counts, messages are merged and arrays are
+ * concatenated.
  */
 export function createJsonTranscoder(): JsonTranscoder {
   const walk = new JsonWalk()
   return {
-    transcode(signal, body) {
+    transcode(otlpSignal, body) {
       try {
-        return { ok: true, message: walk.run(REQUEST_TYPES[signal], body) }
+        return { ok: true, message: walk.run(REQUEST_TYPES[otlpSignal], body) }
       } catch (error) {
         if (error instanceof JsonRefusal) return { ok: false, reason: error.reason }
         if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
@@ -52,11 +56,35 @@ export function createJsonTranscoder(): JsonTranscoder {
   }
 }
 
+/**
+ * Wraps a batch so that it accepts both encodings. JSON is first rewritten as protobuf, so there is one decoder and
+ * both encodings give the same rows.
+ */
+export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonTranscoder): RowBatch {
+  return {
+    get rows() {
+      return rows.rows
+    },
+    get bytes() {
+      return rows.bytes
+    },
+    append(frame, body) {
+      if (frame.contentType !== 'application/json') return rows.append(frame, body)
+      const transcoded = transcoder.transcode(otlpSignal, body)
+      return transcoded.ok ? rows.append(frame, transcoded.message) : transcoded
+    },
+    tables: () => rows.tables(),
+    stackRequests: () => rows.stackRequests?.() ?? [],
+    finished: () => rows.finished?.(),
+    reset: () => rows.reset(),
+  }
+}
+
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Content that outgrows the room for its length is moved, once for every message around it. Deeper than the protocol
- * goes without nested values there is room for any length at once, which keeps the time linear.
+ * Depth from which every message gets room for any length. Content that outgrows the room for its length is moved once
+ * for each enclosing message. Only nested values are deeper than this, and the larger room keeps their time linear.
  */
 const DEEP = 24
 const DEEP_LENGTH_BYTES = 4
@@ -81,12 +109,12 @@ class JsonWalk {
     return out.bytes.subarray(0, out.length)
   }
 
-  /** Lets go of the body. */
+  /** Releases the body. */
   release(): void {
     this.scanner.reset(NOTHING)
   }
 
-  /** Writes the fields of the object at the scanner. `depth` counts the objects and arrays that it ends. */
+  /** Writes the fields of the object at the scanner. `depth` is the number of open objects and arrays, including it. */
   private readMessage(type: MessageType, depth: number): void {
     const scanner = this.scanner
     if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
@@ -117,7 +145,7 @@ class JsonWalk {
     } while (scanner.another(CLOSE_OBJECT))
   }
 
-  /** Reads a key and its colon. Undefined if it names no field of the message. */
+  /** Reads a key and its colon. Returns undefined if the message has no such field. */
   private readKey(type: MessageType, expected: Field): Field | undefined {
     const scanner = this.scanner
     if (scanner.peek() !== QUOTE) throw INVALID_JSON
@@ -136,7 +164,7 @@ class JsonWalk {
     return this.readUncommonKey(type)
   }
 
-  /** A key that is unknown, has escapes, is followed by white space, or stands at the very end. */
+  /** Reads a key that is unknown, has escapes, is followed by white space, or is at the end of the input. */
   private readUncommonKey(type: MessageType): Field | undefined {
     const scanner = this.scanner
     scanner.readText()
@@ -182,7 +210,7 @@ class JsonWalk {
   }
 }
 
-/** Whether the key at `start`, after its quote, is that of the field, with its closing quote and a colon. */
+/** Returns whether the text at `start` is the key of the field, followed by its closing quote and a colon. */
 function isKey(view: DataView, start: number, field: Field): boolean {
   const words = field.keyWords
   const last = words.length - 1

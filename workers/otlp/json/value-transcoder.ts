@@ -7,13 +7,13 @@ import { type Field, FieldKind } from './message-type.ts'
 import { NumberReader } from './number-reader.ts'
 import type { ProtobufWriter } from './protobuf-writer.ts'
 
-/** Longer than any name of an enum's value. */
+/** Limit above the length of all names of enum values. */
 const MAX_ENUM_NAME_BYTES = 64
-/** Ids of traces and spans as hex. */
+/** Numbers of hex digits in ids of traces and spans. */
 const LONG_ID_DIGITS = 32
 const SHORT_ID_DIGITS = 16
 
-/** Single values other than messages, from JSON to protobuf. */
+/** Rewrites single values other than messages from JSON to protobuf. */
 export class ValueTranscoder {
   private readonly scanner: JsonScanner
   private readonly writer: ProtobufWriter
@@ -25,7 +25,7 @@ export class ValueTranscoder {
     this.numbers = new NumberReader(scanner)
   }
 
-  /** Writes a value with its tag. `first` is its first byte, where the scanner is. */
+  /** Writes a value with its tag. `first` is its first byte, at the position of the scanner. */
   field(field: Field, first: number): void {
     switch (field.kind) {
       case FieldKind.string:
@@ -72,7 +72,7 @@ export class ValueTranscoder {
     this.writer.out.u8(isTrue ? 1 : 0)
   }
 
-  /** A name that is not known is ignored with its field, like an unknown field. */
+  /** Writes an enum by name. A field with an unknown name is ignored like an unknown field. */
   private enumName(field: Field): void {
     const scanner = this.scanner
     scanner.readText()
@@ -83,7 +83,7 @@ export class ValueTranscoder {
     this.writer.out.u8(number)
   }
 
-  /** A number without a tag, as in a packed field. */
+  /** Writes a number without a tag, as in a packed field. */
   number(field: Field): void {
     const { writer, numbers } = this
     if (field.kind === FieldKind.double) {
@@ -101,7 +101,7 @@ export class ValueTranscoder {
         writer.out.u32(low)
         break
       case FieldKind.sint32:
-        // ZigZag: the sign becomes the lowest bit.
+        // In ZigZag the sign is the lowest bit.
         writer.varint(((low << 1) ^ (low >> 31)) >>> 0, 0)
         break
       default:
@@ -126,8 +126,8 @@ export class ValueTranscoder {
   }
 
   /**
-   * An id of another length, with escapes, or malformed. Of the last kind it is written as a single byte, which no id
-   * is: the decoder rejects that record for its id, and the others are stored.
+   * Writes an id of another length, with escapes, or malformed. A malformed id is written as a single byte, which is
+   * never valid, so the decoder rejects only this record.
    */
   private uncommonId(): void {
     const scanner = this.scanner
@@ -139,7 +139,7 @@ export class ValueTranscoder {
     this.writer.out.u8(0)
   }
 
-  /** Writes a length and the bytes that an even number of hex digits make; false, and nothing, if they are not hex. */
+  /** Writes a length and the bytes of an even number of hex digits. Returns false and writes nothing for other text. */
   private hex(text: Buffer, start: number, end: number): boolean {
     const out = this.writer.out
     const before = out.length
@@ -172,7 +172,7 @@ export class ValueTranscoder {
   }
 }
 
-/** What is wrong with a value that begins so where another type is wanted. */
+/** Returns the refusal of a value that begins with this byte where another type is expected. */
 export function wrongType(first: number): JsonRefusal {
   return beginsValue(first) ? INVALID_JSON_VALUE : INVALID_JSON
 }

@@ -3,7 +3,7 @@ import type { Attributes } from '../protobuf/attributes.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 import { ABSENT, appendFixed64 } from '../protobuf/wire-columns.ts'
 
-/** Appends the exemplars of data points. Ids of any length are kept as sent, as those of span links are. */
+/** Appends the exemplars of data points. Ids of any length are stored as sent, as in span links. */
 export class ExemplarDecoder {
   private readonly columns: MetricPointsTable['exemplars']
   private readonly attributes: Attributes
@@ -73,14 +73,14 @@ export class ExemplarDecoder {
     columns.attributeOffsets.u64(attributes.count, 0)
   }
 
-  /** The point is row `row`; without exemplars it is left to `fillTo`. */
+  /** Ends the point of row `row`. Without exemplars `fillTo` writes it later. */
   endPoint(row: number): void {
     if (this.count === 0) return
     this.columns.offsets.u64(this.columns.type.length, 0)
     this.columns.rows = row + 1
   }
 
-  /** Takes the exemplars of a rejected point back out. */
+  /** Removes the exemplars of a rejected point. */
   discardPoint(): void {
     if (this.count > 0) this.columns.rewind()
   }

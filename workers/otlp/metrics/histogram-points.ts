@@ -5,7 +5,7 @@ import type { WireCursor } from '../protobuf/wire.ts'
 import { ABSENT, appendFixed64, appendPacked64, appendPackedVarints } from '../protobuf/wire-columns.ts'
 import type { PointWriter } from './point-writer.ts'
 
-/** Appends the points of histograms of both kinds; the values of their arrays go to the columns as they come. */
+/** Appends the points of both kinds of histograms. Array values are copied to the columns while they are read. */
 export class HistogramPointDecoder {
   private readonly table: MetricPointsTable
   private readonly writer: PointWriter
@@ -16,8 +16,9 @@ export class HistogramPointDecoder {
   }
 
   /**
-   * HistogramDataPoint: `start = 2; time = 3; fixed64 count = 4; optional double sum = 5; repeated fixed64 bucket_counts
-   * = 6; repeated double explicit_bounds = 7; exemplars = 8; attributes = 9; flags = 10; optional double min = 11; max = 12`.
+   * HistogramDataPoint: `start = 2; time = 3; fixed64 count = 4; optional double sum = 5; repeated fixed64
+   * bucket_counts = 6; repeated double explicit_bounds = 7; exemplars = 8; attributes = 9; flags = 10; optional double
+   * min = 11; max = 12`.
    */
   append(wire: WireCursor, start: number, end: number): RowRejection | undefined {
     const { view } = wire
@@ -184,7 +185,10 @@ export class HistogramPointDecoder {
   }
 }
 
-/** Buckets: `sint32 offset = 1; repeated uint64 bucket_counts = 2`. A second one is merged: it adds counts. */
+/**
+ * Buckets: `sint32 offset = 1; repeated uint64 bucket_counts = 2`. Several messages are merged, so their counts are
+ * concatenated.
+ */
 function appendBuckets(counts: GrowingBuffer, wire: WireCursor, start: number, end: number, offset: number): number {
   let last = offset
   for (let pos = start; pos < end; ) {

@@ -13,15 +13,16 @@ import { SummaryPointDecoder } from './summary-points.ts'
 const MAX_TEMPORALITY = 2
 
 /**
- * A point may be empty, so that two bytes of a payload ask for a row of 250: without a limit 64 MiB would ask for 8 GiB.
- * Points of 67 bytes and more, as all with an attribute or two are, never meet it.
+ * Largest number of points in a payload. A point may be empty, so two bytes of a payload can request a row of 250
+ * bytes: without a limit 64 MiB would need 8 GiB. Payloads whose points have 67 bytes or more never reach the limit.
+ * Points with one or two attributes are that large.
  */
 export const MAX_POINTS_PER_PAYLOAD = 1_000_000
 
 /** Counts a point that is left out. */
 type Reject = (reason: RowRejection) => void
 
-/** What the points of a Metric share besides its header. */
+/** Values that the points of a Metric share in addition to its header. */
 interface Stream {
   type: MetricType
   temporality: number
@@ -49,7 +50,7 @@ export class MetricDecoder {
     this.summaries = new SummaryPointDecoder(table, this.writer)
   }
 
-  /** After a rewind or reset of the columns: the indexes that were known are no longer there. */
+  /** Forgets the cached dictionary indexes. Must be called after the columns were rewound or reset. */
   clearCache(): void {
     this.headers.clear()
   }
@@ -59,8 +60,8 @@ export class MetricDecoder {
   }
 
   /**
-   * Appends the points of the Metric message `[start, end)`. Of several members of its `data` the last one holds, merged
-   * with those of its kind right before it; without data there is no point and nothing to store.
+   * Appends the points of the Metric message `[start, end)`. The last of several members of its `data` counts, merged
+   * with the members of its kind directly before it. A metric without data has no points.
    */
   append(wire: WireCursor, start: number, end: number, scope: Hash64, reject: Reject): void {
     const fields = new EmbeddedMessage(wire)
@@ -84,7 +85,7 @@ export class MetricDecoder {
     if (data !== undefined && type !== undefined) this.appendData(fields, type, data, scope, reject)
   }
 
-  /** Gauge, Sum, Histogram, ExponentialHistogram or Summary: `data_points = 1`, and what `readStream` knows. */
+  /** Gauge, Sum, Histogram, ExponentialHistogram or Summary: `data_points = 1`, and the fields of `readStream`. */
   private appendData(
     fields: EmbeddedMessage,
     type: MetricType,
@@ -126,8 +127,8 @@ export class MetricDecoder {
   }
 
   /**
-   * `AggregationTemporality aggregation_temporality = 2` of sums and histograms, `bool is_monotonic = 3` of sums. Returns
-   * the number of points.
+   * `AggregationTemporality aggregation_temporality = 2` of sums and histograms, `bool is_monotonic = 3` of sums.
+   * Returns the number of points.
    */
   private readStream(type: MetricType, wire: WireCursor, start: number, end: number): number {
     let count = 0

@@ -4,7 +4,7 @@ import { BytesCache } from '../protobuf/bytes-cache.ts'
 import { addAttribute, canonicalJson, type EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import { Hash64 } from './series-id.ts'
 
-/** Raw bytes kept to be known again; a batch whose metrics outgrow it converts some of them again. */
+/** Limit of the cached raw bytes. A batch with more metrics converts some of them again. */
 const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
 
 /** What a Metric says beside its data, as dictionary indexes, and the hash of what tells it from other metrics. */
@@ -25,12 +25,12 @@ export class MetricHeaders {
     this.columns = columns
   }
 
-  /** Must be called whenever the dictionaries lose keys. */
+  /** Forgets all headers. Must be called whenever the dictionaries lose keys. */
   clear(): void {
     this.headers.clear()
   }
 
-  /** The header made of the fields of a Metric that are not its data. */
+  /** Returns the header of the fields of a Metric without its data. */
   of(fields: EmbeddedMessage): MetricHeader {
     const { bytes, view } = fields.cursor()
     const known = this.headers.get(bytes, view, fields.start, fields.end)

@@ -7,7 +7,9 @@ import type { WireCursor } from '../protobuf/wire.ts'
 import { MetricDecoder } from './metric-decoder.ts'
 import { SeriesScope } from './series-scope.ts'
 
-/** Creates a batch of rows of `metric_points`, one per data point, decoded from ExportMetricsServiceRequest messages. */
+/**
+ * Creates a batch of rows of `metric_points`, one per data point, decoded from ExportMetricsServiceRequest messages.
+ */
 export function createMetricsBatch(): OtlpBatch {
   const attributes = { point: new Attributes(), exemplar: new Attributes() }
   const table = new MetricPointsTable(attributes.point, attributes.exemplar)

@@ -5,8 +5,8 @@ import { ABSENT, appendFixed64 } from '../protobuf/wire-columns.ts'
 import type { PointWriter } from './point-writer.ts'
 
 /**
- * Appends the points of gauges and sums. Of a field of fixed width only its position is remembered: the last one sent
- * counts, and is copied at the end. Cases are whole tags, so that a field of another wire type is an unknown one.
+ * Appends the points of gauges and sums. Only the position of a fixed-width field is kept: the last one counts and is
+ * copied at the end. Cases are whole tags, so a field with another wire type is an unknown field.
  */
 export class NumberPointDecoder {
   private readonly table: MetricPointsTable

@@ -5,15 +5,15 @@ import { ABSENT, appendFixed64 } from '../protobuf/wire-columns.ts'
 import { ExemplarDecoder } from './exemplars.ts'
 import { AttributeSetHash, Hash64 } from './series-id.ts'
 
-/** Where the attributes of points and of their exemplars are collected. */
+/** Buffers of the attributes of points and of their exemplars. */
 export interface PointAttributes {
   point: Attributes
   exemplar: Attributes
 }
 
 /**
- * Writes what data points of all kinds have in common. A decoder of a kind calls `beginPoint`, appends attributes and
- * exemplars as they come, writes the columns of its kind and then calls `endPoint`; nothing is allocated per point.
+ * Writes the columns that data points of all kinds share. The decoder of a kind calls `beginPoint`, appends attributes
+ * and exemplars, writes the columns of its kind and calls `endPoint`. Nothing is allocated per point.
  */
 export class PointWriter {
   readonly attributes: Attributes
@@ -29,7 +29,7 @@ export class PointWriter {
     this.exemplars = new ExemplarDecoder(table, attributes.exemplar)
   }
 
-  /** Begins the points of a Metric; its hash tells it from all others, of other resources and scopes too. */
+  /** Begins the points of a Metric. Its hash identifies it among the metrics of all resources and scopes. */
   beginMetric(identity: Hash64): void {
     this.metric.low = identity.low
     this.metric.high = identity.high
@@ -49,7 +49,7 @@ export class PointWriter {
     this.attributeSet.add(type, keys.view, keyStart, keys.length, values.view, valueStart, values.length)
   }
 
-  /** Writes the columns that every point has; with it the table has a row more. */
+  /** Writes the columns that every point has and completes the row. */
   endPoint(view: DataView, startTime: number, time: number, flags: number): void {
     const { table, series } = this
     series.low = this.metric.low
@@ -65,7 +65,7 @@ export class PointWriter {
     table.buffer.rows++
   }
 
-  /** Count, sum and extremes, at their positions in the message. */
+  /** Appends count, sum and extremes from their positions in the message. */
   appendDistribution(view: DataView, row: number, count: number, sum: number, min: number, max: number): void {
     const { distribution } = this.table
     if (distribution.rows < row) distribution.fillTo(row)

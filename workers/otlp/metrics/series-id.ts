@@ -1,9 +1,9 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 
-/** Texts that are hashed rarely are encoded here first. */
+/** Buffer to encode texts that are hashed rarely. */
 const scratch = new GrowingBuffer()
 
-/** The words of some bytes in a 64-bit hash, held as two 32-bit lanes: JavaScript has no 64-bit multiplication. */
+/** A 64-bit hash in two 32-bit lanes, because JavaScript has no 64-bit multiplication. */
 export class Hash64 {
   low = 0
   high = 0
@@ -21,8 +21,8 @@ export class Hash64 {
   }
 
   /**
-   * The bytes `[start, end)` by little-endian words, zeros after the last. They must tell their own length. Up to three
-   * bytes behind `end` are read and ignored: they must exist, as they do in a GrowingBuffer.
+   * Adds the bytes `[start, end)` as little-endian words, padded with zeros. The bytes must include their length. Up to
+   * three bytes after `end` are read and ignored, so they must exist, as in a GrowingBuffer.
    */
   bytes(view: DataView, start: number, end: number): void {
     let { low, high } = this
@@ -38,20 +38,20 @@ export class Hash64 {
     this.high = high
   }
 
-  /** A text as a value of a String column: its length in UTF-8 as a varint, then its bytes. */
+  /** Adds a text in the format of a String column: its length in UTF-8 as a varint, then its bytes. */
   text(text: string): void {
     scratch.reset()
     scratch.text(text)
     this.bytes(scratch.view, 0, scratch.length)
   }
 
-  /** Another hash, as two words. */
+  /** Adds another hash as two words. */
   hash(other: { readonly low: number; readonly high: number }): void {
     this.word(other.low)
     this.word(other.high)
   }
 
-  /** Makes every bit depend on every other (MurmurHash3's finalizer, one lane into the other). */
+  /** Makes every bit depend on every other, with MurmurHash3's finalizer and one lane added to the other. */
   finish(): void {
     this.low = avalanche(this.low + this.high)
     this.high = avalanche(this.high + this.low)
@@ -66,7 +66,7 @@ function avalanche(lane: number): number {
   return mixed ^ (mixed >>> 16)
 }
 
-/** A set of attributes, whatever their order: the sum, lane by lane, of the hashes of each. */
+/** Hash of a set of attributes in any order: the sum of their hashes, lane by lane. */
 export class AttributeSetHash {
   low = 0
   high = 0
@@ -77,7 +77,7 @@ export class AttributeSetHash {
     this.high = 0
   }
 
-  /** An attribute as it stands in its columns, `[start, end)` of both being Strings with their length. */
+  /** Adds an attribute in the format of its columns: both ranges are Strings with their length. */
   add(
     type: number,
     keys: DataView,

@@ -15,7 +15,7 @@ export class SummaryPointDecoder {
 
   /**
    * SummaryDataPoint: `start = 2; time = 3; fixed64 count = 4; double sum = 5; quantile_values = 6; attributes = 7;
-   * flags = 8`. Its sum is always there: left out, it is 0.
+   * flags = 8`. A missing sum is 0, because the field is not optional.
    */
   append(wire: WireCursor, start: number, end: number): undefined {
     const { view } = wire

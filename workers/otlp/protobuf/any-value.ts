@@ -3,7 +3,7 @@ import { appendInt64, appendRawInt64, doubleJson, doubleText } from './number-te
 import { NESTING_TOO_DEEP } from './refusal.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
-/** Codes of `attribute_types`, equal to the field numbers of AnyValue's members. */
+/** Codes of `attribute_types`. They equal the field numbers of the members of AnyValue. */
 export const ValueType = {
   empty: 0,
   string: 1,
@@ -15,7 +15,7 @@ export const ValueType = {
   bytes: 7,
 } as const
 
-/** The tags of AnyValue's members; a member with another wire type is an unknown field. */
+/** Tags of the members of AnyValue. A member with another wire type is an unknown field. */
 const STRING_TAG = 0x0a
 const BOOL_TAG = 0x10
 const INT_TAG = 0x18
@@ -24,7 +24,7 @@ const ARRAY_TAG = 0x2a
 const KVLIST_TAG = 0x32
 const BYTES_TAG = 0x3a
 
-/** Arrays and maps within each other; protobuf's own parsers stop at a hundred messages, about fifty arrays. */
+/** Largest depth of arrays and maps. Protobuf's own parsers stop at a hundred messages, about fifty arrays. */
 export const MAX_NESTING = 64
 
 const TRUE = Buffer.from('\x04true')
@@ -32,7 +32,7 @@ const FALSE = Buffer.from('\x05false')
 const TRUE_VIEW = new DataView(TRUE.buffer, TRUE.byteOffset, TRUE.length)
 const FALSE_VIEW = new DataView(FALSE.buffer, FALSE.byteOffset, FALSE.length)
 
-/** JSON text is made here first: its length stands before it. Never used by two values at once. */
+/** Buffer for JSON text, whose length must be written before it. Only one value uses it at a time. */
 const scratch = new GrowingBuffer()
 
 /** Appends the AnyValue message `[start, end)` as a String value and returns its type code. */
@@ -66,18 +66,20 @@ export function appendAnyValue(target: GrowingBuffer, wire: WireCursor, start: n
   }
 }
 
+/** Appends a bool as a String value. */
 export function appendBool(target: GrowingBuffer, value: boolean): void {
   if (value) target.raw(TRUE, TRUE_VIEW, 0, TRUE.length)
   else target.raw(FALSE, FALSE_VIEW, 0, FALSE.length)
 }
 
+/** An attribute value as JSON. */
 export interface JsonValue {
   json: string
-  /** What the promoted columns take of it: the text of a string or an int, else ''. */
+  /** Text for promoted columns: the text of a string or an int, else ''. */
   text: string
 }
 
-/** The AnyValue message `[start, end)` as JSON: exact ints, base64 for bytes, `null` for an empty value. */
+/** Converts the AnyValue message `[start, end)` to JSON: exact ints, base64 for bytes, `null` for an empty value. */
 export function jsonOfAnyValue(wire: WireCursor, start: number, end: number): JsonValue {
   const member = selectMember(wire, start, end)
   scratch.reset()
@@ -87,7 +89,7 @@ export function jsonOfAnyValue(wire: WireCursor, start: number, end: number): Js
   return { json, text: member.tag === INT_TAG ? json : '' }
 }
 
-/** The member of a oneof that holds, wherever its bytes are. `tag` is 0 when none is set. */
+/** The member of a oneof that is set, and the location of its bytes. `tag` is 0 if none is set. */
 interface Member {
   tag: number
   wire: WireCursor
@@ -97,7 +99,7 @@ interface Member {
   high: number
 }
 
-/** Of several members the last one holds; if it is a message, it is merged with those of its kind right before it. */
+/** Selects the last of several members. A message is merged with the members of its kind directly before it. */
 function selectMember(wire: WireCursor, start: number, end: number): Member {
   const member: Member = { tag: 0, wire, start: end, end, low: 0, high: 0 }
   let pieces: MessagePieces | undefined
@@ -185,7 +187,7 @@ function writeArray(out: GrowingBuffer, wire: WireCursor, start: number, end: nu
   out.u8(0x5d)
 }
 
-/** KeyValueList: `repeated KeyValue values = 1`. Keys that repeat are written as often as they were sent. */
+/** KeyValueList: `repeated KeyValue values = 1`. Repeated keys are all written. */
 function writeKeyValueList(out: GrowingBuffer, wire: WireCursor, start: number, end: number, depth: number): void {
   if (depth > MAX_NESTING) throw NESTING_TOO_DEEP
   out.u8(0x7b)
@@ -204,16 +206,17 @@ function writeKeyValueList(out: GrowingBuffer, wire: WireCursor, start: number, 
   out.u8(0x7d)
 }
 
+/** Positions of a key and its value. */
 export interface KeyValue {
   keyStart: number
   keyEnd: number
-  /** The cursor that holds the value: another one when the value came in pieces. */
+  /** Cursor over the value. It is another one if the value came in pieces. */
   value: WireCursor
   valueStart: number
   valueEnd: number
 }
 
-/** KeyValue: `string key = 1; AnyValue value = 2`, in any order and any number of pieces. */
+/** Reads a KeyValue: `string key = 1; AnyValue value = 2`, in any order and any number of pieces. */
 export function readKeyValue(wire: WireCursor, start: number, end: number): KeyValue {
   const pair: KeyValue = { keyStart: end, keyEnd: end, value: wire, valueStart: end, valueEnd: end }
   let pieces: MessagePieces | undefined
@@ -246,7 +249,9 @@ export function readKeyValue(wire: WireCursor, start: number, end: number): KeyV
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Plain ASCII is copied; anything else goes through JSON.stringify, which also makes invalid UTF-8 valid (U+FFFD). */
+/**
+ * Writes a JSON string. Plain ASCII is copied. JSON.stringify writes other text and replaces invalid UTF-8 (U+FFFD).
+ */
 function writeJsonString(out: GrowingBuffer, bytes: Buffer, start: number, end: number): void {
   for (let i = start; i < end; i++) {
     const byte = bytes[i] as number

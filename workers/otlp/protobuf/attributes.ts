@@ -4,25 +4,25 @@ import { appendInt64, doubleText } from './number-text.ts'
 import type { WireCursor } from './wire.ts'
 
 /**
- * Attributes of many records, one after the other: what a Map(String, String) and an Array of type codes hold. The
- * offsets that divide them into records belong to the record's own columns.
+ * Attributes of many records in sequence, as a Map(String, String) and an Array of type codes. The offsets that divide
+ * them into records belong to the columns of the records.
  */
 export class Attributes {
   readonly keys = new GrowingBuffer()
   readonly values = new GrowingBuffer()
   readonly types = new GrowingBuffer()
-  /** Where the text of the value just appended begins in `values`; it ends at `values.length`. */
+  /** Start of the text of the last value in `values`. It ends at `values.length`. */
   valueStart = 0
 
-  /** How many there are: one byte of type each. */
+  /** Number of attributes. Each has one byte of type. */
   get count(): number {
     return this.types.length
   }
 
   /**
    * Appends the KeyValue message `[start, end)` and returns the length of its key. Every SDK writes the key, then the
-   * value, then nothing, mostly with lengths below 128: that form is read without the general machinery, and the length
-   * byte of a string is copied along with it (2.1 million spans/s; without this way 1.2 million).
+   * value, then nothing, mostly with lengths below 128. A fast path reads this form and copies the length byte of a
+   * string with the string (2.1 million spans/s; without the fast path 1.2 million).
    */
   append(wire: WireCursor, start: number, end: number): number {
     const bytes = wire.bytes
@@ -41,7 +41,7 @@ export class Attributes {
     return this.appendUncommon(wire, start, end)
   }
 
-  /** An AnyValue of 1 to 127 bytes. */
+  /** Appends an AnyValue of 1 to 127 bytes. */
   private appendShortValue(wire: WireCursor, start: number, end: number): number {
     const bytes = wire.bytes
     const values = this.values
@@ -93,7 +93,7 @@ export class Attributes {
   }
 }
 
-/** Bytes of the varint at `at`. */
+/** Returns the number of bytes of the varint at `at`. */
 function prefixLength(bytes: Buffer, at: number): number {
   let next = at
   while ((bytes[next] as number) >= 0x80) next++

@@ -2,7 +2,7 @@ import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts
 
 const ZERO = 48
 const MINUS = 45
-/** The digits of the number being written, right-aligned; 2^64 has twenty. */
+/** Digits of the current number, right-aligned. 2^64 has twenty digits. */
 const digits = Buffer.alloc(24)
 const digitsView = new DataView(digits.buffer, digits.byteOffset, digits.length)
 
@@ -12,7 +12,7 @@ export function appendInt64(target: GrowingBuffer, low: number, high: number): v
   target.string(digits, digitsView, start, digits.length)
 }
 
-/** The same without a length before it, for JSON. */
+/** Appends an int64 in decimal without a length, for JSON. */
 export function appendRawInt64(target: GrowingBuffer, low: number, high: number): void {
   const start = writeDigits(low, high)
   target.raw(digits, digitsView, start, digits.length)
@@ -44,7 +44,7 @@ function writeSmall(value: number, end: number): number {
   return at
 }
 
-/** Long division of 64 bits by 10,000, sixteen bits at a time so that every step is exact in a double. */
+/** Divides 64 bits by 10,000 repeatedly, sixteen bits at a time, so that every step is exact in a double. */
 function writeWide(low: number, high: number): number {
   let at = digits.length
   let a = high >>> 16
@@ -69,12 +69,12 @@ function writeWide(low: number, high: number): number {
   return writeSmall(c * 65_536 + d, at)
 }
 
-/** A double as the shortest text that reads back as the same number; also `NaN`, `Infinity`, `-Infinity` and `-0`. */
+/** Returns the shortest text that reads back as the same double, including `NaN`, `Infinity`, `-Infinity` and `-0`. */
 export function doubleText(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value)
 }
 
-/** A double as JSON: integral ones keep a point, so that they stay apart from ints; what JSON lacks is a string. */
+/** Returns a double as JSON. Integral doubles keep a point to differ from ints. NaN and infinities are strings. */
 export function doubleJson(value: number): string {
   if (!Number.isFinite(value)) return `"${value}"`
   const text = doubleText(value)

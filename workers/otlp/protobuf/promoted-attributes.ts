@@ -6,13 +6,13 @@ import { cutText } from './cut-text.ts'
 const SESSION_ID = Buffer.from('session.id')
 const HTTP_ROUTE = Buffer.from('http.route')
 const HTTP_STATUS = Buffer.from('http.response.status_code')
-/** Its name before the semantic conventions 1.20. */
+/** Name of the status before the semantic conventions 1.20. */
 const HTTP_STATUS_OLD = Buffer.from('http.status_code')
 const MAX_HTTP_STATUS = 32_767
 
 /**
- * The attributes of one span that have columns of their own, as positions of their texts among the attributes' values.
- * Of a key sent twice the last value counts; a value counts if it is a string or an int.
+ * The attributes of one span that have their own columns, as positions of their texts in the attribute values. The last
+ * value of a repeated key counts. Only strings and ints count.
  */
 export class PromotedAttributes {
   private readonly attributes: Attributes
@@ -33,7 +33,7 @@ export class PromotedAttributes {
     this.httpStatus = this.httpStatusOld = 0
   }
 
-  /** Looks at the attribute just appended; most are told apart by the length of their key alone. */
+  /** Checks the last appended attribute. The length of the key rules out most attributes. */
   look(keyLength: number): void {
     switch (keyLength) {
       case SESSION_ID.length:
@@ -47,7 +47,7 @@ export class PromotedAttributes {
     }
   }
 
-  /** 0 when there is none. */
+  /** HTTP status; 0 if there is none. */
   get httpStatusCode(): number {
     return this.httpStatus === 0 ? this.httpStatusOld : this.httpStatus
   }
@@ -62,12 +62,12 @@ export class PromotedAttributes {
     target.string(bytes, view, this.routeStart, this.routeEnd)
   }
 
-  /** The session id as text, cut to so many bytes. */
+  /** Returns the session id as text, cut to `limitBytes`. */
   sessionId(limitBytes: number): string {
     return cutText(this.attributes.values.bytes, this.sessionStart, this.sessionEnd, limitBytes)
   }
 
-  /** `session.id` and `http.route` are of one length. */
+  /** Checks for `session.id` and `http.route`, which have the same length. */
   private lookForText(): void {
     const { values, valueStart } = this.attributes
     if (this.lastKeyIs(SESSION_ID)) {
@@ -92,7 +92,7 @@ export class PromotedAttributes {
     return type === ValueType.string || type === ValueType.int
   }
 
-  /** The value just appended as an HTTP status: decimal digits up to 32767, else 0. */
+  /** Returns the last value as an HTTP status: decimal digits up to 32767, else 0. */
   private lastStatus(): number {
     const { values, valueStart } = this.attributes
     const length = values.length - valueStart

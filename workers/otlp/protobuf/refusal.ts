@@ -1,31 +1,34 @@
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 
-/** Of a frame, what rows derive from besides its body. */
+/** Fields of a payload frame from which rows derive, in addition to its body. */
 export type PayloadSource = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>
 
-/** Why a payload is refused whole. The same payload is always refused for the same reason. */
+/** Reasons for refusing a whole payload. A payload is always refused for the same reason. */
 export const PAYLOAD_REFUSALS = {
   truncated: 'a length or value reaches past the end of its message',
   overlong_varint: 'a varint has more than ten bytes',
   invalid_tag: 'a field number of zero, a group, or an unknown wire type',
   nesting_too_deep: 'attribute values are nested more than 64 deep',
   too_many_pieces: 'embedded messages in pieces of more than 64 MiB together',
-  rows_too_large: 'the rows of this payload are more than can be held for one',
+  rows_too_large: 'the rows of the payload exceed the memory limit of a payload',
 } as const
+/** A key of PAYLOAD_REFUSALS. */
 export type PayloadRefusal = keyof typeof PAYLOAD_REFUSALS
 
-/** Why a row is left out while its neighbours are stored. */
+/** Reasons for leaving out a row while its neighbours are stored. */
 export const ROW_REJECTIONS = {
   invalid_trace_id: 'not 16 bytes, or all zero',
   invalid_span_id: 'not 8 bytes, or all zero',
   invalid_parent_span_id: 'neither absent nor 8 bytes',
   invalid_bucket_counts: 'a histogram whose bucket counts are neither absent nor one more than its bounds',
-  exceptions_over_limit: 'an occurrence (not the span it is in) past the number that is derived from one payload',
+  exceptions_over_limit: 'an occurrence (not its span) above the limit of occurrences per payload',
 } as const
+/** A key of ROW_REJECTIONS. */
 export type RowRejection = keyof typeof ROW_REJECTIONS
+/** Number of rows left out, by reason. */
 export type RejectedCounts = Partial<Record<RowRejection, number>>
 
-/** How a decoder gives up on a payload. It never leaves `append`, so it has no stack and is made once per reason. */
+/** Thrown to refuse a payload. It never leaves `append`, so it has no stack and one instance per reason. */
 export class Refusal {
   readonly reason: PayloadRefusal
 
@@ -34,6 +37,7 @@ export class Refusal {
   }
 }
 
+/** Refusals of payloads, one for each reason. */
 export const TRUNCATED = new Refusal('truncated')
 export const OVERLONG_VARINT = new Refusal('overlong_varint')
 export const INVALID_TAG = new Refusal('invalid_tag')

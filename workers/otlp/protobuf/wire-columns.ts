@@ -5,19 +5,21 @@ import type { WireCursor } from './wire.ts'
 /** The position of a field that was not sent. */
 export const ABSENT = -1
 
-/** Copies the 64-bit value at `at`, which protobuf and ClickHouse write the same way; zero for an absent one. */
+/**
+ * Copies the 64-bit value at `at`, which has the same format in protobuf and ClickHouse. Writes zero if it is absent.
+ */
 export function appendFixed64(target: GrowingBuffer, view: DataView, at: number): void {
   if (at === ABSENT) target.u64(0, 0)
   else target.u64(view.getUint32(at, true), view.getUint32(at + 4, true))
 }
 
-/** The values of a repeated 64-bit field of fixed width: any number of them when packed, one when not. */
+/** Appends the values of a repeated fixed 64-bit field: any number of packed values, or one value. */
 export function appendPacked64(target: GrowingBuffer, wire: WireCursor, start: number, end: number): void {
   if (((end - start) & 7) !== 0) throw TRUNCATED
   target.raw(wire.bytes, wire.view, start, end)
 }
 
-/** The values of a packed repeated field of 64-bit varints. */
+/** Appends the values of a packed repeated field of 64-bit varints. */
 export function appendPackedVarints(target: GrowingBuffer, wire: WireCursor, start: number, end: number): void {
   const { bytes } = wire
   for (let pos = start; pos < end; ) {

@@ -1,34 +1,35 @@
 import { INVALID_TAG, OVERLONG_VARINT, TOO_MANY_PIECES, TRUNCATED } from './refusal.ts'
 
+/** Wire types of protobuf. */
 export const VARINT = 0
 export const FIXED64 = 1
 export const LENGTH_DELIMITED = 2
 export const FIXED32 = 5
 
-/** How much merging of split messages is left to a payload. */
+/** Bytes that a payload may still copy to merge split messages. */
 interface MergeAllowance {
   remainingBytes: number
 }
 
 /**
- * Protobuf wire primitives over the bytes of one message. Reads take a position and the end of the message at hand,
- * and leave where they ended in `next`: callers keep the position in a local, which is what makes the loops fast.
- * A field that a caller does not know has been read like any other, so skipping needs no code of its own.
+ * Protobuf wire primitives over the bytes of one message. Reads take a position and the end of the current message, and
+ * set `next` to the position after the read. Callers keep their position in a local, which makes the loops fast.
+ * Unknown fields are read like any other field, so skipping needs no extra code.
  */
 export class WireCursor {
   readonly bytes: Buffer
   readonly view: DataView
-  /** Where the read just made ended. */
+  /** Position after the last read. */
   next = 0
-  /** The tag of the field just read: field number << 3 | wire type. */
+  /** Tag of the last field: field number << 3 | wire type. */
   tag = 0
-  /** Where the content of the field just read begins; a length is not part of it. */
+  /** Start of the content of the last field, after its length. */
   start = 0
-  /** The varint just read, in two unsigned halves. */
+  /** The last varint, in two unsigned halves. */
   low = 0
   high = 0
 
-  /** Shared by all cursors over one payload. */
+  /** Allowance that all cursors over a payload share. */
   readonly merge: MergeAllowance
 
   constructor(bytes: Buffer, merge: MergeAllowance = { remainingBytes: MERGE_LIMIT_BYTES }) {
@@ -37,7 +38,7 @@ export class WireCursor {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
-  /** Reads a whole field at `pos`; `tag`, `start`, `next` and, of a varint, `low` and `high` tell what it is. */
+  /** Reads a whole field at `pos` and sets `tag`, `start` and `next`, for a varint also `low` and `high`. */
   readField(pos: number, end: number): number {
     const tag = this.readTag(pos, end)
     this.tag = tag
@@ -65,7 +66,7 @@ export class WireCursor {
     return tag
   }
 
-  /** A tag; its wire type is the caller's to check. Field number 0 and tags of over 32 bits or five bytes are refused. */
+  /** Reads a tag. The caller checks its wire type. Refuses field number 0 and tags over 32 bits or five bytes. */
   readTag(pos: number, end: number): number {
     const first = pos < end ? (this.bytes[pos] as number) : 0x80
     if (first < 0x80) {
@@ -78,7 +79,7 @@ export class WireCursor {
     return tag
   }
 
-  /** The length of a length-delimited field, known to lie within the message. */
+  /** Reads the length of a length-delimited field. Refuses a length past the end of the message. */
   readLength(pos: number, end: number): number {
     const first = pos < end ? (this.bytes[pos] as number) : 0x80
     if (first < 0x80) {
@@ -92,8 +93,8 @@ export class WireCursor {
   }
 
   /**
-   * A varint of up to ten bytes; returns its low 32 bits. Bits past the 64th are dropped, as in protobuf's C++ and
-   * JavaScript; a padded varint is as good as a minimal one.
+   * Reads a varint of up to ten bytes and returns its low 32 bits. Bits past the 64th are dropped, as in protobuf's C++
+   * and JavaScript. A padded varint is valid.
    */
   readVarint(pos: number, end: number): number {
     const bytes = this.bytes
@@ -124,20 +125,20 @@ export class WireCursor {
   }
 }
 
-/** What merging may copy of one payload: no SDK sends a message in pieces, and pieces within pieces multiply. */
+/** Largest number of bytes that merging may copy per payload. No SDK splits messages, and nested pieces multiply. */
 const MERGE_LIMIT_BYTES = 64 * 1024 * 1024
 const MIN_CAPACITY_BYTES = 64
 
 /**
- * An embedded message that came in several pieces. Protobuf merges them, and parsing the concatenation of their bytes
- * is that merge by definition; each piece must be well-formed by itself.
+ * An embedded message in several pieces. Protobuf defines their merge as parsing the concatenation of their bytes. Each
+ * piece must be well-formed.
  */
 export class MessagePieces {
   private readonly merge: MergeAllowance
   private bytes = Buffer.allocUnsafe(MIN_CAPACITY_BYTES)
   private length = 0
 
-  /** The first piece; at least one more follows. */
+  /** Begins with the first piece. At least one more must follow. */
   constructor(wire: WireCursor, start: number, end: number) {
     this.merge = wire.merge
     this.add(wire, start, end)

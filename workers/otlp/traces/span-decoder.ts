@@ -17,7 +17,7 @@ import { EventDecoder, LinkDecoder } from './span-parts.ts'
 const STATUS_ERROR = 2
 const MAX_KIND = 5
 
-/** Where the attributes of the table's spans, events and links are collected. */
+/** Buffers of the attributes of spans, events and links. */
 export interface SpanAttributes {
   span: Attributes
   event: Attributes
@@ -25,9 +25,9 @@ export interface SpanAttributes {
 }
 
 /**
- * Appends Span messages to the columns of `spans`. One instance serves a batch; nothing is allocated per span. What is
- * read of a span is kept as positions in the payload, in fields of this object: integers that V8 keeps unboxed, as it
- * would not keep the halves of a time.
+ * Appends Span messages to the columns of `spans`. One instance serves a batch and nothing is allocated per span. The
+ * fields of the current span are kept as positions in the payload. V8 keeps these integers unboxed in the fields of
+ * this object, which it would not do for the halves of a time.
  */
 export class SpanDecoder {
   private readonly table: SpansTable
@@ -37,7 +37,7 @@ export class SpanDecoder {
   private readonly eventDecoder: EventDecoder
   private readonly linkDecoder: LinkDecoder
 
-  /** Positions: 0 is never one of a field's content, and so stands for a field that is absent. */
+  /** Positions. The content of a field is never at position 0, so 0 means that the field is absent. */
   private traceId = 0
   private traceIdLength = 0
   private spanId = 0
@@ -73,7 +73,7 @@ export class SpanDecoder {
 
   /**
    * Appends the Span message `[start, end)` as row `row`, for which the fixed-width columns have room. Returns
-   * undefined, or why the span is left out; then nothing of it remains.
+   * undefined, or the reason why the span is left out. A span that is left out leaves nothing behind.
    */
   append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined {
     const { keys, values, types } = this.attributes
@@ -112,7 +112,7 @@ export class SpanDecoder {
     this.promoted.begin()
   }
 
-  /** The fields by wire type: those that are not known have been read by then, which is all there is to skipping them. */
+  /** Reads the fields by wire type. Unknown fields are read too, which skips them. */
   private readFields(wire: WireCursor, start: number, end: number): void {
     const bytes = wire.bytes
     for (let pos = start; pos < end; ) {
@@ -213,7 +213,9 @@ export class SpanDecoder {
     }
   }
 
-  /** Status: `string message = 2; StatusCode code = 3`. A second one is merged: what it does not set stays. */
+  /**
+   * Status: `string message = 2; StatusCode code = 3`. A second status is merged and keeps the fields it does not set.
+   */
   private readStatus(wire: WireCursor, start: number, end: number): void {
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
@@ -291,13 +293,13 @@ function copy8(source: DataView, from: number, target: DataView, to: number): vo
   target.setUint32(to + 4, source.getUint32(from + 4, true), true)
 }
 
-/** Position 0 stands for an absent value. */
+/** Copies eight bytes, or writes zeros for position 0, which means that the value is absent. */
 function copy8OrZero(source: DataView, from: number, target: DataView, to: number): void {
   if (from === 0) putCount(target, to, 0)
   else copy8(source, from, target, to)
 }
 
-/** A count as UInt64. */
+/** Writes a count as UInt64. */
 function putCount(target: DataView, at: number, count: number): void {
   target.setUint32(at, count, true)
   target.setUint32(at + 4, 0, true)

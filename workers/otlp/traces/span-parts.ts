@@ -5,7 +5,7 @@ import type { WireCursor } from '../protobuf/wire.ts'
 
 const EXCEPTION = Buffer.from('exception')
 
-/** Appends Event messages to the columns of events, and notes those that are exceptions. */
+/** Appends Event messages to the columns of events and notes exceptions. */
 export class EventDecoder {
   private readonly columns: EventColumns
   private readonly attributes: Attributes
@@ -19,7 +19,7 @@ export class EventDecoder {
 
   /**
    * Event: `fixed64 time_unix_nano = 1; string name = 2; repeated KeyValue attributes = 3; uint32 dropped = 4`.
-   * Returns whether it is an exception.
+   * Returns whether the event is an exception.
    */
   append(wire: WireCursor, start: number, end: number): boolean {
     const { columns, attributes } = this
