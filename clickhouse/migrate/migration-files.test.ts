@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { fillPlaceholders, parseMigration } from './migration-files.ts'
@@ -34,4 +36,18 @@ it('refuses a file name without a number', () => {
 it('fills placeholders and refuses an unknown placeholder', () => {
   expect(fillPlaceholders(`a \${database} b`, new Map([['database', 'penstock']]))).toBe('a penstock b')
   expect(() => fillPlaceholders(`\${constructor}`, new Map())).toThrow(PermanentError)
+})
+
+it('no released migration has changed by a byte: databases compare the checksums of the files that they have applied', () => {
+  const listed = readFileSync(new URL('released-migrations.sha256', import.meta.url), 'utf8')
+    .trim()
+    .split('\n')
+  const directory = new URL('../migrations/', import.meta.url)
+  const present = readdirSync(directory).map(file => {
+    const digest = createHash('sha256')
+      .update(readFileSync(new URL(file, directory)))
+      .digest('hex')
+    return `${digest}  ${file}`
+  })
+  expect(present.sort()).toEqual(listed.sort())
 })

@@ -1,4 +1,4 @@
--- One row per received span, filled by workers/otlp/traces/spans.ts in the order of clickhouse/tables/spans-table.ts.
+-- One row per received span, filled by workers/otlp/spans.ts in the order of clickhouse/spans-table.ts.
 --
 -- ORDER BY: a trace is read whole, so its rows lie together (ARCHITECTURE, "Facts measured").
 -- Partitions are days of arrival, never of what a span claims; whole parts expire.

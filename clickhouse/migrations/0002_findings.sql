@@ -1,4 +1,4 @@
--- One row per occurrence of an exception, filled by workers/exceptions/exceptions.ts.
+-- One row per occurrence of an exception, filled by workers/otlp/exceptions.ts.
 CREATE TABLE IF NOT EXISTS exceptions
 (
   workspace_id LowCardinality(String),

@@ -1,4 +1,4 @@
--- One row per received log record, filled by workers/otlp/logs/logs.ts in the order of clickhouse/tables/logs-table.ts.
+-- One row per received log record, filled by workers/otlp/logs.ts in the order of clickhouse/logs-table.ts.
 --
 -- timestamp is what rows are ordered and asked by: the time of the record, else the time it was observed, else its
 --   arrival; the two times stand beside it as they were sent.

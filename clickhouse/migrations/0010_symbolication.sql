@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS finding_frames
   -- Frames that stand in a script with line and column: what a source map could resolve.
   frame_count UInt16,
   resolved_frame_count UInt16,
-  -- JSON: an array of findingFrameSchema (schemas/http/findings/findings.ts), innermost first.
+  -- JSON: an array of findingFrameSchema (schemas/endpoints/findings.ts), innermost first.
   frames String CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(rank)
