@@ -1,4 +1,4 @@
-import { uws } from '../../shared/http/uws.ts'
+import { uws } from '../../shared/http/server/uws.ts'
 
 /** Measures the limit of an edge: uWebSockets.js alone reads each body and returns 200 like the product. */
 uws

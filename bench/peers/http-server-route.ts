@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { createHttpServer } from '../../shared/http/server.ts'
+import { createHttpServer } from '../../shared/http/server/server.ts'
 
 /**
  * Serves a route that stores nothing on the product's HTTP server. The difference to the edge is the edge's own work.

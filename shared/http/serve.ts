@@ -3,9 +3,9 @@ import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { createMetrics } from '../runtime/metrics.ts'
 import { openApiRoute } from './openapi-route.ts'
-import { createRequestObserver } from './request-metrics.ts'
 import type { Route } from './route.ts'
-import { createHttpServer } from './server.ts'
+import { createRequestObserver } from './server/request-metrics.ts'
+import { createHttpServer } from './server/server.ts'
 
 /** A process that serves HTTP. */
 export interface ServedProcess {

@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest'
 import type { Reply, Route } from '../../../shared/http/route.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from '../../../shared/http/server.ts'
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '../../../shared/http/server/server.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 
 const MIB = 1024 * 1024

@@ -1,4 +1,4 @@
-import type { RequestHead } from './route.ts'
+import type { RequestHead } from '../route.ts'
 import type { HttpRequest } from './uws.ts'
 
 /** A fault of the client, found while reading the head. Its message may be shown to the client. */

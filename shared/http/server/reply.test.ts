@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { RawConnection, rawRequest, request, until } from '../../test/support/clients/raw-http-client.ts'
-import { getRoute, postRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
-import type { Route } from './route.ts'
+import { RawConnection, rawRequest, request, until } from '../../../test/support/clients/raw-http-client.ts'
+import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
+import type { Route } from '../route.ts'
 
 const MIB = 1024 * 1024
 const { serve, statuses, heldBodyBytes } = useHttpServer()

@@ -1,5 +1,5 @@
-import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '../runtime/metrics.ts'
-import type { Route } from './route.ts'
+import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '../../runtime/metrics.ts'
+import type { Route } from '../route.ts'
 
 /**
  * Returns an observer that counts responses. It looks labels up once per route and status, because it runs on every

@@ -1,4 +1,4 @@
-import type { BufferPool } from '../memory/buffer-pool.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 
 /** Count of held bytes with a ceiling, shared by all bodies of a server. */
 export class HeldBytes {

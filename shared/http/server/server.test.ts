@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { RawConnection, rawRequest, request, until } from '../../test/support/clients/raw-http-client.ts'
-import { getRoute, postRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
-import { problemReply, type Reply, type Route } from './route.ts'
+import { RawConnection, rawRequest, request, until } from '../../../test/support/clients/raw-http-client.ts'
+import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
+import { problemReply, type Reply, type Route } from '../route.ts'
 
 const { serve, start, take, logged } = useHttpServer()
 

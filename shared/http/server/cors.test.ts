@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { rawRequest, request } from '../../test/support/clients/raw-http-client.ts'
-import { postRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
+import { rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
+import { postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 
 const { serve } = useHttpServer()
 

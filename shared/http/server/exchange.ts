@@ -1,6 +1,7 @@
-import type { Problem } from '../../schemas/http/problems.ts'
-import type { BufferPool } from '../memory/buffer-pool.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Problem } from '../../../schemas/http/problems.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
 import { readOrigin } from './cors.ts'
 import { bodyStalled, faultReply, logFault, overLimit, renderProblem, tooMuchHeld } from './problem.ts'
 import {
@@ -14,7 +15,6 @@ import {
 } from './reply.ts'
 import { type HeldBytes, RequestBody } from './request-body.ts'
 import type { RequestHeadView } from './request-head.ts'
-import type { BodyHandler, Decision, HeldBody, Reply, Route } from './route.ts'
 import { ReplyStream } from './stream.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 

@@ -1,13 +1,13 @@
-import { BufferPool } from '../memory/buffer-pool.ts'
-import { errorFields } from '../runtime/errors.ts'
-import { withDeadline } from '../runtime/lifecycle.ts'
-import type { Logger } from '../runtime/logger.ts'
+import { BufferPool } from '../../memory/buffer-pool.ts'
+import { errorFields } from '../../runtime/errors.ts'
+import { withDeadline } from '../../runtime/lifecycle.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { problemReply, type RequestHead, type Route } from '../route.ts'
 import { preflightHeaders } from './cors.ts'
 import { type ExchangeContext, HttpExchange } from './exchange.ts'
 import { renderProblem } from './problem.ts'
 import { HeldBytes } from './request-body.ts'
 import { RequestHeadView } from './request-head.ts'
-import { problemReply, type RequestHead, type Route } from './route.ts'
 import { type HttpRequest, type us_listen_socket, uws } from './uws.ts'
 
 /** Options of a server. */

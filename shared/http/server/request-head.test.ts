@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { RawConnection, rawRequest, request } from '../../test/support/clients/raw-http-client.ts'
-import { getRoute, text, useHttpServer } from '../../test/support/services/test-http-server.ts'
+import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
+import { getRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 
 const { serve, logged } = useHttpServer()
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { BufferPool } from '../memory/buffer-pool.ts'
+import { BufferPool } from '../../memory/buffer-pool.ts'
 import { HeldBytes, RequestBody } from './request-body.ts'
 
 const arrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer

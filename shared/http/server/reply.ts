@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
-import { RECEIPT_HEADER } from '../../schemas/http/receipts/schemas.ts'
+import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import type { Reply } from '../route.ts'
 import { writeCorsHeaders } from './cors.ts'
-import type { Reply } from './route.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** Properties of a response that come from the connection, not from the route. */

@@ -1,5 +1,5 @@
-import { RECEIPT_HEADER } from '../../schemas/http/receipts/schemas.ts'
-import type { Header, RequestHead } from './route.ts'
+import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import type { Header, RequestHead } from '../route.ts'
 import type { HttpResponse } from './uws.ts'
 
 const ALLOWED_HEADERS = [

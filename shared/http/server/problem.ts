@@ -1,7 +1,7 @@
-import type { Problem } from '../../schemas/http/problems.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Problem } from '../../../schemas/http/problems.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { problemReply, type Reply, type Route } from '../route.ts'
 import { MalformedRequestError } from './request-head.ts'
-import { problemReply, type Reply, type Route } from './route.ts'
 
 /** Refusal of a body that brings no more data. */
 export const bodyStalled: Problem = { code: 'REQUEST_INVALID', status: 408, message: 'the body stopped arriving' }
