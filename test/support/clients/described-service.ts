@@ -9,10 +9,12 @@ export interface DescribedService {
   faultsOf(operation: DescribedOperation, answer: ReceivedAnswer): string[]
 }
 
+/** Security scheme of the document. */
 export type SecurityScheme =
   | { readonly type: 'http'; readonly scheme: 'bearer' }
   | { readonly type: 'apiKey'; readonly in: 'header' | 'query'; readonly name: string }
 
+/** Operation of the document with its parameters, body and responses. */
 export interface DescribedOperation {
   readonly operationId: string
   readonly method: string
@@ -25,6 +27,7 @@ export interface DescribedOperation {
   readonly responses: Readonly<Record<string, DescribedResponse>>
 }
 
+/** Parameter of an operation. */
 export interface DescribedParameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
@@ -43,6 +46,7 @@ interface HeaderObject {
   readonly schema: object
 }
 
+/** Response as a client has received it. */
 export interface ReceivedAnswer {
   readonly status: number
   readonly headers: Headers
@@ -78,6 +82,7 @@ const TRANSPORT_HEADERS = new Set([
   'uwebsockets',
 ])
 
+/** Reads the operations of an OpenAPI document. */
 export function readDescription(document: OpenApiJson): DescribedService {
   const ajv = new Ajv({ allErrors: true, strictTypes: false })
   addFormats.default(ajv)

@@ -54,6 +54,7 @@ export function presentCredential(
   return request
 }
 
+/** Sends a request that was built from an example. */
 export async function send(baseUrl: string, request: ExampleRequest): Promise<ReceivedAnswer> {
   const { method, path, query, headers, body } = request
   const url = `${baseUrl}${path}${query.size > 0 ? `?${query}` : ''}`

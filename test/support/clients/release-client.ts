@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto'
 
+/** Response of a build operation. */
 export interface Answer {
   readonly status: number
   readonly body: Record<string, unknown>
 }
 
+/** Source map and its path in the build. */
 export interface NamedMap {
   readonly path: string
   readonly bytes: Buffer
 }
 
+/** Entry of a file in a completion. */
 export interface FileEntry {
   path: string
   hash: string
@@ -17,11 +20,13 @@ export interface FileEntry {
   chunkUrl: string
 }
 
+/** Largest part of a source map, in bytes. */
 export const PART_BYTES = 512 * 1024
 
 /** Number of files in a sign request, whose body may have 256 KiB. */
 const SIGNED_AT_ONCE = 1_000
 
+/** Returns a digest in hex. */
 export const digestOf = (bytes: Uint8Array, algorithm = 'sha256') => createHash(algorithm).update(bytes).digest('hex')
 
 /** Makes a source map of exactly this many bytes; `seed` distinguishes it from others. */
@@ -30,6 +35,7 @@ export function mapOf(seed: string, bytes = 200): Buffer {
   return Buffer.from(`${head}${'A'.repeat(Math.max(0, bytes - head.length - 2))}"}`)
 }
 
+/** Builds the entry of a map in a completion. */
 export const entryOf = ({ path, bytes }: NamedMap, fields: Partial<FileEntry> = {}): FileEntry => ({
   path,
   hash: digestOf(bytes),
@@ -98,4 +104,5 @@ export function createReleaseClient(baseUrl: string, secretKey: string) {
   }
 }
 
+/** Client of the build operations. */
 export type ReleaseClient = ReturnType<typeof createReleaseClient>

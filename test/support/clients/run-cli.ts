@@ -6,12 +6,14 @@ import { withDirectory } from '../../../cli/connect.ts'
 import { addDirectoryCommands, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
+/** Exit code and output of a command. */
 export interface CliRun {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
 }
 
+/** Input, environment and clock of a command. */
 export interface CliSettings {
   readonly stdin?: string
   readonly env?: Readonly<Record<string, string>>

@@ -10,12 +10,14 @@ export function typesOf(attributes: Attributes): string[] {
   return Object.values(attributes).map(typeOf)
 }
 
+/** Returns an attribute value of the SDK as text. */
 export function textOf(value: AnyValue): string {
   if (value === null || value === undefined) return ''
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** Returns the type number of an attribute value of the SDK. */
 export function typeOf(value: AnyValue): string {
   if (value === null || value === undefined) return 'empty'
   if (value instanceof Uint8Array) return 'bytes'
@@ -25,6 +27,7 @@ export function typeOf(value: AnyValue): string {
   return typeof value === 'boolean' ? 'bool' : 'string'
 }
 
+/** Returns a time of the SDK in nanoseconds. */
 export function nanos([seconds, nanoseconds]: HrTime): bigint {
   return BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds)
 }

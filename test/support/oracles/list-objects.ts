@@ -1,6 +1,7 @@
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import type { S3Access } from '../services/services.ts'
 
+/** Object of the store with its content. */
 export interface ListedObject {
   key: string
   bytes: Buffer

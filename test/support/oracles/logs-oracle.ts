@@ -18,6 +18,7 @@ import type { NativeValue } from './read-block.ts'
 
 type Row = Record<string, NativeValue>
 
+/** Expected rows by table. */
 export interface ExpectedLogTables {
   logs: Row[]
   exceptions: Row[]

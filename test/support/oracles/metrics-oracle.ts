@@ -12,6 +12,7 @@ import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protob
 import { attributeColumns, canonicalJson, latin1, promotedText, type Row, wellFormed } from './otlp-oracle.ts'
 import type { NativeValue } from './read-block.ts'
 
+/** Expected rows of points, and of their series. */
 export interface ExpectedPoints {
   points: Row[]
   rejected: RejectedCounts

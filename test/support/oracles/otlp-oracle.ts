@@ -5,8 +5,10 @@ import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './read-block.ts'
 
+/** Expected values of a row by column. */
 export type Row = Record<string, NativeValue>
 
+/** Expected rows by table. */
 export interface ExpectedTables {
   spans: Row[]
   exceptions: Row[]
@@ -154,6 +156,7 @@ function ofEvent({ attributes, timeUnixNano }: Span_Event) {
   }
 }
 
+/** Returns the columns of a list of attributes. */
 export function attributeColumns(attributes: KeyValue[]): Row {
   return {
     attributes: attributes.map(({ key, value }): [NativeValue, NativeValue] => [latin1(key), latin1(textOf(value))]),
@@ -163,10 +166,12 @@ export function attributeColumns(attributes: KeyValue[]): Row {
 
 const TYPES = ['stringValue', 'boolValue', 'intValue', 'doubleValue', 'arrayValue', 'kvlistValue', 'bytesValue']
 
+/** Returns the type number of a value. */
 export function typeOf(value: AnyValue | undefined): number {
   return TYPES.indexOf(value?.value.case ?? '') + 1
 }
 
+/** Returns a value as text. */
 export function textOf(any: AnyValue | undefined): string {
   const member = any?.value
   switch (member?.case) {
@@ -209,6 +214,7 @@ function jsonOf(any: AnyValue | undefined): string {
   }
 }
 
+/** Returns attributes as JSON with sorted keys. */
 export function canonicalJson(attributes: KeyValue[]): string {
   const last = new Map(attributes.map(({ key, value }) => [wellFormed(key), jsonOf(value)]))
   const pairs = [...last].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -220,6 +226,7 @@ export function lastText(attributes: KeyValue[], name: string): string {
   return wellFormed(textOf(attributes.findLast(({ key }) => key === name)?.value))
 }
 
+/** Returns the text of an attribute that has its own column. */
 export function promotedText(attributes: KeyValue[], name: string): string {
   const value = attributes.findLast(({ key }) => key === name)?.value
   return value?.value.case === 'stringValue' || value?.value.case === 'intValue' ? textOf(value) : ''
@@ -246,10 +253,12 @@ function isZero(bytes: Uint8Array): boolean {
   return bytes.every(byte => byte === 0)
 }
 
+/** Returns bytes in hex. */
 export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
+/** Returns a text in which lone surrogates are replaced. */
 export function wellFormed(text: string): string {
   return text.toWellFormed()
 }

@@ -13,6 +13,7 @@ export type NativeValue =
   | [NativeValue, NativeValue][]
   | { [name: string]: NativeValue }
 
+/** Columns of a block with their values. */
 export interface NativeBlock {
   columns: { name: string; type: string; values: NativeValue[] }[]
   rows: number

@@ -19,6 +19,7 @@ const FLAGS = [
   '--disable-sync',
 ]
 
+/** Path of a browser, or the reason why there is none. */
 export type FoundBrowser = { readonly path: string } | { readonly missing: string }
 
 /** Finds Chromium or the browser that `CHROMIUM_PATH` names. Installs the missing package of Debian if that is allowed. */
@@ -52,6 +53,7 @@ async function installOnce(): Promise<void> {
   )
 }
 
+/** Running browser. */
 export interface TestBrowser {
   /** Context with an empty profile, whose windows share storage. */
   readonly context: BrowserContext

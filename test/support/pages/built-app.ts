@@ -76,6 +76,7 @@ function lineOf(file: keyof typeof SOURCES, text: string): number {
   return SOURCES[file].split('\n').findIndex(line => line.includes(text)) + 1
 }
 
+/** Build of the app with its script and map. */
 export interface BuiltApp {
   /** Directory of the build. */
   readonly directory: string
@@ -84,7 +85,9 @@ export interface BuiltApp {
   readonly map: Buffer
 }
 
+/** Builds of the app by the name of their bundler. */
 export const BUNDLERS = { esbuild: buildWithEsbuild, vite: buildWithVite, webpack: buildWithWebpack } as const
+/** Name of a bundler. */
 export type Bundler = keyof typeof BUNDLERS
 
 /** Builds the app, minified, with a hash of its content in its name and a source map beside it. */

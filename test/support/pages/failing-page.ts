@@ -76,6 +76,7 @@ console.log(await failAndReport(JSON.parse(settings)))
   await writeFile(join(directory, 'runner.mjs'), run)
 }
 
+/** Server of pages that fail on request. */
 export interface FailingPages {
   /** Returns the URL of the page that loads this script of the directory. */
   pageOf(script: string): string

@@ -35,6 +35,7 @@ export interface PageSettings {
   readonly visitorId: string
 }
 
+/** Server of the recorded pages. */
 export interface PageServer {
   /** A host name other than that of the services, so that a browser sees another site and not only another origin. */
   readonly origin: string

@@ -26,6 +26,7 @@ const KEYS = [
   'session_id',
   '__proto__',
 ]
+/** Attribute names that describe an exception. */
 export const EXCEPTION_KEYS = [
   'exception.type',
   'exception.message',
@@ -58,7 +59,9 @@ export const text = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...EDGE_TEXTS) },
 )
 
+/** Generates 32-bit integers, also at the limits. */
 export const uint32 = fc.oneof(fc.constantFrom(0, 1, 127, 128, 2 ** 31, 2 ** 32 - 1), fc.nat())
+/** Generates 64-bit integers, also at the limits. */
 export const uint64 = fc.oneof(fc.constantFrom(0n, 1n, 2n ** 64n - 1n), fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }))
 const int64 = fc.oneof(
   fc.constantFrom(...EDGE_INTS, ...EDGE_INTS.map(value => -value), -(2n ** 63n)),
@@ -98,6 +101,7 @@ export const { anyValue, keyValue } = fc.letrec<{ anyValue: AnyValueInit; keyVal
   ),
 }))
 
+/** Init object of an AnyValue. */
 export type AnyValueInit = {
   value:
     | { case: 'stringValue'; value: string }
@@ -109,9 +113,12 @@ export type AnyValueInit = {
     | { case: 'kvlistValue'; value: { values: KeyValueInit[] } }
     | { case: undefined }
 }
+/** Init object of a KeyValue. */
 export type KeyValueInit = { key: string; value?: AnyValueInit }
 
+/** Generates lists of attributes. */
 export const attributes = fc.array(keyValue, { maxLength: 6 })
+/** Generates resources. */
 export const resource = fc.record({
   attributes: fc.array(
     fc.oneof(keyValue, fc.record({ key: fc.constantFrom('service.name', 'service.version'), value: anyValue })),
@@ -119,4 +126,5 @@ export const resource = fc.record({
   ),
   droppedAttributesCount: uint32,
 })
+/** Generates instrumentation scopes. */
 export const scope = fc.record({ name: text, version: text, attributes, droppedAttributesCount: uint32 })

@@ -83,6 +83,7 @@ function randomId(name: string, random: Random): Uint8Array {
   return Uint8Array.from({ length }, () => random() * 256)
 }
 
+/** Makes a random value of a scalar type. */
 export function randomScalar(type: ScalarType, random: Random): unknown {
   switch (type) {
     case ScalarType.STRING:

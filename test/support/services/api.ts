@@ -17,11 +17,16 @@ import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { until } from '../until.ts'
 
+/** Issuer of the session tokens. */
 export const ISSUER = 'https://login.test'
+/** Audience of the session tokens. */
 export const AUDIENCE = 'penstock'
+/** Key pair that signs the session tokens. */
 export const sessionKeys = generateKeyPairSync('ed25519')
+/** Public key of the session tokens, as PEM. */
 export const sessionPublicKeyPem = String(sessionKeys.publicKey.export({ type: 'spki', format: 'pem' }))
 
+/** API that runs in this process. */
 export interface TestApi {
   readonly baseUrl: string
   readonly routes: readonly Route[]
@@ -56,12 +61,14 @@ export async function startApi(
   return { baseUrl: `http://127.0.0.1:${port}`, routes, stop: () => lifecycle.stop('test') }
 }
 
+/** Response with a parsed body. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
 }
 
+/** Credential, body and headers of a request. */
 export interface Call {
   /** Text after `Bearer`; without it no authorization header is sent. */
   readonly bearer?: string | undefined
@@ -121,6 +128,7 @@ export async function createDatabase(url: string, database: string): Promise<Cli
   return createClickHouse({ ...connection, database })
 }
 
+/** Span to insert; absent fields have defaults. */
 export interface StoredSpan {
   workspaceId?: string
   surfaceId?: string
@@ -142,8 +150,10 @@ export interface StoredSpan {
   receivedAt?: number
 }
 
+/** Default start of spans in Unix nanoseconds. */
 export const START = 1_790_000_000_000_000_000n
 
+/** Inserts spans. */
 export async function insertSpans(client: ClickHouseClient, spans: readonly StoredSpan[]): Promise<void> {
   const rows = spans.map(span => ({
     workspaceId: 'ws_1',
@@ -178,6 +188,7 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
   )
 }
 
+/** Occurrence to insert; absent fields have defaults. */
 export interface StoredException {
   workspaceId?: string
   findingId: string

@@ -22,12 +22,14 @@ export const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 
 type BuildQueue = 'source-maps' | 'completions' | 'build-reports'
 
+/** Response of a build operation. */
 export interface BuildResponse {
   status: number
   headers: Headers
   body: Record<string, unknown>
 }
 
+/** Differences of a request from the default of its operation. */
 export interface BuildRequest {
   /** Secret key of the request, by default the key of the fixture. */
   key?: string

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
 
+/** Proxy that counts connections and bytes. */
 export interface CountingProxy {
   /** URL of the target with the host and port of the proxy. */
   readonly url: string

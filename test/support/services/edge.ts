@@ -13,6 +13,7 @@ import type { Logger } from '../../../shared/runtime/logger.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { until } from '../until.ts'
 
+/** Edge that runs in this process. */
 export interface TestEdge {
   readonly baseUrl: string
   readonly port: number

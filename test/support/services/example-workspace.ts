@@ -1,8 +1,5 @@
-import { generateKeyPairSync, hash } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { hash } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { exportJWK, SignJWT } from 'jose'
 import { pino } from 'pino'
 import { EXAMPLE } from '../../../schemas/http/example-values.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/schemas.ts'
@@ -17,8 +14,8 @@ import { issueKey, startEdge } from './edge.ts'
 import { startPools } from './pools.ts'
 import type { ServiceAddresses } from './services.ts'
 import { createTestDatabase } from './test-database.ts'
+import { startWorkloadIssuer } from './workload-issuer.ts'
 
-const WORKLOADS = { iss: 'https://workloads.test', aud: 'penstock-workloads' }
 const { workspaceId, workspaceSlug, userId, surfaceId } = EXAMPLE
 const OWNER = { workspaceId, surfaceId }
 
@@ -116,23 +113,4 @@ async function makeWorkspaceKey(baseUrl: string, bearer: string): Promise<string
   const body = { idempotencyKey: crypto.randomUUID(), name: 'All', scopes: PERMISSIONS, secondsUntilExpiration: null }
   const answer = await call(baseUrl, `POST /v3/workspaces/${workspaceSlug}/api-keys`, { bearer, body })
   return workspaceKeyCreatedSchema.parse(answer.body).apiKey.secret
-}
-
-async function startWorkloadIssuer() {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'w1' }] })
-  const jwks = createServer((_, response) => response.end(keys))
-  await new Promise<void>(resolve => jwks.listen(0, '127.0.0.1', resolve))
-  return {
-    settings: {
-      WORKLOAD_ISSUER: WORKLOADS.iss,
-      WORKLOAD_AUDIENCE: WORKLOADS.aud,
-      WORKLOAD_JWKS_URL: `http://127.0.0.1:${(jwks.address() as AddressInfo).port}`,
-    },
-    sign: (claims: object) =>
-      new SignJWT({ ...WORKLOADS, sub: 'job-7', exp: 4_000_000_000, ...claims })
-        .setProtectedHeader({ alg: 'EdDSA', kid: 'w1' })
-        .sign(privateKey),
-    stop: () => new Promise<void>(resolve => jwks.close(() => resolve())),
-  }
 }

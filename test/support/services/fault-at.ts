@@ -1,3 +1,4 @@
+/** Fault that ends every later call of the wrapped objects. */
 export interface FaultAt {
   /** Returns the same object, whose calls of these names are counted and fail after the fault. */
   wrap<T extends object>(target: T, names: readonly (keyof T & string)[]): T

@@ -13,6 +13,7 @@ import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import type { ServiceAddresses } from './services.ts'
 
+/** Pools that run in this process. */
 export interface TestPools {
   /** Returns the text of /metrics. */
   metrics(): Promise<string>

@@ -18,6 +18,7 @@ export interface TestService {
   restart(): Promise<void>
 }
 
+/** Endpoint, bucket and credentials of an S3 server. */
 export interface S3Access {
   endpoint: string
   region: string
@@ -33,6 +34,7 @@ export interface ServiceAddresses {
   s3: S3Access
 }
 
+/** Running servers, which a test can kill and restart. */
 export interface Services extends ServiceAddresses {
   redis: TestService
   clickhouse: TestService
@@ -42,6 +44,7 @@ export interface Services extends ServiceAddresses {
   stop(): Promise<void>
 }
 
+/** Limits of the servers and the receiver of their output. */
 export interface ServicesOptions {
   /** `maxmemory` of Redis, by default `2gb`. */
   redisMaxMemory?: string

@@ -14,6 +14,7 @@ import { type Services, startServices } from './services.ts'
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
 type ProcessName = keyof typeof PROCESSES
 
+/** Process of the stack, which a test can kill and restart. */
 export interface StackProcess {
   readonly pid: number
   kill9(): Promise<void>
@@ -31,6 +32,7 @@ export interface Stack extends Record<ProcessName, StackProcess> {
   stop(): Promise<void>
 }
 
+/** Starts the servers and every process of the product with these settings. */
 export async function startStack(settings: Record<string, string> = {}): Promise<Stack> {
   const services = await startServices()
   const secrets = await loadSecrets(services.dir)

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 
+/** Database of ClickHouse for one test file. */
 export interface TestDatabase {
   readonly name: string
   rows<T>(query: string): Promise<T[]>

@@ -11,6 +11,7 @@ export interface WorkloadIssuer {
   stop(): Promise<void>
 }
 
+/** Starts an issuer of workload tokens. */
 export async function startWorkloadIssuer(): Promise<WorkloadIssuer> {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const set = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'w1' }] })

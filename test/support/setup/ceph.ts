@@ -9,6 +9,7 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { answers, type ChildProcess, startChild, untilReady } from '../../../deploy/local/processes/child-process.ts'
 import type { S3Access } from '../services/services.ts'
 
+/** Running gateway of Ceph. */
 export interface Ceph {
   readonly s3: S3Access
   /** Kills every daemon and removes the data. */

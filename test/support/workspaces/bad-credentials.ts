@@ -6,6 +6,7 @@ import { aSurfaceKey, aWorkspaceKey } from './directory-records.ts'
 import type { CredentialKind } from './isolation-matrix.ts'
 import type { Tenant } from './tenant.ts'
 
+/** Credential that must be refused. */
 export interface BadCredential {
   readonly kind: CredentialKind
   /** The reason why the credential is not accepted. */

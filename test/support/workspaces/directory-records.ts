@@ -11,10 +11,12 @@ export function aWorkspace(change: Partial<Workspace> = {}): Workspace {
   return { version: 1, id, slug: id.replace('_', '-'), name: 'A workspace', createdAt: AT, ...change }
 }
 
+/** Makes a surface record that is valid unless it is changed, with a new id. */
 export function aSurface(change: Partial<Surface> = {}): Surface {
   return { version: 1, id: newId('srf'), workspaceId: 'ws_1', name: 'A surface', createdAt: AT, ...change }
 }
 
+/** Makes a surface key that is valid unless it is changed, with a new id. */
 export function aSurfaceKey(change: Partial<SurfaceKey> = {}): SurfaceKey {
   const text = generateKey(change.kind ?? 'public')
   return {
@@ -33,6 +35,7 @@ export function aSurfaceKey(change: Partial<SurfaceKey> = {}): SurfaceKey {
   }
 }
 
+/** Makes a workspace key that is valid unless it is changed, with a new id. */
 export function aWorkspaceKey(change: Partial<WorkspaceKey> = {}): WorkspaceKey {
   const text = generateKey('workspace')
   return {

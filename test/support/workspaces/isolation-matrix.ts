@@ -28,9 +28,12 @@ export const GIVEN_IDS = [
   'receiptId',
 ] as const
 
+/** Kinds of credentials of a tenant. */
 export const CREDENTIAL_KINDS = ['publicKey', 'secretKey', 'workspaceKey', 'sessionToken', 'workload'] as const
+/** Kind of a credential. */
 export type CredentialKind = (typeof CREDENTIAL_KINDS)[number]
 
+/** Operation with its credentials, its request and its response to other workspaces. */
 export interface MatrixRow {
   /** Method and path of the route. */
   readonly operation: string
@@ -45,6 +48,7 @@ export interface MatrixRow {
   readonly request: (things: Things, query: string) => MatrixRequest
 }
 
+/** Request of a row. */
 export interface MatrixRequest {
   readonly path: string
   readonly body?: unknown
@@ -62,6 +66,7 @@ export const INTRUDER = 'intruder'
 
 /** Paths of source maps: of each tenant's manifest, of a part and of a single upload that are in no manifest yet. */
 export const MAP_PATHS = { held: 'app.js.map', part: 'part.js.map', single: 'single.js.map' } as const
+/** Version of the release of each tenant. */
 export const RELEASE_VERSION = '1.0.0'
 
 /** The same each time, so that the request is the same however often it is made. */

@@ -3,6 +3,7 @@ import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { replayKey } from '../../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 
+/** Workspace, surface and id of a session. */
 export interface SessionOwner {
   readonly workspaceId: string
   readonly surfaceId: string
@@ -19,6 +20,7 @@ export async function insertRows(client: ClickHouseClient, table: string, rows: 
   })
 }
 
+/** Returns the columns that identify a session. */
 export const ownerColumns = ({ workspaceId, surfaceId, sessionId }: SessionOwner) => ({
   workspace_id: workspaceId,
   surface_id: surfaceId,
@@ -28,6 +30,7 @@ export const ownerColumns = ({ workspaceId, surfaceId, sessionId }: SessionOwner
 /** A time as ClickHouse reads it. */
 export const at = (unixMs: number) => new Date(unixMs).toISOString().replace('T', ' ').replace('Z', '')
 
+/** Replay chunk to store. */
 export interface TestChunk {
   readonly windowId: string
   readonly segmentId: string

@@ -5,11 +5,13 @@ import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'
 import { manifestKey, sourceMapKey } from '../../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 
+/** Workspace and surface of a release. */
 export interface ReleaseOwner {
   readonly workspaceId: string
   readonly surfaceId: string
 }
 
+/** Source map to store. */
 export interface UploadedMap {
   readonly path: string
   readonly map: Buffer

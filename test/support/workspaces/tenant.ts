@@ -14,12 +14,14 @@ import { createReleaseClient, digestOf, entryOf, mapOf, type NamedMap } from '..
 import { type Answer, call, putWorkspace, signToken } from '../services/api.ts'
 import { type CredentialKind, MAP_PATHS, RELEASE_VERSION, type Things } from './isolation-matrix.ts'
 
+/** Workspace with ids and credentials of its data. */
 export interface Tenant {
   readonly workspaceId: string
   readonly things: Things
   readonly credentials: Readonly<Record<CredentialKind, string>>
 }
 
+/** Servers that a tenant is created on. */
 export interface TenantDeps {
   readonly redisUrl: string
   readonly apiUrl: string
