@@ -1,93 +1,112 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { LoadConnection } from './connection.ts'
+import { type ConnectionEvents, LoadConnection } from './connection.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 import type { LoadPlan, LoadResult } from './plan.ts'
 import { createChanges, renew } from './renewal.ts'
 import { prepareRequest } from './requests.ts'
 import type { ResponseHead } from './response-reader.ts'
-import { createSchedule } from './schedule.ts'
+import { createSchedule, type Schedule } from './schedule.ts'
 
 /** Time limit for the last responses after the load has ended. */
 const LAST_ANSWERS_MS = 30_000
 
 /** Runs one load. Calls `notify` at the start and end of the measured window. */
-export async function runLoad(
+export function runLoad(
   plan: LoadPlan,
   bodies: readonly Buffer[],
   notify: (edge: 'begin' | 'end') => void,
 ): Promise<LoadResult> {
-  const nextChange = createChanges(Date.now())
-  const latency = new LatencyHistogram()
-  const statuses: Record<string, number> = {}
-  const faults: Record<string, number> = {}
-  let window: { start: number; end: number } | undefined
-  let sending = true
-  let ok = 0
+  return new LoadRun(plan).run(bodies, notify)
+}
 
-  function send(connection: LoadConnection, dueAt: number): void {
+/** The state of one load. */
+class LoadRun {
+  readonly #plan: LoadPlan
+  readonly #schedule: Schedule | undefined
+  readonly #nextChange = createChanges(Date.now())
+  readonly #latency = new LatencyHistogram()
+  readonly #statuses: Record<string, number> = {}
+  readonly #faults: Record<string, number> = {}
+  #window: { readonly start: number; readonly end: number } | undefined
+  #isSending = true
+  #ok = 0
+
+  constructor(plan: LoadPlan) {
+    this.#plan = plan
+    const { mode } = plan
+    const send = (connection: LoadConnection, dueAt: number) => this.#send(connection, dueAt)
+    this.#schedule = mode.kind === 'open' ? createSchedule(mode.requestsPerSecond, send) : undefined
+  }
+
+  async run(bodies: readonly Buffer[], notify: (edge: 'begin' | 'end') => void): Promise<LoadResult> {
+    const connections = this.#open(bodies)
+    const schedule = this.#schedule
+    try {
+      schedule?.start()
+      await delay(this.#plan.warmUpMs)
+      notify('begin')
+      const start = performance.now()
+      const cpu = process.cpuUsage()
+      const window = { start, end: start + this.#plan.durationMs }
+      this.#window = window
+      schedule?.lateness.reset()
+      await delay(this.#plan.durationMs)
+      const end = performance.now()
+      const { user, system } = process.cpuUsage(cpu)
+      notify('end')
+      this.#isSending = false
+      schedule?.stop()
+      await lastAnswers(connections, () => schedule?.waiting ?? 0)
+      return {
+        seconds: (Math.min(end, window.end) - start) / 1_000,
+        ok: this.#ok,
+        latency: this.#latency.percentiles(),
+        lateness: (schedule?.lateness ?? new LatencyHistogram()).percentiles(),
+        statuses: this.#statuses,
+        faults: this.#faults,
+        bodyBytes: bodies.reduce((sum, body) => sum + body.length, 0) / bodies.length,
+        cpuSeconds: (user + system) / 1e6,
+      }
+    } finally {
+      for (const connection of connections) connection.close()
+    }
+  }
+
+  #open(bodies: readonly Buffer[]): LoadConnection[] {
+    const events: ConnectionEvents = {
+      onFree: connection => this.#onFree(connection),
+      onAnswer: (connection, head) => this.#onAnswer(connection, head),
+      onFault: (_connection, code) => {
+        this.#faults[code] = (this.#faults[code] ?? 0) + 1
+      },
+    }
+    return shareOut(this.#plan, bodies).map(requests => new LoadConnection(this.#plan.port, requests, events))
+  }
+
+  #send(connection: LoadConnection, dueAt: number): void {
     const request = connection.takeRequest()
-    if (plan.payload.freshIds) {
-      renew(request.bytes, request.renewable, nextChange(), performance.timeOrigin + performance.now())
+    if (this.#plan.payload.freshIds) {
+      renew(request.bytes, request.renewable, this.#nextChange(), performance.timeOrigin + performance.now())
     }
     connection.send(request, dueAt)
   }
 
-  const schedule = plan.mode.kind === 'open' ? createSchedule(plan.mode.requestsPerSecond, send) : undefined
-
-  function onFree(connection: LoadConnection): void {
-    if (schedule) schedule.offer(connection)
-    else if (sending && connection.isOpen && !connection.inFlight) send(connection, performance.now())
+  #onFree(connection: LoadConnection): void {
+    if (this.#schedule) this.#schedule.offer(connection)
+    else if (this.#isSending && connection.isOpen && !connection.inFlight) this.#send(connection, performance.now())
   }
 
-  function onAnswer(connection: LoadConnection, head: ResponseHead): void {
+  /** Counts a response. Returns the milliseconds that the connection has to wait. */
+  #onAnswer({ dueAt }: LoadConnection, { status, retryAfterSeconds = 1 }: ResponseHead): number {
     const now = performance.now()
-    statuses[head.status] = (statuses[head.status] ?? 0) + 1
-    if (window === undefined) return
-    if (head.status === 200 && now < window.end) ok++
-    const counted = schedule ? connection.dueAt >= window.start && connection.dueAt < window.end : now < window.end
-    if (counted) latency.record(now - connection.dueAt)
-  }
-
-  const connections = shareOut(plan, bodies).map(
-    requests =>
-      new LoadConnection(plan.port, requests, {
-        onFree,
-        onAnswer(connection, head) {
-          onAnswer(connection, head)
-          return !schedule && head.status === 429 ? (head.retryAfterSeconds ?? 1) * 1_000 : 0
-        },
-        onFault: (_connection, code) => {
-          faults[code] = (faults[code] ?? 0) + 1
-        },
-      }),
-  )
-  try {
-    schedule?.start()
-    await delay(plan.warmUpMs)
-    notify('begin')
-    const start = performance.now()
-    const cpu = process.cpuUsage()
-    window = { start, end: start + plan.durationMs }
-    schedule?.lateness.reset()
-    await delay(plan.durationMs)
-    const end = performance.now()
-    const { user, system } = process.cpuUsage(cpu)
-    notify('end')
-    sending = false
-    schedule?.stop()
-    await lastAnswers(connections, () => schedule?.waiting ?? 0)
-    return {
-      seconds: (Math.min(end, window.end) - start) / 1_000,
-      ok,
-      latency: latency.percentiles(),
-      lateness: (schedule?.lateness ?? new LatencyHistogram()).percentiles(),
-      statuses,
-      faults,
-      bodyBytes: bodies.reduce((sum, body) => sum + body.length, 0) / bodies.length,
-      cpuSeconds: (user + system) / 1e6,
+    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1
+    const window = this.#window
+    if (window !== undefined) {
+      if (status === 200 && now < window.end) this.#ok++
+      const counts = this.#schedule ? dueAt >= window.start && dueAt < window.end : now < window.end
+      if (counts) this.#latency.record(now - dueAt)
     }
-  } finally {
-    for (const connection of connections) connection.close()
+    return !this.#schedule && status === 429 ? retryAfterSeconds * 1_000 : 0
   }
 }
 

@@ -47,21 +47,7 @@ export function localServices(
     }
   }
 
-  const s3 = {
-    region: config.S3_REGION,
-    bucket: config.S3_BUCKET,
-    ...(config.S3_ENDPOINT
-      ? {
-          endpoint: config.S3_ENDPOINT,
-          accessKeyId: config.AWS_ACCESS_KEY_ID ?? '',
-          secretAccessKey: config.AWS_SECRET_ACCESS_KEY ?? '',
-        }
-      : {
-          endpoint: `http://127.0.0.1:${config.S3_PORT}/cdn-cgi/local/r2/s3`,
-          accessKeyId: secrets.s3AccessKeyId,
-          secretAccessKey: secrets.s3SecretAccessKey,
-        }),
-  }
+  const s3 = s3Access(config, secrets)
   return {
     access: {
       redisUrl: config.REDIS_URL ?? `redis://127.0.0.1:${config.REDIS_PORT}`,
@@ -98,6 +84,22 @@ export function localServices(
     s3: config.S3_ENDPOINT
       ? undefined
       : service('s3', (log, signal) => startS3({ dir: directory('s3'), port: config.S3_PORT, log, signal, ...s3 })),
+  }
+}
+
+function s3Access(config: LocalConfig, secrets: LocalSecrets): ServiceAccess['s3'] {
+  const { S3_REGION: region, S3_BUCKET: bucket } = config
+  if (config.S3_ENDPOINT) {
+    const accessKeyId = config.AWS_ACCESS_KEY_ID ?? ''
+    const secretAccessKey = config.AWS_SECRET_ACCESS_KEY ?? ''
+    return { region, bucket, endpoint: config.S3_ENDPOINT, accessKeyId, secretAccessKey }
+  }
+  return {
+    region,
+    bucket,
+    endpoint: `http://127.0.0.1:${config.S3_PORT}/cdn-cgi/local/r2/s3`,
+    accessKeyId: secrets.s3AccessKeyId,
+    secretAccessKey: secrets.s3SecretAccessKey,
   }
 }
 
