@@ -12,13 +12,13 @@ const COMPRESSORS = [
 ] as const
 
 describe.each(COMPRESSORS)('%s', (_name, encoding, compress) => {
-  it('gives back what was compressed', async () => {
+  it('restores the compressed body', async () => {
     const body = Buffer.concat([randomBytes(10_000), Buffer.alloc(50_000, 'abc')])
     expect(await decompress(compress(body), encoding, LIMIT_BYTES)).toEqual({ ok: true, body })
     expect(await decompress(compress(Buffer.alloc(0)), encoding, LIMIT_BYTES)).toMatchObject({ ok: true })
   })
 
-  it('takes a body of exactly the limit, and refuses one byte more without inflating it whole', async () => {
+  it('accepts a body of exactly the limit and refuses one byte more without inflating all of it', async () => {
     const largest = await decompress(compress(Buffer.alloc(LIMIT_BYTES)), encoding, LIMIT_BYTES)
     expect(largest.ok && largest.body.length).toBe(LIMIT_BYTES)
     const bomb = compress(Buffer.alloc(2 * LIMIT_BYTES))
@@ -27,7 +27,7 @@ describe.each(COMPRESSORS)('%s', (_name, encoding, compress) => {
     expect(process.memoryUsage().rss - before).toBeLessThan(3 * LIMIT_BYTES)
   })
 
-  it('refuses what is cut short or is not compressed at all', async () => {
+  it('refuses bodies that are cut short or not compressed', async () => {
     const whole = compress(randomBytes(1_000))
     for (const body of [whole.subarray(0, 500), Buffer.from('plain text, honestly'), Buffer.alloc(0)]) {
       expect(await decompress(body, encoding, LIMIT_BYTES)).toEqual({ ok: false, reason: 'bad_compression' })
@@ -44,7 +44,7 @@ it('refuses a zstd stream of more frames than any encoder makes', async () => {
   expect((user + system) / 1_000).toBeLessThan(1_000)
 })
 
-it('takes zstd in several frames, whole, and gzip in several members', async () => {
+it('decompresses all frames of zstd and all members of gzip', async () => {
   const parts = [randomBytes(1_000), Buffer.alloc(300_000, 'abc'), randomBytes(10)]
   const body = Buffer.concat(parts)
   expect(await decompress(Buffer.concat(parts.map(part => gzipSync(part))), 'gzip', LIMIT_BYTES)).toEqual({

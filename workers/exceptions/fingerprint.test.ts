@@ -21,7 +21,7 @@ const idOf = (changes: Partial<ExceptionIdentity>) => findingIdOf({ ...EXCEPTION
 const withoutStack = (changes: Partial<ExceptionIdentity>) => idOf({ stacktrace: '', ...changes })
 
 describe('the id of a finding', () => {
-  it('never changes: findings are told apart by it for as long as they are stored', () => {
+  it('never changes, because stored findings are identified by it', () => {
     expect(ID).toMatch(/^fnd_[a-z2-7]{26}$/)
     expect(
       findingIdOf({ workspaceId: 'w', surfaceId: 's', serviceName: 'n', type: 't', message: 'm', stacktrace: '' }),
@@ -50,13 +50,13 @@ describe('the id of a finding', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('comes of the message where there is no stack', () => {
+  it('derives from the message if there is no stack', () => {
     expect(withoutStack({ message: "Cannot read 'name' of order 18" })).toBe(withoutStack({}))
     expect(withoutStack({ message: 'no such order' })).not.toBe(withoutStack({}))
     expect(idOf({ stacktrace: ' \n ' })).toBe(withoutStack({}))
   })
 
-  it('comes of the lines of a stack that has no frames we know', () => {
+  it('derives from the lines of a stack in an unknown format', () => {
     const ruby = (line: number) => `orders.rb:${line}:in 'load'\nserver.rb:${line}:in 'handle'`
     expect(idOf({ stacktrace: ruby(1) })).toBe(idOf({ stacktrace: ruby(2) }))
     expect(idOf({ stacktrace: ruby(1) })).not.toBe(idOf({ stacktrace: ruby(1).replace('orders', 'carts') }))

@@ -16,7 +16,7 @@ function thrown(number: number, stacktrace = STACK, serviceVersion = '1.0') {
   return { findingId: finding(number), serviceVersion, stacktrace, debugIds: NO_DEBUG_IDS, ...times }
 }
 
-describe('the stacks that a batch asks for', () => {
+describe('the stacks that a batch requests', () => {
   it('are one per finding and version', () => {
     const requests = new StackRequests(createRecentStacks())
     for (const stack of [thrown(1), thrown(1), thrown(2), thrown(1, STACK, '2.0'), thrown(1)]) {
@@ -48,7 +48,7 @@ describe('the stacks that a batch asks for', () => {
     expect(requests.frames).toHaveLength(2)
   })
 
-  it('are asked for again by a batch that is formed again, and after ten minutes', () => {
+  it('are requested again by a batch that is formed again, and after ten minutes', () => {
     let nowMs = 1
     const recent = createRecentStacks(() => nowMs)
     const ask = () => {
@@ -67,7 +67,7 @@ describe('the stacks that a batch asks for', () => {
     expect(ask().frames).toHaveLength(1)
   })
 
-  it('leave with a payload that is refused', () => {
+  it('are removed with a refused payload', () => {
     const requests = new StackRequests(createRecentStacks())
     requests.note(ORIGIN, thrown(1))
     requests.mark()

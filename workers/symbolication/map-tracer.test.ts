@@ -44,7 +44,7 @@ function start(maps: Record<string, string>, options: Partial<MapTracerOptions> 
 }
 
 describe('a tracer of source maps', () => {
-  it('fetches a map once, and again when others have taken its place', async () => {
+  it('fetches a map once, and again after it was evicted', async () => {
     const maps = Object.fromEntries(['a', 'b', 'c'].map(name => [name, mapOf(name, 2 * MIB)]))
     // A padding of 2 MiB takes 4 by the estimate: two of them are kept.
     const { sourceOf, fetched } = start(maps, { cacheBytes: 10 * MIB })
@@ -52,7 +52,7 @@ describe('a tracer of source maps', () => {
     expect(fetched).toEqual(['a', 'b', 'c', 'b'])
   })
 
-  it('knows nothing through a map that is gone or none, and does not fetch what is none again', async () => {
+  it('resolves nothing through a missing or invalid map, and does not fetch an invalid map again', async () => {
     const { sourceOf, fetched } = start({ none: 'nope', ok: mapOf('ok') })
     expect(await sourceOf('gone')).toBeUndefined()
     expect(await sourceOf('none')).toBeUndefined()
@@ -61,7 +61,7 @@ describe('a tracer of source maps', () => {
     expect(fetched).toEqual(['gone', 'none', 'ok'])
   })
 
-  it('survives a map that takes all memory of its thread, and tries it again only after a while', async () => {
+  it('survives a map that uses all memory of its thread, and retries it only after ten minutes', async () => {
     let nowMs = 1
     const killer = JSON.stringify({ version: 3, sources: Array(600_000).fill([[]]), mappings: 'AAAA' })
     const limits = { mapLimitBytes: 64 * MIB, heapBytes: 24 * MIB }
@@ -88,7 +88,7 @@ describe('a tracer of source maps', () => {
     expect(await sourceOf('slow')).toBeUndefined()
   })
 
-  it('passes on what keeps a map from being fetched, and works on', async () => {
+  it('passes on an error of fetching and continues', async () => {
     const broken = new TransientError('the store is away')
     let isAway = true
     const logger = pino({ level: 'silent' })

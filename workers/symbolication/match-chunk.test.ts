@@ -16,7 +16,7 @@ describe('the script that a frame names', () => {
     expect(matched([chunk('https://a.test/x.js?v=2')], 'https://a.test/x.js')).toBe(0)
   })
 
-  it('is the one of the same path, whatever the host', () => {
+  it('is the one of the same path with any host', () => {
     for (const url of ['https://cdn.test/assets/app.js', '/assets/app.js', '~/assets/app.js', 'app:///assets/app.js']) {
       expect(matched([chunk(url)], 'http://localhost:3000/assets/app.js')).toBe(0)
       expect(matched([chunk(url)], 'http://localhost:3000/assets/other.js')).toBe(-1)
@@ -41,13 +41,13 @@ describe('the script that a frame names', () => {
     expect(matched(chunks, '/srv/index.js')).toBe(0)
   })
 
-  it('is never found by nothing', () => {
+  it('is not found for an empty file', () => {
     for (const file of ['', '/', '<anonymous>', 'native', 'https://a.test', '%', 'node:fs']) {
       expect(matched([chunk('', 'app.js.map'), chunk('https://a.test/app.js')], file)).toBe(-1)
     }
   })
 
-  it('is the one that the rules name, of any scripts and frames', () => {
+  it('follows the rules for any scripts and frames', () => {
     const segment = fc.constantFrom('a', 'b', 'app.js', 'node_modules', 'x.js')
     const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map(parts => parts.join('/'))
     const host = fc.constantFrom('https://one.test/', 'https://two.test/', '/', '~/')

@@ -117,7 +117,7 @@ global code@https://shop.test/:3:4`
     for (const stack of others) expect(parseStack(stack)).toEqual([])
   })
 
-  it('reads as error-stack-parser-es does, where that package knows the form', () => {
+  it('agrees with error-stack-parser-es on the formats of that package', () => {
     const name = fc.stringMatching(/^[a-zA-Z_$][\w$.]{0,20}$/)
     const file = fc.oneof(
       fc.stringMatching(/^https:\/\/[a-z]{1,9}\.test\/[\w./-]{0,30}\.js$/),
@@ -140,7 +140,7 @@ global code@https://shop.test/:3:4`
     )
   })
 
-  it('takes time in proportion to its length, whatever it holds, and has at most 100 frames', () => {
+  it('takes time linear in its length for any content, and has at most 100 frames', () => {
     const pieces = ['"x', '(', ')', 'at ', ':1', '@', ' > ', ' line 1', 'eval at f (', '1', '\n', '*', '/']
     for (const piece of [...pieces, '    at f (https://x.test/a.js:1:2)\n', 'f@https://x.test/a.js:1:2\n']) {
       for (const prefix of ['', 'at ', '@']) {

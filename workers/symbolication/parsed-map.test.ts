@@ -15,7 +15,7 @@ const SIMPLE = {
 }
 
 describe('a source map', () => {
-  it('tells file, line, column, function and the line of the source', () => {
+  it('resolves file, line, column, function and source line', () => {
     expect(parse(SIMPLE).trace({ line: 1, column: 1 })).toEqual({
       file: 'src/a.ts',
       line: 2,
@@ -27,7 +27,7 @@ describe('a source map', () => {
     expect(parseMap(`)]}'\n${JSON.stringify(SIMPLE)}`, LIMIT).trace({ line: 1, column: 9 })?.line).toBe(2)
   })
 
-  it('says no function where it has no source, and nothing where it has no mapping', () => {
+  it('has no function without a source and no position without a mapping', () => {
     const { sourcesContent: _, ...bare } = SIMPLE
     expect(parse(bare).trace({ line: 1, column: 1 })).toMatchObject({ function: undefined, sourceLine: undefined })
     expect(parse(SIMPLE).trace({ line: 2, column: 1 })).toBeUndefined()
@@ -40,7 +40,7 @@ describe('a source map', () => {
     expect(map.trace({ line: 1, column: 1 })?.sourceLine).toBe('x'.repeat(200))
   })
 
-  it('in sections is asked by where they begin', () => {
+  it('finds the section of a position', () => {
     const section = (line: number, column: number, source: string) => ({
       offset: { line, column },
       map: { ...SIMPLE, sources: [source] },
@@ -52,7 +52,7 @@ describe('a source map', () => {
     expect([at(2, 1), at(4, 1)]).toEqual([undefined, undefined])
   })
 
-  it('has sections that are left out: those that only name an address, and those that are none', () => {
+  it('ignores sections that only have a URL or are invalid', () => {
     const sections = [
       { offset: { line: 0, column: 0 }, map: SIMPLE },
       { offset: { line: 1, column: 0 }, url: 'http://169.254.169.254/' },
@@ -64,7 +64,7 @@ describe('a source map', () => {
     for (const line of [2, 3, 4]) expect(map.trace({ line, column: 1 })).toBeUndefined()
   })
 
-  it('is unusable when it is none, nested without end, or too large once it is read', () => {
+  it('is unusable if it is invalid, nested too deep, or too large in memory', () => {
     const nested = (depth: number): unknown =>
       depth === 0 ? SIMPLE : { sections: [{ offset: { line: 0, column: 0 }, map: nested(depth - 1) }] }
     expect(parse(nested(4)).trace({ line: 1, column: 1 })?.line).toBe(2)
@@ -77,7 +77,7 @@ describe('a source map', () => {
     expect(() => parse({ ...SIMPLE, sources: Array(1e7).fill(0) })).toThrow(UnusableMap)
   })
 
-  it('answers or is unusable, and nothing else, whatever it holds', () => {
+  it('either traces or is unusable for any content', () => {
     const value = fc.jsonValue({ maxDepth: 3 })
     const mappings = fc.stringMatching(/^[A-Za-z0-9+/,;]{0,60}$/)
     const hostile = fc.record(

@@ -17,7 +17,7 @@ const READ_EVERY = 100
 const MAX_MS = 100
 
 describe('a batch of logs', () => {
-  it(`takes or refuses ${PAYLOADS} broken payloads, whole, at once, and without a look past their end`, () => {
+  it(`accepts or refuses ${PAYLOADS} broken payloads as a whole, quickly, and without reading past their end`, () => {
     const originals = fc
       .sample(logsRequest, { numRuns: 300, seed: 42 })
       .map(request => toBinary(ExportLogsServiceRequestSchema, request))

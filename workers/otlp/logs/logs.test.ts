@@ -36,7 +36,7 @@ describe('a batch of logs', () => {
   const batch = createLogsBatch()
   beforeEach(() => batch.reset())
 
-  it('tells findings apart that differ only in the message beside a blank stack, or in where one text ends', () => {
+  it('separates findings that differ only in the message beside a blank stack or in the end of a text', () => {
     const exceptions: [type: string, message: string, stacktrace: string][] = [
       ['', 'out of paper', ' '],
       ['', 'out of ink', ' '],
@@ -77,7 +77,7 @@ describe('a batch of logs', () => {
     ['a trace id of 17 zeros', { traceId: new Uint8Array(17) }, 'invalid_trace_id'],
     ['a span id of 16 bytes', { spanId: new Uint8Array(16).fill(1) }, 'invalid_span_id'],
     ['a span id of one byte', { spanId: new Uint8Array(1) }, 'invalid_span_id'],
-  ])('leaves out a record with %s, and nothing of its neighbours', (_, invalid, reason) => {
+  ])('leaves out only the record with %s', (_, invalid, reason) => {
     const full = { ...IDS, body: string('text'), attributes: [text('exception.type', 'E'), text('session.id', 's')] }
     const body = payload([
       { ...full, eventName: 'first' },
@@ -93,7 +93,7 @@ describe('a batch of logs', () => {
   it.each<[string, RecordInit]>([
     ['without ids', {}],
     ['with ids of zeros', { traceId: new Uint8Array(16), spanId: new Uint8Array(8) }],
-  ])('keeps a record %s as one of no trace', (_, ids) => {
+  ])('keeps a record %s without a trace', (_, ids) => {
     batch.append(ORIGIN, payload([{ ...ids, attributes: [text('exception.type', 'E')] }]))
     const none = { trace_id: '0'.repeat(32), span_id: '0'.repeat(16) }
     expect([rows('logs')[0], rows('exceptions')[0]]).toMatchObject([none, none])
@@ -155,7 +155,7 @@ describe('a batch of logs', () => {
     expect(rows('logs')).toMatchObject([{ body: stored, body_type: type }])
   })
 
-  it('merges a body that came in pieces, and takes its last member', () => {
+  it('merges a body in pieces and uses its last member', () => {
     const member = (value: ValueInit) => {
       const record = toBinary(
         ExportLogsServiceRequestSchema,
@@ -172,7 +172,7 @@ describe('a batch of logs', () => {
     expect(rows('logs').map(row => row.body)).toEqual(['["a","b"]', 'b', 'a'])
   })
 
-  it('is as it was before a payload that is refused', () => {
+  it('is unchanged by a refused payload', () => {
     const full = { body: string('kept'), attributes: [text('exception.type', 'E')] }
     batch.append(ORIGIN, payload([full]))
     const before = [batch.bytes, rows('logs'), rows('exceptions')]
@@ -186,14 +186,14 @@ describe('a batch of logs', () => {
     ])
   })
 
-  it('refuses a body that is nested too deep, whatever else there is', () => {
+  it('refuses a body that is nested too deep', () => {
     let deep: Buffer = Buffer.alloc(0)
     for (let i = 0; i < 70; i++) deep = field(0x2a, field(0x0a, deep))
     expect(batch.append(ORIGIN, wrapped(field(0x2a, deep)))).toEqual({ ok: false, reason: 'nesting_too_deep' })
     expect([batch.rows, batch.append(ORIGIN, payload([{}])).ok]).toEqual([0, true])
   })
 
-  it('refuses a payload of more records than it may hold before it makes room for them', () => {
+  it('refuses a payload with too many records before it allocates memory for them', () => {
     const empty = (count: number) => field(0x0a, field(0x12, Buffer.alloc(count * 2, Buffer.from([0x12, 0]))))
     const many = empty(5_000_000)
     const before = process.memoryUsage().rss

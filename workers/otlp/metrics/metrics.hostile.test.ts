@@ -49,7 +49,7 @@ describe('a payload made to be slow', () => {
     ['empty packed fields', inPoint(HISTOGRAM, many(0x32, 0))],
     ['empty quantiles', inPoint(SUMMARY, many(0x32, 0))],
     ['unknown fields', inPoint(GAUGE, many(0xa8, 0x7f, 0))],
-  ])('of %s is taken in time and in bounds', (_, body) => {
+  ])('of %s is accepted within the limits of time and memory', (_, body) => {
     const append = () => {
       const batch = createMetricsBatch()
       expect(batch.append(ORIGIN, body).ok).toBe(true)
@@ -62,7 +62,7 @@ describe('a payload made to be slow', () => {
     ['empty points', inMetric(field(GAUGE, many(0x0a, 0))), 'rows_too_large'],
     ['points in pieces', inMetric(many(GAUGE, 2, 0x0a, 0)), 'rows_too_large'],
     ['counts', inPoint(EXPONENTIAL, field(0x42, field(0x12, Buffer.alloc(3 * SIZE, 1)))), 'rows_too_large'],
-  ])('of %s is refused in time', (_, body, reason) => {
+  ])('of %s is refused within the time limit', (_, body, reason) => {
     const append = () => expect(createMetricsBatch().append(ORIGIN, body)).toEqual({ ok: false, reason })
     expect(leastCpuMs(append, MAX_MS)).toBeLessThan(MAX_MS)
   })

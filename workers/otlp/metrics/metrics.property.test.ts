@@ -15,7 +15,7 @@ const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_00
 describe('a batch of metrics', () => {
   const batch = createMetricsBatch()
 
-  it(`holds the rows that the decoded messages say (${MESSAGES} random messages in three encodings)`, () => {
+  it(`contains the rows of the decoded messages (${MESSAGES} random messages in three encodings)`, () => {
     fc.assert(
       fc.property(metricsRequest, fc.nat(), (request, seed) => {
         const random = seededRandom(seed)

@@ -75,7 +75,7 @@ describe('a batch of metrics', () => {
     ['as many counts as bounds', { explicitBounds: [1, 2], bucketCounts: [1n, 2n] }],
     ['two counts more than bounds', { explicitBounds: [1, 2], bucketCounts: [1n, 2n, 3n, 4n] }],
     ['counts and no bounds', { explicitBounds: [], bucketCounts: [1n, 2n] }],
-  ])('leaves out a histogram with %s, and nothing of its neighbours', (_, buckets) => {
+  ])('leaves out only the histogram with %s', (_, buckets) => {
     const full: HistogramInit = {
       attributes: [text('a', 'b')],
       exemplars: [{ value: { case: 'asInt', value: 1n }, filteredAttributes: [text('c', 'd')] }],
@@ -98,11 +98,11 @@ describe('a batch of metrics', () => {
     ['without buckets', { count: 3n, sum: 1 }],
     ['with bounds alone', { explicitBounds: [1, 2] }],
     ['with one bucket of everything', { bucketCounts: [9n] }],
-  ])('takes a histogram %s', (_, point) => {
+  ])('accepts a histogram %s', (_, point) => {
     expect(append(payload([histogram('h', point)]))).toEqual({ ok: true, rows: 1, rejected: {} })
   })
 
-  it('gives every point its own, whatever kinds surround it', () => {
+  it('keeps the values of every point between points of other kinds', () => {
     const quantileValues = [{ quantile: 0.5, value: 8 }]
     append(
       payload([
@@ -151,7 +151,7 @@ describe('a batch of metrics', () => {
     expect(column('exemplars').map(exemplars => (exemplars as unknown[]).length)).toEqual([0, 0, 0, 0, 0, 1, 0])
   })
 
-  it('takes of several members of a metric’s data the last, merged with its own kind right before it', () => {
+  it('uses the last member of a metric’s data, merged with the same kind directly before it', () => {
     const [first, second, third] = [gauge('', asInt(1n)), gauge('', asInt(2n)), gauge('', asInt(3n))].map(encode) as [
       Buffer,
       Buffer,
@@ -186,7 +186,7 @@ describe('a batch of metrics', () => {
     ])
   })
 
-  it('knows the name of a metric that is sent after its points, in between, or twice', () => {
+  it('reads the name of a metric after its points, between them, or twice', () => {
     const data = encode(gauge('', asInt(1n)))
     append(requestOf(data, field(0x0a, Buffer.from('late'))))
     append(requestOf(data, field(0x0a, Buffer.from('first')), data, field(0x0a, Buffer.from('last'))))
@@ -210,13 +210,13 @@ describe('a batch of metrics', () => {
     expect(append(body)).toEqual({ ok: false, reason: 'truncated' })
   })
 
-  it('refuses more points than it can hold for one payload', () => {
+  it('refuses a payload with too many points', () => {
     const points = (count: number) => requestOf(field(0x2a, Buffer.alloc(count * 2, Buffer.from([0x0a, 0]))))
     expect(append(points(MAX_POINTS_PER_PAYLOAD + 1))).toEqual({ ok: false, reason: 'rows_too_large' })
     expect(append(points(MAX_POINTS_PER_PAYLOAD))).toMatchObject({ ok: true, rows: MAX_POINTS_PER_PAYLOAD })
   })
 
-  it('is as it was before a payload that is refused', () => {
+  it('is unchanged by a refused payload', () => {
     append(payload([histogram('kept', { explicitBounds: [1], bucketCounts: [1n, 2n] }), gauge('kept too', asInt(1n))]))
     const before = [batch.bytes, rows()]
     const exemplars = [{ filteredAttributes: [text('e', 'f')] }]
@@ -258,7 +258,7 @@ describe('a batch of metrics', () => {
       expect(seriesOf(Buffer.concat([base, Buffer.from([0x78, 1])]))).toBe(seriesOf(base))
     })
 
-    it('is another one for everything that OpenTelemetry calls identifying', () => {
+    it('differs for everything that OpenTelemetry calls identifying', () => {
       const point = { ...asInt(1n), attributes }
       const metric = sum('requests', point)
       const streams = [

@@ -75,24 +75,24 @@ describe('an AnyValue', () => {
       ValueType.kvlist,
       '{"a":"b","a":null,"":null}',
     ],
-  ])('%# is a type and a text', (value, type, text) => {
+  ])('value %# has a type and a text', (value, type, text) => {
     expect(read(bytesOf(value))).toEqual([type, text])
   })
 
-  it('holds the last of several members', () => {
+  it('uses the last of several members', () => {
     const int = bytesOf({ value: { case: 'intValue', value: 7n } })
     expect(read(int, bytesOf(string('a')), bytesOf(string('b')))).toEqual([ValueType.string, 'b'])
     expect(read(bytesOf(string('a')), int)).toEqual([ValueType.int, '7'])
   })
 
-  it('joins an array that comes in pieces, unless another member stands between them', () => {
+  it('joins an array in pieces unless another member is between them', () => {
     const array = (text: string) => bytesOf({ value: { case: 'arrayValue', value: { values: [string(text)] } } })
     expect(read(array('a'), array('b'), array('c'))).toEqual([ValueType.array, '["a","b","c"]'])
     expect(read(array('a'), bytesOf(string('x')), array('b'), array('c'))).toEqual([ValueType.array, '["b","c"]'])
     expect(read(array('a'), new BinaryWriter().tag(99, 0).uint32(1).finish(), array('b'))[1]).toBe('["a","b"]')
   })
 
-  it('takes a member of another wire type for an unknown field', () => {
+  it('treats a member of another wire type as an unknown field', () => {
     expect(read(new BinaryWriter().tag(1, 0).uint32(5).tag(3, 2).string('x').finish())).toEqual([ValueType.empty, ''])
   })
 
@@ -108,7 +108,7 @@ describe('an AnyValue', () => {
     expect(() => read(array)).toThrow(TRUNCATED)
   })
 
-  it('has bytes that are no UTF-8 as they are, within JSON replaced', () => {
+  it('keeps invalid UTF-8 in text and replaces it in JSON', () => {
     const invalid = new BinaryWriter().tag(1, 2).bytes(Uint8Array.of(0x61, 0xff)).finish()
     const target = new GrowingBuffer()
     appendAnyValue(target, new WireCursor(Buffer.from(invalid)), 0, invalid.length)

@@ -45,7 +45,7 @@ describe('a payload made to be slow', () => {
     ['pieces of many arrays', inSpan(many(0x4a, 10, 0x12, 8, 0x2a, 2, 0x0a, 0, 0x2a, 2, 0x0a, 0))],
     ['exceptions', inSpan(many(0x5a, 11, 0x12, 9, ...Buffer.from('exception')))],
     ['unknown fields', inSpan(many(0xa8, 0x7f, 0))],
-  ])('of %s is taken in time and in bounds', (_, body) => {
+  ])('of %s is accepted within the limits of time and memory', (_, body) => {
     const batch = createSpansBatch()
     const append = () => {
       batch.reset()
@@ -55,7 +55,7 @@ describe('a payload made to be slow', () => {
     expect(batch.bytes).toBeLessThan(10 * SIZE)
   })
 
-  it('by pieces within pieces is refused before they multiply', () => {
+  it('of nested pieces is refused before they multiply', () => {
     const body = splitAtEveryLevel(60)
     const refuse = () =>
       expect(createSpansBatch().append(ORIGIN, body)).toEqual({ ok: false, reason: 'too_many_pieces' })

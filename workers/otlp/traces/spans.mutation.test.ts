@@ -16,7 +16,7 @@ const READ_EVERY = 100
 const MAX_MS = 100
 
 describe('a batch of spans', () => {
-  it(`takes or refuses ${PAYLOADS} broken payloads, whole, at once, and without a look past their end`, () => {
+  it(`accepts or refuses ${PAYLOADS} broken payloads as a whole, quickly, and without reading past their end`, () => {
     const seeds = fc.sample(traceRequest, { numRuns: 300, seed: 42 })
     const originals = seeds
       .map(request => toBinary(ExportTraceServiceRequestSchema, request))

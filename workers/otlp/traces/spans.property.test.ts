@@ -14,7 +14,7 @@ const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_00
 describe('a batch of spans', () => {
   const batch = createSpansBatch()
 
-  it(`holds the rows that the decoded messages say (${MESSAGES} random messages in two encodings)`, () => {
+  it(`contains the rows of the decoded messages (${MESSAGES} random messages in two encodings)`, () => {
     fc.assert(
       fc.property(traceRequest, fc.nat(), (request, seed) => {
         const plain = toBinary(ExportTraceServiceRequestSchema, request)

@@ -47,7 +47,7 @@ describe('a batch of spans', () => {
     ['a span id of zeros', { spanId: new Uint8Array(8) }, 'invalid_span_id'],
     ['a span id of 16 bytes', { spanId: new Uint8Array(16).fill(1) }, 'invalid_span_id'],
     ['a parent id of 4 bytes', { parentSpanId: new Uint8Array(4).fill(1) }, 'invalid_parent_span_id'],
-  ])('leaves out a span with %s, and nothing of its neighbours', (_, invalid, reason) => {
+  ])('leaves out only the span with %s', (_, invalid, reason) => {
     const full = {
       attributes: [text('a', 'b')],
       events: [exception(text('exception.type', 'E'))],
@@ -64,12 +64,12 @@ describe('a batch of spans', () => {
     expect(rows('exceptions').map(row => row.span_name)).toEqual(['first', 'last'])
   })
 
-  it('takes a parent id of zeros for that of a root', () => {
+  it('treats a parent id of zeros as that of a root', () => {
     batch.append(ORIGIN, payload([{ parentSpanId: new Uint8Array(8) }]))
     expect(rows('spans')[0]?.parent_span_id).toBe('0'.repeat(16))
   })
 
-  it('is as it was before a payload that is refused', () => {
+  it('is unchanged by a refused payload', () => {
     batch.append(ORIGIN, payload([{ name: 'kept', events: [exception()] }]))
     const before = [batch.bytes, rows('spans'), rows('exceptions')]
     const other = payload([{ name: 'lost', events: [exception()] }, { name: 'cut' }], 'other service')
@@ -82,7 +82,7 @@ describe('a batch of spans', () => {
     ])
   })
 
-  it('refuses a payload whose rows would be many times its size, and takes the next', () => {
+  it('refuses a payload whose rows are many times its size and accepts the next', () => {
     // Two bytes are an event, whose row has 29.
     const spanBytes = Buffer.concat([
       Buffer.from([0x0a, 16, ...IDS.traceId, 0x12, 8, ...IDS.spanId]),
@@ -120,7 +120,7 @@ describe('a batch of spans', () => {
     expect(rows('spans')[0]).toMatchObject(columns)
   })
 
-  it('converts a resource once, whatever the order of its attributes', () => {
+  it('converts a resource once for any order of its attributes', () => {
     const attributes = [text('service.name', 'shop'), text('b', '2'), text('a', '1')]
     for (const order of [attributes, attributes.toReversed()]) {
       const request = create(ExportTraceServiceRequestSchema, {
@@ -133,7 +133,7 @@ describe('a batch of spans', () => {
     )
   })
 
-  it('derives an occurrence from each exception event, and of a failed span without one from the span', () => {
+  it('derives an occurrence from each exception event, or from a failed span without one', () => {
     const failed = {
       status: { code: 2, message: 'no order' },
       endTimeUnixNano: 9n,
@@ -181,7 +181,7 @@ describe('a batch of spans', () => {
     expect(bytes(span?.events[0]?.attributes[0]?.[1])).toBe(stack)
   })
 
-  it('derives at most 10,000 occurrences from a payload, counts the rest, and stays quick', () => {
+  it('derives at most 10,000 occurrences from a payload, counts the rest, and stays fast', () => {
     const storm = Array.from({ length: 12_000 }, (_, i) => ({
       events: [exception(text('exception.message', `message ${'x'.repeat(i % 50)}`))],
     }))
