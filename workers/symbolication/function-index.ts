@@ -1,15 +1,8 @@
 import { type ParserOptions, parse } from '@babel/parser'
-import { nameFunctions } from './name-functions.ts'
+import { type NamedFunction, nameFunctions } from './name-functions.ts'
 
 /** Parsing briefly takes about a hundred times the memory of the source. Hand-written sources are smaller. */
 const SOURCE_LIMIT_CHARACTERS = 1024 * 1024
-
-/** A function in a source: its positions in the text and its readable name. */
-export interface NamedFunction {
-  readonly start: number
-  readonly end: number
-  readonly name: string
-}
 
 /** The functions of one source. */
 export interface FunctionIndex {

@@ -1,7 +1,12 @@
-import type { NamedFunction } from './function-index.ts'
-
 const ANONYMOUS = '<anonymous>'
 const MAX_NAME_LENGTH = 200
+
+/** A function in a source: its positions in the text and its readable name. */
+export interface NamedFunction {
+  readonly start: number
+  readonly end: number
+  readonly name: string
+}
 
 /** A node of the syntax tree, of any kind. */
 interface SyntaxNode {
