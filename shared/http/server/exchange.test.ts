@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { RawConnection, rawRequest, request, until } from '../../../test/support/clients/raw-http-client.ts'
+import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
+import { until } from '../../../test/support/until.ts'
 import { problemReply, type Reply, type Route } from '../route.ts'
 
 const MIB = 1024 * 1024
@@ -56,9 +57,9 @@ describe('a body', () => {
       }),
     ])
     const connection = new RawConnection(port).send(announce(6)).send('abc')
-    await until(() => heldBodyBytes() > 0, 'the first half')
+    await until('the first half', () => heldBodyBytes() > 0)
     connection.send('def')
-    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
     answer(text(''))
     expect((await connection.response()).body).toBe('abcdef')
     expect(heldBodyBytes()).toBe(0)
@@ -85,7 +86,7 @@ describe('a body', () => {
   it('is requested with 100 Continue where the client waits for that', async () => {
     const port = await serve([measure])
     const connection = new RawConnection(port).send(announce(2, { expect: '100-continue' }))
-    await until(() => connection.received.startsWith('HTTP/1.1 100 Continue\r\n\r\n'), '100 Continue')
+    await until('100 Continue', () => connection.received.startsWith('HTTP/1.1 100 Continue\r\n\r\n'))
     expect((await connection.send('ab').response()).status).toBe(200)
     connection.socket.destroy()
   })
@@ -101,7 +102,7 @@ describe('a body', () => {
       ),
     ])
     const connection = new RawConnection(port).send(announce(6)).send('abc')
-    await until(() => heldBodyBytes() > 0, 'the first half')
+    await until('the first half', () => heldBodyBytes() > 0)
     connection.send('def')
     decide(body => text(body.toString()))
     expect((await connection.response()).body).toBe('abcdef')
@@ -148,7 +149,7 @@ describe('a body over the limit', () => {
     expect((await request(port, chunkedTo('/unknown'))).status).toBe(401)
     expect((await request(port, chunkedTo('/known'))).status).toBe(413)
     expect((await request(port, `${chunkedTo('/known')}0\r\n\r\n`)).status).toBe(413)
-    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
   })
 
   it('is refused with the problem of the route when it was not announced', async () => {
@@ -246,9 +247,9 @@ describe('a client that closes the connection', () => {
   it('in the middle of its body frees the bytes', async () => {
     const port = await serve([measure])
     const connection = new RawConnection(port).send(announce(100_000)).send('x'.repeat(50_000))
-    await until(() => heldBodyBytes() > 0, 'the first half')
+    await until('the first half', () => heldBodyBytes() > 0)
     connection.socket.destroy()
-    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
     expect(statuses).toEqual([499])
   })
 
@@ -264,12 +265,12 @@ describe('a client that closes the connection', () => {
       get(() => text('alive')),
     ])
     const connection = new RawConnection(port).send(rawRequest('POST', '/', {}, 'abc'))
-    await until(() => heldBodyBytes() === 3, 'the body')
+    await until('the body', () => heldBodyBytes() === 3)
     connection.socket.destroy()
-    await until(() => statuses.length === 1, 'the closed connection')
+    await until('the closed connection', () => statuses.length === 1)
     expect([statuses[0], heldBodyBytes()]).toEqual([499, 3])
     answer(text('too late'))
-    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
     expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
   })
 
@@ -285,9 +286,9 @@ describe('a client that closes the connection', () => {
       get(() => text('alive')),
     ])
     const connection = new RawConnection(port).send(rawRequest('POST', '/', {}, 'abc'))
-    await until(() => heldBodyBytes() === 3, 'the body')
+    await until('the body', () => heldBodyBytes() === 3)
     connection.socket.destroy()
-    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
     decide(text('too late'))
     expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
   })

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { RawConnection, rawRequest, request, until } from '../../../test/support/clients/raw-http-client.ts'
+import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
+import { until } from '../../../test/support/until.ts'
 import type { Route } from '../route.ts'
 
 const MIB = 1024 * 1024
@@ -31,7 +32,7 @@ describe('pipelined requests', () => {
     const connection = new RawConnection(port).send(three)
     await connection.end()
     expect(connection.received).toBe('')
-    await until(() => heldBodyBytes() === 0, 'the bytes to be freed')
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
     expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
   })
 })
@@ -45,7 +46,7 @@ describe('a large response', () => {
     const connection = new RawConnection(port)
     connection.socket.pause()
     connection.send(rawRequest('GET', '/'))
-    await until(() => statuses.length === 1, 'the response to begin')
+    await until('the response to begin', () => statuses.length === 1)
     connection.socket.resume()
     const response = await connection.response()
     expect(response.headers['content-length']).toBe('6000000')
@@ -89,15 +90,15 @@ describe('a streamed response', () => {
     connection.socket.pause()
     connection.send(rawRequest('GET', '/'))
     let seen = -1
-    await until(() => {
+    await until('the stream to stall', () => {
       const still = pulled > 0 && pulled === seen
       seen = pulled
       return still
-    }, 'the stream to stall')
+    })
     expect(pulled * piece.length).toBeLessThan(16 * MIB)
     expect(stopped).toBe(false)
     connection.socket.destroy()
-    await until(() => stopped, 'the source to be stopped')
+    await until('the source to be stopped', () => stopped)
   })
 
   it('continues when the client reads again', async () => {
@@ -108,7 +109,7 @@ describe('a streamed response', () => {
     const connection = new RawConnection(port)
     connection.socket.pause()
     connection.send(rawRequest('GET', '/'))
-    await until(() => statuses.length === 1, 'the response to begin')
+    await until('the response to begin', () => statuses.length === 1)
     connection.socket.resume()
     expect((await connection.response()).body.length).toBe(200 * piece.length)
     connection.socket.destroy()

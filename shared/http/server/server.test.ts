@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { RawConnection, rawRequest, request, until } from '../../../test/support/clients/raw-http-client.ts'
+import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
+import { until } from '../../../test/support/until.ts'
 import { problemReply, type Reply, type Route } from '../route.ts'
 
 const { serve, start, take, logged } = useHttpServer()
@@ -37,7 +38,7 @@ describe('paths and methods', () => {
   it('replies to HEAD with the head of the GET', async () => {
     const port = await serve([getRoute('/text', () => () => text('hello'))])
     const connection = new RawConnection(port).send(rawRequest('HEAD', '/text') + rawRequest('HEAD', '/nowhere'))
-    await until(() => connection.received.split('\r\n\r\n').length === 3, 'two heads')
+    await until('two heads', () => connection.received.split('\r\n\r\n').length === 3)
     const [first, second, rest] = connection.received.split('\r\n\r\n')
     expect(first).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     expect(first).toContain('content-length: 5')
@@ -180,14 +181,14 @@ describe('the limit of held bodies', () => {
     )
     const body = rawRequest('POST', '/', {}, 'x'.repeat(600))
     const first = new RawConnection(port).send(body)
-    await until(() => waiting.length === 1, 'the first body')
+    await until('the first body', () => waiting.length === 1)
     const refused = await request(port, body)
     expect(refused).toMatchObject({ status: 429, body: 'try again' })
     expect(refused.headers['retry-after']).toBe('1')
     waiting[0]?.(text('stored'))
     expect((await first.response()).body).toBe('stored')
     const second = new RawConnection(port).send(body)
-    await until(() => waiting.length === 2, 'the next body')
+    await until('the next body', () => waiting.length === 2)
     for (const { socket } of [first, second]) socket.destroy()
   })
 })

@@ -1,14 +1,18 @@
-/** For tests: an HTTP client that sends what it is given and hides nothing of what comes back. */
+/** An HTTP client for tests that sends any bytes and hides nothing of the responses. */
 import { connect, type Socket } from 'node:net'
+import { until } from '../until.ts'
 
-/** One answer, taken apart. */
+/** Connections of these tests respond within milliseconds. */
+const POLL = { everyMs: 2 }
+
+/** One parsed response. */
 export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** One TCP connection whose bytes the test sends as it likes. */
+/** One TCP connection on which a test sends any bytes. */
 export class RawConnection {
   readonly socket: Socket
   received = ''
@@ -33,9 +37,9 @@ export class RawConnection {
     return this
   }
 
-  /** The first `count` responses, once they are complete. */
+  /** Returns the first `count` responses when they are complete. */
   async responses(count: number): Promise<RawResponse[]> {
-    await until(() => parseResponses(this.received).length >= count || this.closed, `${count} responses`)
+    await until(`${count} responses`, () => parseResponses(this.received).length >= count || this.closed, POLL)
     return parseResponses(this.received)
   }
 
@@ -46,11 +50,11 @@ export class RawConnection {
   }
 
   async end(): Promise<void> {
-    await until(() => this.closed, 'the connection to close')
+    await until('the connection is closed', () => this.closed, POLL)
   }
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 export async function request(port: number, bytes: string | Uint8Array): Promise<RawResponse> {
   const connection = new RawConnection(port).send(bytes)
   try {
@@ -60,7 +64,7 @@ export async function request(port: number, bytes: string | Uint8Array): Promise
   }
 }
 
-/** The text of a request; a body gets its content-length. */
+/** Returns the text of a request; a body gets its content-length. */
 export function rawRequest(
   method: string,
   target: string,
@@ -76,16 +80,7 @@ export function rawRequest(
   return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`
 }
 
-/** Waits for a condition; there are no sleeps in tests. */
-export async function until(condition: () => boolean, what: string, deadlineMs = 10_000): Promise<void> {
-  const deadline = performance.now() + deadlineMs
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms for ${what}`)
-    await new Promise(resolve => setTimeout(resolve, 2))
-  }
-}
-
-/** The complete final responses at the start of a text. */
+/** Returns the complete final responses at the start of a text. */
 export function parseResponses(text: string): RawResponse[] {
   const responses: RawResponse[] = []
   let rest = text
