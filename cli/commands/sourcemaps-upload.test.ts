@@ -45,17 +45,17 @@ it.each([
   ['a version is missing', []],
   ['the version is empty', ['--version', '']],
   ['the version is too long', ['--version', 'x'.repeat(201)]],
-  ['no uploads are to be made at once', ['--version', '1', '--concurrency', '0']],
-  ['a number is none', ['--version', '1', '--concurrency', 'many']],
-  ['a time is negative', ['--version', '1', '--retry-timeout=-1']],
-  ['the address is of another protocol', ['--version', '1', '--url', 'ftp://x']],
+  ['the concurrency is 0', ['--version', '1', '--concurrency', '0']],
+  ['a number is not numeric', ['--version', '1', '--concurrency', 'many']],
+  ['a duration is negative', ['--version', '1', '--retry-timeout=-1']],
+  ['the URL has another protocol', ['--version', '1', '--url', 'ftp://x']],
   ['the prefix is empty', ['--version', '1', '--url-prefix', '']],
-  ['there is a key among the arguments', ['--version', '1', '--key', generateKey('secret')]],
-])('ends with 2 before anything is done when %s', async (_name, args) => {
+  ['a key is passed as an argument', ['--version', '1', '--key', generateKey('secret')]],
+])('exits with 2 and does nothing when %s', async (_name, args) => {
   expect(await run([dist, ...args])).toMatchObject({ code: EXIT.usage })
 })
 
-it('ends with 2 when DIR is none, or the environment names no service', async () => {
+it('exits with 2 when DIR does not exist or no service is named', async () => {
   const gone = join(directory, 'gone')
   expect(await run([gone, '--version', '1'])).toMatchObject({ code: EXIT.usage, text: `${gone} is not a directory` })
   const noService = 'name the service with --url or PENSTOCK_URL'
@@ -63,7 +63,7 @@ it('ends with 2 when DIR is none, or the environment names no service', async ()
   expect(await run([dist, '--version', '1'], { PENSTOCK_URL: 'nowhere' })).toMatchObject({ code: EXIT.usage })
 })
 
-it('has an exit code of its own for every result, and its help tells all of them', async () => {
+it('has a different exit code for every result, and its help lists all of them', async () => {
   const codes = Object.entries(EXIT_OF_BUILD)
   expect(new Set(codes.map(([, code]) => code)).size).toBe(codes.length)
   const { help } = await run(['--help'])

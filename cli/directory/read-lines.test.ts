@@ -17,7 +17,7 @@ async function linesOf(bytes: Uint8Array, sizes: readonly number[] = [], limitBy
   return lines
 }
 
-it('gives the same lines however the text comes', async () => {
+it('yields the same lines however the text is split into pieces', async () => {
   const text = fc.array(fc.string({ unit: 'grapheme' })).map(lines => lines.join('\n'))
   const property = fc.asyncProperty(text, fc.array(fc.integer({ min: 0, max: 9 })), async (given, sizes) => {
     const expected = given
@@ -29,7 +29,7 @@ it('gives the same lines however the text comes', async () => {
   await fc.assert(property)
 })
 
-it('takes lines up to its limit, whether they end or not', async () => {
+it('accepts lines up to the limit, with or without a newline at the end', async () => {
   for (const end of ['', '\n']) {
     expect(await linesOf(Buffer.from(`a\n${'x'.repeat(5)}${end}`), [3, 3], 5)).toEqual([
       [1, 'a'],
@@ -40,7 +40,7 @@ it('takes lines up to its limit, whether they end or not', async () => {
   }
 })
 
-it('refuses what is not UTF-8 by the number of its line', async () => {
+it('rejects bytes that are not UTF-8 with the number of the line', async () => {
   const bytes = Buffer.concat([Buffer.from('a\n'), Buffer.from([0xff, 0x0a])])
   await expect(linesOf(bytes)).rejects.toThrow('line 2: is not UTF-8')
 })

@@ -5,7 +5,7 @@ import { debugIdLine, readBundleComments } from './bundle-comments.ts'
 const ID = '85314830-023f-4cf1-a267-535f4e37bb17'
 const read = (text: string) => readBundleComments(Buffer.from(text))
 
-/** As the command does it. */
+/** Inserts a debug id as the command does. */
 function inject(text: string, debugId: string): string {
   const bundle = Buffer.from(text)
   const { insertAt } = readBundleComments(bundle)
@@ -15,25 +15,25 @@ function inject(text: string, debugId: string): string {
 
 it.each([
   ['on the last line', 'f();\n//# sourceMappingURL=a.js.map', 'a.js.map'],
-  ['with lines and comments behind it', 'f();\r\n//# sourceMappingURL=a.js.map\r\n\r\n// bye\r\n', 'a.js.map'],
-  ['behind the code of its line', 'f();//# sourceMappingURL=a.js.map\n', 'a.js.map'],
-  ['of the old form', 'f();\n//@ sourceMappingURL=a.js.map\n', 'a.js.map'],
+  ['with lines and comments after it', 'f();\r\n//# sourceMappingURL=a.js.map\r\n\r\n// bye\r\n', 'a.js.map'],
+  ['after code on the same line', 'f();//# sourceMappingURL=a.js.map\n', 'a.js.map'],
+  ['in the old form', 'f();\n//@ sourceMappingURL=a.js.map\n', 'a.js.map'],
   ['as a block comment', 'f();\n/*# sourceMappingURL=a.js.map*/\n', 'a.js.map'],
-  ['the last of two', 'f();\n//# sourceMappingURL=old.map\n//# sourceMappingURL=new.map\n', 'new.map'],
-  ['alone', '//# sourceMappingURL=a.js.map', 'a.js.map'],
+  ['as the last of two', 'f();\n//# sourceMappingURL=old.map\n//# sourceMappingURL=new.map\n', 'new.map'],
+  ['without any code', '//# sourceMappingURL=a.js.map', 'a.js.map'],
   ['with a debug id below it', `f();\n//# sourceMappingURL=a.js.map\n//# debugId=${ID}\n`, 'a.js.map'],
-])('a sourceMappingURL is found %s', (_name, text, url) => {
+])('finds a sourceMappingURL %s', (_name, text, url) => {
   expect(read(text).sourceMappingUrl).toBe(url)
 })
 
 it.each([
-  ['has code behind it', '//# sourceMappingURL=a.js.map\nf();\n'],
-  ['stands in a string', 'const s = "//# sourceMappingURL=a.js.map"\n'],
-  ['stands in a template', 'const s = `\n//# sourceMappingURL=a.js.map\n`\n'],
-  ['stands in a block comment', '/*\n//# sourceMappingURL=a.js.map\n*/\n'],
-  ['names nothing', 'f();\n//# sourceMappingURL=\n'],
-  ['names something with a blank in it', 'f();\n//# sourceMappingURL=a b\n'],
-])('a sourceMappingURL is none when it %s', (_name, text) => {
+  ['is followed by code', '//# sourceMappingURL=a.js.map\nf();\n'],
+  ['is in a string', 'const s = "//# sourceMappingURL=a.js.map"\n'],
+  ['is in a template', 'const s = `\n//# sourceMappingURL=a.js.map\n`\n'],
+  ['is in a block comment', '/*\n//# sourceMappingURL=a.js.map\n*/\n'],
+  ['is empty', 'f();\n//# sourceMappingURL=\n'],
+  ['contains a space', 'f();\n//# sourceMappingURL=a b\n'],
+])('ignores a sourceMappingURL that %s', (_name, text) => {
   expect(read(text)).toEqual({ insertAt: Buffer.byteLength(text) })
 })
 
@@ -46,7 +46,7 @@ it('reads a debug id above, below and without a sourceMappingURL, in lower case'
   expect(read(`${comment}\nf();\n`).debugId).toBeUndefined()
 })
 
-it('puts the comment of a debug id in a line of its own, above the sourceMappingURL, with the line ends of the file', () => {
+it('inserts the debug id as a separate line above the sourceMappingURL, with the line ends of the file', () => {
   const line = `//# debugId=${ID}`
   expect(inject('f();\n//# sourceMappingURL=a\n', ID)).toBe(`f();\n${line}\n//# sourceMappingURL=a\n`)
   expect(inject('f();\r\n//# sourceMappingURL=a', ID)).toBe(`f();\r\n${line}\r\n//# sourceMappingURL=a`)
@@ -73,7 +73,7 @@ const ending = fc.constantFrom(
   '\n/*# sourceMappingURL=a*/',
 )
 
-it('adds one line and nothing else to any text, finds the id again, and reads the same map as before', () => {
+it('adds exactly one line to any text, and reads back the id and the same map URL', () => {
   fc.assert(
     fc.property(code, ending, fc.uuid(), (head, tail, id) => {
       const text = head + tail

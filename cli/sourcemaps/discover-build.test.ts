@@ -30,7 +30,7 @@ const discover = (change: { urlPrefix?: string; allowUnmapped?: boolean; inject?
     ...change,
   })
 
-it('warns of compressed copies of bundles that are about to change, and of none that stay as they are', async () => {
+it('warns about compressed copies of bundles that will change, and only of those', async () => {
   const debugId = '//# debugId=11111111-1111-4111-8111-111111111111\n'
   await write({
     'a.js': naming('a.js.map'),
@@ -56,7 +56,7 @@ it('reports how many symbolic links it skipped', async () => {
   expect(warnings).toEqual(['symbolic links are not followed: 1 were skipped'])
 })
 
-it('refuses paths that the service does not take, by themselves or with their prefix', async () => {
+it('fails for paths that the service does not accept, alone or with the URL prefix', async () => {
   const path = `${'d'.repeat(200)}/${'e'.repeat(200)}/a.js`
   await write({ [path]: naming('a.js.map'), [`${path}.map`]: MAP })
   expect((await discover()).failure).toBeUndefined()
@@ -67,7 +67,7 @@ it('refuses paths that the service does not take, by themselves or with their pr
   expect(odd.failure).toMatchObject({ result: 'pipeline_failed', message: expect.stringContaining('b\\c.js.map') })
 })
 
-it('a map that is missing is a fault, unless that is allowed; without any map there is nothing to upload', async () => {
+it('fails if a map is missing, unless that is allowed, and if there is no map at all', async () => {
   await write({ 'a.js': naming('a.js.map'), 'b.js': naming('b.js.map'), 'b.js.map': MAP })
   const line = 'a.js names "a.js.map", which does not exist'
   expect(await discover()).toMatchObject({

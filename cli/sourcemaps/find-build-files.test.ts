@@ -22,7 +22,7 @@ async function find(below: string) {
   return { bundles: bundles.map(({ path }) => path), others: [...others.keys()], skippedLinks }
 }
 
-it('finds bundles and other files of all depths in the order of their paths', async () => {
+it('finds bundles and other files at every depth, sorted by path', async () => {
   const many = Array.from({ length: 70 }, (_, i) => `d/${'x/'.repeat(i % 5)}n${i}.js`)
   await put('b.mjs', 'a.cjs', 'c.JSX', 'a.cjs.map', 'd/e.css', ...many)
   const found = await find('.')
@@ -33,13 +33,13 @@ it('finds bundles and other files of all depths in the order of their paths', as
   })
 })
 
-it('passes over node_modules, unless the build is in one', async () => {
+it('skips node_modules, unless the build is inside one', async () => {
   await put('dist/a.js', 'dist/node_modules/p/b.js', 'dist/x/node_modules/q/c.js', 'node_modules/p/dist/d.js')
   expect((await find('dist')).bundles).toEqual(['a.js'])
   expect((await find('node_modules/p/dist')).bundles).toEqual(['d.js'])
 })
 
-it('follows no symbolic link, neither out of the directory nor around in it', async () => {
+it('follows no symbolic links, neither out of the directory nor within it', async () => {
   await put('outside/secret.js', 'dist/a.js')
   await symlink(join(directory, 'outside'), join(directory, 'dist/out'))
   await symlink(join(directory, 'outside/secret.js'), join(directory, 'dist/b.js'))

@@ -63,7 +63,7 @@ describe('a request of a build', () => {
     return (_request, response) => response.writeHead(status, headers).end(text)
   }
 
-  it('is repeated after 408, 429, 5xx and broken connections, with its whole body, until it is answered', async () => {
+  it('is repeated with its complete body after 408, 429, 5xx and broken connections, until it is answered', async () => {
     const hangUp: Answer = request => request.socket.destroy()
     answers = [say(408), say(429), say(500), say(502), say(503), hangUp, say(201, {}, 'done')]
     expect(await client().send(request())).toEqual({ status: 201, text: 'done' })
@@ -72,7 +72,7 @@ describe('a request of a build', () => {
     expect(failures.map(({ kind }) => kind)).toEqual(['status', 'status', 'status', 'status', 'status', 'connection'])
   })
 
-  it('waits for as long as Retry-After says, and gives up at once where that is too long', async () => {
+  it('waits as long as Retry-After requests, and gives up at once if that is too long', async () => {
     answers = [say(429, { 'retry-after': '7' }), say(503, { 'retry-after': '2' }), say(200)]
     await client().send(request())
     expect(waits).toEqual([7_000, 2_000])
@@ -82,7 +82,7 @@ describe('a request of a build', () => {
     expect(waits).toHaveLength(2)
   })
 
-  it('is given up when the time for repetitions is over, and says why without its address', async () => {
+  it('is given up at the retry timeout, with a reason that does not contain the URL', async () => {
     answers = [say(500)]
     const error = await client(10_000)
       .send(request())
@@ -92,7 +92,7 @@ describe('a request of a build', () => {
   })
 
   it.each([200, 301, 400, 401, 403, 404, 409, 413])(
-    'takes %i for the answer, and follows no redirection',
+    'returns %i as the answer and follows no redirect',
     async status => {
       answers = [say(status, { location: '/elsewhere' }, 'x')]
       expect(await client().send(request())).toMatchObject({ status })
@@ -100,13 +100,13 @@ describe('a request of a build', () => {
     },
   )
 
-  it('is ended at its deadline, and repeated', async () => {
+  it('is aborted at its deadline and repeated', async () => {
     answers = [() => {}, say(200)]
     expect(await client().send(request({ deadlineMs: 200 }))).toMatchObject({ status: 200 })
     expect(failures).toMatchObject([{ kind: 'deadline' }])
   })
 
-  it('tells a connection that never came about from one that broke', async () => {
+  it('distinguishes a connection that was never established from a broken one', async () => {
     const refused = request({
       url: 'http://127.0.0.1:2/',
       giveUp: ({ kind }, attempt) => kind === 'unreachable' && attempt === 2,
@@ -119,12 +119,12 @@ describe('a request of a build', () => {
     await expect(client().sendOnce(unknown)).rejects.toMatchObject({ failure: { kind: 'unreachable' } })
   })
 
-  it('ends with its command', async () => {
+  it('is aborted with its command', async () => {
     answers = [() => stopping.abort()]
     await expect(client().send(request())).rejects.toThrow(/abort/i)
   })
 
-  it('sends a stream with its length, made anew for each attempt and closed after it', async () => {
+  it('sends a stream with its length, created for each attempt and closed after it', async () => {
     let [made, closed] = [0, 0]
     async function* content() {
       yield Buffer.from('hel')
@@ -151,7 +151,7 @@ describe('a request of a build', () => {
     })
   })
 
-  it('is not repeated when a file changes while it is sent', async () => {
+  it('is not repeated when a file changes while it is being sent', async () => {
     answers = [say(200)]
     async function* content() {
       yield Buffer.from('less')
@@ -161,13 +161,13 @@ describe('a request of a build', () => {
     expect(waits).toEqual([])
   })
 
-  it('reads no more of an answer than it has use for', async () => {
+  it('stops reading an answer that is too long', async () => {
     answers = [(_request, response) => void response.writeHead(200).end(Buffer.alloc(9 * 1024 * 1024))]
     await expect(client().send(request())).rejects.toThrow('an answer is longer than')
   })
 })
 
-it('waits exponentially longer up to ten seconds, jittered, and never less than Retry-After asks for', () => {
+it('waits exponentially longer up to ten seconds, with jitter, and never less than Retry-After requests', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 100 }),
@@ -183,7 +183,7 @@ it('waits exponentially longer up to ten seconds, jittered, and never less than 
   )
 })
 
-it('reads Retry-After as seconds or as a date, and takes nothing else for one', () => {
+it('reads Retry-After as seconds or as a date, and ignores everything else', () => {
   const now = Date.parse('2026-11-21T10:00:00Z')
   expect(retryAfterMs('7', now)).toBe(7_000)
   expect(retryAfterMs('Sat, 21 Nov 2026 10:00:05 GMT', now)).toBe(5_000)

@@ -5,7 +5,7 @@ import type { Bundle } from './read-bundle.ts'
 
 const file = (path: string): BuildFile => ({ path, absolutePath: `/build/${path}`, size: 10 })
 
-/** `[path, what it names, its debug id]`. */
+/** A bundle as `[path, named map, debug id]`. */
 type Script = readonly [path: string, named?: string | undefined, debugId?: string]
 
 async function pair(
@@ -39,7 +39,7 @@ const nothing = { maps: {}, missing: [], orphans: [], remote: [] }
 describe('the map of a bundle', () => {
   it.each([
     ['relative to the bundle', 'js/a.js', 'maps/x.map', 'js/maps/x.map'],
-    ['a directory above', 'js/a.js', '../maps/x.map', 'maps/x.map'],
+    ['in the parent directory', 'js/a.js', '../maps/x.map', 'maps/x.map'],
     ['with a query, a fragment and percent signs', 'a.js', 'x%20y.map?v=1#z', 'x y.map'],
     ['from the root of the site', 'js/a.js', '/js/x.map', 'js/x.map'],
     ['not called .map', 'a.js', 'a.json', 'a.json'],
@@ -47,7 +47,7 @@ describe('the map of a bundle', () => {
     expect(await pair([[bundle, named]], [map, `${bundle}.map`])).toMatchObject({ maps: { [map]: [bundle] } })
   })
 
-  it('is seen from the prefix of the addresses when it is named by an absolute path or address', async () => {
+  it('is resolved against the URL prefix when it is named by an absolute path or URL', async () => {
     const maps = { 'js/x.map': ['js/a.js'] }
     for (const prefix of ['~/static/', '/static/', 'https://cdn.example/static/']) {
       expect(await pair([['js/a.js', '/static/js/x.map']], ['js/x.map'], {}, prefix)).toEqual({ ...nothing, maps })
@@ -59,14 +59,14 @@ describe('the map of a bundle', () => {
     })
   })
 
-  it('is the one beside it when it names none, or one that is not there', async () => {
+  it('is the one beside it when it names none or a missing one', async () => {
     const maps = { 'a.js.map': ['a.js'] }
     expect(await pair([['a.js']], ['a.js.map'])).toEqual({ ...nothing, maps })
     expect(await pair([['a.js', 'gone.map']], ['a.js.map'])).toEqual({ ...nothing, maps })
     expect(await pair([['a.js', 'https://elsewhere/a.map']], ['a.js.map'])).toEqual({ ...nothing, maps })
   })
 
-  it('is the one with its debug id when neither is there', async () => {
+  it('is the one with the same debug id when neither exists', async () => {
     const found = await pair(
       [
         ['a.js', 'gone.map', 'id-1'],
@@ -78,7 +78,7 @@ describe('the map of a bundle', () => {
     expect(found).toEqual({ ...nothing, maps: { 'x.map': ['b.js'], 'y.map': ['a.js'] } })
   })
 
-  it('is its own when it carries one, under a path that no file has', async () => {
+  it('is the inline map if there is one, under a path that no file has', async () => {
     expect(
       await pair(
         [
@@ -94,7 +94,7 @@ describe('the map of a bundle', () => {
     })
   })
 
-  it('may be that of another bundle, too', async () => {
+  it('may be shared with another bundle', async () => {
     expect(
       await pair(
         [
@@ -106,7 +106,7 @@ describe('the map of a bundle', () => {
     ).toEqual({ ...nothing, maps: { 'x.map': ['a.js', 'b.js'] } })
   })
 
-  it('is missing when it is named and nowhere, and never looked for outside of the build', async () => {
+  it('is reported as missing when it does not exist, and is never looked for outside the build', async () => {
     for (const named of ['gone.map', '../../etc/passwd', '/etc/passwd', '..', '%']) {
       expect(await pair([['a.js', named]], [])).toEqual({ ...nothing, missing: [['a.js', named]] })
     }
@@ -117,12 +117,12 @@ describe('the map of a bundle', () => {
   })
 })
 
-it('a map without a bundle is an orphan, unless it has a debug id; maps of style sheets and types are none', async () => {
+it('a map without a bundle is an orphan unless it has a debug id; maps of style sheets and types are ignored', async () => {
   const others = ['x.map', 'y.map', 'a.css', 'a.css.map', 'b.css.map', 'c.d.ts.map', 'data.json']
   expect(await pair([], others, { 'y.map': 'id-1' })).toEqual({ ...nothing, maps: { 'y.map': [] }, orphans: ['x.map'] })
 })
 
-it('the address of a bundle is its path behind the prefix, encoded where a URL would be', () => {
+it('the URL of a bundle is the prefix and its path, encoded like a URL', () => {
   expect(chunkUrlOf('~/', 'js/app-1.js')).toBe('~/js/app-1.js')
   expect(chunkUrlOf('https://x/', 'a b/[id]?#é%.js')).toBe('https://x/a%20b/[id]%3F%23%C3%A9%25.js')
 })

@@ -41,7 +41,7 @@ describe('preparing a map', () => {
     return prepared
   }
 
-  it('gives bundle and map the same id, keeps their modes, and leaves nothing beside them', async () => {
+  it('gives bundle and map the same id, keeps their modes, and leaves no temporary files', async () => {
     await put('a.js', 'f()\n//# sourceMappingURL=a.js.map\n')
     await put('a.js.map', MAP)
     await chmod(join(directory, 'a.js'), 0o555)
@@ -57,7 +57,7 @@ describe('preparing a map', () => {
     expect(await readdir(directory)).toEqual(['a.js', 'a.js.map'])
   })
 
-  it('does nothing the second time, and the same to the same build', async () => {
+  it('changes nothing the second time, and gives the same build the same ids', async () => {
     const build = async () => {
       await put('a.js', 'f()\n//# sourceMappingURL=a.js.map\n')
       await put('a.js.map', MAP)
@@ -77,8 +77,8 @@ describe('preparing a map', () => {
     ['the bundle has one', A, undefined, A, ['a.js.map'], []],
     ['the map has one', undefined, B, B, ['a.js'], []],
     ['both have the same', A, A, A, [], []],
-    ['they differ: what running code tells holds', A, B, A, ['a.js.map'], []],
-  ] as const)('takes the id that is there: %s', async (_name, ofBundle, ofMap, id, injected, differing) => {
+    ['they differ: the id that running code reports is used', A, B, A, ['a.js.map'], []],
+  ] as const)('uses the existing id: %s', async (_name, ofBundle, ofMap, id, injected, differing) => {
     await put('a.js', `f()\n${ofBundle ? `//# debugId=${ofBundle}\n` : ''}//# sourceMappingURL=a.js.map`)
     await put('a.js.map', ofMap ? MAP.replace('{', `{"debug_id":"${ofMap}",`) : MAP)
     expect(await prepareOne()).toMatchObject({ debugId: id, injected, differing })
@@ -86,7 +86,7 @@ describe('preparing a map', () => {
     expect(JSON.parse(await text('a.js.map'))).toMatchObject({ [ofMap ? 'debug_id' : 'debugId']: id })
   })
 
-  it('gives two bundles of one map one id, and tells of one that has another', async () => {
+  it('gives two bundles of one map the same id, and reports a bundle with another id', async () => {
     for (const name of ['a.js', 'b.js']) await put(name, 'f()\n//# sourceMappingURL=x.map')
     await put('c.js', `f()\n//# debugId=${A}\n//# sourceMappingURL=x.map`)
     await put('d.js', `f()\n//# debugId=${B}\n//# sourceMappingURL=x.map`)
@@ -96,7 +96,7 @@ describe('preparing a map', () => {
     expect(await text('d.js')).not.toContain(A)
   })
 
-  it('writes nothing in a dry run and nothing without injection, and says what there is', async () => {
+  it('writes nothing in a dry run and nothing without injection, and returns the result', async () => {
     await put('a.js', 'f()\n//# sourceMappingURL=a.js.map')
     await put('a.js.map', MAP)
     const dry = await prepareOne({ dryRun: true })
@@ -109,7 +109,7 @@ describe('preparing a map', () => {
   it.each([
     ['base64', `application/json;charset=utf-8;base64,${Buffer.from(MAP).toString('base64')}`],
     ['percent-encoded', `application/json,${encodeURIComponent(MAP)}`],
-  ])('takes a map out of its bundle (%s), also a long one, and leaves it there', async (_name, url) => {
+  ])('copies an inline map (%s) out of its bundle, and leaves it there', async (_name, url) => {
     const bundle = `${'f();'.repeat(50_000)}\n//# sourceMappingURL=data:${url}`
     await put('a.js', bundle)
     const { debugId, absolutePath, path, injected } = await prepareOne()
@@ -120,7 +120,7 @@ describe('preparing a map', () => {
     expect(await prepareOne()).toMatchObject({ debugId, injected: [] })
   })
 
-  it('finds the comment of an inline map that is longer than what is read at first', async () => {
+  it('finds the comment of an inline map that is longer than the first read', async () => {
     const large = JSON.stringify({ version: 3, mappings: 'A'.repeat(200_000) })
     await put(
       'a.js',
@@ -134,7 +134,7 @@ describe('preparing a map', () => {
   it.each([
     ['{"version":2}', 'its version is not 3'],
     ['not JSON', 'it is not a JSON object'],
-  ])('refuses %j and leaves its bundle alone', async (map, refused) => {
+  ])('rejects %j and leaves its bundle unchanged', async (map, refused) => {
     await put('a.js', 'f()\n//# sourceMappingURL=a.js.map')
     await put('a.js.map', map)
     expect(await prepare()).toEqual([{ refused }])

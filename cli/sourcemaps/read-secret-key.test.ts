@@ -19,7 +19,7 @@ async function file(text: string): Promise<string> {
   return path
 }
 
-it('takes the key of the file, else of the environment, else of the local installation', async () => {
+it('reads the key from the file, else from the environment, else from the local installation', async () => {
   const sources = { file: await file(`${SECRET}\n`), environment: OTHER, local: OTHER }
   expect(await readSecretKey(sources)).toBe(SECRET)
   expect(await readSecretKey({ environment: ` ${SECRET} `, local: OTHER })).toBe(SECRET)
@@ -33,7 +33,7 @@ it.each([
   ['api_key_unreadable', SECRET.slice(0, -1)],
   ['api_key_unreadable', SECRET.slice(0, -1) + (SECRET.endsWith('A') ? 'B' : 'A')],
   ['api_key_unreadable', `${SECRET}${'x'.repeat(100_000)}`],
-])('ends with %s, whatever it holds unshown', async (result, text) => {
+])('fails with %s and shows nothing of the text', async (result, text) => {
   for (const sources of [{ file: await file(text) }, { environment: text }]) {
     const error = await readSecretKey(sources).catch(error => error)
     expect(error).toMatchObject({ result })
@@ -41,7 +41,7 @@ it.each([
   }
 })
 
-it('ends with api_key_unreadable when there is no key, or no file, or an empty one', async () => {
+it('fails with api_key_unreadable when there is no key, no file, or an empty file', async () => {
   for (const sources of [{}, { file: join(directory, 'gone') }, { file: directory }, { file: await file('\n') }]) {
     await expect(readSecretKey(sources)).rejects.toMatchObject({ result: 'api_key_unreadable' })
   }

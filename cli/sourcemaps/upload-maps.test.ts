@@ -17,16 +17,16 @@ describe('uploading maps', () => {
   let directory: string
   let server: Server
   let storeUrl: string
-  /** What the store answers next; 200 once there is nothing. */
+  /** Statuses of the store's next answers; 200 when the list is empty. */
   let statuses: number[]
   let puts: { path: string; body: string }[]
   let parts: { path: string; part: number; bytes: number }[]
   let signed: string[][]
-  let told: string[]
+  let notes: string[]
   let uploaded: string[]
 
   beforeEach(async () => {
-    ;[statuses, puts, parts, signed, told, uploaded] = [[], [], [], [], [], []]
+    ;[statuses, puts, parts, signed, notes, uploaded] = [[], [], [], [], [], []]
     directory = await mkdtemp(join(tmpdir(), 'penstock-maps-'))
     server = createServer(async (request, response) => {
       let body = ''
@@ -76,20 +76,20 @@ describe('uploading maps', () => {
         putPart: async (_slug, path, part, bytes) => void parts.push({ path, part, bytes: bytes.length }),
       },
       onUploaded: ({ path }, how) => uploaded.push(`${path} ${how}`),
-      onStoreUnreachable: (host, reason) => told.push(`${host} ${reason}`),
+      onStoreUnreachable: (host, reason) => notes.push(`${host} ${reason}`),
       onFailure: () => stopping.abort(),
     }
     return uploadMaps(deps, maps, { slug: 'rel_a', concurrency: 4, byParts: change.byParts ?? false })
   }
 
-  it('puts each to its address, but for those that the service has', async () => {
+  it('sends each map to its URL, except those that the service has', async () => {
     await upload([await map('a', 'body of a'), await map('b'), await map('c')], { known: ['b'] })
     expect(uploaded.sort()).toEqual(['a signed', 'b known', 'c signed'])
     expect(puts.find(({ path }) => path.startsWith('/a?'))?.body).toBe('body of a')
     expect(puts).toHaveLength(2)
   })
 
-  it('signs again what has expired before it was sent, or that the store calls so, and gives up on a store that refuses', async () => {
+  it('signs an expired URL again, before sending or after a 403, and gives up on a store that keeps refusing', async () => {
     await upload([await map('a')], { lifetimeMs: [1_000] })
     expect(puts.map(({ path }) => path)).toEqual(['/a?signature=2'])
     statuses = [403]
@@ -102,11 +102,11 @@ describe('uploading maps', () => {
     expect(error.message).not.toContain('signature')
   })
 
-  it('goes through the service in parts of 512 KiB when the store cannot be reached, and says so once', async () => {
+  it('sends parts of 512 KiB through the service when the store is unreachable, and reports that once', async () => {
     server.close()
     const large = await map('large', 'x'.repeat(PART_BYTES + 1))
     await upload([large, await map('b'), await map('c'), await map('d'), await map('e'), await map('f')])
-    expect(told).toEqual([expect.stringMatching(/^127\.0\.0\.1:\d+ ECONNREFUSED$/)])
+    expect(notes).toEqual([expect.stringMatching(/^127\.0\.0\.1:\d+ ECONNREFUSED$/)])
     expect(parts.filter(({ path }) => path === 'large')).toEqual([
       { path: 'large', part: 0, bytes: PART_BYTES },
       { path: 'large', part: 1, bytes: 1 },
@@ -114,33 +114,33 @@ describe('uploading maps', () => {
     expect(parts).toHaveLength(7)
   })
 
-  it('goes through the service when there is no time to try the store again, too', async () => {
+  it('sends parts through the service even if there is no time to try the store again', async () => {
     server.close()
     await upload([await map('a')], { retryTimeoutMs: 0 })
-    expect(told).toHaveLength(1)
+    expect(notes).toHaveLength(1)
     expect(uploaded).toEqual(['a parts'])
   })
 
-  it('stays with a store that has answered once: what fails then is an outage', async () => {
+  it('keeps using a store that has answered once, because a later failure is an outage', async () => {
     statuses = [500, 200]
     await upload([await map('a')])
     expect(uploaded).toEqual(['a signed'])
-    expect(told).toEqual([])
+    expect(notes).toEqual([])
   })
 
-  it('sends parts alone when it is told to', async () => {
+  it('sends only parts if requested', async () => {
     await upload([await map('a')], { byParts: true })
-    expect([puts, parts, told]).toEqual([[], [{ path: 'a', part: 0, bytes: 1 }], []])
+    expect([puts, parts, notes]).toEqual([[], [{ path: 'a', part: 0, bytes: 1 }], []])
   })
 
-  it('ends at the first map that the store refuses', async () => {
+  it('fails at the first map that the store refuses', async () => {
     statuses = [400]
     await expect(upload([await map('a')])).rejects.toMatchObject({ result: 'pipeline_failed' })
     expect(uploaded).toEqual([])
   })
 })
 
-it('declares all maps in order, with no more in a call than it takes', () => {
+it('declares all maps in order, within the limits of a call', () => {
   const file = (path: string) => ({ path, size: 67_108_864, sha256: 'f'.repeat(64) }) as PreparedMap
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 1_024 }), { maxLength: 2_000 }), paths => {

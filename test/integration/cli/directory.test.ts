@@ -133,6 +133,14 @@ describe('workspaces, users and members', () => {
     expect(await run(['user', 'list', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
+  it('accept `control`, the former name of the group `directory`, in scripts', async () => {
+    const exported = await run(['control', 'export'])
+    expect(exported).toEqual({ code: 0, stdout: '{"kind":"end","record":{"version":1,"records":0}}\n', stderr: '' })
+    const imported = await run(['control', 'import', '--json'], { stdin: exported.stdout })
+    expect(imported).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(imported.stdout)).toEqual({ added: 0, unchanged: 0, replaced: 0, conflicts: 0 })
+  })
+
   it('fail when the directory does not respond', async () => {
     const away = await run(['user', 'list'], { env: { CONTROL_REDIS_URL: 'redis://127.0.0.1:1' } })
     expect(away).toMatchObject({ code: 1, stdout: '' })
