@@ -37,8 +37,8 @@ const ALWAYS: Readonly<Record<number, string>> = {
 }
 
 /**
- * Returns the "Exit codes" section of a help text. Codes 0, 1 and 2 are always listed; `meanings` adds the other codes of
- * the command, and may replace the text of these three.
+ * Returns the "Exit codes" section of a help text. Codes 0, 1 and 2 are always listed; `meanings` adds the other codes
+ * of the command, and may replace the text of these three.
  */
 export function exitCodesHelp(meanings: Readonly<Partial<Record<ExitCode, string>>> = {}): string {
   // The keys are integers, which an object lists in ascending order.

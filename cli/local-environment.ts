@@ -22,8 +22,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 const STORES = ['REDIS_URL', 'CONTROL_REDIS_URL', 'CLICKHOUSE_URL', 'S3_ENDPOINT'] as const
 
 /**
- * Returns the environment of a command. If it names no store and `npm start` has run in this directory, the stores of that
- * installation are added, so that the command needs no settings.
+ * Returns the environment of a command. If it names no store and `npm start` has run in this directory, the stores of
+ * that installation are added, so that the command needs no settings.
  */
 export async function withLocalStores(env: Environment, directory: string): Promise<Environment> {
   if (STORES.some(name => env[name])) return env

@@ -45,7 +45,10 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, char => `\\u{${char.codePointAt(0)?.toString(16)}}`)
 }
 
-/** Writes text to a stream and waits while its buffer is full. Throws if the stream breaks (EPIPE: the reader has closed it). */
+/**
+ * Writes text to a stream and waits while its buffer is full. Throws if the stream breaks (EPIPE: the reader has closed
+ * it).
+ */
 export async function writeText(stream: Writable, text: string): Promise<void> {
   if (!stream.write(text)) await once(stream, 'drain')
 }

@@ -8,14 +8,14 @@ import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { printable } from '../terminal.ts'
 
 const HELP = `
-Reads the output of "directory export" from a file or from stdin, and stores it in the directory, line by line. A record
-that exists and is equal stays. A record that exists and differs stays as well, and is reported, unless --replace
-overwrites it: a key that was revoked since the export then becomes valid again. Nothing is removed, and records that were
-removed since the export come back. The following records are never stored, not even with --replace: a key with the digest
-of another key, or of a workspace with the id of another key; a manifest older than the current one, because its object
-may be deleted; a workspace with the slug of another workspace, and everything that belongs to it. An import can be
-repeated after any failure. To move an installation, import before an edge has run on the new directory, because the edge
-would create a different secret for receipts.
+Reads the output of "directory export" from a file or from stdin, and stores it in the directory, line by line. A
+record that exists and is equal stays. A record that exists and differs stays as well, and is reported, unless
+--replace overwrites it: a key that was revoked since the export then becomes valid again. Nothing is removed, and
+records that were removed since the export come back. The following records are never stored, not even with --replace:
+a key with the digest of another key, or of a workspace with the id of another key; a manifest older than the current
+one, because its object may be deleted; a workspace with the slug of another workspace, and everything that belongs to
+it. An import can be repeated after any failure. To move an installation, import before an edge has run on the new
+directory, because the edge would create a different secret for receipts.
 
 ${exitCodesHelp({
   [EXIT.done]: 'everything is stored as in the lines',

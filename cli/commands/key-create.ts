@@ -10,8 +10,9 @@ import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { durationSchema, parsedBy } from '../terminal.ts'
 
 const HELP = `
-Prints only the key to stdout. It cannot be shown again, because only its SHA-256 is stored. A description goes to stderr.
-A public key is for browsers and exporters. A secret key is for builds and needs a scope: ${SECRET_KEY_SCOPES.join(', ')}.
+Prints only the key to stdout. It cannot be shown again, because only its SHA-256 is stored. A description goes to
+stderr. A public key is for browsers and exporters. A secret key is for builds and needs a scope:
+${SECRET_KEY_SCOPES.join(', ')}.
 
 ${exitCodesHelp({
   [EXIT.notFound]: 'the workspace or the surface does not exist',

@@ -6,11 +6,11 @@ import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'
 import { type DeletedSession, deleteSession } from '../sessions/delete-session.ts'
 
 const HELP = `
-Deletes the session's identities, heartbeats and replay (rows and objects), and the spans, log records and exceptions with
-its id. The counters of its findings stay, and so do messages that were once the latest of a finding: they belong to many
-sessions, and expire with their day. When the command ends, no read returns the rows any more. Their bytes leave the disk
-with the next merges, or with their day at the latest.
-Data of the session that is still queued, or arrives later, is stored: run the command again.
+Deletes the session's identities, heartbeats and replay (rows and objects), and the spans, log records and exceptions
+with its id. The counters of its findings stay, and so do messages that were once the latest of a finding: they belong
+to many sessions, and expire with their day. When the command ends, no read returns the rows any more. Their bytes
+leave the disk with the next merges, or with their day at the latest. Data of the session that is still queued, or
+arrives later, is stored: run the command again.
 
 ${exitCodesHelp({
   [EXIT.done]: 'nothing of the session is stored any more, or nothing was stored',

@@ -11,14 +11,14 @@ import { type BuildOutcome, type BuildUpload, uploadBuild } from '../sourcemaps/
 import { createUploadProgress } from '../upload-progress.ts'
 
 const HELP = `
-Finds the bundles in DIR (.js, .mjs, .cjs, .jsx) and the source map of each: the file that sourceMappingURL names, else
-the file beside the bundle (app.js.map), else the map with the same debug id. Bundles and maps without a debug id get one,
-as a comment after the code and as a field of the map. The same build always gets the same ids. The command then registers
-the release, uploads the maps and completes the release.
+Finds the bundles in DIR (.js, .mjs, .cjs, .jsx) and the source map of each: the file that sourceMappingURL names,
+else the file beside the bundle (app.js.map), else the map with the same debug id. Bundles and maps without a debug id
+get one, as a comment after the code and as a field of the map. The same build always gets the same ids. The command
+then registers the release, uploads the maps and completes the release.
 
 Run it before any step that hashes or compresses the bundles (integrity attributes, .gz, .br), and deploy the bundles
-unchanged afterwards. If it fails, run it again: maps that have arrived are not sent twice. Directories named node_modules
-are skipped, and symbolic links are not followed.
+unchanged afterwards. If it fails, run it again: maps that have arrived are not sent twice. Directories named
+node_modules are skipped, and symbolic links are not followed.
 
 The key is a secret key of the surface with the scope release:write. It is read from --key-file, else from
 PENSTOCK_SECRET_KEY, else from .local/credentials.json, which "npm start" writes. It cannot be passed as an argument,

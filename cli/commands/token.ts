@@ -7,9 +7,9 @@ import { localDirectory, readSigningKey } from '../local-environment.ts'
 import { durationSchema, parsedBy, userIdOptionSchema } from '../terminal.ts'
 
 const HELP = `
-For an installation that "npm start" has created in this directory (LOCAL_DIR, else .local). The token is signed with the
-key of that installation, so that its API accepts it. In other installations, tokens come from the identity provider.
-Prints only the token to stdout.
+For an installation that "npm start" has created in this directory (LOCAL_DIR, else .local). The token is signed with
+the key of that installation, so that its API accepts it. In other installations, tokens come from the identity
+provider. Prints only the token to stdout.
 
 ${exitCodesHelp({ [EXIT.notFound]: 'there is no local installation here, or the workspace does not exist' })}
 

@@ -13,10 +13,10 @@ import { type Line, MAPS_PER_LINE } from './lines.ts'
 import { walkNewest } from './walk-newest.ts'
 
 /**
- * Yields all records of the directory as lines. Two things are left out: the requests that created workspace keys, which
- * follow from the keys, and the ids of deleted surfaces that never had a key, for which nothing was ever stored. Equal
- * directories give equal lines. One page of records and the ids of a workspace's surfaces are in memory at a time. Each
- * record is as it was when it was read, so a concurrent change may be missing.
+ * Yields all records of the directory as lines. Two things are left out: the requests that created workspace keys,
+ * which follow from the keys, and the ids of deleted surfaces that never had a key, for which nothing was ever stored.
+ * Equal directories give equal lines. One page of records and the ids of a workspace's surfaces are in memory at a
+ * time. Each record is as it was when it was read, so a concurrent change may be missing.
  */
 export async function* exportDirectory(directory: DirectoryConnection): AsyncGenerator<Line> {
   let records = 0

@@ -12,7 +12,9 @@ export interface ImportOptions {
   /** Reads every line and changes nothing. */
   readonly dryRun: boolean
   readonly now: () => number
-  /** Receives a message for each record that is not stored, because it differs from the stored one or cannot be stored. */
+  /**
+   * Receives a message for each record that is not stored, because it differs from the stored one or cannot be stored.
+   */
   readonly onConflict: (message: string) => void
 }
 
@@ -27,9 +29,9 @@ export interface ImportOutcome {
 const LINE_LIMIT_BYTES = 4 * 1024 * 1024
 
 /**
- * Stores the lines of an export in the directory, one after the other, each with its indexes in one transaction. A record
- * that exists already is kept. Throws a LineError if a line is invalid or the last line is missing. The lines before it
- * stay stored, and the import can be repeated.
+ * Stores the lines of an export in the directory, one after the other, each with its indexes in one transaction. A
+ * record that exists already is kept. Throws a LineError if a line is invalid or the last line is missing. The lines
+ * before it stay stored, and the import can be repeated.
  */
 export async function importDirectory(
   directory: DirectoryConnection,
@@ -92,7 +94,9 @@ function judge({ found, name, refusal }: Plan, replace: boolean): LineOutcome {
   return { outcome: 'conflicts', reason: `${name} differs from the stored one` }
 }
 
-/** Checks that the owner of a record is stored or comes before it. The records of a refused owner are refused as well. */
+/**
+ * Checks that the owner of a record is stored or comes before it. The records of a refused owner are refused as well.
+ */
 async function findOwner(
   { redis, store }: DirectoryConnection,
   line: RecordLine,

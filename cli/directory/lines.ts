@@ -39,8 +39,8 @@ export type StoredMapsLine = z.infer<typeof storedMapsLineSchema>
 export const endLineSchema = z.object({ version: z.literal(1), records: z.number().int().min(0) })
 
 /**
- * The kinds of lines in an export. Each line is `{ "kind": …, "record": { "version": 1, … } }`. The secret of receipts and
- * the users come first, then each workspace with its records in the order of these kinds, and `end` last.
+ * The kinds of lines in an export. Each line is `{ "kind": …, "record": { "version": 1, … } }`. The secret of receipts
+ * and the users come first, then each workspace with its records in the order of these kinds, and `end` last.
  */
 export const LINE_SCHEMAS = {
   'receipt-secret': receiptSecretSchema,

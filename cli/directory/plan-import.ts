@@ -120,7 +120,10 @@ async function planWorkspaceKey(redis: Redis, key: WorkspaceKey, now: number): P
   }
 }
 
-/** An earlier completion never replaces a later one (docs/contract.md#source-map-complete): its object is deleted soon after. */
+/**
+ * An earlier completion never replaces a later one (docs/contract.md#source-map-complete): its object is deleted soon
+ * after.
+ */
 async function planManifest(redis: Redis, { workspaceId, releaseSlug, ...pointer }: ManifestLine): Promise<Plan> {
   const name = `manifest of ${releaseSlug}`
   const write = writePointer({ workspaceId, releaseSlug }, pointer)

@@ -26,9 +26,9 @@ const COUNT_TIMEOUT_MS = 120_000
 const DELETE_TIMEOUT_MS = 590_000
 
 /**
- * Deletes the stored data of a session. Its replay objects are deleted before its rows, so that after an interruption the
- * next call still finds the surfaces in the rows. Calling it again is safe. Aggregates of findings stay, because they
- * belong to many sessions. Throws the errors of the stores.
+ * Deletes the stored data of a session. Its replay objects are deleted before its rows, so that after an interruption
+ * the next call still finds the surfaces in the rows. Calling it again is safe. Aggregates of findings stay, because
+ * they belong to many sessions. Throws the errors of the stores.
  */
 export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): Promise<DeletedSession> {
   const { clickhouse } = deps

@@ -42,7 +42,10 @@ export function readBundleComments(bundle: Buffer): BundleComments {
   return { insertAt: bundle.length, ...at, ...(debugId !== undefined && { debugId }) }
 }
 
-/** Returns the line that is inserted at `insertAt`. `before` are the bytes before it, which show how the file ends its lines. */
+/**
+ * Returns the line that is inserted at `insertAt`. `before` are the bytes before it, which show how the file ends its
+ * lines.
+ */
 export function debugIdLine(debugId: string, before: Buffer): string {
   const lastNewline = before.lastIndexOf(NEWLINE)
   const newline = lastNewline > 0 && before[lastNewline - 1] === CARRIAGE_RETURN ? '\r\n' : '\n'

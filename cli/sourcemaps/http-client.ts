@@ -125,8 +125,8 @@ async function attempt(
 }
 
 /**
- * Returns the delay before the next attempt: exponential from 250 ms to 10 s, of which up to half is subtracted at random,
- * and never shorter than the server requests with Retry-After.
+ * Returns the delay before the next attempt: exponential from 250 ms to 10 s, of which up to half is subtracted at
+ * random, and never shorter than the server requests with Retry-After.
  */
 export function retryDelayMs(attempt: number, retryAfterMs: number, random: () => number): number {
   const range = { firstMs: 250, maxMs: 10_000 }
@@ -142,7 +142,9 @@ export function retryDelayMs(attempt: number, retryAfterMs: number, random: () =
   return Math.max(delayMs, Math.round(retryAfterMs + spreadMs))
 }
 
-/** Returns the delay that a `Retry-After` header requests (RFC 9110 10.2.3: seconds or a date), or 0 if it is invalid. */
+/**
+ * Returns the delay that a `Retry-After` header requests (RFC 9110 10.2.3: seconds or a date), or 0 if it is invalid.
+ */
 export function retryAfterMs(header: string | null, now: number): number {
   if (header === null) return 0
   const text = header.trim()
@@ -186,8 +188,8 @@ function failed(kind: Failure['kind'], reason: string): Failure {
 }
 
 /**
- * Returns the code in a problem body or in an S3 error, with a space before it. Nothing else of the body is shown, because
- * it may contain the signed request.
+ * Returns the code in a problem body or in an S3 error, with a space before it. Nothing else of the body is shown,
+ * because it may contain the signed request.
  */
 export function problemCode(text: string): string {
   const code = /"code":"([A-Z_]{1,64})"/.exec(text)?.[1] ?? /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1]

@@ -35,8 +35,8 @@ export interface PairingDeps {
 const MAX_NAMED_LENGTH = 4_096
 
 /**
- * Finds the map of each bundle: the one that it names, else the one beside it (`app.js.map`), else the one with its debug
- * id. Files outside the build are never read, whatever a bundle names.
+ * Finds the map of each bundle: the one that it names, else the one beside it (`app.js.map`), else the one with its
+ * debug id. Files outside the build are never read, whatever a bundle names.
  */
 export async function pairMaps(
   deps: PairingDeps,

@@ -42,10 +42,16 @@ export interface PreparedMaps {
   readonly warnings: readonly string[]
 }
 
-/** Maps are scanned and hashed on one thread: two at once keep it busy and need at most twice the memory of the largest map. */
+/**
+ * Maps are scanned and hashed on one thread: two at once keep it busy and need at most twice the memory of the largest
+ * map.
+ */
 const AT_ONCE = 2
 
-/** Prepares all maps. Throws a BuildFailure (`client_maps_unmapped`) if a file is not a source map and that is not allowed. */
+/**
+ * Prepares all maps. Throws a BuildFailure (`client_maps_unmapped`) if a file is not a source map and that is not
+ * allowed.
+ */
 export async function prepareMaps(
   paired: readonly PairedMap[],
   options: PrepareOptions & { readonly allowUnmapped: boolean; readonly abortSignal: AbortSignal },
@@ -70,10 +76,10 @@ export async function prepareMaps(
 }
 
 /**
- * Gives a map and its bundles one debug id where they have none, and returns what is to be uploaded. The id is that of the
- * first bundle that has one, because running code reports this id. Otherwise it is the map's, or one derived from the
- * map's bytes. A map with another id gets the bundle's. Preparing a map again changes nothing. `{ refused }` is the reason
- * why the file is not a source map.
+ * Gives a map and its bundles one debug id where they have none, and returns what is to be uploaded. The id is that of
+ * the first bundle that has one, because running code reports this id. Otherwise it is the map's, or one derived from
+ * the map's bytes. A map with another id gets the bundle's. Preparing a map again changes nothing. `{ refused }` is the
+ * reason why the file is not a source map.
  */
 export async function prepareMap(map: PairedMap, options: PrepareOptions): Promise<PreparedMap | { refused: string }> {
   const bytes = await readMap(map)
@@ -89,7 +95,7 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
   const withoutId = options.inject ? map.bundles.filter(bundle => bundle.debugId === undefined) : []
   let absolutePath = map.file?.absolutePath ?? ''
   if (!options.dryRun) {
-    // The map is written first: if the command is interrupted before the bundles, the next run finds the id and continues.
+    // The map is written first. If the command is interrupted before the bundles, the next run finds the id and continues.
     if (map.file && mapChanges) await replaceFile(absolutePath, pieces)
     if (!map.file) absolutePath = await writeTemporary(map.path, pieces, options.temporaryDirectory)
     for (const { file, insertAt, before } of withoutId) {

@@ -16,7 +16,9 @@ export interface Bundle extends Omit<BundleComments, 'insertAt'> {
 
 const BEFORE_BYTES = 256
 const TAIL_BYTES = 64 * 1024
-/** A bundle up to this size is read completely if its last bytes name no map, because an inline map is one long line. */
+/**
+ * A bundle up to this size is read completely if its last bytes name no map, because an inline map is one long line.
+ */
 const MAX_BYTES = 256 * 1024 * 1024
 
 /** Reads the comments of a bundle, usually from its last bytes only. The bytes of an inline map are not kept. */

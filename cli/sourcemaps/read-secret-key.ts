@@ -16,7 +16,9 @@ export interface KeySources {
 
 const KEY_FILE_BYTES = 1_024
 
-/** Returns a secret key with a valid format and checksum. Throws a BuildFailure whose message shows no part of the key. */
+/**
+ * Returns a secret key with a valid format and checksum. Throws a BuildFailure whose message shows no part of the key.
+ */
 export async function readSecretKey({ file, environment, local }: KeySources): Promise<string> {
   const [text, source] =
     file !== undefined

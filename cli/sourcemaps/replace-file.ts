@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Replaces the content of a file by these pieces. A concurrent reader sees the old bytes or the new ones. The mode stays. */
+/**
+ * Replaces the content of a file by these pieces. A concurrent reader sees the old bytes or the new ones. The mode
+ * stays.
+ */
 export function replaceFile(path: string, pieces: readonly Buffer[]): Promise<void> {
   return byRename(path, async temporary => {
     const file = await open(temporary, 'wx', 0o600)

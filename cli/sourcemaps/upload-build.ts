@@ -65,7 +65,9 @@ export interface UploadedFile {
 
 type Phase = 'preflight' | 'discover' | 'createRelease' | 'upload' | 'cleanup'
 
-/** Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/contract.md#build-report). */
+/**
+ * Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/contract.md#build-report).
+ */
 export type Timings = Readonly<Record<Phase | 'total', number>>
 
 /** How the upload of a build ended. The command prints it with `--json`. */
@@ -83,8 +85,8 @@ export interface BuildOutcome {
 }
 
 /**
- * Uploads the source maps of a build as a release. The build's files do not change before the service has accepted the key
- * and registered the release. Never throws: every end is an outcome, which is also reported to the service once the
+ * Uploads the source maps of a build as a release. The build's files do not change before the service has accepted the
+ * key and registered the release. Never throws: every end is an outcome, which is also reported to the service once the
  * release is registered.
  */
 export async function uploadBuild(deps: UploadBuildDeps, build: BuildUpload): Promise<BuildOutcome> {

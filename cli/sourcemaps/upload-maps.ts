@@ -53,8 +53,8 @@ const MIN_BYTES_PER_MS = 128
 
 /**
  * Declares the maps and uploads those that the service does not have, each streamed from its file. They are sent to the
- * object store directly, or in parts through the service once the store has proved unreachable. Throws a BuildFailure or
- * a RequestFailed at the first map that cannot be uploaded.
+ * object store directly, or in parts through the service once the store has proved unreachable. Throws a BuildFailure
+ * or a RequestFailed at the first map that cannot be uploaded.
  */
 export async function uploadMaps(
   deps: UploadMapsDeps,
@@ -77,8 +77,8 @@ export async function uploadMaps(
 
 /**
  * Uploads a map to its presigned URL, which is signed again when it has expired. Returns `known` if the service has got
- * the map meanwhile, and undefined if the store is unreachable. Throws a BuildFailure if the store refuses the map, and a
- * RequestFailed.
+ * the map meanwhile, and undefined if the store is unreachable. Throws a BuildFailure if the store refuses the map, and
+ * a RequestFailed.
  */
 async function putToStore(
   deps: UploadMapsDeps,
@@ -95,7 +95,7 @@ async function putToStore(
       const answer = await put(deps, store, map, signed.uploadUrl)
       if (answer === undefined) return undefined
       if (answer.status >= 200 && answer.status < 300) return 'signed'
-      // 403 stands for an expired signature and for every other invalid one.
+      // 403 means an expired signature and for every other invalid one.
       if (answer.status !== 403 || signatures === MAX_SIGNATURES) throw refused(map, answer)
     }
     signed = at(await deps.api.sign(slug, [declaration(map)]), 0)
@@ -117,7 +117,8 @@ async function put(
       url,
       headers: { 'content-type': 'application/json', 'content-length': String(map.size) },
       body() {
-        // Bytes that were appended to the file meanwhile are not sent: fetch would hang on them. The digest shows a change.
+        // Bytes that were appended to the file meanwhile are not sent, because fetch would hang on them. A changed file
+        // has another digest.
         const content = createReadStream(map.absolutePath, { end: map.size - 1 })
         return { content, close: () => void content.destroy() }
       },
