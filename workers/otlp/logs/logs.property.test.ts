@@ -36,5 +36,5 @@ describe('a batch of logs', () => {
     )
     expect(rows.logs).toBeGreaterThan(MESSAGES)
     expect(rows.exceptions).toBeGreaterThan(MESSAGES / 20)
-  }, 120_000)
+  })
 })

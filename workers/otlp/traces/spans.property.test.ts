@@ -31,5 +31,5 @@ describe('a batch of spans', () => {
       }),
       { numRuns: MESSAGES },
     )
-  }, 120_000)
+  })
 })
