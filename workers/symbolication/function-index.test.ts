@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
 import { indexFunctions } from './function-index.ts'
 
-/** What the function around each `MARK` of a source is called. */
+/** Returns the name of the function around each `MARK` of a source. */
 function names(source: string, path = 'a.ts'): (string | undefined)[] {
   const index = indexFunctions(source, path)
   return [...source.matchAll(/MARK/g)].map(({ index: at }) => index?.nameAt(at))
 }
 
-describe('the function around a place', () => {
+describe('the function around a position', () => {
   it('is named as it is declared, or as what it is assigned to', () => {
     expect(
       names(`MARK
@@ -51,7 +51,7 @@ describe('the function around a place', () => {
     ])
   })
 
-  it('is found in TypeScript, JSX, Flow and what is half broken', () => {
+  it('is found in TypeScript, JSX, Flow and partly broken sources', () => {
     expect(names('function f<T>(x) { return <T>x; MARK }', 'a.ts')).toEqual(['f'])
     expect(names('const View = <T,>(p: P) => <b onClick={() => MARK}>{MARK}</b>', 'a.tsx')).toEqual([
       '<anonymous>',
@@ -63,7 +63,7 @@ describe('the function around a place', () => {
     expect(names('function f() { return await x; MARK } let f, f', 'a.js')).toEqual(['f'])
   })
 
-  it('is not known in what cannot be parsed, however it is made', () => {
+  it('is unknown in any source that cannot be parsed', () => {
     expect(indexFunctions('<template><b/></template>', 'a.vue')).toBeUndefined()
     for (const source of ['('.repeat(100_000), '`${'.repeat(50_000), '[[{'.repeat(50_000)]) {
       const index = () => expect(indexFunctions(source, 'a.js')).toBeUndefined()

@@ -89,7 +89,7 @@ describe('a tracer of source maps', () => {
   })
 
   it('passes on an error of fetching and continues', async () => {
-    const broken = new TransientError('the store is away')
+    const broken = new TransientError('the store is unavailable')
     let isAway = true
     const logger = pino({ level: 'silent' })
     const fetchMap = async () => {

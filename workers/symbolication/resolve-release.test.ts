@@ -51,14 +51,14 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
     now: () => 0,
   }
   return {
-    /** What the pools do with an exception: it is stored, then its stack is asked for and looked at. */
+    /** Handles an exception like the pools: stores it, then requests and symbolicates its stack. */
     async throwOnce() {
       await step('store exception', () => {
         exceptions.push({ ...stack, receivedAtMs: String(stack.receivedAtMs) })
       })()
       await deps.insertFrames(await symbolicateStacks(deps, OWNER, [stack]), 'stack')
     },
-    /** What a completion does: the manifest holds, then the release is asked for. */
+    /** Handles a completion: makes the manifest current, then requests the release. */
     async complete() {
       await step('swap manifest', () => {
         holding = manifestOf(slug)

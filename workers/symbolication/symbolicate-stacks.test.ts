@@ -55,7 +55,7 @@ const stack = (stacktrace: string, serviceVersion = '1.0') => ({
 const at = (name: string, place: string) => `    at ${name} (${place})`
 
 describe('the frames of a stack', () => {
-  it('are called as their source calls them: by the function around, else by the caller, else as sent', async () => {
+  it('are named after the function in the source, else by the caller, else as sent', async () => {
     const { deps } = createDeps({
       1: {},
       2: { name: 'save' },
@@ -75,7 +75,7 @@ describe('the frames of a stack', () => {
     expect(row).toMatchObject({ releaseSlug: SLUG, sequence: 7, frameCount: 4, resolvedFrameCount: 4 })
   })
 
-  it('that no map can be of are neither asked for nor counted', async () => {
+  it('without a possible map are neither looked up nor counted', async () => {
     const { deps, asked } = createDeps({ 1: {} })
     const lines = [
       at('f', 'https://a.test/x.js:1:5'),

@@ -12,7 +12,7 @@ import { createJsonTranscoder } from './transcode-json.ts'
 
 const PAYLOADS = 50_000
 const MAX_MS = 100
-/** What texts are broken with: all that has a meaning in JSON, and a little that has none. */
+/** Bytes that are inserted into texts: all bytes with a meaning in JSON, and a few without. */
 const PIECES = [
   '{',
   '}',

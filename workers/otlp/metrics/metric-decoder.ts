@@ -147,7 +147,7 @@ export class MetricDecoder {
     return count
   }
 
-  /** What OpenTelemetry's data model calls identifying, but for the attributes of the point. */
+  /** Hashes the identifying fields of OpenTelemetry's data model, except the attributes of the point. */
   private identify(header: MetricHeader, scope: Hash64): Hash64 {
     const { identity, stream } = this
     identity.begin()

@@ -7,7 +7,7 @@ import { Hash64 } from './series-id.ts'
 /** Limit of the cached raw bytes. A batch with more metrics converts some of them again. */
 const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
 
-/** What a Metric says beside its data, as dictionary indexes, and the hash of what tells it from other metrics. */
+/** The fields of a Metric except its data, as dictionary indexes, and a hash of its identity. */
 export interface MetricHeader {
   name: number
   description: number

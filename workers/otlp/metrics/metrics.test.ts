@@ -10,7 +10,7 @@ import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
 import { MAX_POINTS_PER_PAYLOAD } from './metric-decoder.ts'
 import { createMetricsBatch } from './metrics.ts'
 
-/** Of an init shape the plain object, not the message: parts of it can be replaced. */
+/** The plain object of an init shape, without the message type, so that parts of it can be replaced. */
 type Init<Desc extends DescMessage> = Exclude<MessageInitShape<Desc>, { $typeName: string }>
 type MetricInit = Init<typeof MetricSchema>
 type NumberInit = Init<typeof NumberDataPointSchema>

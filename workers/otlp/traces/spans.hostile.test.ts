@@ -23,7 +23,7 @@ function many(...unit: number[]): Buffer {
 const inSpan = (content: Buffer) => field(0x0a, field(0x12, field(0x12, Buffer.concat([IDS, content]))))
 const inAttribute = (content: Buffer) => inSpan(field(0x4a, content))
 
-/** An array within an array and so on, each in two pieces, with much at the bottom. */
+/** Nested arrays, each in two pieces, with a large value in the innermost one. */
 function splitAtEveryLevel(levels: number): Buffer {
   let value = field(0x0a, Buffer.alloc(SIZE, 'a'))
   for (let i = 0; i < levels; i++)
