@@ -20,7 +20,7 @@ const shared = {
   experimental: { viteModuleRunner: false, nodeLoader: false },
 }
 
-/** Unit tests are beside the code and need no server; the others run on the real services of test/support. */
+/** Unit tests are beside the code and need no server, the rules of the house read it; the others run on the real services of test/support. */
 export default defineConfig({
   test: {
     reporters: process.env.CI ? ['default', './test/support/setup/flaky-reporter.ts'] : ['default'],
@@ -33,6 +33,9 @@ export default defineConfig({
           // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
           testTimeout: 300_000,
         },
+      },
+      {
+        test: { ...shared, name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 120_000 },
       },
       {
         test: {

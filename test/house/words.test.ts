@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { proseOf, ROOT, trackedFiles } from './prose.ts'
+
+/** Matches that were looked at and are good English where they are. */
+const ACCEPTED_MATCHES_MAX = 19
+
+const LIST = 'test/house/suspect-phrases.txt'
+/** The list itself, figures as they were printed, and migrations, whose bytes are compared with checksums in databases. */
+const EXEMPT = ['test/house/', 'bench/RESULTS.md', 'clickhouse/migrations/']
+
+interface Phrase {
+  readonly source: string
+  readonly pattern: RegExp
+  readonly instead: string
+}
+
+function readPhrases(): Phrase[] {
+  return readFileSync(ROOT + LIST, 'utf8')
+    .split('\n')
+    .filter(line => line.trim() !== '' && !line.startsWith('#'))
+    .map(line => {
+      const [source = '', instead = ''] = line.split('=>').map(part => part.trim())
+      const pattern = source.startsWith('^') ? `(?:^|[.!?] +)(?:${source.slice(1)})` : source
+      return { source, pattern: new RegExp(pattern, 'giu'), instead }
+    })
+}
+
+function matches(): string[] {
+  const phrases = readPhrases()
+  return trackedFiles()
+    .filter(file => !EXEMPT.some(path => file.startsWith(path)))
+    .flatMap(proseOf)
+    .flatMap(({ file, line, text }) =>
+      phrases.flatMap(({ source, pattern, instead }) =>
+        [...text.matchAll(pattern)].map(match => `${file}:${line} "${match[0].trim()}" (${source}) ${instead}`),
+      ),
+    )
+}
+
+describe('the words', () => {
+  it('have a list of phrases, each with what to write instead', () => {
+    for (const { source, instead } of readPhrases()) expect(instead, source).not.toBe('')
+  })
+
+  it('avoid the suspect phrases', () => {
+    const found = matches()
+    expect(found.length, `\n${found.join('\n')}\n`).toBeLessThanOrEqual(ACCEPTED_MATCHES_MAX)
+  })
+})
