@@ -33,7 +33,7 @@ export interface Edge {
   readonly endWaits: () => void
 }
 
-/** What every part of the wiring uses. */
+/** Collaborators that every part of the wiring uses. */
 interface Wiring {
   readonly config: IngestConfig
   readonly logger: Logger
@@ -43,7 +43,7 @@ interface Wiring {
   readonly connect: (url: string, timeoutMs?: number) => Redis
 }
 
-/** What the sinks of all queues share. */
+/** Collaborators that the sinks of all queues share. */
 interface SinkParts {
   readonly admission: Admission
   readonly failures: CommitFailures

@@ -28,7 +28,7 @@ export interface IngestDeps extends BuildDeps {
   readonly now: () => number
 }
 
-/** What only the routes with a secret key use. */
+/** Dependencies that only the routes with a secret key use. */
 export interface BuildDeps {
   readonly secretKeys: SecretKeyAuthenticator
   readonly releases: Pick<ReleaseStore, 'register'>

@@ -6,7 +6,7 @@ import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { VerdictWaits } from './releases/verdict-waits.ts'
 
-/** What the edge measures, besides what every process does. */
+/** Metrics of the edge, besides those of every process. */
 export interface IngestMetrics {
   /** Observes a confirmed commit. */
   observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void

@@ -34,7 +34,7 @@ it('returns no cursor for the first page', () => {
 it.each([
   ['empty', ''],
   ['not JSON', Buffer.from('{').toString('base64url')],
-  ['of another list', encodeCursor([1, 2, 3])],
+  ['a cursor of another list', encodeCursor([1, 2, 3])],
   ['out of range', encodeCursor([-1, 'srf_1'])],
 ])('refuses a cursor that is %s', (_, text) => {
   expect(decode(text)).toEqual(INVALID)

@@ -8,7 +8,7 @@ import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
 import { invalid, type Outcome, okReply, refusalReply, replyOf } from './outcome.ts'
 import type { Resource } from './resource.ts'
 
-/** What every guarded route needs, besides what its own operation uses. */
+/** Dependencies that every guarded route needs, besides those of its own operation uses. */
 export interface GuardedRouteDeps {
   readonly authenticate: Authenticate
   readonly logger: Logger

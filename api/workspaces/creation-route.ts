@@ -9,7 +9,7 @@ import { type GuardedRouteDeps, guardOf, pathParameters, workspaceSlugOf } from 
 import { createdReply, invalid, type Outcome, refusalReply, replyOf } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
 
-/** What every route that creates something needs. */
+/** Dependencies of every route that creates something. */
 export type CreationRouteDeps = Pick<GuardedRouteDeps, 'authenticate' | 'logger'>
 
 /** The part of a creating route that its operation does not state. */

@@ -18,7 +18,7 @@ const METHODS = ['GET', 'POST', 'GET', 'PUT']
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /**
- * Creates an ExportMetricsServiceRequest like that of a web service. Of eight metrics, three are counters, three are
+ * Creates an ExportMetricsServiceRequest like that of a web service. Three of eight metrics are counters, three are
  * gauges (half of them of ints) and two are histograms with the default buckets. Ten resource attributes, four attributes
  * per point.
  */

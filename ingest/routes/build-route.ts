@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { BuildAuthentication, BuildCaller, SecretKeyAuthenticator } from '../auth/authenticate-build.ts'
 import type { ReleaseLookup } from '../auth/release-lookup.ts'
 
-/** What the routes with a secret key share: key, scope and release before the body, and problems that name one service. */
+/** The common part of the routes with a secret key: key, scope and release before the body, and problems that name one service. */
 
 /** The part of a route's dependencies that `withBuild` uses. */
 export interface BuildRouteDeps {

@@ -21,7 +21,7 @@ interface Deps extends SurfaceRouteDeps {
   readonly now: () => number
 }
 
-/** What the exports of one signal use. */
+/** Dependencies of the exports of one signal. */
 interface SignalDeps {
   readonly sink: FrameSink
   readonly now: () => number

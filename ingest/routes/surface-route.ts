@@ -2,7 +2,7 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import { type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
 import type { PublicKeyAuthenticator, SurfaceAuthentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
 
-/** What the routes with a public key share: the key is checked before the body, and problems name one service. */
+/** The common part of the routes with a public key: the key is checked before the body, and problems name one service. */
 
 /** The part of a route's dependencies that `withSurface` uses. */
 export interface SurfaceRouteDeps {

@@ -19,7 +19,7 @@ interface Deps extends SurfaceRouteDeps {
   readonly now: () => number
 }
 
-/** What the head of an upload states. */
+/** The facts that the head of an upload states. */
 interface UploadHead {
   readonly sessionId: string
   readonly encodedMetadata: string | undefined

@@ -26,7 +26,7 @@ interface Deps extends ReleaseRouteDeps {
   readonly now: () => number
 }
 
-/** What the head of an upload states. */
+/** The facts that the head of an upload states. */
 interface UploadHead {
   readonly query: Readonly<Record<'part' | 'path', string | undefined>>
   readonly type: BodyType

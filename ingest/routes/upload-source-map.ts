@@ -19,7 +19,7 @@ interface Deps extends ReleaseRouteDeps {
   readonly now: () => number
 }
 
-/** What the head of an upload states. */
+/** The facts that the head of an upload states. */
 interface UploadHead {
   readonly path: string | undefined
   readonly type: BodyType

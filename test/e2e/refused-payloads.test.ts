@@ -99,7 +99,7 @@ it('refused payloads are kept as they were sent, with their reason, and do not a
 
   await until('the neighbours are stored', async () => (await count('SELECT count() AS n FROM spans')) === 50)
   const deadLettered = 'SELECT sum(arraySum(mapValues(dead_lettered))) AS n FROM ingest_log'
-  await until('the log tells of them', async () => (await count(deadLettered)) === refused.length)
+  await until('the log reports them', async () => (await count(deadLettered)) === refused.length)
   expect(await peakMemoryBytes(stack.workers.pid)).toBeLessThan(MEMORY_BOUND_BYTES)
 })
 

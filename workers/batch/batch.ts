@@ -164,6 +164,6 @@ function increment<K extends string>(counts: Map<K, number>, key: K, count: numb
 
 function poolJob(job: HeldJob, frames: number): PooledJob {
   const { promise, resolve, reject } = Promise.withResolvers<JobOutcome>()
-  promise.catch(() => undefined) // nobody awaits the jobs of a resumed batch
+  promise.catch(() => undefined) // no caller awaits the jobs of a resumed batch
   return { ...job, frames, outcome: promise, resolve, reject }
 }

@@ -10,7 +10,7 @@ import { LARGE_BYTES } from './large-replies.ts'
 import { openPayloadReader } from './payload-reader.ts'
 
 /**
- * `payload-reader.ts` stands between the socket and the parser of ioredis, which ioredis does not document. These tests
+ * `payload-reader.ts` sits between the socket and the parser of ioredis, which ioredis does not document. These tests
  * state what it relies on. When one of them fails after an upgrade, compare `built/DataHandler.js`, `built/Redis.js` and
  * `built/connectors/AbstractConnector.js` of the new version with the assumptions, then change the version below.
  */

@@ -145,7 +145,7 @@ async function replaceManifest({ objects, releases, releaseKey, retry }: Round, 
     completedAt,
   } as const
   const { isCurrent } = await releases.replaceManifest(workspaceId, slug, pointer)
-  // It never became current, so nobody has read its key.
+  // It never became current, so no reader has its key.
   if (!isCurrent) await retry('delete a manifest', () => objects.deleteMany([objectKey]))
   return isCurrent
 }

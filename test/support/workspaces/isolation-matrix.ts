@@ -61,7 +61,7 @@ const USERS: readonly CredentialKind[] = ['sessionToken']
 const TELEMETRY: readonly CredentialKind[] = ['publicKey']
 const BUILDS: readonly CredentialKind[] = ['secretKey']
 
-/** What the rows write: to be known again where it must not be. */
+/** Text that the rows write, recognizable where it must not appear. */
 export const INTRUDER = 'intruder'
 
 /** Paths of source maps: of each tenant's manifest, of a part and of a single upload that are in no manifest yet. */
@@ -75,8 +75,8 @@ const IDEMPOTENCY_KEY = randomUUID()
 const intruderMap = mapOf(INTRUDER)
 
 /**
- * A row for each operation that the processes mount; more than one where there is more than one way to name things.
- * Whoever adds a route adds its row:
+ * A row for each operation that the processes mount; several where the resource can be named in several ways.
+ * A new route needs a new row:
  *
  *     row('GET /v3/things/:thingId', READERS, 'absent', ({ thingId }) => ({ path: `/v3/things/${thingId}` }))
  *

@@ -1,4 +1,4 @@
-/* What the recorded pages do by themselves; what they do as clients of Penstock is in recorder.js. */
+/* The recorded pages do this by themselves; what they do as clients of Penstock is in recorder.js. */
 const basket = document.querySelector('#basket')
 
 document.querySelector('#add').addEventListener('click', () => {

@@ -68,7 +68,7 @@ globalThis.recorder = (() => {
     }
   }
 
-  /** A page that goes has no time to compress; what nobody has confirmed goes once more. */
+  /** A closing page has no time to compress. Chunks without a confirmation are sent again. */
   function uploadLast({ segmentId, metadata, jsonLines }) {
     const body = new Blob([jsonLines], { type: 'application/octet-stream' })
     if (document.documentElement.dataset.leavesBy === 'beacon') {
