@@ -43,7 +43,7 @@ export interface DirectoryCommandContext extends CommandOutput {
   readonly now: () => number
 }
 
-/** What `sourcemaps upload` uses. It needs no store. */
+/** Dependencies of `sourcemaps upload`. It needs no store. */
 export interface UploadCommandContext extends CommandOutput {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The working directory. */

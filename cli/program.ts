@@ -19,7 +19,7 @@ import { addUsers } from './commands/user.ts'
 import { addWorkspaces } from './commands/workspace.ts'
 import { EXIT } from './exit-codes.ts'
 
-/** What all commands together use. */
+/** Dependencies of all commands together. */
 export interface ProgramContext extends StoresCommandContext, DirectoryCommandContext, UploadCommandContext {}
 
 /** Adds every command to the program. */

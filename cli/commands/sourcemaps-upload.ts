@@ -71,7 +71,7 @@ export function addSourcemapsUpload(parent: Command, context: UploadCommandConte
     .description('upload the source maps of a build as a release')
     .argument('<dir>', 'the directory that the build has written')
     .requiredOption('--version <version>', 'the release: the service.version that its telemetry carries')
-    .option('--url-prefix <prefix>', 'the start of the URLs of the bundles; ~/ stands for any host', '~/')
+    .option('--url-prefix <prefix>', 'the start of the URLs of the bundles; ~/ matches any host', '~/')
     .option('--commit <hash>', 'the git commit that was built')
     .option('--url <url>', 'URL of the service; else PENSTOCK_URL, else that in .local/credentials.json')
     .option('--key-file <file>', 'a file that contains the secret key')

@@ -6,7 +6,7 @@ import { SESSION_TABLES } from '../../clickhouse/queries/sessions/session-key.ts
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
-/** What deleting a session depends on. */
+/** Dependencies of the deletion of a session. */
 export interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list' | 'deleteMany'>
@@ -14,7 +14,7 @@ export interface DeleteSessionDeps {
   readonly surfaceIds: readonly string[]
 }
 
-/** What was deleted of a session. */
+/** Counts of the rows and objects that were deleted. */
 export interface DeletedSession {
   /** Number of rows by table. */
   readonly rows: Readonly<Record<string, number>>

@@ -35,7 +35,7 @@ export interface Failure {
   readonly retryAfterMs: number
 }
 
-/** What the HTTP client depends on. */
+/** Dependencies of the HTTP client. */
 export interface HttpClientDeps {
   readonly fetch: typeof fetch
   readonly now: () => number

@@ -24,7 +24,7 @@ export interface Pairing {
   readonly remote: readonly Bundle[]
 }
 
-/** What the pairing depends on. */
+/** Dependencies of the pairing. */
 export interface PairingDeps {
   /** Returns the debug id of a map file, or undefined if it has none or is not a source map. */
   readonly debugIdOf: (map: BuildFile) => Promise<string | undefined>

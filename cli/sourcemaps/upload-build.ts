@@ -42,7 +42,7 @@ export interface UploadProgress {
   end(): void
 }
 
-/** What the upload of a build depends on. */
+/** Dependencies of the upload of a build. */
 export interface UploadBuildDeps extends Pick<HttpClientDeps, 'fetch' | 'now' | 'random' | 'delay'> {
   readonly progress: UploadProgress
   /** Stops the upload. Maps that were uploaded stay, and the next run continues after them. */

@@ -8,7 +8,7 @@ import { type HttpAnswer, type HttpClient, problemCode, RequestFailed } from './
 import type { PreparedMap } from './prepare-maps.ts'
 import { readRange } from './replace-file.ts'
 
-/** What the upload of the maps depends on. */
+/** Dependencies of the upload of the maps. */
 export interface UploadMapsDeps {
   readonly api: Pick<BuildApi, 'sign' | 'putPart'>
   readonly http: Pick<HttpClient, 'send'>

@@ -86,6 +86,16 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['api/routes.ts', 'api/connect.ts'],
     ['api/main.ts'],
   ],
+  cli: [
+    ['cli/config.ts', 'cli/exit-codes.ts', 'cli/local-environment.ts', 'cli/terminal.ts'],
+    ['cli/command-context.ts'],
+    ['cli/directory/', 'cli/sessions/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
+    ['cli/upload-progress.ts'],
+    ['cli/commands/'],
+    ['cli/program.ts', 'cli/connect.ts'],
+    ['cli/main.ts'],
+    ['cli/penstock.mjs'],
+  ],
 }
 
 /** The bag of all dependencies of a process, its table and its wiring, each with the files and folders that may import it. */
@@ -99,4 +109,6 @@ export const DOORS: Readonly<Record<string, readonly string[]>> = {
   'api/deps.ts': ['api/connect.ts', 'api/routes.ts'],
   'api/routes.ts': ['api/main.ts', 'deploy/local/'],
   'api/connect.ts': ['api/main.ts', 'deploy/local/'],
+  'cli/program.ts': ['cli/main.ts'],
+  'cli/connect.ts': ['cli/main.ts'],
 }

@@ -44,8 +44,9 @@ function proseOfCode(file: string, code: string): Prose[] {
   for (const token of (tokens ?? []) as Token[]) {
     const value = typeof token.value === 'string' ? token.value : ''
     if (!TEXT_TOKENS.has(token.type.label ?? '') || !/\p{L} \p{L}/u.test(value)) continue
-    // A part of a template may begin in the middle of a sentence.
-    const text = token.type.label === 'string' ? oneLine(value) : `…${oneLine(value)}`
+    // Parts of templates, and test names that continue those of their group, begin in the middle of a sentence.
+    const isSentence = token.type.label === 'string' && /^[^\p{Ll}]/u.test(value)
+    const text = isSentence ? oneLine(value) : `…${oneLine(value)}`
     found.push({ file, line: token.loc.start.line, text })
   }
   return found

@@ -131,7 +131,7 @@ function ask(
   })
 }
 
-/** Returns a response without its time and without values that differ between calls, whoever makes them. */
+/** Returns a response without its time and without values that differ between any two calls. */
 function comparable({ status, headers, body }: Answer, things: Things) {
   const plain = (text: string) =>
     Object.values(things)
@@ -240,15 +240,18 @@ describe('two workspaces', () => {
       }
     })
 
-    it.runIf(row.takes.includes('sessionToken'))('tells a user who is no member what it tells of nothing', async () => {
-      const sub = `user_${mine.workspaceId}`
-      for (const { things } of [mine, theirs]) {
-        const answer = await ask(row, await signToken({ org: theirs.things.slug, sub }), things)
-        expect(asFor(row, 'sessionToken', answer)).toMatchObject({ status: 404 })
-        const nowhere = await ask(row, await signToken({ org: absent.slug, sub }), absent)
-        expect(comparable(answer, things)).toEqual(comparable(nowhere, absent))
-      }
-    })
+    it.runIf(row.takes.includes('sessionToken'))(
+      'gives a user who is not a member the answer of a missing resource',
+      async () => {
+        const sub = `user_${mine.workspaceId}`
+        for (const { things } of [mine, theirs]) {
+          const answer = await ask(row, await signToken({ org: theirs.things.slug, sub }), things)
+          expect(asFor(row, 'sessionToken', answer)).toMatchObject({ status: 404 })
+          const nowhere = await ask(row, await signToken({ org: absent.slug, sub }), absent)
+          expect(comparable(answer, things)).toEqual(comparable(nowhere, absent))
+        }
+      },
+    )
 
     it.runIf(row.foreign === 'absent')('shows what is of the other as if it were nowhere', async () => {
       for (const kind of row.takes) {

@@ -198,7 +198,7 @@ describe('sign-in with a JWKS', () => {
       'PS256 by a published RSA key': await sign(userClaims(), 'r1', rsa.privateKey, 'PS256'),
       'RS512 by a published RSA key': await sign(userClaims(), 'r1', rsa.privateKey, 'RS512'),
       'RS256 that names the key of EdDSA': await sign(userClaims(), 'k1', rsa.privateKey, 'RS256'),
-      'a critical header that nobody knows': `${part({ alg: 'EdDSA', kid: 'k1', crit: ['exp'], exp: 1 })}.${good.split('.').slice(1).join('.')}`,
+      'an unknown critical header': `${part({ alg: 'EdDSA', kid: 'k1', crit: ['exp'], exp: 1 })}.${good.split('.').slice(1).join('.')}`,
       'a payload that is not encoded': `${part({ alg: 'EdDSA', kid: 'k1', crit: ['b64'], b64: false })}.${good.split('.').slice(1).join('.')}`,
       'claims changed after the signature': `${head}.${part({ ...userClaims(), sub: 'somebody-else', org: otherSlug })}.${signature}`,
       'a fourth part': `${good}.${signature}`,

@@ -217,7 +217,7 @@ describe('surfaces and their keys', () => {
       { kind: 'secret', scopes: ['release:write', 'org:surfaces:read'] },
       'scopes.1 must be a scope of secret keys: release:write; not "org:surfaces:read"',
     ],
-    ['a scope that is no text', { kind: 'secret', scopes: [7] }, 'scopes.0 must be a scope of secret keys'],
+    ['a scope that is not a text', { kind: 'secret', scopes: [7] }, 'scopes.0 must be a scope of secret keys'],
     ['an expiry of no time', { kind: 'public', secondsUntilExpiration: 0 }, 'secondsUntilExpiration must be a whole'],
     ['a field too many', { kind: 'public', expiresIn: 5 }, 'the body must not have the field "expiresIn"'],
   ])('refuses to create a key with %s', async (_, body, message) => {

@@ -82,7 +82,7 @@ describe('workspace API keys', () => {
   })
 
   it('are created once when the same request arrives many times at once', async () => {
-    const asked = request({ name: 'asked for by many' })
+    const asked = request({ name: 'requested by many at once' })
     const answers = await Promise.all(Array.from({ length: 24 }, () => create(asked)))
     const keys = answers.map(made)
     expect(new Set(keys.map(key => JSON.stringify(key))).size).toBe(1)
@@ -238,13 +238,13 @@ describe('workspace API keys', () => {
     ['no object', [], 'the body must be a JSON object'],
     ['no JSON', '{', 'the body is not valid JSON'],
     ['no idempotency key', { idempotencyKey: undefined }, 'idempotencyKey is required'],
-    ['an idempotency key that is no UUID', { idempotencyKey: 'again' }, 'idempotencyKey must be a UUID'],
+    ['an idempotency key that is not a UUID', { idempotencyKey: 'again' }, 'idempotencyKey must be a UUID'],
     ['no name', { name: undefined }, 'name is required'],
     ['an empty name', { name: '' }, 'name must have 1 to 120 characters'],
     ['a long name', { name: 'n'.repeat(121) }, 'name must have 1 to 120 characters'],
     ['no scopes', { scopes: undefined }, 'scopes is required'],
     ['scopes that are no list', { scopes: 'org:surfaces:read' }, 'scopes must be an array of permissions'],
-    ['a scope that is no text', { scopes: [1] }, 'scopes.0 must be a string'],
+    ['a scope that is not a text', { scopes: [1] }, 'scopes.0 must be a string'],
     ['no expiry', { secondsUntilExpiration: undefined }, 'secondsUntilExpiration is required: seconds, or null'],
     ['an expiry of no time', { secondsUntilExpiration: 0 }, 'secondsUntilExpiration must be a whole number'],
     ['half a second', { secondsUntilExpiration: 0.5 }, 'secondsUntilExpiration must be a whole number'],

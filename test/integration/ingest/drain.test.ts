@@ -133,7 +133,7 @@ describe('an export is refused with a reason, and the next request is served', (
     ['an unknown encoding', () => ({ headers: { 'content-encoding': 'br' } }), 415, /content-encoding must be/],
     ['a truncated message', () => ({ body: EXPORT.subarray(0, 50) }), 400, /not a protobuf message/],
     ['text', () => ({ body: Buffer.from('{"resourceSpans":[]}') }), 400, /not a protobuf message/],
-    ['JSON that is no object', () => ({ headers: JSON_TYPE, body: Buffer.from(' []') }), 400, /must begin with {/],
+    ['JSON that is not an object', () => ({ headers: JSON_TYPE, body: Buffer.from(' []') }), 400, /must begin with {/],
     ['no JSON at all', () => ({ headers: JSON_TYPE, body: Buffer.alloc(0) }), 400, /must begin with {/],
     ['21 MiB', () => ({ body: Buffer.alloc(21 * MIB) }), 413, /20 MiB/],
   ]

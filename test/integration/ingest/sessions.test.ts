@@ -151,7 +151,7 @@ describe('identify', () => {
       /^source.name must be Auth0/,
     ],
     ['null for a text', { ...custom, sessionId: 's', name: null }, {}, 400, /^name must be a string$/],
-    ['JSON that is no object', [], {}, 400, /^the body must be a JSON object$/],
+    ['JSON that is not an object', [], {}, 400, /^the body must be a JSON object$/],
     ['no JSON', '{"sessionId":', {}, 400, /^the body is not valid JSON$/],
     ['an empty body', '', {}, 400, /^the body is not valid JSON$/],
     ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), {}, 400, /^the body is not valid UTF-8$/],

@@ -125,7 +125,7 @@ describe('null', () => {
     expect(anyValueOf('{"intValue":1,"stringValue":null}')).toBe(1n)
   })
 
-  it('is no element of an array', () => {
+  it('is not an element of an array', () => {
     expect(readTraces('{"resourceSpans":[null]}')).toBe('invalid_json_value')
     expect(anyValue('{"arrayValue":{"values":[{},null]}}')).toBe('invalid_json_value')
     expect(pointField('histogram', 'explicitBounds', '"explicitBounds":[1,null]')).toBe('invalid_json_value')
@@ -185,7 +185,7 @@ describe('depth', () => {
 })
 
 describe('size', () => {
-  it('what takes more than 128 MiB as protobuf is refused', () => {
+  it('a message that takes more than 128 MiB as protobuf is refused', () => {
     const head = '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"histogram":{"dataPoints":[{"explicitBounds":['
     const zeros = Buffer.alloc(40_000_000, '0,')
     const body = Buffer.concat([Buffer.from(head), zeros, Buffer.from('0]}]}}]}]}]}')])

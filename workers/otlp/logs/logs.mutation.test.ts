@@ -12,7 +12,7 @@ import { createLogsBatch } from './logs.ts'
 
 const PAYLOADS = 100_000
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
-/** Every so many payloads the rows themselves are read and compared. */
+/** After each of this many payloads the rows themselves are read and compared. */
 const READ_EVERY = 100
 const MAX_MS = 100
 

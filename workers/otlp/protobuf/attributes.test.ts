@@ -12,7 +12,7 @@ const anyOf = (any: Uint8Array) => new BinaryWriter().tag(2, 2).bytes(any).finis
 function read(...pieces: Uint8Array[]): [number, string, number, string] {
   const bytes = Buffer.concat(pieces)
   const attributes = new Attributes()
-  // What stands before must not matter.
+  // The bytes before must not matter.
   attributes.append(new WireCursor(Buffer.concat([keyOf('before')])), 0, 8)
   const [keys, types] = [attributes.keys.length, attributes.types.length]
   const keyLength = attributes.append(new WireCursor(bytes), 0, bytes.length)

@@ -11,7 +11,7 @@ import { createSpansBatch } from './spans.ts'
 
 const PAYLOADS = 100_000
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
-/** Every so many payloads the rows themselves are read and compared. */
+/** After each of this many payloads the rows themselves are read and compared. */
 const READ_EVERY = 100
 const MAX_MS = 100
 

@@ -37,7 +37,7 @@ describe('register', () => {
     ['no version', {}, undefined, 400, /^version /],
     ['an empty version', { version: '' }, undefined, 400, /^version /],
     ['an unknown field', { version: '1', comit: 'x' }, undefined, 400, /comit/],
-    ['metadata that is no object', { version: '1', metadata: [] }, undefined, 400, /^metadata /],
+    ['metadata that is not an object', { version: '1', metadata: [] }, undefined, 400, /^metadata /],
     ['nesting without end', deep, undefined, 400, /nested/],
     ['no JSON', '{', undefined, 400, /not valid JSON/],
     ['a form', 'version=1', 'application/x-www-form-urlencoded', 415, /content-type/],

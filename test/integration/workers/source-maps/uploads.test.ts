@@ -159,7 +159,7 @@ describe('a single upload', () => {
 
   it.each([
     ['text', 'not a map'],
-    ['JSON that is no map', '{"version":2,"mappings":""}'],
+    ['JSON that is not a source map', '{"version":2,"mappings":""}'],
     ['a cut map', '{"version":3,"mappings":"AA'],
   ])('with %s is refused', async (_name, body) => {
     const slug = await register()
