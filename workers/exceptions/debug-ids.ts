@@ -1,3 +1,6 @@
+import { parseJson } from '../../shared/json/parse-json.ts'
+
+
 /** Longer texts of `exception.debug_ids` are ignored. A hundred scripts fit into the limit. */
 const LIMIT_CHARACTERS = 32 * 1024
 const MAX_SCRIPTS = 100
@@ -33,12 +36,4 @@ export function canonicalDebugId(text: string): string | undefined {
   const digits = text.replaceAll('-', '').toLowerCase()
   if (!/^[0-9a-f]{32}$/.test(digits)) return undefined
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // text that is not JSON has no debug ids
-  }
 }

@@ -1,6 +1,7 @@
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -42,7 +43,7 @@ export function createManifestReader(deps: {
       if (error instanceof PermanentError) return undefined
       throw error
     })
-    const manifest = object && manifestSchema.safeParse(parseJson(object.body))
+    const manifest = object && manifestSchema.safeParse(parseJson(object.body.toString()))
     if (!manifest?.success) {
       deps.logger.warn({ objectKey, absent: object === undefined }, 'a manifest is unreadable')
       return undefined
@@ -77,12 +78,4 @@ function filesByDebugId(files: readonly ManifestFile[]): ReadonlyMap<string, Man
     if (debugId !== undefined && !found.has(debugId)) found.set(debugId, file)
   }
   return found
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined // the schema refuses it
-  }
 }

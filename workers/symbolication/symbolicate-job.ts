@@ -3,6 +3,7 @@ import {
   type SymbolicationRequest,
   symbolicationRequestSchema,
 } from '../../schemas/queues/symbolication.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
@@ -95,7 +96,7 @@ function readRequests(
   const requests: ReadRequest[] = []
   const refused: RefusedFrame[] = []
   for (const [index, payloadFrame] of payloadFrames.entries()) {
-    const request = symbolicationRequestSchema.safeParse(parseJson(payloadFrame.body))
+    const request = symbolicationRequestSchema.safeParse(parseJson(payloadFrame.body.toString()))
     if (request.success) requests.push({ index, payloadFrame, request: request.data })
     else {
       const reason: Reason = { label: 'invalid_request', detail: `${request.error.issues[0]?.message}` }
@@ -124,12 +125,4 @@ function stacksByOwner(requests: readonly ReadRequest[]): Iterable<StackGroup> {
     group.requests.push(read)
   }
   return groups.values()
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined // the schema refuses it
-  }
 }
