@@ -1,6 +1,5 @@
 import { parseJson } from '../../shared/json/parse-json.ts'
 
-
 /** Longer texts of `exception.debug_ids` are ignored. A hundred scripts fit into the limit. */
 const LIMIT_CHARACTERS = 32 * 1024
 const MAX_SCRIPTS = 100

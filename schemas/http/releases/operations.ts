@@ -79,8 +79,6 @@ export const reportBuild: Operation = {
   problems: secretKeyProblems,
 }
 
-/** What is read of releases; what a build writes is in `builds.ts`. */
-
 const slugPath = z.object({
   releaseSlug: releaseSlugSchema.meta({ description: 'The slug of the release.', example: EXAMPLE.releaseSlug }),
 })
