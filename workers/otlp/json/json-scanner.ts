@@ -3,12 +3,19 @@ import { DecimalToken } from './decimal-token.ts'
 import { INVALID_JSON, JSON_TOO_DEEP } from './json-refusals.ts'
 import { endOfString, unescapeString } from './json-string.ts'
 
+/** Byte of `"`. */
 export const QUOTE = 0x22
+/** Byte of `,`. */
 export const COMMA = 0x2c
+/** Byte of `:`. */
 export const COLON = 0x3a
+/** Byte of `[`. */
 export const OPEN_ARRAY = 0x5b
+/** Byte of `]`. */
 export const CLOSE_ARRAY = 0x5d
+/** Byte of `{`. */
 export const OPEN_OBJECT = 0x7b
+/** Byte of `}`. */
 export const CLOSE_OBJECT = 0x7d
 
 /**

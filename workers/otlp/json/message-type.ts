@@ -16,6 +16,7 @@ export const FieldKind = {
   fixed64: 12,
   sfixed64: 13,
 } as const
+/** One of the kinds of fields. */
 export type FieldKind = (typeof FieldKind)[keyof typeof FieldKind]
 
 /** Field number, type, and `repeated`. The type is a key of `FieldKind` or the name of an enum or message. */
@@ -43,6 +44,7 @@ export interface Field {
   next: Field
 }
 
+/** Type of a protobuf message: its fields by their JSON names. */
 export interface MessageType {
   /** Fields by the low five bits of the first character of the name; see `alternative`. */
   readonly byInitial: readonly (Field | undefined)[]

@@ -37,9 +37,13 @@ export class Refusal {
   }
 }
 
-/** Refusals of payloads, one for each reason. */
+/** Refusal of a payload that ends within a field. */
 export const TRUNCATED = new Refusal('truncated')
+/** Refusal of a payload with a varint of more than ten bytes. */
 export const OVERLONG_VARINT = new Refusal('overlong_varint')
+/** Refusal of a payload with a tag that protobuf does not define. */
 export const INVALID_TAG = new Refusal('invalid_tag')
+/** Refusal of a payload that gives one message in too many pieces. */
 export const TOO_MANY_PIECES = new Refusal('too_many_pieces')
+/** Refusal of a payload whose values are nested too deeply. */
 export const NESTING_TOO_DEEP = new Refusal('nesting_too_deep')

@@ -1,9 +1,12 @@
 import { INVALID_TAG, OVERLONG_VARINT, TOO_MANY_PIECES, TRUNCATED } from './refusal.ts'
 
-/** Wire types of protobuf. */
+/** Wire type of varints. */
 export const VARINT = 0
+/** Wire type of values of eight bytes. */
 export const FIXED64 = 1
+/** Wire type of texts, bytes, messages and packed values. */
 export const LENGTH_DELIMITED = 2
+/** Wire type of values of four bytes. */
 export const FIXED32 = 5
 
 /** Bytes that a payload may still copy to merge split messages. */
