@@ -2,8 +2,20 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { proseOf, ROOT, trackedFiles } from './prose.ts'
 
-/** Matches that were looked at and are good English where they are. */
-const ACCEPTED_MATCHES_MAX = 19
+/** Matches that were looked at and are right where they are, as `file: text`. There may be at most 19. */
+const ACCEPTED: readonly string[] = [
+  // A heading.
+  '.github/pull_request_template.md: What',
+  // Examples of what to avoid.
+  'CONTRIBUTING.md: Lets go of',
+  'CONTRIBUTING.md: go on',
+  // "Returns the answer for one declared file."
+  'cli/sourcemaps/upload-maps.ts: answer for',
+  // The name of a workspace.
+  'test/integration/cli/directory.test.ts: nobody',
+  // The text of an error of Redis.
+  'workers/queue/large-replies.test.ts: is no length',
+]
 
 const LIST = 'test/house/suspect-phrases.txt'
 /** The list itself, figures as they were printed, and migrations, whose bytes are compared with checksums in databases. */
@@ -33,7 +45,9 @@ function matches(): string[] {
     .flatMap(proseOf)
     .flatMap(({ file, line, text }) =>
       phrases.flatMap(({ source, pattern, instead }) =>
-        [...text.matchAll(pattern)].map(match => `${file}:${line} "${match[0].trim()}" (${source}) ${instead}`),
+        [...text.matchAll(pattern)]
+          .filter(match => !ACCEPTED.includes(`${file}: ${match[0].trim()}`))
+          .map(match => `${file}:${line} "${match[0].trim()}" (${source}) ${instead}`),
       ),
     )
 }
@@ -44,7 +58,7 @@ describe('the words', () => {
   })
 
   it('avoid the suspect phrases', () => {
-    const found = matches()
-    expect(found.length, `\n${found.join('\n')}\n`).toBeLessThanOrEqual(ACCEPTED_MATCHES_MAX)
+    expect(ACCEPTED.length).toBeLessThan(20)
+    expect(matches()).toEqual([])
   })
 })
