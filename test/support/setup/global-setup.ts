@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node'
 import { type S3Access, type ServiceAddresses, startServices } from '../services/services.ts'
+import { watchS3 } from './watch-s3.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -16,7 +17,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const services = started.map(({ redisUrl, clickhouseUrl, s3 }) => ({ redisUrl, clickhouseUrl, s3 }))
   project.provide('services', services)
   project.provide('s3', services[0]?.s3 ?? null)
+  const endWatches = started.map(watchS3)
   return async () => {
+    for (const endWatch of endWatches) endWatch()
     await Promise.all(started.map(running => running.stop()))
   }
 }
