@@ -16,24 +16,28 @@ const SILENT_POLLS = 3
  */
 export function watchS3({ s3, s3Server }: Services): () => void {
   let silent = 0
-  let isRestarting = false
+  let isPolling = false
   const poll = async () => {
-    if (isRestarting) return
     const responds = await fetch(s3.endpoint, { signal: AbortSignal.timeout(RESPONSE_MS) }).then(
       () => true,
       () => false,
     )
     silent = responds ? 0 : silent + 1
     if (silent < SILENT_POLLS) return
-    isRestarting = true
     console.warn('the S3 server of the tests hangs: restarting it')
     // A spinning engine does not notice the end of its parent.
     await run('pkill', ['-KILL', '-P', String(s3Server.pid)]).catch((error: Error) => console.warn(error.message))
     await s3Server.kill9()
     await s3Server.restart()
     silent = 0
-    isRestarting = false
   }
-  const timer = setInterval(() => void poll(), POLL_MS)
+  // A poll may take longer than the interval: they must not overlap, or two of them would restart the server.
+  const pollAlone = async () => {
+    if (isPolling) return
+    isPolling = true
+    await poll().catch((error: Error) => console.warn(`the S3 server could not be restarted: ${error.message}`))
+    isPolling = false
+  }
+  const timer = setInterval(() => void pollAlone(), POLL_MS)
   return () => clearInterval(timer)
 }
