@@ -1,6 +1,12 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import {
+  type ClickHouseClient,
+  ClickHouseError,
+  ClickHouseLogLevel,
+  type ClickHouseSettings,
+  createClient,
+} from '@clickhouse/client'
 import { errorMessage, PermanentError, TransientError } from '../shared/runtime/errors.ts'
 
 /** The official client. */
@@ -16,6 +22,8 @@ export interface ClickHouseConnection {
   /** How long a connection may stay silent. The deadlines of single calls are shorter. */
   readonly requestTimeoutMs?: number
   readonly maxConnections?: number
+  /** Settings of every query, unless the query has its own. */
+  readonly settings?: ClickHouseSettings
 }
 
 /** Creates the official client with keep-alive. It logs nothing, because its callers classify and log its errors. */
@@ -28,6 +36,7 @@ export function createClickHouse(connection: ClickHouseConnection): ClickHouseCl
     ...(connection.database === undefined ? {} : { database: connection.database }),
     request_timeout: connection.requestTimeoutMs ?? 60_000,
     max_open_connections: connection.maxConnections ?? 10,
+    ...(connection.settings === undefined ? {} : { clickhouse_settings: connection.settings }),
     // The client drops an idle socket before the server does, even when a busy event loop delays its timers.
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
     log: { level: ClickHouseLogLevel.OFF },

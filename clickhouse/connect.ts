@@ -2,7 +2,8 @@ import type { ClickHouseSettings } from '../shared/runtime/config.ts'
 import { type ClickHouseClient, type ClickHouseConnection, createClickHouse } from './client.ts'
 
 /** Options of a ClickHouse client that the caller decides rather than the environment. */
-export interface ConnectClickHouseOptions extends Pick<ClickHouseConnection, 'requestTimeoutMs' | 'maxConnections'> {
+export interface ConnectClickHouseOptions
+  extends Pick<ClickHouseConnection, 'requestTimeoutMs' | 'maxConnections' | 'settings'> {
   /** Connects without selecting the configured database, for migrations that create it. */
   readonly withoutDatabase?: boolean
 }

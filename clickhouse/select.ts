@@ -13,12 +13,43 @@ export interface Select {
 }
 
 const READ_SETTINGS: ClickHouseSettings = {
+  // A read cannot change anything. The next setting but one has no effect without this one. 2 and not 1, because a server
+  // whose profile has 2 refuses 1 as a change of a setting.
+  readonly: '2',
   // The result is complete or an error: a query that fails halfway must not look like a short result.
   wait_end_of_query: 1,
   // A query stops when its client closes the connection.
   cancel_http_readonly_queries_on_client_close: 1,
   // JSON numbers above 2^53 would lose their last digits.
   output_format_json_quote_64bit_integers: 1,
+}
+
+/** Limits of the reads of a client. A read that exceeds one of them fails. */
+export interface ReadLimits {
+  /** How long the server works on one query, also if its client has left unnoticed. */
+  readonly timeoutMs: number
+  /** Memory of the server for one query. */
+  readonly memoryBytes: number
+  /** Amounts that one query reads from the tables. */
+  readonly readRows: number
+  readonly readBytes: number
+  /** Size of one result in the memory of the server. */
+  readonly resultBytes: number
+}
+
+/** Returns the settings of a client that only reads. A single read may lower the limits. */
+export function readLimitSettings(limits: ReadLimits): ClickHouseSettings {
+  return {
+    readonly: '2',
+    max_execution_time: Math.ceil(limits.timeoutMs / 1_000),
+    // By default the server estimates after ten seconds how long a query will take, instead of measuring.
+    timeout_before_checking_execution_speed: 0,
+    max_memory_usage: String(limits.memoryBytes),
+    max_rows_to_read: String(limits.readRows),
+    max_bytes_to_read: String(limits.readBytes),
+    max_result_bytes: String(limits.resultBytes),
+    result_overflow_mode: 'throw',
+  }
 }
 
 /**

@@ -29,6 +29,7 @@ function setup(run: (request: GuardedRequest<z.infer<typeof query>>) => Promise<
       query: name => parameters[name],
       header: () => undefined,
       contentLength: undefined,
+      closed: () => new AbortController().signal,
     }
     const route = guardedRoute(deps, operation, {
       resource: FINDINGS,

@@ -16,6 +16,10 @@ export interface RequestHead {
   header(lowercaseName: string): string | undefined
   /** Undefined for a chunked body and for no body. */
   readonly contentLength: number | undefined
+  /**
+   * Returns a signal that fires when the connection closes before the response is complete. Work for nobody can then end.
+   */
+  closed(): AbortSignal
 }
 
 /** A response header. */
@@ -31,6 +35,8 @@ export interface Reply {
   /** Receipt of an accepted request. Apart from `headers`, because it differs each time and they seldom do. */
   readonly receiptId?: string
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
+  /** Runs once, when the response is complete or its connection is closed. */
+  readonly onEnd?: () => void
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
 import { readOrigin } from './cors.ts'
 import { bodyStalled, faultReply, logFault, overLimit, renderProblem, tooMuchHeld } from './problem.ts'
+import { ReadPace } from './read-pace.ts'
 import {
   endGradually,
   endWithoutBody,
@@ -33,6 +34,8 @@ export interface ExchangeContext {
   readonly discardSweeps: number
   /** Number of bytes of it that are read. */
   readonly discardLimitBytes: number
+  /** Time that a client may lag behind the speed at which it must read. */
+  readonly readAllowanceMs: number
   readonly observe: ((route: Route, status: number, durationMs: number) => void) | undefined
   readonly now: () => number
   /** Whether the server is stopping. Responses then ask the client to close the connection. */
@@ -82,6 +85,9 @@ export class HttpExchange implements Framing, HeldBody {
   #quietSweeps = 0
   #discardedBytes = 0
   #replyStream: ReplyStream | undefined
+  #closed: AbortController | undefined
+  #onEnd: (() => void) | undefined
+  #pace: ReadPace | undefined
 
   constructor(context: ExchangeContext, route: Route, res: HttpResponse, headOnly: boolean) {
     this.#context = context
@@ -95,7 +101,7 @@ export class HttpExchange implements Framing, HeldBody {
   /** Starts the exchange. Runs inside the handler of uWS, while the request is readable. */
   start(request: HttpRequest): void {
     const { head, arriving, held, memory } = this.#context
-    head.open(request)
+    head.open(request, this)
     const { contentLength, bodyFollows } = head
     if (this.#route.cors) this.origin = readOrigin(head)
     let decision: Decision | Promise<Decision>
@@ -146,8 +152,17 @@ export class HttpExchange implements Framing, HeldBody {
     this.#body?.release()
   }
 
+  /** Created on first use, because most routes do not need it. */
+  get closed(): AbortSignal {
+    this.#closed ??= new AbortController()
+    return this.#closed.signal
+  }
+
   #decide(decision: Decision): void {
-    if (this.#answered || this.#finished) return
+    if (this.#answered || this.#finished) {
+      if (typeof decision !== 'function') decision.onEnd?.()
+      return
+    }
     if (typeof decision !== 'function') {
       this.#body?.release()
       this.#answer(decision)
@@ -207,7 +222,8 @@ export class HttpExchange implements Framing, HeldBody {
 
   #settle(reply: Reply): void {
     this.#body?.release()
-    if (!this.#finished) this.#answer(reply)
+    if (this.#finished) reply.onEnd?.()
+    else this.#answer(reply)
   }
 
   #refuse(problem: Problem): void {
@@ -217,6 +233,7 @@ export class HttpExchange implements Framing, HeldBody {
 
   #answer(reply: Reply): void {
     this.#answered = true
+    this.#onEnd = reply.onEnd
     try {
       this.#observe(reply.status)
       if (isStream(reply.body) && !hasNoBody(reply, this)) void this.#stream(reply, reply.body)
@@ -240,14 +257,14 @@ export class HttpExchange implements Framing, HeldBody {
     else if (body === undefined || isStream(body)) this.#res.end()
     else if (body.length <= LARGE_REPLY_BYTES) this.#res.end(body)
     else {
-      endGradually(this.#res, Buffer.from(body), () => this.#finish())
+      endGradually(this.#res, bytesOf(body), this.#keepPace(), () => this.#finish())
       return
     }
     this.#finish()
   }
 
   async #stream(reply: Reply, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-    const stream = new ReplyStream()
+    const stream = new ReplyStream(this.#keepPace())
     this.#replyStream = stream
     let begun = false
     try {
@@ -270,7 +287,16 @@ export class HttpExchange implements Framing, HeldBody {
     // A handler that still uses the body keeps it counted as held until it settles.
     if (this.#bodyArriving || !this.#handler) this.#body?.release()
     this.#finish()
+    // A given reason avoids the error with a stack that abort() would create.
+    this.#closed?.abort('the connection is closed')
     this.#replyStream?.abandon()
+  }
+
+  /** Begins to check how fast the client reads. */
+  #keepPace(): ReadPace {
+    const { readAllowanceMs, now } = this.#context
+    this.#pace = new ReadPace(readAllowanceMs, now, () => this.#hangUp())
+    return this.#pace
   }
 
   #hangUp(): void {
@@ -284,6 +310,8 @@ export class HttpExchange implements Framing, HeldBody {
     if (this.#bodyArriving) context.arriving.delete(this)
     context.inFlight--
     if (context.inFlight === 0) context.onIdle?.()
+    this.#pace?.end()
+    this.#onEnd?.()
   }
 
   #observe(status: number): void {
@@ -297,3 +325,8 @@ export class HttpExchange implements Framing, HeldBody {
 }
 
 const NO_BYTES = Buffer.alloc(0)
+
+/** Returns the bytes of a body, without a copy of what are bytes already. */
+function bytesOf(body: string | Uint8Array): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body
+}

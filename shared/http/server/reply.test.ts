@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 import { until } from '../../../test/support/until.ts'
-import type { Route } from '../route.ts'
+import type { Reply, Route } from '../route.ts'
 
 const MIB = 1024 * 1024
 const { serve, statuses, heldBodyBytes } = useHttpServer()
@@ -53,6 +53,88 @@ describe('a large response', () => {
     expect(Buffer.from(response.body, 'latin1').equals(Buffer.from(body))).toBe(true)
     const [, second] = await connection.send(rawRequest('GET', '/')).responses(2)
     expect(second?.body.length).toBe(6_000_000)
+    connection.socket.destroy()
+  })
+})
+
+describe('the end of a response', () => {
+  it.each<[string, number]>([
+    ['small', 10],
+    ['large', 6_000_000],
+  ])('is reported once, after a %s one', async (_, size) => {
+    let ends = 0
+    const port = await serve([get(() => ({ ...text('x'.repeat(size)), onEnd: () => ends++ }))])
+    expect((await request(port, rawRequest('GET', '/'))).body.length).toBe(size)
+    await until('the end', () => ends > 0)
+    expect(ends).toBe(1)
+  })
+
+  it('is reported if the client leaves while a large one is written, or before there is one', async () => {
+    const ends: string[] = []
+    let reply = () => {}
+    const waiting = new Promise<void>(resolve => {
+      reply = resolve
+    })
+    const port = await serve([
+      { ...get(() => ({ ...text('x'.repeat(50_000_000)), onEnd: () => ends.push('large') })), path: '/large' },
+      {
+        ...get(() => waiting.then(() => ({ ...text('late'), onEnd: () => ends.push('late') }))),
+        path: '/late',
+      },
+    ])
+    const large = new RawConnection(port)
+    large.socket.pause()
+    large.send(rawRequest('GET', '/large'))
+    await until('the response to begin', () => statuses.length === 1)
+    const late = new RawConnection(port).send(rawRequest('GET', '/late'))
+    await setImmediate()
+    for (const { socket } of [large, late]) socket.destroy()
+    await until('the end of the large response', () => ends.includes('large'))
+    await until('the client to be gone', () => statuses.includes(499))
+    reply()
+    await until('the end of the late response', () => ends.includes('late'))
+    expect(ends).toHaveLength(2)
+  })
+})
+
+describe('the work for a response', () => {
+  it('learns that its client has left', async () => {
+    const seen: string[] = []
+    const port = await serve([
+      get(head => {
+        const closed = head.closed()
+        seen.push('started')
+        return new Promise(resolve => {
+          closed.addEventListener('abort', () => {
+            seen.push('left')
+            resolve(text(''))
+          })
+        })
+      }),
+    ])
+    const connection = new RawConnection(port).send(rawRequest('GET', '/'))
+    await until('the work to start', () => seen.length === 1)
+    connection.socket.destroy()
+    await until('the work to end', () => seen.includes('left'))
+  })
+})
+
+describe('a client that reads nothing', () => {
+  async function* endless() {
+    for (;;) yield Buffer.alloc(64 * 1024, 'z')
+  }
+  it.each<[string, () => Reply]>([
+    ['a large response', () => text('x'.repeat(50_000_000))],
+    ['a stream', () => ({ status: 200, body: endless() })],
+  ])('loses %s when its allowance of time is used up', async (_, reply) => {
+    let ended = false
+    const route = get(() => ({ ...reply(), onEnd: () => (ended = true) }))
+    const port = await serve([route], { readAllowanceMs: 300 })
+    const connection = new RawConnection(port)
+    connection.socket.pause()
+    connection.send(rawRequest('GET', '/'))
+    // uWS itself would wait for ten seconds.
+    await until('the response to be cut', () => ended, { deadlineMs: 5_000 })
     connection.socket.destroy()
   })
 })

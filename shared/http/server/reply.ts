@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
 import type { Reply } from '../route.ts'
 import { writeCorsHeaders } from './cors.ts'
+import type { ReadPace } from './read-pace.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** Properties of a response that come from the connection, not from the route. */
@@ -39,10 +40,14 @@ export function endWithoutBody(res: HttpResponse, reply: Reply): void {
 /**
  * Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written.
  */
-export function endGradually(res: HttpResponse, body: Uint8Array, done: () => void): void {
+export function endGradually(res: HttpResponse, body: Uint8Array, pace: ReadPace, done: () => void): void {
+  let from = 0
   const send = (offset: number): boolean => {
+    pace.moved(offset - from)
+    from = offset
     const [sent, ended] = res.tryEnd(body.subarray(offset), body.length)
     if (ended) done()
+    else pace.wait()
     return sent
   }
   res.onWritable(send)

@@ -6,18 +6,26 @@ export class MalformedRequestError extends Error {
   override readonly name = 'MalformedRequestError'
 }
 
+/** The exchange to which a request belongs. */
+interface Closable {
+  /** Fires when the connection closes before the response is complete. */
+  readonly closed: AbortSignal
+}
+
 /**
  * View of the request of uWS, which exists only during the call that brings it. One view serves all requests of a
  * server, because only one head is readable at a time.
  */
 export class RequestHeadView implements RequestHead {
   #request: HttpRequest | undefined
+  #exchange: Closable | undefined
   contentLength: number | undefined
   /** Whether a body follows. A chunked body may still be empty. */
   bodyFollows = false
 
-  open(request: HttpRequest): void {
+  open(request: HttpRequest, exchange: Closable): void {
     this.#request = request
+    this.#exchange = exchange
     // uWS itself has refused, with 400, a malformed length and a length beside a transfer encoding.
     const contentLength = request.getHeader('content-length')
     this.contentLength = contentLength === '' ? undefined : Number(contentLength)
@@ -26,6 +34,7 @@ export class RequestHeadView implements RequestHead {
 
   close(): void {
     this.#request = undefined
+    this.#exchange = undefined
   }
 
   get method(): string {
@@ -46,6 +55,11 @@ export class RequestHeadView implements RequestHead {
 
   header(lowercaseName: string): string | undefined {
     return this.#readable().getHeader(lowercaseName) || undefined
+  }
+
+  closed(): AbortSignal {
+    this.#readable()
+    return (this.#exchange as Closable).closed
   }
 
   #readable(): HttpRequest {

@@ -6,6 +6,7 @@ import { problemReply, type RequestHead, type Route } from '../route.ts'
 import { preflightHeaders } from './cors.ts'
 import { type ExchangeContext, HttpExchange } from './exchange.ts'
 import { renderProblem } from './problem.ts'
+import { READ_ALLOWANCE_MS } from './read-pace.ts'
 import { HeldBytes } from './request-body.ts'
 import { RequestHeadView } from './request-head.ts'
 import { type HttpRequest, type us_listen_socket, uws } from './uws.ts'
@@ -25,6 +26,8 @@ export interface HttpServerOptions {
   readonly discardTimeoutMs?: number
   /** How many bytes a client may continue to send then. */
   readonly discardLimitBytes?: number
+  /** How long a client may lag behind the speed at which it must read a response. */
+  readonly readAllowanceMs?: number
 }
 
 /** A server. */
@@ -69,6 +72,7 @@ class UwsServer implements HttpServer {
       idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
       discardSweeps: discardTimeoutMs / sweepIntervalMs,
       discardLimitBytes,
+      readAllowanceMs: options.readAllowanceMs ?? READ_ALLOWANCE_MS,
       observe: options.observe,
       now: options.now ?? (() => performance.now()),
       stopping: false,

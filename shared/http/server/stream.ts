@@ -1,9 +1,15 @@
+import type { ReadPace } from './read-pace.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** Response of unknown length, while it is written to one client. */
 export class ReplyStream {
+  readonly #pace: ReadPace
   #gone = false
   #wake = () => {}
+
+  constructor(pace: ReadPace) {
+    this.#pace = pace
+  }
 
   /**
    * Writes all chunks. The head goes with the first one, so that the failure of a source at its start can still become
@@ -31,6 +37,7 @@ export class ReplyStream {
       })
       if (!taken) await this.#writable()
       if (this.#gone) return
+      this.#pace.moved(chunk.length)
     }
     if (this.#gone) return
     res.cork(() => {
@@ -48,6 +55,7 @@ export class ReplyStream {
   }
 
   #writable(): Promise<void> {
+    this.#pace.wait()
     return new Promise(resolve => {
       this.#wake = resolve
     })
