@@ -16,8 +16,8 @@ export const ingestConfigSchema = z.object({
   QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
   /** The share of Redis' maxmemory above which no request is accepted, because a full Redis stops the workers too. */
   REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),
-  /** The most bytes of bodies in the memory of the process. */
-  HELD_BODY_BYTES: count(256 * 1024 * 1024),
+  /** The most bytes of bodies in the memory of the process. One surface gets at most two thirds of them. */
+  HELD_BODY_BYTES: count(96 * 1024 * 1024),
   /** The most bytes of one commit. */
   COMMIT_MAX_BYTES: count(4 * 1024 * 1024),
   /** The most requests of one commit. */

@@ -41,13 +41,14 @@ export function creationRoute<S extends z.ZodType, T>(
   const guard = guardOf(operation, resource)
   const paramsOf = pathParameters(operation)
   return operationRoute(operation, {
-    async accept(head) {
+    async accept(head, arriving) {
       const type = bodyTypeOf(head)
       const authorization = head.header('authorization')
       const param = paramsOf(head)
       const slug = workspaceSlugOf(operation, param)
       const accepted = await authenticate(authorization, guard, slug)
       if (!accepted.ok) return problemReply(accepted.problem)
+      arriving.belongsTo(accepted.caller.workspaceId)
       return async bytes => {
         const typeFault = bodyTypeFault(type, ['application/json'])
         if (typeFault) return refusalReply(typeFault, operation)

@@ -3,12 +3,14 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import { KEY_UNCHECKED, type SurfaceCaller } from './authenticate-surface.ts'
+import { KEY_UNCHECKED, ownerOf, type SurfaceCaller } from './authenticate-surface.ts'
 import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
 
 /** Build tooling that presented a secret key of a surface. */
 export interface BuildCaller {
   readonly surface: SurfaceCaller
+  /** Owner of what the requests take of shared memory and slots (`FairShares`). */
+  readonly owner: string
   readonly scopes: readonly string[]
 }
 
@@ -59,7 +61,8 @@ function judge(key: SurfaceKey | undefined, at: number): BuildAuthentication {
   const state = keyState(key, at)
   if (state !== 'active') return REFUSALS[state]
   const { workspaceId, surfaceId, scopes } = key
-  return { ok: true, build: { surface: { workspaceId, surfaceId }, scopes } }
+  const surface = { workspaceId, surfaceId }
+  return { ok: true, build: { surface, owner: ownerOf(surface), scopes } }
 }
 
 /** One object per reason, because the cache keeps many of them. */

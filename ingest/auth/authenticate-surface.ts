@@ -13,7 +13,12 @@ export interface SurfaceCaller {
 
 /** The surface of a public key, or the problem with the key. */
 export type SurfaceAuthentication =
-  | { readonly ok: true; readonly surface: SurfaceCaller }
+  | {
+      readonly ok: true
+      readonly surface: SurfaceCaller
+      /** Owner of what the surface's requests take of shared memory and slots (`FairShares`). Kept, because joining costs. */
+      readonly owner: string
+    }
   | { readonly ok: false; readonly problem: Problem }
 
 /** Checks public keys. */
@@ -59,5 +64,11 @@ export function createPublicKeyAuthenticator(deps: KeyCacheDeps): PublicKeyAuthe
 
 function judge(key: SurfaceKey | undefined, at: number): SurfaceAuthentication {
   if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
-  return { ok: true, surface: { workspaceId: key.workspaceId, surfaceId: key.surfaceId } }
+  const surface = { workspaceId: key.workspaceId, surfaceId: key.surfaceId }
+  return { ok: true, surface, owner: ownerOf(surface) }
+}
+
+/** Returns the name of a surface among all those that share the memory and the slots of a process. */
+export function ownerOf({ workspaceId, surfaceId }: SurfaceCaller): string {
+  return `${workspaceId}/${surfaceId}`
 }

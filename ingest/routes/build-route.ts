@@ -1,7 +1,14 @@
 import type { Problem, ProblemCode } from '../../schemas/http/problems.ts'
 import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
-import { type BodyHandler, type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
+import {
+  type ArrivingBody,
+  type BodyHandler,
+  type Decision,
+  problemReply,
+  type Reply,
+  type RequestHead,
+} from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -27,11 +34,13 @@ const SCOPE = 'release:write'
 export function withBuild(
   { secretKeys }: BuildRouteDeps,
   head: RequestHead,
+  body: ArrivingBody,
   take: (build: BuildCaller) => Decision | Promise<Decision>,
 ): Decision | Promise<Decision> {
   const decide = (authentication: BuildAuthentication): Decision | Promise<Decision> => {
     if (!authentication.ok) return buildProblem(authentication.problem)
     const { build } = authentication
+    body.belongsTo(build.owner)
     return build.scopes.includes(SCOPE) ? take(build) : refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
   }
   const authentication = secretKeys.authenticate(head.header('authorization'))
@@ -46,11 +55,12 @@ export function withBuild(
 export function withRelease(
   deps: ReleaseRouteDeps,
   head: RequestHead,
+  body: ArrivingBody,
   unknownRelease: 'accepted' | 'refused',
   take: (release: ReleaseKey) => BodyHandler,
 ): Decision | Promise<Decision> {
   const slug = head.param('releaseSlug')
-  return withBuild(deps, head, ({ surface }) => {
+  return withBuild(deps, head, body, ({ surface }) => {
     const decide = (owner: string | undefined): Decision => {
       if (owner !== undefined && owner !== surface.surfaceId) {
         return refusal('AUTH_AK_SCOPE_MISMATCH', 'the release belongs to another surface than the key')

@@ -25,9 +25,9 @@ interface Deps extends ReleaseRouteDeps {
 export function completeSourceMapsRoute(deps: Deps): Route {
   return operationRoute(completeSourceMaps, {
     renderProblem: buildProblem,
-    accept(head) {
+    accept(head, body) {
       const type = bodyTypeOf(head)
-      return withRelease(deps, head, 'refused', release => takeCompletion(deps, release, type))
+      return withRelease(deps, head, body, 'refused', release => takeCompletion(deps, release, type))
     },
   })
 }

@@ -48,10 +48,10 @@ export function drainRoute(deps: Deps): Route {
   }
   return operationRoute(drain, {
     renderProblem: drainProblem,
-    accept(head) {
+    accept(head, body) {
       const take = signals.get(head.param('signal'))
       if (take === undefined) return drainProblem(unknownSignal)
-      return withSurface(deps, head, bodyTypeOf(head), take, drainProblem)
+      return withSurface(deps, head, body, bodyTypeOf(head), take, drainProblem)
     },
   })
 }

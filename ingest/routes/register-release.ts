@@ -26,9 +26,9 @@ const MAX_DEPTH = 100
 export function registerReleaseRoute(deps: Deps): Route {
   return operationRoute(registerRelease, {
     renderProblem: buildProblem,
-    accept(head) {
+    accept(head, arriving) {
       const type = bodyTypeOf(head)
-      return withBuild(deps, head, ({ surface }) => body => {
+      return withBuild(deps, head, arriving, ({ surface }) => body => {
         const refused = refuseBody(undefined, type)
         if (refused) return refused
         const parsed = parseJsonBody(registerReleaseSchema, body, MAX_DEPTH)

@@ -21,9 +21,9 @@ const SUCCESS = jsonReply({ ok: true })
 export function reportBuildRoute(deps: Deps): Route {
   return operationRoute(reportBuild, {
     renderProblem: buildProblem,
-    accept(head) {
+    accept(head, body) {
       const type = bodyTypeOf(head)
-      return withRelease(deps, head, 'accepted', release => takeReport(deps, release, type))
+      return withRelease(deps, head, body, 'accepted', release => takeReport(deps, release, type))
     },
   })
 }

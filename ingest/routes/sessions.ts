@@ -82,7 +82,7 @@ function sessionRoute<S extends z.ZodType>(
     }
   return operationRoute(operation, {
     renderProblem: runtimeProblem,
-    accept: head => withSurface(deps, head, bodyTypeOf(head), take),
+    accept: (head, body) => withSurface(deps, head, body, bodyTypeOf(head), take),
   })
 }
 

@@ -30,9 +30,9 @@ interface Deps extends ReleaseRouteDeps {
 export function signSourceMapsRoute(deps: Deps): Route {
   return operationRoute(signSourceMaps, {
     renderProblem: buildProblem,
-    accept(head) {
+    accept(head, arriving) {
       const type = bodyTypeOf(head)
-      return withRelease(deps, head, 'refused', release => body => {
+      return withRelease(deps, head, arriving, 'refused', release => body => {
         const refused = refuseBody(undefined, type)
         if (refused) return refused
         const parsed = parseJsonBody(signSourceMapsSchema, body)

@@ -1,5 +1,11 @@
 import type { Problem } from '../../schemas/http/problems.ts'
-import { type Decision, problemReply, type Reply, type RequestHead } from '../../shared/http/route.ts'
+import {
+  type ArrivingBody,
+  type Decision,
+  problemReply,
+  type Reply,
+  type RequestHead,
+} from '../../shared/http/route.ts'
 import type { PublicKeyAuthenticator, SurfaceAuthentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
 
 /** The common part of the routes with a public key: the key is checked before the body, and problems name one service. */
@@ -19,23 +25,27 @@ export type TakeRequest<F> = (surface: SurfaceCaller, facts: F) => Decision
 export function withSurface<F>(
   { publicKeys }: SurfaceRouteDeps,
   head: RequestHead,
+  body: ArrivingBody,
   facts: F,
   take: TakeRequest<F>,
   renderProblem: (problem: Problem) => Reply = runtimeProblem,
 ): Decision | Promise<Decision> {
   const authentication = publicKeys.authenticate(presentedKey(head))
   return authentication instanceof Promise
-    ? authentication.then(settled => decide(settled, facts, take, renderProblem))
-    : decide(authentication, facts, take, renderProblem)
+    ? authentication.then(settled => decide(settled, body, facts, take, renderProblem))
+    : decide(authentication, body, facts, take, renderProblem)
 }
 
 function decide<F>(
   authentication: SurfaceAuthentication,
+  body: ArrivingBody,
   facts: F,
   take: TakeRequest<F>,
   renderProblem: (problem: Problem) => Reply,
 ): Decision {
-  return authentication.ok ? take(authentication.surface, facts) : renderProblem(authentication.problem)
+  if (!authentication.ok) return renderProblem(authentication.problem)
+  body.belongsTo(authentication.owner)
+  return take(authentication.surface, facts)
 }
 
 /** Returns the key of a request. The header wins over the query (docs/contract.md#credentials). */

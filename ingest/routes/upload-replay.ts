@@ -37,14 +37,14 @@ export function uploadReplayRoute(deps: Deps): Route {
       takeChunk(deps, head, surface, body)
   return operationRoute(uploadReplay, {
     renderProblem: replayProblem,
-    accept(head) {
+    accept(head, body) {
       const upload: UploadHead = {
         sessionId: head.param('sessionId'),
         // A beacon cannot set headers.
         encodedMetadata: head.header('x-replay-metadata') || head.query('metadata'),
         contentEncoding: head.header('content-encoding'),
       }
-      return withSurface(deps, head, upload, take)
+      return withSurface(deps, head, body, upload, take)
     },
   })
 }

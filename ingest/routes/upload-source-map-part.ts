@@ -39,9 +39,9 @@ interface UploadHead {
 export function uploadSourceMapPartRoute(deps: Deps): Route {
   return operationRoute(uploadSourceMapPart, {
     renderProblem: buildProblem,
-    accept(head) {
+    accept(head, body) {
       const upload = { query: { part: head.query('part'), path: head.query('path') }, type: bodyTypeOf(head) }
-      return withRelease(deps, head, 'accepted', release => takePart(deps, release, upload))
+      return withRelease(deps, head, body, 'accepted', release => takePart(deps, release, upload))
     },
   })
 }

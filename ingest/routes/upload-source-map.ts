@@ -40,9 +40,9 @@ const ENQUEUED: Reply = { status: 200 }
 export function uploadSourceMapRoute(deps: Deps): Route {
   return operationRoute(uploadSourceMap, {
     renderProblem: buildProblem,
-    accept(head) {
+    accept(head, body) {
       const upload = { path: head.query('path'), type: bodyTypeOf(head) }
-      return withRelease(deps, head, 'accepted', release => takeMap(deps, release, upload))
+      return withRelease(deps, head, body, 'accepted', release => takeMap(deps, release, upload))
     },
   })
 }

@@ -51,6 +51,15 @@ export interface HeldBody {
   release(): void
 }
 
+/** The body of a request, before `accept` has decided on it. */
+export interface ArrivingBody {
+  /**
+   * Names whose memory the body takes: a surface or a workspace. Called once the credential is accepted, before the decision.
+   * All owners share the memory of the server fairly (`FairShares`). Bodies without an owner count as those of one.
+   */
+  belongsTo(owner: string): void
+}
+
 /** Decision of `accept`: a reply, without reading the body, or a handler of the body. */
 export type Decision = Reply | BodyHandler
 
@@ -68,7 +77,7 @@ export interface Route {
   /** Makes the reply of a problem; `problemReply` unless given. */
   readonly renderProblem?: ((problem: Problem) => Reply) | undefined
   /** Decides on the head alone, before any byte of the body counts. Must read the head before its first await. */
-  accept(head: RequestHead): Decision | Promise<Decision>
+  accept(head: RequestHead, body: ArrivingBody): Decision | Promise<Decision>
 }
 
 /**

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
@@ -116,7 +116,7 @@ describe('a body over the limit', () => {
     const port = await serve([
       post(head => (head.header('key') ? () => text(String(++handled)) : unauthorized()), { bodyLimitBytes: 1_000 }),
     ])
-    const large = new RawConnection(port).send(announce(1_000_000, { key: 'k' }))
+    const large = new RawConnection(port).send(announce(2_000_000, { key: 'k' }))
     const response = await large.response()
     expect(response.status).toBe(413)
     expect(JSON.parse(response.body)).toMatchObject({
@@ -125,7 +125,7 @@ describe('a body over the limit', () => {
     })
     expect(response.headers.connection).toBe('close')
     expect(response.headers.date).toBeDefined()
-    expect((await request(port, announce(1_000_000))).status).toBe(401)
+    expect((await request(port, announce(2_000_000))).status).toBe(401)
     expect((await request(port, announce(1_001, { key: 'k' }) + 'x'.repeat(1_001))).status).toBe(413)
     expect((await request(port, announce(1_000, { key: 'k' }) + 'x'.repeat(1_000))).body).toBe('1')
     expect(handled).toBe(1)
@@ -134,7 +134,7 @@ describe('a body over the limit', () => {
 
   it('is refused only after a slow check of the credential', async () => {
     const late = (decision: Reply | (() => Reply)) => async () => {
-      await new Promise(resolve => setTimeout(resolve, 30))
+      await setTimeout(30)
       return decision
     }
     const port = await serve([
@@ -193,27 +193,27 @@ describe('a body over the limit', () => {
 })
 
 describe('a refusal before the end of the body', () => {
-  it('keeps the connection when the rest of the body is small', async () => {
+  it('keeps the connection when the rest of the body has at most 1 MiB', async () => {
     const port = await serve([post(head => (head.header('key') ? () => text('ok') : unauthorized()))])
-    const connection = new RawConnection(port).send(announce(6)).send('abc')
-    expect((await connection.response()).status).toBe(401)
-    const [, second] = await connection.send(`def${announce(1, { key: 'k' })}x`).responses(2)
-    expect(second).toMatchObject({ status: 200, body: 'ok' })
-    connection.socket.destroy()
+    for (const rest of ['def', 'x'.repeat(MIB - 3)]) {
+      const connection = new RawConnection(port).send(announce(3 + rest.length)).send('abc')
+      expect((await connection.response()).status).toBe(401)
+      const [, second] = await connection.send(`${rest}${announce(1, { key: 'k' })}x`).responses(2)
+      expect(second).toMatchObject({ status: 200, body: 'ok' })
+      connection.socket.destroy()
+    }
   })
 
   it('closes the connection after a large rest, and has no body with status 204', async () => {
     const port = await serve([post(unauthorized), post(() => ({ status: 204 }), { path: '/empty' })])
-    const body = Buffer.alloc(MIB)
-    const refused = new RawConnection(port).send(announce(MIB))
+    const body = Buffer.alloc(2 * MIB)
+    const refused = new RawConnection(port).send(announce(body.length))
     expect((await refused.response()).status).toBe(401)
     await refused.send(body).end()
-    const empty = new RawConnection(port).send(rawRequest('POST', '/empty', { 'content-length': String(MIB) }))
+    const empty = new RawConnection(port).send(rawRequest('POST', '/empty', { 'content-length': String(body.length) }))
     expect(await empty.response()).toMatchObject({ status: 204, body: '' })
     await empty.send(body).end()
-    const together = new RawConnection(port).send(
-      Buffer.concat([Buffer.from(announce(100_000)), Buffer.alloc(100_000)]),
-    )
+    const together = new RawConnection(port).send(Buffer.concat([Buffer.from(announce(body.length)), body]))
     expect((await together.response()).status).toBe(401)
     await together.end()
     expect([refused.error, empty.error, together.error]).toEqual([undefined, undefined, undefined])
@@ -239,6 +239,88 @@ describe('a body that stops arriving', () => {
     const drip = setInterval(() => connection.send('x'), 20)
     expect((await connection.response()).status).toBe(200)
     clearInterval(drip)
+    connection.socket.destroy()
+  })
+})
+
+describe('a body that arrives slowly', () => {
+  /** Sends this many bytes every 20 ms until there is a response. */
+  async function drip(port: number, bytes: number) {
+    const connection = new RawConnection(port).send(announce(16 * 1024))
+    const piece = 'x'.repeat(bytes)
+    const timer = setInterval(() => connection.send(piece), 20)
+    const response = await connection.response()
+    clearInterval(timer)
+    connection.socket.destroy()
+    return response
+  }
+
+  it('is refused with 408 when it is not complete in time, although data keeps arriving', async () => {
+    const port = await serve([measure], { bodyGraceMs: 200 })
+    const response = await drip(port, 1)
+    expect(response.status).toBe(408)
+    expect(response.body).toContain('16 KiB per second')
+    expect(heldBodyBytes()).toBe(0)
+  })
+
+  it('is accepted, however long it takes, when it brings 16 KiB per second', async () => {
+    const port = await serve([measure], { bodyGraceMs: 200 })
+    expect((await drip(port, 512)).status).toBe(200)
+  })
+})
+
+describe('the bodies of one owner', () => {
+  const owned = (more: Partial<Route> = {}) =>
+    post((head, body) => {
+      body.belongsTo(head.header('owner') ?? '')
+      return bytes => text(String(bytes.length))
+    }, more)
+  const stalled = (port: number, owner: string, bytes: number) =>
+    new RawConnection(port).send(announce(10 * MIB, { owner })).send('x'.repeat(bytes))
+
+  it('leave memory for those of others, and are refused with 429 beyond their share', async () => {
+    const port = await serve([owned()], { heldBodyLimitBytes: 12 * MIB })
+    const connections = Array.from({ length: 20 }, () => stalled(port, 'a', MIB))
+    await until('a refusal', () => statuses.includes(429))
+    expect(heldBodyBytes()).toBeLessThanOrEqual(8 * MIB)
+    const refused = await until('its response', () => connections.find(({ received }) => received !== ''))
+    expect((await refused.response()).headers['retry-after']).toBe('1')
+    const other = await request(port, announce(MIB, { owner: 'b' }) + 'x'.repeat(MIB))
+    expect(other).toMatchObject({ status: 200, body: String(MIB) })
+    for (const { socket } of connections) socket.destroy()
+    await until('the bytes to be freed', () => heldBodyBytes() === 0)
+  })
+
+  it('may be only half of those that arrive at once, and those of others are received meanwhile', async () => {
+    const port = await serve([owned()], { arrivingBodiesLimit: 8, bodyIdleTimeoutMs: 1_000 })
+    const connections = Array.from({ length: 10 }, (_, i) => stalled(port, 'a', i % 2))
+    await until('six refusals', () => statuses.length === 6)
+    expect(statuses).toEqual(Array.from({ length: 6 }, () => 429))
+    const other = stalled(port, 'b', 1)
+    await other.send('x'.repeat(10 * MIB - 1)).response()
+    expect(statuses.at(-1)).toBe(200)
+    for (const { socket } of [...connections, other]) socket.destroy()
+  })
+
+  it('are not read on before the owner is known', async () => {
+    let decide = () => {}
+    const waiting = new Promise<void>(resolve => {
+      decide = resolve
+    })
+    const port = await serve([
+      post(async (_, body) => {
+        await waiting
+        body.belongsTo('a')
+        return bytes => text(`${bytes.length} ${checksum(bytes)}`)
+      }),
+    ])
+    const body = Buffer.alloc(4 * MIB, 'the quick brown fox ')
+    const connection = new RawConnection(port).send(announce(body.length)).send(body)
+    await until('the first bytes', () => heldBodyBytes() > 0)
+    await setTimeout(100)
+    expect(heldBodyBytes()).toBeLessThanOrEqual(1 * MIB)
+    decide()
+    expect((await connection.response()).body).toBe(`${body.length} ${checksum(body)}`)
     connection.socket.destroy()
   })
 })

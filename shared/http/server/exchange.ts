@@ -1,9 +1,8 @@
 import type { Problem } from '../../../schemas/http/problems.ts'
-import type { BufferPool } from '../../memory/buffer-pool.ts'
-import type { Logger } from '../../runtime/logger.ts'
-import type { BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
+import type { ArrivingBody, BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
 import { readOrigin } from './cors.ts'
-import { bodyStalled, faultReply, logFault, overLimit, renderProblem, tooMuchHeld } from './problem.ts'
+import type { ExchangeContext } from './exchange-context.ts'
+import { faultReply, logFault, overLimit, renderProblem, tooManyArriving, tooMuchHeld } from './problem.ts'
 import { ReadPace } from './read-pace.ts'
 import {
   endGradually,
@@ -11,51 +10,29 @@ import {
   type Framing,
   hasNoBody,
   isStream,
+  LARGE_REPLY_BYTES,
   writeHead,
   writeWithoutEnding,
 } from './reply.ts'
-import { type HeldBytes, RequestBody } from './request-body.ts'
-import type { RequestHeadView } from './request-head.ts'
+import { NO_BYTES, RequestBody, UNKNOWN_OWNER } from './request-body.ts'
 import { ReplyStream } from './stream.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
-
-/** State that the exchanges of one server share. */
-export interface ExchangeContext {
-  readonly logger: Logger
-  readonly head: RequestHeadView
-  readonly held: HeldBytes
-  /** Buffers for bodies that arrive in pieces. */
-  readonly memory: BufferPool
-  /** Exchanges whose body is still arriving; swept at an interval. */
-  readonly arriving: Set<HttpExchange>
-  /** Number of sweeps without data after which a body is refused. */
-  readonly idleSweeps: number
-  /** Number of sweeps for which the rest of an unwanted body is read. */
-  readonly discardSweeps: number
-  /** Number of bytes of it that are read. */
-  readonly discardLimitBytes: number
-  /** Time that a client may lag behind the speed at which it must read. */
-  readonly readAllowanceMs: number
-  readonly observe: ((route: Route, status: number, durationMs: number) => void) | undefined
-  readonly now: () => number
-  /** Whether the server is stopping. Responses then ask the client to close the connection. */
-  stopping: boolean
-  inFlight: number
-  /** Called when `inFlight` falls to zero. */
-  onIdle: (() => void) | undefined
-}
 
 /** Status of a request whose client left before the response. HTTP has none; nginx uses this one. */
 const CLIENT_CLOSED_STATUS = 499
 
 /**
- * Largest announced body whose rest is left to uWS after an early response. uWS skips the rest and keeps the
- * connection, but cannot be made to stop.
+ * Largest announced body whose rest is left to uWS after an early response, so that clients which write the whole body
+ * before they read see the response and keep their connection. uWS cannot be made to stop, but closes the connection when
+ * less than 160 KB arrive in 10 s.
  */
-const SKIPPED_REST_BYTES = 64 * 1024
+const SKIPPED_REST_BYTES = 1024 * 1024
 
-/** Largest response that uWS may copy into its buffer whole. A larger one waits for the client's window. */
-const LARGE_REPLY_BYTES = 64 * 1024
+/** After this much of a body, its socket is not read further until `accept` has decided. One read has up to 512 KiB. */
+const UNDECIDED_BYTES = 64 * 1024
+
+/** uWS closes a connection whose body brings less than 160 KB in 10 s, unless its timer is restarted before. */
+const SWEEPS_PER_RESTART = 4
 
 /**
  * One request, from its head to the end of its response.
@@ -67,22 +44,24 @@ const LARGE_REPLY_BYTES = 64 * 1024
  * touched (uWS throws). This is the hot path, so it is a class: methods on a prototype instead of a dozen closures per
  * request.
  */
-export class HttpExchange implements Framing, HeldBody {
+export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   readonly #context: ExchangeContext
   readonly #route: Route
   readonly #res: HttpResponse
   readonly headOnly: boolean
   readonly #startedAt: number
   origin: string | undefined
+  #owner = UNKNOWN_OWNER
   #body: RequestBody | undefined
   #bodyArriving = false
+  #isPaused = false
   #restIsSkipped = false
   #handler: BodyHandler | undefined
   /** Fault of the body that was found before `accept` decided. It waits, because the credential is checked first. */
   #bodyProblem: Problem | undefined
   #answered = false
   #finished = false
-  #quietSweeps = 0
+  #sweeps = 0
   #discardedBytes = 0
   #replyStream: ReplyStream | undefined
   #closed: AbortController | undefined
@@ -100,13 +79,14 @@ export class HttpExchange implements Framing, HeldBody {
 
   /** Starts the exchange. Runs inside the handler of uWS, while the request is readable. */
   start(request: HttpRequest): void {
-    const { head, arriving, held, memory } = this.#context
+    const { head, arriving } = this.#context
+    const { bodyLimitBytes } = this.#route
     head.open(request, this)
     const { contentLength, bodyFollows } = head
     if (this.#route.cors) this.origin = readOrigin(head)
     let decision: Decision | Promise<Decision>
     try {
-      decision = this.#route.accept(head)
+      decision = this.#route.accept(head, this)
     } catch (error) {
       decision = this.#replyToFault(error)
     } finally {
@@ -117,11 +97,10 @@ export class HttpExchange implements Framing, HeldBody {
     if (bodyFollows) {
       this.#bodyArriving = true
       this.#restIsSkipped = contentLength !== undefined && contentLength <= SKIPPED_REST_BYTES
-      this.#body = new RequestBody(held, memory, Math.min(contentLength ?? Infinity, this.#route.bodyLimitBytes))
+      this.#body = new RequestBody(this.#context, Math.min(contentLength ?? Infinity, bodyLimitBytes), this.#owner)
       arriving.add(this)
       this.#res.onData((chunk, isLast) => this.#receive(chunk, isLast))
-      if (contentLength !== undefined && contentLength > this.#route.bodyLimitBytes)
-        this.#bodyProblem = overLimit(this.#route)
+      if (contentLength !== undefined && contentLength > bodyLimitBytes) this.#bodyProblem = overLimit(this.#route)
     }
     if (decision instanceof Promise) {
       decision.then(
@@ -131,18 +110,27 @@ export class HttpExchange implements Framing, HeldBody {
     } else this.#decide(decision)
   }
 
+  belongsTo(owner: string): void {
+    this.#owner = owner
+    if (this.#body && !this.#body.assign(owner)) this.#bodyProblem ??= tooMuchHeld
+  }
+
   /** Checks for progress. Called at an interval while the body is arriving. */
   sweep(): void {
-    this.#quietSweeps++
+    this.#sweeps++
     if (this.#answered) {
-      if (this.#quietSweeps >= this.#context.discardSweeps) this.#hangUp()
-    } else if (this.#quietSweeps > this.#context.idleSweeps) {
+      if (this.#sweeps >= this.#context.discardSweeps) this.#hangUp()
+    } else if (!this.#isPaused) this.#sweepBody()
+  }
+
+  #sweepBody(): void {
+    const tooSlow = this.#body?.sweep()
+    if (tooSlow) {
       this.#restIsSkipped = false
-      this.#refuse(bodyStalled)
-    } else {
-      // uWS closes a connection whose body brings less than 160 KB in 10 s (measured: after 12 s), and has no setting
-      // for it. Resuming restarts these 10 s. A socket must be paused first, or it receives nothing after it is
-      // resumed.
+      this.#refuse(tooSlow)
+    } else if (this.#handler && !this.#body?.takePlace()) this.#refuse(tooManyArriving)
+    else if (this.#sweeps % SWEEPS_PER_RESTART === 0) {
+      // A socket must be paused first, or it receives nothing after it is resumed.
       this.#res.pause()
       this.#res.resume()
     }
@@ -163,6 +151,8 @@ export class HttpExchange implements Framing, HeldBody {
       if (typeof decision !== 'function') decision.onEnd?.()
       return
     }
+    if (this.#isPaused) this.#res.resume()
+    this.#isPaused = false
     if (typeof decision !== 'function') {
       this.#body?.release()
       this.#answer(decision)
@@ -170,6 +160,7 @@ export class HttpExchange implements Framing, HeldBody {
     else {
       this.#handler = decision
       if (!this.#bodyArriving) this.#handle(decision)
+      else if (this.#body?.size && !this.#body.takePlace()) this.#refuse(tooManyArriving)
     }
   }
 
@@ -178,10 +169,10 @@ export class HttpExchange implements Framing, HeldBody {
     if (isLast) {
       this.#bodyArriving = false
       this.#context.arriving.delete(this)
+      this.#body?.leavePlace()
     }
     if (this.#answered) this.#discard(chunk.byteLength, isLast)
     else {
-      this.#quietSweeps = 0
       if (!this.#bodyProblem) this.#keep(chunk, isLast)
       if (isLast && this.#handler && !this.#answered) this.#handle(this.#handler)
     }
@@ -190,12 +181,23 @@ export class HttpExchange implements Framing, HeldBody {
   #keep(chunk: ArrayBuffer, isLast: boolean): void {
     const body = this.#body
     if (!body) return
-    if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) this.#bodyProblem = overLimit(this.#route)
+    const problem = this.#problemOfKeeping(body, chunk, isLast)
+    if (problem) {
+      this.#bodyProblem = problem
+      body.release()
+      if (this.#handler) this.#refuse(problem)
+    } else if (!this.#handler && !isLast && body.size > UNDECIDED_BYTES) {
+      this.#isPaused = true
+      this.#res.pause()
+    }
+  }
+
+  #problemOfKeeping(body: RequestBody, chunk: ArrayBuffer, isLast: boolean): Problem | undefined {
+    if (body.size + chunk.byteLength > this.#route.bodyLimitBytes) return overLimit(this.#route)
+    if (!isLast && this.#handler && !body.takePlace()) return tooManyArriving
     // Most bodies arrive in one piece after accept has decided, and the handler reads them without a copy.
-    else if (isLast && body.size === 0 && this.#handler ? body.lend(chunk) : body.append(chunk, isLast)) return
-    else this.#bodyProblem = tooMuchHeld
-    body.release()
-    if (this.#handler) this.#refuse(this.#bodyProblem)
+    const isKept = isLast && body.size === 0 && this.#handler ? body.lend(chunk) : body.append(chunk, isLast)
+    return isKept ? undefined : tooMuchHeld
   }
 
   #discard(bytes: number, isLast: boolean): void {
@@ -246,7 +248,7 @@ export class HttpExchange implements Framing, HeldBody {
   }
 
   #answerAndDiscard(reply: Reply): void {
-    this.#quietSweeps = 0
+    this.#sweeps = 0
     this.#res.cork(() => writeWithoutEnding(this.#res, reply, this))
   }
 
@@ -257,7 +259,7 @@ export class HttpExchange implements Framing, HeldBody {
     else if (body === undefined || isStream(body)) this.#res.end()
     else if (body.length <= LARGE_REPLY_BYTES) this.#res.end(body)
     else {
-      endGradually(this.#res, bytesOf(body), this.#keepPace(), () => this.#finish())
+      endGradually(this.#res, body, this.#keepPace(), () => this.#finish())
       return
     }
     this.#finish()
@@ -322,11 +324,4 @@ export class HttpExchange implements Framing, HeldBody {
   #replyToFault(error: unknown): Reply {
     return faultReply(this.#route, error, this.#context.logger)
   }
-}
-
-const NO_BYTES = Buffer.alloc(0)
-
-/** Returns the bytes of a body, without a copy of what are bytes already. */
-function bytesOf(body: string | Uint8Array): Uint8Array {
-  return typeof body === 'string' ? Buffer.from(body) : body
 }

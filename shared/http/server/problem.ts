@@ -6,10 +6,24 @@ import { MalformedRequestError } from './request-head.ts'
 /** Refusal of a body that brings no more data. */
 export const bodyStalled: Problem = { code: 'REQUEST_INVALID', status: 408, message: 'the body stopped arriving' }
 
-/** Refusal of a body while too many bytes of bodies are held. */
+/** Refusal of a body that brings data too slowly. */
+export const bodyTooSlow: Problem = {
+  code: 'REQUEST_INVALID',
+  status: 408,
+  message: 'the body arrived too slowly: after 30 seconds, send at least 16 KiB per second',
+}
+
+/** Refusal of a body that exceeds the memory of its sender. */
 export const tooMuchHeld: Problem = {
   code: 'INGEST_BACKPRESSURE',
-  message: 'the server is receiving too many bodies at once; retry after the delay',
+  message: 'bodies from this sender take too much memory of the server at once; retry after the delay',
+  retryAfterSeconds: 1,
+}
+
+/** Refusal of a body of a sender from whom too many others have not arrived completely. */
+export const tooManyArriving: Problem = {
+  code: 'INGEST_BACKPRESSURE',
+  message: 'too many bodies from this sender are arriving at once; retry after the delay',
   retryAfterSeconds: 1,
 }
 

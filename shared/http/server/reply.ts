@@ -37,10 +37,15 @@ export function endWithoutBody(res: HttpResponse, reply: Reply): void {
   res.endWithoutBody()
 }
 
+/** Largest response that uWS may copy into its buffer whole. A larger one waits for the client's window. */
+export const LARGE_REPLY_BYTES = 64 * 1024
+
 /**
- * Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written.
+ * Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written. The
+ * responses to all slow readers of the same bytes share them.
  */
-export function endGradually(res: HttpResponse, body: Uint8Array, pace: ReadPace, done: () => void): void {
+export function endGradually(res: HttpResponse, content: string | Uint8Array, pace: ReadPace, done: () => void): void {
+  const body = typeof content === 'string' ? Buffer.from(content) : content
   let from = 0
   const send = (offset: number): boolean => {
     pace.moved(offset - from)

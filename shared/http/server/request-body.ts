@@ -1,53 +1,69 @@
-import type { BufferPool } from '../../memory/buffer-pool.ts'
+import type { Problem } from '../../../schemas/http/problems.ts'
+import type { FairShares } from '../../concurrency/fair-shares.ts'
+import type { BodyMemory } from './body-memory.ts'
+import { bodyStalled, bodyTooSlow } from './problem.ts'
 
-/** Count of held bytes with a ceiling, shared by all bodies of a server. */
-export class HeldBytes {
-  #used = 0
-  readonly #limitBytes: number
+const KIB = 1024
+const MIB = 1024 * KIB
+/** An empty body. */
+export const NO_BYTES = Buffer.alloc(0)
+const FIRST_ALLOCATION_BYTES = KIB
+/** From here on, doubling would need more than the body itself while it copies. */
+const LAST_DOUBLED_BYTES = 16 * MIB
+/** Memory of this size is mapped for itself, so that its pages take no memory before they are written (glibc, musl, macOS). */
+const LEAST_MAPPED_BYTES = 32 * MIB
+const MAPPED_STEP_BYTES = 16 * MIB
 
-  constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes
-  }
+/** The owner of bodies whose sender is not known yet. */
+export const UNKNOWN_OWNER = ''
 
-  get used(): number {
-    return this.#used
-  }
-
-  /** Counts the bytes. Returns false, without counting any, if they do not fit under the ceiling. */
-  take(bytes: number): boolean {
-    if (this.#used + bytes > this.#limitBytes) return false
-    this.#used += bytes
-    return true
-  }
-
-  /** Stops counting the bytes. */
-  give(bytes: number): void {
-    this.#used -= bytes
-  }
+/** State that the bodies of one server share. */
+export interface BodyContext {
+  /** Bytes of bodies in memory, by owner. */
+  readonly held: FairShares
+  /** Number of bodies that arrive in more than one piece, by owner. */
+  readonly places: FairShares
+  /** Buffers for bodies that arrive in pieces. */
+  readonly memory: BodyMemory
+  /** How slowly a body may arrive. */
+  readonly pace: BodyPace
 }
 
-const NO_BYTES = Buffer.alloc(0)
-const FIRST_ALLOCATION_BYTES = 64 * 1024
+/** How slowly a body may arrive. Its sender is never refused while it sends `bytesPerSweep` after the first `graceSweeps`. */
+export interface BodyPace {
+  /** Number of sweeps without data after which a body is refused. */
+  readonly idleSweeps: number
+  /** Number of sweeps in which even an empty body may be incomplete. */
+  readonly graceSweeps: number
+  /** Number of received bytes that extend the deadline of the whole body by one sweep. */
+  readonly bytesPerSweep: number
+}
 
 /**
  * The bytes of one request while they arrive. Memory follows what has arrived, not the announced length, because
- * announcing costs the sender nothing. It is one buffer that doubles: a list of chunks would let a client that sends
- * single bytes use a hundred times the counted memory.
+ * announcing costs the sender nothing. Every allocation counts in the shares of its owner before it is made, the copy while
+ * the buffer grows included. It is one buffer that doubles: a list of chunks would let a client that sends single bytes use
+ * a hundred times the counted memory.
  */
 export class RequestBody {
-  readonly #held: HeldBytes
-  readonly #memory: BufferPool
+  readonly #context: BodyContext
   readonly #mostBytes: number
+  #owner: string
   #bytes: Buffer | undefined
+  /** The buffer, unless its memory belongs to uWS. */
+  #own: Buffer | undefined
   #size = 0
   #heldBytes = 0
-  #released = false
+  #hasPlace = false
+  #isReleased = false
+  #sweeps = 0
+  #quietSweeps = 0
 
   /** `mostBytes` is the announced length, or else the limit. It bounds the growth. */
-  constructor(held: HeldBytes, memory: BufferPool, mostBytes: number) {
-    this.#held = held
-    this.#memory = memory
+  constructor(context: BodyContext, mostBytes: number, owner: string) {
+    this.#context = context
     this.#mostBytes = mostBytes
+    this.#owner = owner
   }
 
   get size(): number {
@@ -58,25 +74,26 @@ export class RequestBody {
     return this.#bytes ? this.#bytes.subarray(0, this.#size) : NO_BYTES
   }
 
+  /** Counts the bytes for this owner from now on. Returns false, and frees them, if they exceed its share. */
+  assign(owner: string): boolean {
+    const bytes = this.#heldBytes
+    if (bytes > 0) this.#context.held.give(this.#owner, bytes)
+    this.#owner = owner
+    if (bytes === 0 || this.#context.held.take(owner, bytes)) return true
+    this.#heldBytes = 0
+    this.release()
+    return false
+  }
+
   /**
-   * Copies the chunk, whose memory belongs to uWS. Returns false, keeping nothing of the chunk, if too many bytes are
-   * held.
+   * Copies the chunk, whose memory belongs to uWS. Returns false, keeping nothing of the chunk, if it exceeds the share of
+   * the owner.
    */
   append(chunk: ArrayBuffer, isLast: boolean): boolean {
-    if (this.#released || chunk.byteLength === 0) return true
+    this.#quietSweeps = 0
+    if (this.#isReleased || chunk.byteLength === 0) return true
     const needed = this.#size + chunk.byteLength
-    const capacity = this.#bytes?.length ?? 0
-    if (needed > capacity) {
-      const grown = isLast
-        ? needed
-        : Math.min(Math.max(2 * capacity, needed, FIRST_ALLOCATION_BYTES), Math.max(this.#mostBytes, needed))
-      if (!this.#held.take(grown - capacity)) return false
-      this.#heldBytes = grown
-      const bytes = grown < FIRST_ALLOCATION_BYTES ? Buffer.allocUnsafe(grown) : this.#memory.take(grown)
-      this.#bytes?.copy(bytes, 0, 0, this.#size)
-      this.forget()
-      this.#bytes = bytes
-    }
+    if (!this.#makeRoom(needed, isLast)) return false
     this.#bytes?.set(new Uint8Array(chunk), this.#size)
     this.#size = needed
     return true
@@ -87,24 +104,97 @@ export class RequestBody {
    * call.
    */
   lend(chunk: ArrayBuffer): boolean {
-    if (!this.#held.take(chunk.byteLength)) return false
+    if (!this.#context.held.take(this.#owner, chunk.byteLength)) return false
     this.#heldBytes = chunk.byteLength
     this.#bytes = Buffer.from(chunk)
     this.#size = chunk.byteLength
     return true
   }
 
+  /** Counts a sweep. Returns the problem of a body that has arrived too slowly so far. */
+  sweep(): Problem | undefined {
+    const { idleSweeps, graceSweeps, bytesPerSweep } = this.#context.pace
+    this.#sweeps++
+    this.#quietSweeps++
+    if (this.#quietSweeps > idleSweeps) return bodyStalled
+    return this.#sweeps > graceSweeps + this.#size / bytesPerSweep ? bodyTooSlow : undefined
+  }
+
+  /**
+   * Takes a place among the bodies that arrive in more than one piece, unless the body has one. Returns false if the owner
+   * may have no more of them.
+   */
+  takePlace(): boolean {
+    this.#hasPlace ||= this.#context.places.take(this.#owner, 1)
+    return this.#hasPlace
+  }
+
+  /** Gives the place back, because the rest of the body has arrived or is not kept. */
+  leavePlace(): void {
+    if (this.#hasPlace) this.#context.places.give(this.#owner, 1)
+    this.#hasPlace = false
+  }
+
   /** Frees the buffer but keeps its bytes in the count, because the caller now holds a copy. */
   forget(): void {
-    if (this.#bytes) this.#memory.giveBack(this.#bytes)
+    if (this.#own) this.#context.memory.giveBack(this.#own)
+    this.#own = undefined
     this.#bytes = undefined
   }
 
   /** Frees the buffer and stops counting its bytes. Later chunks are dropped. Calling it again does nothing. */
   release(): void {
-    this.#held.give(this.#heldBytes)
+    if (this.#heldBytes > 0) this.#context.held.give(this.#owner, this.#heldBytes)
     this.#heldBytes = 0
+    this.leavePlace()
     this.forget()
-    this.#released = true
+    this.#isReleased = true
   }
+
+  #makeRoom(needed: number, isLast: boolean): boolean {
+    const capacity = this.#bytes?.length ?? 0
+    if (needed > capacity) return this.#grow(needed, isLast ? needed : this.#grownCapacity(capacity, needed))
+    return needed <= this.#heldBytes || this.#hold(countedBytes(capacity, needed))
+  }
+
+  #grownCapacity(capacity: number, needed: number): number {
+    const most = Math.max(this.#mostBytes, needed)
+    if (2 * capacity > LAST_DOUBLED_BYTES) return most
+    return Math.min(Math.max(2 * capacity, needed, FIRST_ALLOCATION_BYTES), most)
+  }
+
+  #grow(needed: number, length: number): boolean {
+    const capacity = this.#context.memory.capacityOf(length)
+    const before = this.#heldBytes
+    const counted = countedBytes(capacity, needed)
+    if (!this.#hold(before + counted)) return false
+    let grown: Buffer
+    try {
+      grown = this.#context.memory.take(capacity)
+    } catch {
+      // The machine has less memory than the limit.
+      this.#hold(before)
+      return false
+    }
+    this.#bytes?.copy(grown, 0, 0, this.#size)
+    this.forget()
+    this.#own = grown
+    this.#bytes = grown
+    return this.#hold(counted)
+  }
+
+  /** Makes this the number of counted bytes. Returns false, and changes nothing, if it exceeds the share of the owner. */
+  #hold(bytes: number): boolean {
+    const more = bytes - this.#heldBytes
+    if (more < 0) this.#context.held.give(this.#owner, -more)
+    else if (!this.#context.held.take(this.#owner, more)) return false
+    this.#heldBytes = bytes
+    return true
+  }
+}
+
+/** Returns how much of a buffer takes memory once this many of its bytes are written. */
+function countedBytes(capacity: number, written: number): number {
+  if (capacity < LEAST_MAPPED_BYTES) return capacity
+  return Math.min(capacity, Math.ceil(written / MAPPED_STEP_BYTES) * MAPPED_STEP_BYTES)
 }

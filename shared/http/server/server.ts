@@ -1,13 +1,14 @@
-import { BufferPool } from '../../memory/buffer-pool.ts'
+import { FairShares } from '../../concurrency/fair-shares.ts'
 import { errorFields } from '../../runtime/errors.ts'
 import { withDeadline } from '../../runtime/lifecycle.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { problemReply, type RequestHead, type Route } from '../route.ts'
+import { BodyMemory } from './body-memory.ts'
 import { preflightHeaders } from './cors.ts'
-import { type ExchangeContext, HttpExchange } from './exchange.ts'
+import { HttpExchange } from './exchange.ts'
+import type { ExchangeContext } from './exchange-context.ts'
 import { renderProblem } from './problem.ts'
 import { READ_ALLOWANCE_MS } from './read-pace.ts'
-import { HeldBytes } from './request-body.ts'
 import { RequestHeadView } from './request-head.ts'
 import { type HttpRequest, type us_listen_socket, uws } from './uws.ts'
 
@@ -15,13 +16,17 @@ import { type HttpRequest, type us_listen_socket, uws } from './uws.ts'
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
   readonly logger: Logger
-  /** Limit of all bodies being received or handled, together. New data beyond it is refused with 429. */
+  /** Limit of all bodies being received or handled, together, which their owners share. Data beyond it is refused with 429. */
   readonly heldBodyLimitBytes: number
+  /** Limit of the bodies that arrive in more than one piece, which their owners share. */
+  readonly arrivingBodiesLimit?: number
   /** Called once per routed request. The status is 499 if the client left before the response. */
   readonly observe?: (route: Route, status: number, durationMs: number) => void
   readonly now?: () => number
   /** How long a body may bring no data before it is refused with 408. */
   readonly bodyIdleTimeoutMs?: number
+  /** How long a body may be incomplete, plus one second for every 16 KiB of it that have arrived. Later it is refused with 408. */
+  readonly bodyGraceMs?: number
   /** How long a client may continue to send a body that was refused early, before its connection is closed. */
   readonly discardTimeoutMs?: number
   /** How many bytes a client may continue to send then. */
@@ -50,8 +55,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new UwsServer(options)
 }
 
-/** Memory for bodies that is kept while there are none. */
-const IDLE_BODY_BYTES = 32 * 1024 * 1024
+const MIB = 1024 * 1024
+
+/** One owner alone gets two thirds of the memory for bodies: by default 64 MiB, as much as the largest body. */
+const HELD_BODY_WEIGHT = 2
+/** One owner alone gets half of them. A body of less than 1 KiB so far takes 1 KiB. */
+const ARRIVING_BODIES_LIMIT = 8_192
+const LEAST_BYTES_PER_SECOND = 16 * 1024
+const DISCARD_LIMIT_BYTES = 32 * MIB
 
 class UwsServer implements HttpServer {
   readonly #app = uws.App()
@@ -61,17 +72,22 @@ class UwsServer implements HttpServer {
   #listening: us_listen_socket | undefined
 
   constructor(options: HttpServerOptions) {
-    const { bodyIdleTimeoutMs = 30_000, discardTimeoutMs = 5_000, discardLimitBytes = 32 * 1024 * 1024 } = options
-    const sweepIntervalMs = Math.min(1_000, bodyIdleTimeoutMs / 10, discardTimeoutMs / 5)
+    const { bodyIdleTimeoutMs = 30_000, bodyGraceMs = 30_000, discardTimeoutMs = 5_000 } = options
+    const sweepIntervalMs = Math.min(1_000, bodyIdleTimeoutMs / 10, bodyGraceMs / 10, discardTimeoutMs / 5)
     const context: ExchangeContext = {
       logger: options.logger,
       head: new RequestHeadView(),
-      held: new HeldBytes(options.heldBodyLimitBytes),
-      memory: new BufferPool(IDLE_BODY_BYTES),
+      held: new FairShares(options.heldBodyLimitBytes, HELD_BODY_WEIGHT),
+      places: new FairShares(options.arrivingBodiesLimit ?? ARRIVING_BODIES_LIMIT),
+      memory: new BodyMemory(),
       arriving: new Set(),
-      idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
+      pace: {
+        idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
+        graceSweeps: bodyGraceMs / sweepIntervalMs,
+        bytesPerSweep: (LEAST_BYTES_PER_SECOND * sweepIntervalMs) / 1_000,
+      },
       discardSweeps: discardTimeoutMs / sweepIntervalMs,
-      discardLimitBytes,
+      discardLimitBytes: options.discardLimitBytes ?? DISCARD_LIMIT_BYTES,
       readAllowanceMs: options.readAllowanceMs ?? READ_ALLOWANCE_MS,
       observe: options.observe,
       now: options.now ?? (() => performance.now()),
