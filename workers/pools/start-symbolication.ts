@@ -11,7 +11,7 @@ import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { createManifestReader } from '../symbolication/manifest-reader.ts'
-import { createMapTracer, type MapTracer } from '../symbolication/map-tracer.ts'
+import { createMapTracer, type MapTracer } from '../symbolication/tracing/map-tracer.ts'
 import { type SymbolicateJobDeps, symbolicateJob } from '../symbolication/symbolicate-job.ts'
 
 /** Bytes of the largest source map (docs/contract.md#source-map-single). */

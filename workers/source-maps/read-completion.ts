@@ -7,7 +7,7 @@ import {
   manifestEntrySchema,
 } from '../../schemas/http/source-maps/schemas.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
-import { JsonScanner } from './json-scanner.ts'
+import { JsonScanner } from '../decode/json-scanner.ts'
 
 /** Files of one manifest. */
 export const MAX_FILES = 100_000

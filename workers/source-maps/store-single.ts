@@ -11,7 +11,7 @@ import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { JsonScanner } from './json-scanner.ts'
+import { JsonScanner } from '../decode/json-scanner.ts'
 import { digestedText } from './part-claims.ts'
 import { deliverVerdict } from './publish-verdict.ts'
 

@@ -4,7 +4,7 @@ import { findingFrameSchema } from '../../schemas/http/findings/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { createChunkMatcher } from './match-chunk.ts'
-import type { OriginalPosition, Position } from './parsed-map.ts'
+import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 import { type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
 
 const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }

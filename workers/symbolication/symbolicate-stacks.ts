@@ -5,9 +5,9 @@ import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
-import type { MapReference, MapTracer } from './map-tracer.ts'
+import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import { parseStack, type StackFrame } from './parse-stack.ts'
-import type { OriginalPosition, Position } from './parsed-map.ts'
+import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
 /** The workspace and surface of stacks. Only maps of this owner are used. */
 export interface StackOwner {

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
-import { TransientError } from '../../shared/runtime/errors.ts'
+import { TransientError } from '../../../shared/runtime/errors.ts'
 import { createMapTracer, type MapTracer, type MapTracerOptions } from './map-tracer.ts'
 
 const MIB = 1024 * 1024

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { createByteCache } from './byte-cache.ts'
+import { createByteCache } from '../byte-cache.ts'
 import { type ParsedMap, parseMap, UnusableMap } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 

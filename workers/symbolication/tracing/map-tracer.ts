@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
-import { Budget } from '../../shared/concurrency/budget.ts'
-import { describeError, TransientError } from '../../shared/runtime/errors.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
+import { Budget } from '../../../shared/concurrency/budget.ts'
+import { describeError, TransientError } from '../../../shared/runtime/errors.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
 import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
 
@@ -179,7 +179,7 @@ class ThreadedTracer implements MapTracer {
 
 function startThread({ cacheBytes, mapLimitBytes = MAP_LIMIT_BYTES, heapBytes }: MapTracerOptions): Worker {
   const limitBytes = heapBytes ?? cacheBytes + mapLimitBytes + HEADROOM_BYTES
-  const worker = new Worker(new URL('./trace-thread.ts', import.meta.url), {
+  const worker = new Worker(new URL('./trace-process.ts', import.meta.url), {
     name: 'source maps',
     workerData: { cacheBytes, mapLimitBytes } satisfies TraceThreadSettings,
     resourceLimits: {
