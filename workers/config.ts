@@ -10,6 +10,8 @@ import {
 } from '../shared/runtime/config.ts'
 import type { PoolOptions } from './queue/pool.ts'
 
+const MIB = 1024 * 1024
+
 /** Settings of the workers process. `deploy/env.example` describes them. */
 export const workersConfigSchema = z.object({
   ...processSettings,
@@ -35,7 +37,17 @@ export const workersConfigSchema = z.object({
   /** Completions in progress, each of which reads 16 maps at the same time, and the bytes of their bodies. */
   COMPLETIONS_CONCURRENCY: count(4),
   COMPLETIONS_HELD_BYTES: count(16 * 1024 * 1024),
-  /** Memory for cached parsed source maps. */
+  /**
+   * Heap limit of the process that parses source maps, which this process starts. Its memory is up to 150 MiB more. Half
+   * of it is for the map that is parsed: below the default, the largest maps of builds cannot be used.
+   */
+  SYMBOLICATION_HEAP_BYTES: z.coerce
+    .number()
+    .int()
+    .min(96 * MIB)
+    .max(16 * 1024 * MIB)
+    .default(1_152 * MIB),
+  /** Memory for parsed source maps in that process, at most a quarter of its heap. */
   SYMBOLICATION_CACHE_BYTES: count(256 * 1024 * 1024),
   /** At most a minute, because lists of findings treat rows that were stored two minutes ago as final. */
   INSERT_TIMEOUT_MS: z.coerce.number().int().min(1).max(60_000).default(60_000),

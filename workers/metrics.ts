@@ -64,6 +64,10 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     name: 'penstock_findings_resolved_again_total',
     help: 'Findings whose stacks were resolved again because source maps of their release arrived.',
   })
+  const postponedStacks = metrics.counter({
+    name: 'penstock_symbolication_postponed_total',
+    help: 'Requests for symbolication that wait because their workspace has used its time.',
+  })
   const sourceMaps = metrics.counter({
     name: 'penstock_source_map_uploads_total',
     help: 'Parts and whole source maps, by outcome.',
@@ -115,11 +119,12 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       payloads.inc({ queue: 'replay', outcome: 'stored' }, frames - deadLettered)
       if (deadLettered > 0) payloads.inc({ queue: 'replay', outcome: 'dead_lettered' }, deadLettered)
     },
-    observeSymbolicationJob({ requests, frames, resolvedFrames, findingsResolvedAgain, deadLettered }) {
+    observeSymbolicationJob({ requests, frames, resolvedFrames, findingsResolvedAgain, postponed, deadLettered }) {
       stackFrames.inc({ outcome: 'resolved' }, resolvedFrames)
       stackFrames.inc({ outcome: 'unresolved' }, frames - resolvedFrames)
       resolvedAgain.inc(findingsResolvedAgain)
-      payloads.inc({ queue: 'symbolication', outcome: 'stored' }, requests - deadLettered)
+      postponedStacks.inc(postponed)
+      payloads.inc({ queue: 'symbolication', outcome: 'stored' }, Math.max(0, requests - deadLettered - postponed))
       if (deadLettered > 0) payloads.inc({ queue: 'symbolication', outcome: 'dead_lettered' }, deadLettered)
     },
     observeSourceMap({ kind, outcome, storedBytes, deadLettered }) {

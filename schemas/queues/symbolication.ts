@@ -3,8 +3,8 @@ import { findingIdSchema } from '../http/findings/schemas.ts'
 
 /**
  * Frame bodies of the queue `symbolication`. `stack`: the stack frames of one finding, as thrown by one release.
- * `release`: the maps of a release have arrived, so its stacks of the last 24 h are symbolicated again. The payload
- * frame names workspace and surface.
+ * `release`: the maps of a release have arrived, so its stacks of the last 24 h are symbolicated again; `after` continues
+ * a request that had no time left. The payload frame names workspace and surface.
  */
 export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
   z.object({
@@ -17,7 +17,20 @@ export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
     debugIds: z.record(z.string(), z.string()),
     occurredAtUnixNano: z.string().regex(/^\d{1,20}$/),
   }),
-  z.object({ kind: z.literal('release'), slug: z.string(), release: z.string() }),
+  z.object({
+    kind: z.literal('release'),
+    slug: z.string(),
+    release: z.string(),
+    after: z
+      .object({
+        /** Empty for the beginning. */
+        findingId: z.string(),
+        serviceVersion: z.string(),
+        /** Number of findings until here. */
+        findings: z.number().int().min(0),
+      })
+      .optional(),
+  }),
 ])
 /** A request of the queue `symbolication`. */
 export type SymbolicationRequest = z.infer<typeof symbolicationRequestSchema>

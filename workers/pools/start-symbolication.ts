@@ -4,6 +4,7 @@ import { selectReleaseStacks } from '../../clickhouse/queries/releases/select-re
 import { selectSourceMaps } from '../../clickhouse/queries/releases/select-source-maps.ts'
 import { FindingFramesTable } from '../../clickhouse/tables/finding-frames-table.ts'
 import { SourceMapsTable } from '../../clickhouse/tables/source-maps-table.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { blocksOf } from '../batch/row-batch.ts'
 import { poolOptions } from '../config.ts'
@@ -11,11 +12,10 @@ import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { createManifestReader } from '../symbolication/manifest-reader.ts'
-import { createMapTracer, type MapTracer } from '../symbolication/tracing/map-tracer.ts'
 import { type SymbolicateJobDeps, symbolicateJob } from '../symbolication/symbolicate-job.ts'
+import { createMapGuards } from '../symbolication/tracing/map-guards.ts'
+import { createMapTracer, type MapTracer, TRACE_DEADLINE_MS } from '../symbolication/tracing/map-tracer.ts'
 
-/** Bytes of the largest source map (docs/contract.md#source-map-single). */
-const MAP_LIMIT_BYTES = 64 * 1024 * 1024
 const QUERY_TIMEOUT_MS = 60_000
 /** Maps are traced one after the other. The rest of a job is waiting for stores. */
 const CONCURRENT_JOBS = 4
@@ -49,17 +49,21 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
   return pool
 }
 
-/** Starts the thread that parses source maps. A map that the object store refuses permanently counts as absent. */
-function startTracer({ config, logger, objects }: PoolsDeps): MapTracer {
-  const fetchMap = async (mapKey: string) => {
-    const object = await objects.get(mapKey, MAP_LIMIT_BYTES).catch(error => {
+/** Creates the tracer of source maps. A map that the object store refuses permanently counts as absent. */
+function startTracer({ config, logger, objects, redis }: PoolsDeps): MapTracer {
+  const openMap = async (mapKey: string) => {
+    const object = await objects.getStream(mapKey).catch(error => {
       if (error instanceof PermanentError) return undefined
       throw error
     })
-    return object?.body
+    if (object === undefined || object.size <= SOURCE_MAP_MAX_BYTES) return object
+    object.body.destroy()
+    return undefined
   }
-  const limits = { cacheBytes: config.SYMBOLICATION_CACHE_BYTES, heldBytes: 2 * MAP_LIMIT_BYTES }
-  return createMapTracer({ fetchMap, logger }, limits)
+  // A worker waits longer for another one than that one may take.
+  const guards = createMapGuards(redis, 2 * TRACE_DEADLINE_MS)
+  const limits = { heapBytes: config.SYMBOLICATION_HEAP_BYTES, cacheBytes: config.SYMBOLICATION_CACHE_BYTES }
+  return createMapTracer({ openMap, guards, logger }, limits)
 }
 
 type ClickHouseAccess = Pick<

@@ -41,7 +41,7 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
   const deps: ResolveReleaseDeps = {
     manifests: { read: step('read manifest', (_, asked) => (asked === slug ? holding : undefined)) },
     selectSourceMaps: step('look up debug ids', (_, ids) => index.filter(row => ids.includes(row.debugId))),
-    tracer: { trace: async (_, positions) => positions.map(() => ORIGINAL) },
+    tracer: { hasTime: () => true, trace: async (_, positions) => positions.map(() => ORIGINAL) },
     selectReleaseStacks: step('read stacks', () => [...exceptions]),
     insertSourceMaps: step('fill index', rows => {
       for (const row of rows) index.push({ ...row, sequence: String(row.sequence) })
@@ -56,7 +56,7 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
       await step('store exception', () => {
         exceptions.push({ ...stack, receivedAtMs: String(stack.receivedAtMs) })
       })()
-      await deps.insertFrames(await symbolicateStacks(deps, OWNER, [stack]), 'stack')
+      await deps.insertFrames((await symbolicateStacks(deps, OWNER, [stack])).rows, 'stack')
     },
     /** Handles a completion: makes the manifest current, then requests the release. */
     async complete() {
@@ -95,4 +95,38 @@ describe('a release whose maps arrive while its exceptions do', () => {
       { numRuns: 500 },
     )
   })
+})
+
+it('continues a release whose workspace had no time left where it stopped, and ends', async () => {
+  let turns = 0
+  const page = Array.from({ length: 450 }, (_, i) => ({
+    findingId: `fnd_${String(i).padStart(26, '0')}`,
+    serviceVersion: '1.0',
+    stacktrace: `Error\n    at f (${SCRIPT}:1:2)`,
+    debugIds: {},
+    occurredAtUnixNano: '1',
+    receivedAtMs: '0',
+  }))
+  const resolved: string[] = []
+  const deps: ResolveReleaseDeps = {
+    manifests: { read: async () => manifestOf('rel_1') },
+    selectSourceMaps: async () => [],
+    // Every hundredth stack finds no time left.
+    tracer: { hasTime: () => ++turns % 100 !== 0, trace: async (_, positions) => positions.map(() => ORIGINAL) },
+    selectReleaseStacks: async ({ after, limit }) =>
+      page.filter(row => after === undefined || row.findingId > after.findingId).slice(0, limit),
+    insertSourceMaps: async () => {},
+    insertFrames: async rows => void resolved.push(...rows.map(row => row.findingId)),
+    retryUntilStopped: (_, work) => work(),
+    now: () => 0,
+  }
+  let after: Awaited<ReturnType<typeof resolveRelease>>['after']
+  let runs = 0
+  do {
+    const request = { kind: 'release', slug: 'rel_1', release: '1.0', receivedAtMs: 0, token: 'x', after } as const
+    ;({ after } = await resolveRelease(deps, OWNER, request))
+    runs++
+  } while (after !== undefined)
+  expect(runs).toBe(5)
+  expect(resolved).toEqual(page.map(row => row.findingId))
 })

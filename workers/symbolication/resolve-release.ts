@@ -19,9 +19,17 @@ export interface ResolveReleaseDeps extends SymbolicateStacksDeps {
   readonly insertFrames: (rows: readonly FindingFramesRow[], token: string) => Promise<void>
 }
 
+/** The outcome of resolving a release. */
+export interface ResolvedRelease {
+  /** Number of findings that were resolved in this run. */
+  readonly findings: number
+  /** Where to continue, if the workspace had no time left. */
+  readonly after: ReleaseRequest['after']
+}
+
 /**
  * Resolves the stacks of a release again after its maps have arrived. Adds the debug ids of the maps to the index, then
- * resolves the stacks that the release has thrown in the previous 24 h. Returns the number of findings.
+ * resolves the stacks that the release has thrown in the previous 24 h.
  *
  * Together with the stacks that are symbolicated one by one, no finding is missed. An exception is stored before its
  * stack is requested, and this function runs after the manifest is current. A stack that was symbolicated before the
@@ -34,11 +42,11 @@ export async function resolveRelease(
   deps: ResolveReleaseDeps,
   owner: StackOwner,
   request: ReleaseRequest & { readonly receivedAtMs: number; readonly token: string },
-): Promise<number> {
+): Promise<ResolvedRelease> {
   const { workspaceId } = owner
   const held = await deps.retryUntilStopped('read a manifest', () => deps.manifests.read(workspaceId, request.slug))
-  if (held === undefined) return 0
-  await fillIndex(deps, owner, held)
+  if (held === undefined) return { findings: 0, after: undefined }
+  if (request.after === undefined) await fillIndex(deps, owner, held)
   const key = {
     ...owner,
     serviceVersion: request.release,
@@ -46,20 +54,25 @@ export async function resolveRelease(
     receivedSinceMs: request.receivedAtMs - LOOK_BACK_MS,
     limit: PAGE_FINDINGS,
   }
-  let after: ReleaseStacksKey['after']
+  let after: ReleaseStacksKey['after'] = request.after
+  const before = request.after?.findings ?? 0
   let findings = 0
-  while (findings < MAX_FINDINGS) {
+  while (before + findings < MAX_FINDINGS) {
     const page = await deps.retryUntilStopped('read stacks', () => deps.selectReleaseStacks({ ...key, after }))
-    const stacks = page
-      .filter(row => row.stacktrace !== '')
-      .map(row => ({ ...row, receivedAtMs: Number(row.receivedAtMs) }))
-    const rows = await symbolicateStacks(deps, owner, stacks)
+    const stacks = page.map(row => ({ ...row, receivedAtMs: Number(row.receivedAtMs) }))
+    const { rows, done } = await symbolicateStacks(deps, owner, stacks)
     await deps.retryUntilStopped('store frames', () => deps.insertFrames(rows, `${request.token}:${digestOf(rows)}`))
-    findings += page.length
-    after = page.at(-1)
+    findings += done
+    after = page[done - 1] ?? after
+    if (done < page.length) return { findings, after: { ...startOf(after), findings: before + findings } }
     if (page.length < PAGE_FINDINGS) break
   }
-  return findings
+  return { findings, after: undefined }
+}
+
+/** Returns the place of a finding in the order of pages. No finding comes before the empty place. */
+function startOf(after: ReleaseStacksKey['after']) {
+  return { findingId: after?.findingId ?? '', serviceVersion: after?.serviceVersion ?? '' }
 }
 
 /** Returns a digest for the token. A repeated run may find other rows, which must not be deduplicated as the same. */

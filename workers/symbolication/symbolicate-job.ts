@@ -1,16 +1,17 @@
+import { hash } from 'node:crypto'
 import {
   type ReleaseRequest,
   type SymbolicationRequest,
   symbolicationRequestSchema,
 } from '../../schemas/queues/symbolication.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
-import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { PermanentError } from '../../shared/runtime/errors.ts'
+import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { deadLetterMoves, type RefusedFrame } from '../queue/moves.ts'
-import type { HeldJob } from '../queue/payload-store.ts'
+import { deadLetterMoves, frameMoves, type RefusedFrame } from '../queue/moves.ts'
+import type { HeldJob, Move } from '../queue/payload-store.ts'
 import { type JobDeps, processJob } from '../queue/process-frames.ts'
-import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
+import { type ResolvedRelease, type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
 
 /** Counters of one job. */
@@ -22,6 +23,8 @@ export interface SymbolicationStats {
   readonly resolvedFrames: number
   /** Findings that were resolved again because maps of their release have arrived. */
   readonly findingsResolvedAgain: number
+  /** Requests that are done in a later job, because their workspace had no time left. */
+  readonly postponed: number
   readonly deadLettered: number
 }
 
@@ -30,6 +33,13 @@ export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'retryUntil
   /** Reports the counters of a job that this worker finished. */
   readonly onDone?: (stats: SymbolicationStats) => void
 }
+
+/**
+ * Postponed requests are dropped while the queue has this backlog. It is half of what new requests may fill
+ * (`SYMBOLICATION_BACKLOG_BYTES`), so that they never displace them. A stack that is dropped is requested again when its
+ * finding recurs.
+ */
+const POSTPONED_BACKLOG_BYTES = 64 * 1024 * 1024
 
 interface ReadRequest {
   readonly index: number
@@ -40,23 +50,31 @@ interface ReadRequest {
 /**
  * Resolves the stacks of a job and stores their frames, then resolves the releases of the job again. The job is
  * finished when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
+ *
+ * A workspace has a budget of time. Requests that are left out because of it move to a job of their own for each
+ * workspace. Such a job waits in the queue, with growing delays, until its workspace has time again.
  */
 export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
   const stats = await processJob(deps, job, async (payloadFrames, retry) => {
     const own = { ...deps, retryUntilStopped: retry }
     const { requests, refused } = readRequests(job.jobId, payloadFrames)
+    waitForTime(deps, requests)
+    const postponed: PayloadFrame[] = []
     const counts = {
       requests: payloadFrames.length,
       frames: 0,
       resolvedFrames: 0,
       findingsResolvedAgain: 0,
+      postponed: 0,
       deadLettered: 0,
     }
     for (const group of stacksByOwner(requests)) {
       try {
-        const rows = await symbolicateStacks(own, group.owner, group.stacks)
-        const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}`
+        const { rows, done } = await symbolicateStacks(own, group.owner, group.stacks)
+        const part = done === group.stacks.length ? '' : `:${done}`
+        const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}${part}`
         await retry('store frames', () => deps.insertFrames(rows, token))
+        for (const { payloadFrame } of group.requests.slice(done)) postponed.push(payloadFrame)
         for (const row of rows) {
           counts.frames += row.frameCount
           counts.resolvedFrames += row.resolvedFrameCount
@@ -71,12 +89,32 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     }
     for (const { index, payloadFrame, request } of requests) {
       if (request.kind !== 'release') continue
-      counts.findingsResolvedAgain += await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
+      const { findings, after } = await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
+      counts.findingsResolvedAgain += findings
+      if (after !== undefined) postponed.push(withJsonBody(payloadFrame, { ...request, after }))
     }
+    counts.postponed = postponed.length
     counts.deadLettered = refused.length
-    return { result: counts, moves: deadLetterMoves('symbolication', job.jobId, refused) }
+    const moves = [...deadLetterMoves('symbolication', job.jobId, refused), ...postponedMoves(job.jobId, postponed)]
+    return { result: counts, moves }
   })
   if (stats) deps.onDone?.(stats)
+}
+
+/** Throws a TransientError if the job has requests of one workspace only and this workspace has no time left. */
+function waitForTime({ tracer }: SymbolicateJobDeps, requests: readonly ReadRequest[]): void {
+  const [workspaceId, ...others] = new Set(requests.map(({ payloadFrame }) => payloadFrame.workspaceId))
+  if (workspaceId === undefined || others.length > 0 || tracer.hasTime(workspaceId)) return
+  throw new TransientError('the workspace has used its time for source maps')
+}
+
+/** Returns the moves of postponed requests to one job for each workspace. Their ids derive from the job, at any depth. */
+function postponedMoves(jobId: string, frames: readonly PayloadFrame[]): Move[] {
+  const ofWorkspace = Map.groupBy(frames, ({ workspaceId }) => workspaceId)
+  return [...ofWorkspace].flatMap(([workspaceId, own]) => {
+    const id = `postponed-${hash('sha256', `${jobId} ${workspaceId}`).slice(0, 32)}`
+    return frameMoves('symbolication', id, own, POSTPONED_BACKLOG_BYTES)
+  })
 }
 
 function resolveOne(
@@ -84,7 +122,7 @@ function resolveOne(
   token: string,
   payloadFrame: PayloadFrame,
   request: ReleaseRequest,
-): Promise<number> {
+): Promise<ResolvedRelease> {
   const { workspaceId, surfaceId, receivedAtMs } = payloadFrame
   return resolveRelease(deps, { workspaceId, surfaceId }, { ...request, receivedAtMs, token })
 }

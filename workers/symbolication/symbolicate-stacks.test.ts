@@ -4,8 +4,8 @@ import { findingFrameSchema } from '../../schemas/http/findings/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { createChunkMatcher } from './match-chunk.ts'
-import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 import { type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
+import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
 const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 const SLUG = releaseSlugOf({ ...OWNER, name: '1.0' })
@@ -14,7 +14,7 @@ const FILE: ManifestFile = {
 }
 
 /** A release with one script, whose map knows these lines of it. */
-function createDeps(known: Record<number, Partial<OriginalPosition>>) {
+function createDeps(known: Record<number, Partial<OriginalPosition>>, hasTime = () => true) {
   const asked: { mapKey: string; positions: readonly Position[] }[] = []
   const manifest = { version: 1 as const, releaseSlug: SLUG, sequence: 7, files: [FILE], sourceFileCount: 1 }
   const held = {
@@ -27,6 +27,7 @@ function createDeps(known: Record<number, Partial<OriginalPosition>>) {
     manifests: { read: async (_, slug) => (slug === SLUG ? held : undefined) },
     selectSourceMaps: async () => [],
     tracer: {
+      hasTime: () => hasTime(),
       async trace({ mapKey }, positions) {
         asked.push({ mapKey, positions })
         return positions.map(({ line }) => {
@@ -54,6 +55,8 @@ const stack = (stacktrace: string, serviceVersion = '1.0') => ({
 })
 const at = (name: string, place: string) => `    at ${name} (${place})`
 
+const rowsOf = async (...args: Parameters<typeof symbolicateStacks>) => (await symbolicateStacks(...args)).rows
+
 describe('the frames of a stack', () => {
   it('are named after the function in the source, else by the caller, else as sent', async () => {
     const { deps } = createDeps({
@@ -64,7 +67,7 @@ describe('the frames of a stack', () => {
     })
     const url = 'https://a.test/x.js'
     const lines = [1, 2, 3, 4].map(line => at(`min${line}`, `${url}:${line}:5`))
-    const [row] = await symbolicateStacks(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
+    const [row] = await rowsOf(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
     const frames: FindingFrame[] = JSON.parse(row?.frames ?? '')
     for (const frame of frames) findingFrameSchema.parse(frame)
     expect(frames.map(frame => frame.function)).toEqual(['save', 'send', 'Cart.pay', ''])
@@ -84,7 +87,7 @@ describe('the frames of a stack', () => {
       at('i', 'chrome-extension://abc/x.js:1:5'),
       at('Array.map', '<anonymous>'),
     ]
-    const [row] = await symbolicateStacks(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
+    const [row] = await rowsOf(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
     expect(asked.map(({ positions }) => positions.length)).toEqual([1])
     expect(asked[0]?.mapKey).toContain('ws_1')
     expect(row).toMatchObject({ frameCount: 2, resolvedFrameCount: 1 })
@@ -94,7 +97,7 @@ describe('the frames of a stack', () => {
   it('are kept as sent without a release; a stack of another language makes no row', async () => {
     const { deps, asked } = createDeps({ 1: {} })
     const sent = `Error\n${at('f', 'https://a.test/x.js:1:5')}`
-    const rows = await symbolicateStacks(deps, OWNER, [
+    const rows = await rowsOf(deps, OWNER, [
       stack(sent, ''),
       stack(sent, '2.0'),
       stack('java.lang.Error: x\n\tat a.B.c(B.java:12)'),
@@ -105,4 +108,10 @@ describe('the frames of a stack', () => {
       { serviceVersion: '2.0', releaseSlug: releaseSlugOf({ ...OWNER, name: '2.0' }), resolvedFrameCount: 0 },
     ])
   })
+})
+
+it('leaves out the stacks for which their workspace has no time left', async () => {
+  const { deps, asked } = createDeps({ 1: {} }, () => asked.length < 2)
+  const stacks = Array.from({ length: 3 }, () => stack(`Error\n${at('f', 'https://a.test/x.js:1:5')}`))
+  expect(await symbolicateStacks(deps, OWNER, stacks)).toMatchObject({ rows: [{}, {}], done: 2 })
 })

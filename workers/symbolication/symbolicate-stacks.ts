@@ -5,8 +5,8 @@ import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
-import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import { parseStack, type StackFrame } from './parse-stack.ts'
+import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
 /** The workspace and surface of stacks. Only maps of this owner are used. */
@@ -24,7 +24,7 @@ export interface ReceivedStack extends Omit<StackRequest, 'kind'> {
 export interface SymbolicateStacksDeps {
   readonly manifests: ManifestReader
   readonly selectSourceMaps: (owner: StackOwner, debugIds: readonly string[]) => Promise<readonly SourceMapRow[]>
-  readonly tracer: Pick<MapTracer, 'trace'>
+  readonly tracer: Pick<MapTracer, 'trace' | 'hasTime'>
   /** Repeats work that fails with a TransientError until it succeeds or the worker stops. */
   readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
   readonly now: () => number
@@ -43,21 +43,32 @@ interface FoundMap extends MapReference {
   readonly releaseSlug: string
 }
 
+/** The rows of stacks that were symbolicated. */
+export interface SymbolicatedStacks {
+  readonly rows: FindingFramesRow[]
+  /** Number of stacks, counted from the first, that were symbolicated. The workspace had no time left for the others. */
+  readonly done: number
+}
+
 /**
  * Resolves the frames of these stacks through the source maps of their owner. A map is found by the debug id of the
  * script, else by the address of the script in the release that the version of the service names. A stack without a map
- * becomes a row too; a stack of another language does not.
+ * becomes a row too; a stack of another language does not. Ends before the first stack for which the workspace has no time
+ * left. At least one stack is done if it has time at first.
  */
 export async function symbolicateStacks(
   deps: SymbolicateStacksDeps,
   owner: StackOwner,
   stacks: readonly ReceivedStack[],
-): Promise<FindingFramesRow[]> {
+): Promise<SymbolicatedStacks> {
   const parsed = await readManifests(deps, owner, stacks)
   const maps = await readDebugIds(deps, owner, parsed)
   const rows: FindingFramesRow[] = []
-  for (const one of parsed) if (one.frames.length > 0) rows.push(await symbolicate(deps, owner, one, maps))
-  return rows
+  for (const [done, one] of parsed.entries()) {
+    if (!deps.tracer.hasTime(owner.workspaceId)) return { rows, done }
+    if (one.frames.length > 0) rows.push(await symbolicate(deps, owner, one, maps))
+  }
+  return { rows, done: parsed.length }
 }
 
 async function readManifests(
@@ -98,9 +109,9 @@ async function readDebugIds(
   for (let i = 0; i < ids.length; i += PAGE) {
     const page = ids.slice(i, i + PAGE)
     const rows = await deps.retryUntilStopped('look up debug ids', () => deps.selectSourceMaps(owner, page))
-    for (const { debugId, sha256, size, sequence, releaseSlug } of rows) {
-      const mapKey = sourceMapKey(owner.workspaceId, sha256)
-      found.set(debugId, { mapKey, size, sequence: Number(sequence), releaseSlug })
+    for (const { debugId, sha256, sequence, releaseSlug } of rows) {
+      const map = { workspaceId: owner.workspaceId, mapKey: sourceMapKey(owner.workspaceId, sha256) }
+      found.set(debugId, { ...map, sequence: Number(sequence), releaseSlug })
     }
   }
   return found
@@ -155,7 +166,7 @@ function findMap(
   const entry = (debugId === undefined ? undefined : loaded?.byDebugId.get(debugId)) ?? loaded?.chunks.match(file)
   if (loaded === undefined || entry === undefined) return undefined
   const { sequence, releaseSlug } = loaded.manifest
-  return { mapKey: sourceMapKey(workspaceId, entry.sha256), size: entry.size, sequence, releaseSlug }
+  return { workspaceId, mapKey: sourceMapKey(workspaceId, entry.sha256), sequence, releaseSlug }
 }
 
 /** Traces the frames to their original positions, map by map. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
+import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { indexFunctions } from './function-index.ts'
 
 /** Returns the name of the function around each `MARK` of a source. */

@@ -1,87 +1,95 @@
-import { Worker } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
-import { Budget } from '../../../shared/concurrency/budget.ts'
-import { describeError, TransientError } from '../../../shared/runtime/errors.ts'
+import { FairTurns } from '../../../shared/concurrency/fair-turns.ts'
+import type { StreamedObject } from '../../../shared/object-store/types.ts'
+import { TransientError } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
+import { type MapGuards, UNUSABLE_FOR_MS } from './map-guards.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
-import type { TraceAnswer, TraceQuestion, TraceThreadSettings } from './trace-messages.ts'
+import { TimeBudgets } from './time-budgets.ts'
+import { type DeadChild, TraceChild } from './trace-child.ts'
+import type { TraceAnswer } from './trace-messages.ts'
 
-const MIB = 1024 * 1024
-/** Memory limit of one parsed map. The largest accepted map (64 MiB) takes 200 to 500 MiB. */
-const MAP_LIMIT_BYTES = 512 * MIB
-/** Memory for the text of a map while it is parsed, and for the syntax tree of a source. */
-const HEADROOM_BYTES = 384 * MIB
-const DEADLINE_MS = 30_000
-const UNUSABLE_FOR_MS = 10 * 60_000
+/** Time that a question may take in the process. A map that takes longer is unusable. */
+export const TRACE_DEADLINE_MS = 30_000
+/** Time that a question may spend on finding the functions of sources. */
+const INDEXING_LIMIT_MS = 5_000
+/** Time of the process that one workspace may use in a minute. */
+const MS_PER_MINUTE = 20_000
 const UNUSABLE_LIMIT = 10_000
 
 /** Dependencies of a tracer. */
 export interface MapTracerDeps {
-  /** Returns the bytes of a map, or undefined if the map does not exist. */
-  readonly fetchMap: (mapKey: string) => Promise<Buffer | undefined>
+  /** Opens a map, or returns undefined if it does not exist. */
+  readonly openMap: (mapKey: string) => Promise<Pick<StreamedObject, 'size' | 'body'> | undefined>
+  readonly guards: MapGuards
   readonly logger: Logger
   readonly now?: () => number
 }
 
 /** Limits of a tracer. */
 export interface MapTracerOptions {
+  /** Memory limit of the process: the heap with parsed maps, the map that is parsed, and working memory. */
+  readonly heapBytes: number
+  /** Memory for parsed maps; at most a quarter of the heap. */
   readonly cacheBytes: number
-  /** Limit in bytes of the maps on their way to the thread. */
-  readonly heldBytes: number
   readonly deadlineMs?: number
+  readonly indexingLimitMs?: number
+  readonly msPerMinute?: number
+  /** Memory of one parsed map. By default what the heap leaves for it. */
   readonly mapLimitBytes?: number
-  /** Heap limit of the thread. By default it fits the cache, the largest map and working memory. */
-  readonly heapBytes?: number
 }
 
 /** A source map in the object store. */
 export interface MapReference {
+  readonly workspaceId: string
   /** Key of the object. It contains the workspace, so maps of different workspaces never have the same key. */
   readonly mapKey: string
-  readonly size: number
 }
 
 /** Traces positions through source maps. */
 export interface MapTracer {
+  /** The id of the process that traces, if it runs. */
+  readonly pid: number | undefined
+  /** Returns whether the workspace has time left. Work that has begun may use more than there is. */
+  hasTime(workspaceId: string): boolean
   /**
    * Returns the original positions in the same order. All are undefined if the map is missing or unusable. Throws the
-   * errors of `fetchMap`, and a TransientError after `close`.
+   * errors of `openMap`, and a TransientError while another worker parses the map, or after `close`.
    */
   trace(map: MapReference, positions: readonly Position[]): Promise<readonly (OriginalPosition | undefined)[]>
   close(): Promise<void>
 }
 
-type Traced = readonly (OriginalPosition | undefined)[] | 'absent' | 'unusable'
-
-/** The result of a thread that ended or missed the deadline. */
-interface DeadThread {
-  readonly kind: 'dead'
-  readonly reason: string
+/** Creates a tracer that traces positions in a separate process, which keeps the parsed maps. */
+export function createMapTracer(deps: MapTracerDeps, options: MapTracerOptions): MapTracer {
+  return new ProcessTracer(deps, options)
 }
 
-/** Creates a tracer that traces positions in a separate thread, which keeps the parsed maps. */
-export function createMapTracer(deps: MapTracerDeps, options: MapTracerOptions): MapTracer {
-  return new ThreadedTracer(deps, options)
+/** The end of a question without original positions. */
+interface Unanswered {
+  readonly kind: 'missing' | 'unusable'
+  /** Undefined if the map was known to be unusable. */
+  readonly reason?: string
 }
 
 /**
- * Sends one question at a time, so that a map that kills or blocks the thread is known. This map counts as unusable for
- * a while, and a new thread starts.
+ * Sends one question at a time, so that a map that kills or blocks the process is known. This map counts as unusable for
+ * a while, and a new process starts. Workspaces take turns.
  */
-class ThreadedTracer implements MapTracer {
+class ProcessTracer implements MapTracer {
   readonly #deps: MapTracerDeps
   readonly #options: MapTracerOptions
   readonly #unusable: LRUCache<string, true>
-  readonly #held: Budget
-  #thread: Worker | undefined
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new FairTurns({ total: 1, perOwner: 1 })
+  readonly #budgets: TimeBudgets
+  #child: TraceChild | undefined
   #nextId = 1
   #closed = false
 
   constructor(deps: MapTracerDeps, options: MapTracerOptions) {
     this.#deps = deps
     this.#options = options
-    this.#held = new Budget(options.heldBytes)
+    this.#budgets = new TimeBudgets(options.msPerMinute ?? MS_PER_MINUTE, deps.now)
     this.#unusable = new LRUCache<string, true>({
       max: UNUSABLE_LIMIT,
       // An entry is stale once it is older than `ttl`.
@@ -91,105 +99,114 @@ class ThreadedTracer implements MapTracer {
     })
   }
 
-  async trace({ mapKey, size }: MapReference, positions: readonly Position[]) {
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  hasTime(workspaceId: string): boolean {
+    return this.#budgets.hasTime(workspaceId)
+  }
+
+  async trace({ workspaceId, mapKey }: MapReference, positions: readonly Position[]) {
     const nothing = positions.map(() => undefined)
     if (this.#unusable.has(mapKey)) return nothing
-    const known = await this.#askInTurn(mapKey, positions)
-    if (known !== 'absent') return known === 'unusable' ? nothing : known
-    const release = await this.#held.acquire(size)
-    try {
-      const bytes = await this.#deps.fetchMap(mapKey)
-      if (bytes === undefined) {
-        this.#deps.logger.warn({ mapKey }, 'a source map is not in the object store')
-        return nothing
+    const result = await this.#turns.run(workspaceId, async () => {
+      const startedAt = performance.now()
+      try {
+        return await this.#ask(mapKey, positions)
+      } finally {
+        this.#budgets.spend(workspaceId, performance.now() - startedAt)
       }
-      // The copy is transferred to the thread. A Buffer may share its memory with others.
-      const traced = await this.#askInTurn(mapKey, positions, Uint8Array.from(bytes))
-      return typeof traced === 'string' ? nothing : traced
-    } finally {
-      release()
+    })
+    if (result.kind === 'traced') return result.originals
+    if (result.kind === 'missing') this.#deps.logger.warn({ mapKey }, 'a source map is not in the object store')
+    else if (result.reason !== undefined) {
+      this.#deps.logger.warn({ mapKey, reason: result.reason }, 'a source map is unusable')
     }
+    return nothing
   }
 
   async close() {
     this.#closed = true
-    await this.#inTurn(() => this.#endThread())
+    // A question in progress ends with the process.
+    await this.#endChild()
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const own = this.#turn.then(work)
-    this.#turn = own.catch(() => undefined)
-    return own
-  }
-
-  #askInTurn(mapKey: string, positions: readonly Position[], bytes?: Uint8Array): Promise<Traced> {
-    return this.#inTurn(async () => {
-      if (this.#closed) throw new TransientError('the tracer is closed')
-      if (this.#unusable.has(mapKey)) return 'unusable'
-      const question = { id: this.#nextId++, mapKey, positions, ...(bytes && { bytes }) }
-      const answer = await this.#ask(question).catch(async error => {
-        await this.#endThread()
-        throw error
-      })
-      if (answer.kind === 'traced') return answer.originals
-      if (answer.kind === 'absent') return 'absent'
-      this.#unusable.set(mapKey, true)
-      this.#deps.logger.warn({ mapKey, reason: answer.reason }, 'a source map is unusable')
-      if (answer.kind === 'dead') await this.#endThread()
-      return 'unusable'
-    })
-  }
-
-  /** Settles within the deadline. Throws a TransientError for an error of the thread that the map did not cause. */
-  #ask(question: TraceQuestion): Promise<TraceAnswer | DeadThread> {
-    const thread = this.#thread ?? this.#startThread()
-    const deadlineMs = this.#options.deadlineMs ?? DEADLINE_MS
-    const { promise, resolve, reject } = Promise.withResolvers<TraceAnswer | DeadThread>()
-    const onMessage = (answer: TraceAnswer) => answer.id === question.id && resolve(answer)
-    const onError = (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve({ kind: 'dead', reason: 'the thread ran out of memory' })
-      else reject(new TransientError(`the thread failed: ${describeError(error)}`, { cause: error }))
+  async #ask(mapKey: string, positions: readonly Position[]): Promise<(TraceAnswer & { kind: 'traced' }) | Unanswered> {
+    if (this.#closed) throw closedError()
+    if (this.#unusable.has(mapKey)) return { kind: 'unusable' }
+    const child = this.#runningChild()
+    const id = this.#nextId++
+    const first = await child.ask({ kind: 'question', id, mapKey, positions }).within()
+    const answer = first.kind === 'absent' ? await this.#sendMap(child, id, mapKey) : first
+    if (answer.kind === 'traced' || answer.kind === 'missing') return answer
+    if (answer.kind === 'dead') {
+      await this.#endChild()
+      if (this.#closed) throw closedError()
+      if (!child.isReady) throw new TransientError(`source maps cannot be parsed: ${answer.reason}`)
     }
-    const onExit = () => resolve({ kind: 'dead', reason: 'the thread ended while tracing' })
-    thread.on('message', onMessage).on('error', onError).on('exit', onExit)
-    const timer = setTimeout(() => resolve({ kind: 'dead', reason: `it took more than ${deadlineMs} ms` }), deadlineMs)
-    thread.postMessage(question, question.bytes === undefined ? [] : [question.bytes.buffer as ArrayBuffer])
-    return promise.finally(() => {
-      clearTimeout(timer)
-      thread.off('message', onMessage).off('error', onError).off('exit', onExit)
-    })
+    this.#unusable.set(mapKey, true)
+    if (answer.kind === 'absent' || answer.reason === undefined) return { kind: 'unusable' }
+    await this.#deps.guards.condemn(mapKey)
+    return { kind: 'unusable', reason: answer.reason }
   }
 
-  #startThread(): Worker {
-    const started = startThread(this.#options)
-    this.#thread = started
-    // The thread may also end between two questions. The next question must not wait for it or blame its map.
-    started.once('exit', () => {
-      if (this.#thread === started) this.#thread = undefined
-    })
-    return started
+  /** Sends the map that a question needs. It is marked before, so that no other worker tries a map that ends this one. */
+  async #sendMap(child: TraceChild, id: number, mapKey: string): Promise<TraceAnswer | DeadChild | Unanswered> {
+    const { guards } = this.#deps
+    const entry = await guards.enter(mapKey)
+    if (entry === 'busy') throw new TransientError('another worker parses this source map')
+    if (entry === 'unusable') return { kind: 'unusable' }
+    let answer: TraceAnswer | DeadChild | Unanswered
+    try {
+      answer = await this.#streamMap(child, id, mapKey)
+    } catch (error) {
+      await guards.leave(mapKey)
+      throw error
+    }
+    if (answer.kind === 'traced' || answer.kind === 'missing' || this.#closed) await guards.leave(mapKey)
+    return answer
   }
 
-  async #endThread(): Promise<void> {
-    const ended = this.#thread
-    this.#thread = undefined
-    await ended?.terminate()
+  /** Sends the bytes as they arrive from the store, until all are sent or the process has answered. */
+  async #streamMap(child: TraceChild, id: number, mapKey: string): Promise<TraceAnswer | DeadChild | Unanswered> {
+    const object = await this.#deps.openMap(mapKey)
+    if (object === undefined) return { kind: 'missing' }
+    const awaited = child.ask({ kind: 'map', id, size: object.size })
+    try {
+      for await (const bytes of object.body as AsyncIterable<Buffer>) {
+        await Promise.race([child.send({ kind: 'bytes', id, bytes }), awaited.within()])
+        // Leaving the loop destroys the stream.
+        if (awaited.isSettled) break
+        // The deadline is that of the process. The store has its own.
+        awaited.pause()
+      }
+      return await awaited.within()
+    } finally {
+      awaited.drop()
+    }
+  }
+
+  #runningChild(): TraceChild {
+    // The process may also end between two questions. The next question must not wait for it or blame its map.
+    if (this.#child?.hasExited === false) return this.#child
+    this.#child = startChild(this.#options)
+    return this.#child
+  }
+
+  async #endChild(): Promise<void> {
+    const ended = this.#child
+    this.#child = undefined
+    await ended?.end()
   }
 }
 
-function startThread({ cacheBytes, mapLimitBytes = MAP_LIMIT_BYTES, heapBytes }: MapTracerOptions): Worker {
-  const limitBytes = heapBytes ?? cacheBytes + mapLimitBytes + HEADROOM_BYTES
-  const worker = new Worker(new URL('./trace-process.ts', import.meta.url), {
-    name: 'source maps',
-    workerData: { cacheBytes, mapLimitBytes } satisfies TraceThreadSettings,
-    resourceLimits: {
-      maxOldGenerationSizeMb: Math.ceil(limitBytes / MIB),
-      maxYoungGenerationSizeMb: 32,
-      stackSizeMb: 4,
-    },
-  })
-  // Between two questions there is no other listener, and an unhandled error event would end the process.
-  worker.on('error', () => undefined)
-  worker.unref()
-  return worker
+const closedError = () => new TransientError('the tracer is closed', { code: 'PENSTOCK_STOPPING' })
+
+/** A third of the heap is for the text of a map while it is parsed, and for the syntax tree of a source. */
+function startChild(options: MapTracerOptions): TraceChild {
+  const { heapBytes, deadlineMs = TRACE_DEADLINE_MS, indexingLimitMs = INDEXING_LIMIT_MS } = options
+  const cacheBytes = Math.min(options.cacheBytes, Math.floor(heapBytes / 4))
+  const mapLimitBytes = options.mapLimitBytes ?? Math.floor((heapBytes * 2) / 3) - cacheBytes
+  return new TraceChild({ settings: { cacheBytes, mapLimitBytes, indexingLimitMs }, heapBytes, deadlineMs })
 }

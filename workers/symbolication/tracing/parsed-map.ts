@@ -30,6 +30,12 @@ export interface ParsedMap {
   trace(position: Position): OriginalPosition | undefined
 }
 
+/**
+ * Finds the functions of a source. Returns undefined if that is impossible, and `later` if there is no time for it now:
+ * the position then has no function, and the next position in this source tries again.
+ */
+export type SourceIndexer = (source: string, path: string) => FunctionIndex | undefined | 'later'
+
 /** Thrown for text that is not a source map or would need more memory than a map may use. */
 export class UnusableMap extends Error {
   override readonly name = 'UnusableMap'
@@ -49,20 +55,25 @@ const FUNCTION_BYTES = 150
  * Reads a source map (ECMA-426). Sections of an index map are read when a position in them is traced. Sections that
  * only contain a URL are ignored, because nothing is fetched. Throws UnusableMap.
  */
-export function parseMap(text: string, limitBytes: number): ParsedMap {
-  return readMap(parseJson(text), limitBytes, 0)
+export function parseMap(text: string, limitBytes: number, indexer: SourceIndexer = indexFunctions): ParsedMap {
+  return readMap(parseJson(text), { limitBytes, indexer }, 0)
 }
 
-function readMap(value: unknown, limitBytes: number, depth: number): ParsedMap {
+interface Reading {
+  readonly limitBytes: number
+  readonly indexer: SourceIndexer
+}
+
+function readMap(value: unknown, reading: Reading, depth: number): ParsedMap {
   if (!isObject(value)) throw new UnusableMap('the map is not a JSON object')
   if (Array.isArray(value.sections)) {
     if (depth >= MAX_NESTING) throw new UnusableMap(`index maps are nested more than ${MAX_NESTING} deep`)
-    return readIndexMap(value.sections, limitBytes, depth)
+    return readIndexMap(value.sections, reading, depth)
   }
-  return readPlainMap(value, limitBytes)
+  return readPlainMap(value, reading)
 }
 
-function readPlainMap(map: Record<string, unknown>, limitBytes: number): ParsedMap {
+function readPlainMap(map: Record<string, unknown>, { limitBytes, indexer }: Reading): ParsedMap {
   const { mappings } = map
   if (typeof mappings !== 'string') throw new UnusableMap('the map has no mappings')
   const sources = listOf(map.sources)
@@ -77,7 +88,8 @@ function readPlainMap(map: Record<string, unknown>, limitBytes: number): ParsedM
 
   function functionAt(source: number, content: string, path: string, offset: number): string | undefined {
     if (!indexes.has(source)) {
-      const index = indexFunctions(content, path)
+      const index = indexer(content, path)
+      if (index === 'later') return undefined
       indexes.set(source, index)
       bytes += (index?.size ?? 0) * FUNCTION_BYTES
     }
@@ -115,7 +127,7 @@ interface Section extends Position {
   map?: ParsedMap | 'unusable'
 }
 
-function readIndexMap(values: readonly unknown[], limitBytes: number, depth: number): ParsedMap {
+function readIndexMap(values: readonly unknown[], reading: Reading, depth: number): ParsedMap {
   const sections: Section[] = []
   for (const value of values) {
     if (!isObject(value) || !isObject(value.offset) || !isObject(value.map)) continue
@@ -133,7 +145,7 @@ function readIndexMap(values: readonly unknown[], limitBytes: number, depth: num
 
   function readSection(value: unknown): ParsedMap | 'unusable' {
     try {
-      return readMap(value, limitBytes, depth + 1)
+      return readMap(value, reading, depth + 1)
     } catch (error) {
       if (error instanceof UnusableMap) return 'unusable'
       throw error
@@ -142,7 +154,7 @@ function readIndexMap(values: readonly unknown[], limitBytes: number, depth: num
 
   // Sections that are not read yet keep their texts in memory too.
   const textSize = sections.reduce((sum, { value }) => sum + jsonBytes(value), 0)
-  if (textSize > limitBytes) throw new UnusableMap(`the map needs about ${textSize} bytes of memory`)
+  if (textSize > reading.limitBytes) throw new UnusableMap(`the map needs about ${textSize} bytes of memory`)
   return {
     get bytes() {
       return sections.reduce((sum, { map }) => sum + (typeof map === 'object' ? map.bytes : 0), textSize)

@@ -1,0 +1,52 @@
+import { JsonTokenizer } from '../../shared/json/json-tokenizer.ts'
+
+const MIB = 1024 * 1024
+/**
+ * Memory that parsing a source map may take. The largest maps of builds (64 MiB, with their sources) take 200 to 500 MiB.
+ */
+export const SOURCE_MAP_COST_LIMIT_BYTES = 512 * MIB
+/** Memory of one parsed value, in the most expensive of the shapes that were measured. */
+const VALUE_BYTES = 128
+/** Memory for each byte of the text: the text itself, and the strings that are cut out of it. */
+const TEXT_FACTOR = 2
+/** No tool nests a source map as deeply as this. */
+const MAX_DEPTH = 1_000
+const PREFIX_START = 0x29
+const LINE_FEED = 0x0a
+
+/**
+ * Reads a source map in chunks and estimates what `JSON.parse` of it would cost, before anything is built: 64 MiB of
+ * `{},{},…` take 1.4 GB. It passes over the inside of strings without validating it.
+ */
+export class SourceMapScanner {
+  readonly #tokenizer = new JsonTokenizer({ maxDepth: MAX_DEPTH, reportDepth: -1, checks: 'structure' })
+  #bytes = 0
+  #isInPrefix = false
+  #isJson = true
+
+  /** Reads the next bytes. */
+  add(bytes: Uint8Array): void {
+    // Some servers put a line that begins with `)]}'` before JSON.
+    if (this.#bytes === 0 && bytes[0] === PREFIX_START) this.#isInPrefix = true
+    this.#bytes += bytes.length
+    if (!this.#isJson) return
+    let start = 0
+    if (this.#isInPrefix) {
+      const end = bytes.indexOf(LINE_FEED)
+      if (end === -1) return
+      this.#isInPrefix = false
+      start = end + 1
+    }
+    this.#isJson = this.#tokenizer.add(start === 0 ? bytes : bytes.subarray(start))
+  }
+
+  /** Whether the bytes so far can be the beginning of JSON whose strings are valid. */
+  get isJson(): boolean {
+    return this.#isJson
+  }
+
+  /** The memory that parsing the bytes so far would take. Parsing ends at the first byte that is not JSON. */
+  get costBytes(): number {
+    return TEXT_FACTOR * this.#bytes + VALUE_BYTES * this.#tokenizer.values
+  }
+}
