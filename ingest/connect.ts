@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/limits.ts'
 import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
-import { createDirectory, type Directory } from '../shared/directory/directory.ts'
+import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
@@ -10,8 +10,10 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import { Admission } from './admission/admission.ts'
 import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
-import { createPublicKeyAuthenticator } from './auth/authenticate-surface.ts'
+import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/authenticate-surface.ts'
+import { DailyUsage } from './auth/daily-usage.ts'
 import { followCredentialChanges } from './auth/key-cache.ts'
+import { LimitsOfKeys } from './auth/key-limits.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
 import { createConditionalCommit } from './commit/conditional-commit.ts'
@@ -67,8 +69,11 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger)),
   }
   const { sinks, connections } = connectSinks(wiring, parts)
-  const builds = connectBuilds(wiring, parts, directory, directoryRedis)
-  const publicKeys = createPublicKeyAuthenticator({ directory, logger })
+  const usage = new DailyUsage({ redis: directoryRedis, logger })
+  lifecycle.onStop('daily counts of keys', () => usage.stop())
+  const keys = { directory, logger, limits: new LimitsOfKeys(usage) }
+  const builds = connectBuilds(wiring, parts, keys, directoryRedis)
+  const publicKeys = createPublicKeyAuthenticator(keys)
   const keyCaches = [publicKeys.cache, builds.deps.secretKeys.cache]
   followCredentialChanges({ subscriber: connect(directoryUrl), logger }, keyCaches)
 
@@ -141,10 +146,10 @@ function connectSinks(
 function connectBuilds(
   wiring: Wiring,
   parts: SinkParts,
-  directory: Directory,
+  keys: KeyAuthenticatorDeps,
   directoryRedis: Redis,
 ): { deps: BuildDeps; connections: readonly Redis[] } {
-  const { config, logger, metrics, lifecycle } = wiring
+  const { config, metrics, lifecycle } = wiring
   const connect = () => wiring.connect(config.REDIS_URL)
   const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
   const releases = createReleaseStore(directoryRedis)
@@ -158,7 +163,7 @@ function connectBuilds(
 
   return {
     deps: {
-      secretKeys: createSecretKeyAuthenticator({ directory, logger }),
+      secretKeys: createSecretKeyAuthenticator(keys),
       releases,
       releaseLookup: createReleaseLookup(releases),
       parts: connectConditionalSink(wiring, parts, 'source-maps', partsRedis),

@@ -29,8 +29,8 @@ interface KeySet {
  * Creates a lookup in the JWKS that an issuer publishes (RFC 7517). The set is fetched with the first token, when it is old,
  * and when a token names a key that is not in the set. So a new key is accepted at once, without a restart.
  *
- * The lookup throws what `createLocalJWKSet` throws for keys that the set does not contain, and a TransientError when the
- * set cannot be fetched. The remote set of jose is not used, because it refuses tokens with new keys for 30 s after a fetch,
+ * The lookup throws what `createLocalJWKSet` throws for keys that a set fetched after the token came does not contain, and
+ * a TransientError when the set cannot be fetched. The remote set of jose is not used, because it refuses tokens with new keys for 30 s after a fetch,
  * and all tokens as soon as an old set cannot be fetched again.
  */
 export function createRemoteKeys(options: RemoteKeysOptions): JWTVerifyGetKey {
@@ -63,7 +63,7 @@ class RemoteKeys {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
       const newer = await this.#refresh()
       if (newer) return newer.find(...token)
-      if (this.#isReachable) throw error
+      // Either the fetch failed, or other tokens with unknown keys have used up the fetches: the key may be a new one.
       throw new TransientError('the JWKS that may contain the key of the token cannot be fetched', { cause: error })
     }
   }

@@ -7,7 +7,7 @@ import {
 } from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { type Directory, newId } from '../../shared/directory/directory.ts'
-import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
+import { SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../shared/directory/surface-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
@@ -24,7 +24,7 @@ interface Deps extends CreationRouteDeps {
 }
 
 const TOO_MANY_KEYS = invalid(
-  `a surface can have at most ${SURFACE_KEYS_MAX} keys, including revoked and expired ones: create another surface`,
+  `a surface can have at most ${SURFACE_KEYS_MAX} active keys, and a workspace at most ${WORKSPACE_SURFACE_KEYS_MAX}: revoke keys that are not used`,
 )
 
 /** Returns the route that creates a public or secret key of a surface. Only its response contains the text of the key. */

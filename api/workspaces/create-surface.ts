@@ -16,7 +16,9 @@ interface Deps extends CreationRouteDeps {
   readonly now: () => number
 }
 
-const TOO_MANY_SURFACES = invalid(`a workspace can have at most ${SURFACES_MAX} surfaces, including deleted ones`)
+const TOO_MANY_SURFACES = invalid(
+  `a workspace can have at most ${SURFACES_MAX} surfaces: delete surfaces that are not used`,
+)
 
 /** Returns the route that creates a surface. */
 export function createSurfaceRoute(deps: Deps): Route {

@@ -27,7 +27,7 @@ interface Deps extends CreationRouteDeps {
 
 const SALT_BYTES = 32
 const TOO_MANY_KEYS = invalid(
-  `a workspace can have at most ${WORKSPACE_KEYS_MAX} API keys, including revoked and expired ones`,
+  `a workspace can have at most ${WORKSPACE_KEYS_MAX} API keys: revoke keys that are not used; they make room 24 h after their creation`,
 )
 
 /**

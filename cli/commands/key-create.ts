@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { SECRET_KEY_SCOPES } from '../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { newId } from '../../shared/directory/directory.ts'
-import { SURFACE_KEYS_MAX } from '../../shared/directory/surfaces.ts'
+import { SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../shared/directory/surface-keys.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
@@ -71,8 +71,8 @@ function createKey(options: KeyCreateOptions, context: DirectoryCommandContext):
       return exit(EXIT.notFound)
     }
     if (outcome === 'too_many_keys') {
-      const rule = 'which is the maximum; revoked and expired keys are counted'
-      printError(`${options.surface} has ${SURFACE_KEYS_MAX} keys, ${rule}`)
+      const rule = `a surface can have ${SURFACE_KEYS_MAX} active keys, and a workspace ${WORKSPACE_SURFACE_KEYS_MAX}`
+      printError(`${options.surface} has the maximum number of keys: ${rule}`)
       return exit(EXIT.conflict)
     }
     printKey(key, secret, options, context)

@@ -65,7 +65,7 @@ function addCreate(command: Command, context: DirectoryCommandContext): void {
         const createdAt = new Date(now()).toISOString()
         const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
         if ((await store.createSurface(surface)) === 'too_many_surfaces') {
-          printError(`${slug} has ${SURFACES_MAX} surfaces, which is the maximum; deleted surfaces are counted`)
+          printError(`${slug} has ${SURFACES_MAX} surfaces, which is the maximum: delete surfaces that are not used`)
           return exit(EXIT.conflict)
         }
         print(json ? JSON.stringify(shown(surface)) : `surface ${surface.id} of ${slug}: created`)

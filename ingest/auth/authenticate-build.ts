@@ -3,8 +3,9 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import { KEY_UNCHECKED, ownerOf, type SurfaceCaller } from './authenticate-surface.ts'
-import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
+import { KEY_UNCHECKED, type KeyAuthenticatorDeps, ownerOf, type SurfaceCaller } from './authenticate-surface.ts'
+import { KeyCache } from './key-cache.ts'
+import type { KeyLimits, LimitsOfKeys } from './key-limits.ts'
 
 /** Build tooling that presented a secret key of a surface. */
 export interface BuildCaller {
@@ -12,6 +13,8 @@ export interface BuildCaller {
   /** Owner of what the requests take of shared memory and slots (`FairShares`). */
   readonly owner: string
   readonly scopes: readonly string[]
+  /** Undefined for a key without quotas, as most are. */
+  readonly limits: KeyLimits | undefined
 }
 
 /** The build tooling of a secret key, or the problem with the key. */
@@ -38,10 +41,10 @@ const MISSING: BuildAuthentication = {
 }
 
 /** Creates the check of secret keys. The cache is keyed by their digests, so that no key's text outlives its request. */
-export function createSecretKeyAuthenticator(deps: KeyCacheDeps): SecretKeyAuthenticator {
+export function createSecretKeyAuthenticator(deps: KeyAuthenticatorDeps): SecretKeyAuthenticator {
   const cache = new KeyCache<BuildAuthentication>(deps, {
     digestOf: digest => digest,
-    judge,
+    judge: judgeWith(deps.limits),
     unavailable: { ok: false, problem: KEY_UNCHECKED },
   })
   return {
@@ -56,13 +59,15 @@ export function createSecretKeyAuthenticator(deps: KeyCacheDeps): SecretKeyAuthe
   }
 }
 
-function judge(key: SurfaceKey | undefined, at: number): BuildAuthentication {
-  if (key?.kind !== 'secret') return REFUSALS.unknown
-  const state = keyState(key, at)
-  if (state !== 'active') return REFUSALS[state]
-  const { workspaceId, surfaceId, scopes } = key
-  const surface = { workspaceId, surfaceId }
-  return { ok: true, build: { surface, owner: ownerOf(surface), scopes } }
+function judgeWith(limits: Pick<LimitsOfKeys, 'of'>) {
+  return (key: SurfaceKey | undefined, at: number): BuildAuthentication => {
+    if (key?.kind !== 'secret') return REFUSALS.unknown
+    const state = keyState(key, at)
+    if (state !== 'active') return REFUSALS[state]
+    const { workspaceId, surfaceId, scopes } = key
+    const surface = { workspaceId, surfaceId }
+    return { ok: true, build: { surface, owner: ownerOf(surface), scopes, limits: limits.of(key) } }
+  }
 }
 
 /** One object per reason, because the cache keeps many of them. */

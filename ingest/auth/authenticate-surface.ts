@@ -4,6 +4,7 @@ import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { PUBLIC_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
+import type { KeyLimits, LimitsOfKeys } from './key-limits.ts'
 
 /** The surface that a request comes from: all that the edge keeps of a public key. */
 export interface SurfaceCaller {
@@ -18,8 +19,15 @@ export type SurfaceAuthentication =
       readonly surface: SurfaceCaller
       /** Owner of what the surface's requests take of shared memory and slots (`FairShares`). Kept, because joining costs. */
       readonly owner: string
+      /** Undefined for a key without quotas and without allowed origins, as most are. */
+      readonly limits: KeyLimits | undefined
     }
   | { readonly ok: false; readonly problem: Problem }
+
+/** The collaborators of both checks. */
+export interface KeyAuthenticatorDeps extends KeyCacheDeps {
+  readonly limits: Pick<LimitsOfKeys, 'of'>
+}
 
 /** Checks public keys. */
 export interface PublicKeyAuthenticator {
@@ -48,9 +56,9 @@ export const KEY_UNCHECKED: Problem = {
 }
 
 /** Creates the check of public keys. They are not secret, so the cache is keyed by their text: a cached key needs no hash. */
-export function createPublicKeyAuthenticator(deps: KeyCacheDeps): PublicKeyAuthenticator {
+export function createPublicKeyAuthenticator(deps: KeyAuthenticatorDeps): PublicKeyAuthenticator {
   const unavailable: SurfaceAuthentication = { ok: false, problem: KEY_UNCHECKED }
-  const cache = new KeyCache<SurfaceAuthentication>(deps, { digestOf, judge, unavailable })
+  const cache = new KeyCache<SurfaceAuthentication>(deps, { digestOf, judge: judgeWith(deps.limits), unavailable })
   return {
     authenticate(key) {
       if (key === undefined || key === '') return MISSING
@@ -62,10 +70,12 @@ export function createPublicKeyAuthenticator(deps: KeyCacheDeps): PublicKeyAuthe
   }
 }
 
-function judge(key: SurfaceKey | undefined, at: number): SurfaceAuthentication {
-  if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
-  const surface = { workspaceId: key.workspaceId, surfaceId: key.surfaceId }
-  return { ok: true, surface, owner: ownerOf(surface) }
+function judgeWith(limits: Pick<LimitsOfKeys, 'of'>) {
+  return (key: SurfaceKey | undefined, at: number): SurfaceAuthentication => {
+    if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
+    const surface = { workspaceId: key.workspaceId, surfaceId: key.surfaceId }
+    return { ok: true, surface, owner: ownerOf(surface), limits: limits.of(key) }
+  }
 }
 
 /** Returns the name of a surface among all those that share the memory and the slots of a process. */

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
@@ -34,13 +34,13 @@ function given(...keys: SurfaceKey[]) {
     fault: undefined as Error | undefined,
   }
   const directory = {
-    async surfaceKeyByDigest(digest: string) {
+    async effectiveSurfaceKey(digest: string) {
       world.lookups.push(digest)
       if (world.fault) throw world.fault
       return world.keys.get(digest)
     },
   } as unknown as Directory
-  return { world, deps: { directory, logger, now: () => world.time } }
+  return { world, deps: { directory, logger, limits: { of: () => undefined }, now: () => world.time } }
 }
 
 const code = async (outcome: unknown) => ((await outcome) as { problem?: { code: string } }).problem?.code
@@ -81,6 +81,37 @@ it('applies a change of a key at once, even if a lookup was in progress', async 
   expect(await code(authenticate(`Bearer ${key}`))).toBe('AUTH_MISSING')
   cache.forgetAll()
   expect(await authenticate(`Bearer ${key}`)).toMatchObject({ ok: true, build: { scopes: ['release:write'] } })
+})
+
+it('keeps the lookups of other keys when one key changes', async () => {
+  const [key, other] = [generateKey('public'), generateKey('public')]
+  const { world, deps } = given(keyOf(key))
+  const { authenticate, cache } = createPublicKeyAuthenticator(deps)
+  const early = authenticate(key)
+  cache.forget(digestOf(other))
+  const first = await early
+  expect(authenticate(key)).toBe(first)
+  expect(world.lookups).toHaveLength(1)
+})
+
+it('forgets a key without looking at the other keys, however many are cached', async () => {
+  const { deps } = given()
+  const { authenticate, cache } = createPublicKeyAuthenticator({
+    ...deps,
+    directory: { effectiveSurfaceKey: async digest => keyOf('pk_', { digest }) },
+  })
+  const keys = Array.from({ length: 20_000 }, () => generateKey('public'))
+  for (const key of keys) await authenticate(key)
+  const iterators = Object.getPrototypeOf(new Map()[Symbol.iterator]()) as Iterator<unknown>
+  const steps = vi.spyOn(iterators, 'next')
+  try {
+    for (const key of keys.slice(0, 5_000)) cache.forget(digestOf(key))
+    expect(steps).not.toHaveBeenCalled()
+  } finally {
+    steps.mockRestore()
+  }
+  expect(authenticate(keys[4_999] ?? '')).toBeInstanceOf(Promise)
+  expect(authenticate(keys[5_000] ?? '')).toMatchObject({ ok: true })
 })
 
 it('does not accept a key from the cache after the key has expired', async () => {

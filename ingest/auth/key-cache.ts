@@ -2,9 +2,9 @@ import type { Redis } from 'ioredis'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL } from '../../shared/directory/record.ts'
-import { setBounded } from '../../shared/memory/bounded-map.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import { JudgedKeys } from './judged-keys.ts'
 
 /** The outcome of the check of a key. A key is called known if its outcome is `ok`. */
 export interface Judgement {
@@ -13,7 +13,7 @@ export interface Judgement {
 
 /** The collaborators of a key cache. */
 export interface KeyCacheDeps {
-  readonly directory: Pick<Directory, 'surfaceKeyByDigest'>
+  readonly directory: Pick<Directory, 'effectiveSurfaceKey'>
   readonly logger: Logger
   readonly now?: () => number
 }
@@ -32,11 +32,15 @@ const MAX_AGE_MS = 10_000
 const MAX_KNOWN_KEYS = 200_000
 const MAX_UNKNOWN_KEYS = 20_000
 
-interface CachedKey<J> {
-  readonly judgement: J
-  readonly digest: string
-  /** The end of the entry's age or of the key itself, whichever is first. */
-  readonly validUntil: number
+/** A lookup in progress. */
+interface Lookup<J> {
+  readonly outcome: Promise<J>
+  readonly progress: Progress
+}
+
+interface Progress {
+  /** Whether the key has changed since the lookup began, so that its outcome is not cached. */
+  isStale: boolean
 }
 
 /**
@@ -45,15 +49,14 @@ interface CachedKey<J> {
  * cannot evict real ones.
  */
 export class KeyCache<J extends Judgement> {
-  readonly #directory: Pick<Directory, 'surfaceKeyByDigest'>
+  readonly #directory: Pick<Directory, 'effectiveSurfaceKey'>
   readonly #logger: Logger
   readonly #now: () => number
   readonly #options: KeyCacheOptions<J>
-  readonly #known = new Map<string, CachedKey<J>>()
-  readonly #unknown = new Map<string, CachedKey<J>>()
-  readonly #lookups = new Map<string, Promise<J>>()
-  /** The number of changes so far. A lookup that began before the last change is not cached. */
-  #generation = 0
+  readonly #known = new JudgedKeys<J>(MAX_KNOWN_KEYS)
+  readonly #unknown = new JudgedKeys<J>(MAX_UNKNOWN_KEYS)
+  /** Lookups in progress by the digests of their keys. */
+  readonly #lookups = new Map<string, Lookup<J>>()
 
   constructor({ directory, logger, now = Date.now }: KeyCacheDeps, options: KeyCacheOptions<J>) {
     this.#directory = directory
@@ -72,49 +75,55 @@ export class KeyCache<J extends Judgement> {
   find(name: string): J | Promise<J> {
     const refused = this.#unknown.get(name)
     if (refused !== undefined && refused.validUntil > this.#now()) return refused.judgement
-    let lookup = this.#lookups.get(name)
-    if (lookup === undefined) {
-      lookup = this.#lookUp(name).finally(() => this.#lookups.delete(name))
-      this.#lookups.set(name, lookup)
-    }
-    return lookup
+    const digest = this.#options.digestOf(name)
+    const current = this.#lookups.get(digest)
+    if (current !== undefined) return current.outcome
+    const progress: Progress = { isStale: false }
+    const outcome = this.#lookUp(name, digest, progress).finally(() => {
+      if (!progress.isStale) this.#lookups.delete(digest)
+    })
+    this.#lookups.set(digest, { outcome, progress })
+    return outcome
   }
 
-  /** Removes the key with this digest, because it has changed. */
+  /** Removes the key with this digest, because it has changed. Costs the same however many keys are cached. */
   forget(digest: string): void {
-    this.#generation++
-    for (const cache of [this.#known, this.#unknown]) {
-      for (const [name, entry] of cache) if (entry.digest === digest) cache.delete(name)
-    }
+    this.#known.deleteDigest(digest)
+    this.#unknown.deleteDigest(digest)
+    this.#abandon(digest)
   }
 
   /** Removes all keys. */
   forgetAll(): void {
-    this.#generation++
     this.#known.clear()
     this.#unknown.clear()
+    for (const digest of this.#lookups.keys()) this.#abandon(digest)
   }
 
-  async #lookUp(name: string): Promise<J> {
-    const { digestOf, judge, unavailable } = this.#options
-    const startedIn = this.#generation
-    const digest = digestOf(name)
+  /** The record that a lookup reads may be the one before the change: later requests start another lookup. */
+  #abandon(digest: string): void {
+    const lookup = this.#lookups.get(digest)
+    if (lookup === undefined) return
+    lookup.progress.isStale = true
+    this.#lookups.delete(digest)
+  }
+
+  async #lookUp(name: string, digest: string, progress: Progress): Promise<J> {
+    const { judge, unavailable } = this.#options
     let record: SurfaceKey | undefined
     try {
-      record = await this.#directory.surfaceKeyByDigest(digest)
+      record = await this.#directory.effectiveSurfaceKey(digest)
     } catch (error) {
       this.#logger.warn(errorFields(error), 'a key could not be looked up')
       return unavailable
     }
     const at = this.#now()
     const judgement = judge(record, at)
-    // The record may have been read before a change of the key.
-    if (startedIn === this.#generation) {
-      const expiresAt = judgement.ok && record?.expiresAt ? Date.parse(record.expiresAt) : Number.POSITIVE_INFINITY
-      const entry = { judgement, digest, validUntil: Math.min(at + MAX_AGE_MS, expiresAt) }
-      if (judgement.ok) setBounded(this.#known, MAX_KNOWN_KEYS, name, entry)
-      else setBounded(this.#unknown, MAX_UNKNOWN_KEYS, name, entry)
-    }
+    if (progress.isStale) return judgement
+    const expiresAt = judgement.ok && record?.expiresAt ? Date.parse(record.expiresAt) : Number.POSITIVE_INFINITY
+    const entry = { judgement, digest, validUntil: Math.min(at + MAX_AGE_MS, expiresAt) }
+    if (judgement.ok) this.#known.set(name, entry)
+    else this.#unknown.set(name, entry)
     return judgement
   }
 }
@@ -137,7 +146,8 @@ export function followCredentialChanges(
     })
   })
   subscriber.on('close', forgetAll)
-  subscriber.on('message', (_channel, digest: string) => {
-    for (const cache of caches) cache.forget(digest)
+  subscriber.on('message', (_channel, message: string) => {
+    const digests = message.split(' ')
+    for (const cache of caches) for (const digest of digests) cache.forget(digest)
   })
 }

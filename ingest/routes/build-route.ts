@@ -14,6 +14,7 @@ import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { BuildAuthentication, BuildCaller, SecretKeyAuthenticator } from '../auth/authenticate-build.ts'
 import type { ReleaseLookup } from '../auth/release-lookup.ts'
+import { limitedHead, withLimits } from './with-limits.ts'
 
 /** The common part of the routes with a secret key: key, scope and release before the body, and problems that name one service. */
 
@@ -37,11 +38,13 @@ export function withBuild(
   body: ArrivingBody,
   take: (build: BuildCaller) => Decision | Promise<Decision>,
 ): Decision | Promise<Decision> {
+  const limited = limitedHead(head)
   const decide = (authentication: BuildAuthentication): Decision | Promise<Decision> => {
     if (!authentication.ok) return buildProblem(authentication.problem)
     const { build } = authentication
     body.belongsTo(build.owner)
-    return build.scopes.includes(SCOPE) ? take(build) : refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
+    if (!build.scopes.includes(SCOPE)) return refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
+    return build.limits === undefined ? take(build) : withLimits(build.limits, limited, buildProblem, () => take(build))
   }
   const authentication = secretKeys.authenticate(head.header('authorization'))
   return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)

@@ -7,6 +7,8 @@ import {
   type RequestHead,
 } from '../../shared/http/route.ts'
 import type { PublicKeyAuthenticator, SurfaceAuthentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
+import type { LimitedHead } from '../auth/key-limits.ts'
+import { limitedHead, withLimits } from './with-limits.ts'
 
 /** The common part of the routes with a public key: the key is checked before the body, and problems name one service. */
 
@@ -31,21 +33,28 @@ export function withSurface<F>(
   renderProblem: (problem: Problem) => Reply = runtimeProblem,
 ): Decision | Promise<Decision> {
   const authentication = publicKeys.authenticate(presentedKey(head))
-  return authentication instanceof Promise
-    ? authentication.then(settled => decide(settled, body, facts, take, renderProblem))
-    : decide(authentication, body, facts, take, renderProblem)
+  if (!(authentication instanceof Promise)) {
+    return decide(authentication, head, body, undefined, facts, take, renderProblem)
+  }
+  // The head is not readable any more when the lookup has ended.
+  const limited = limitedHead(head)
+  return authentication.then(settled => decide(settled, head, body, limited, facts, take, renderProblem))
 }
 
 function decide<F>(
   authentication: SurfaceAuthentication,
+  head: RequestHead,
   body: ArrivingBody,
+  limited: LimitedHead | undefined,
   facts: F,
   take: TakeRequest<F>,
   renderProblem: (problem: Problem) => Reply,
-): Decision {
+): Decision | Promise<Decision> {
   if (!authentication.ok) return renderProblem(authentication.problem)
-  body.belongsTo(authentication.owner)
-  return take(authentication.surface, facts)
+  const { surface, owner, limits } = authentication
+  body.belongsTo(owner)
+  if (limits === undefined) return take(surface, facts)
+  return withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))
 }
 
 /** Returns the key of a request. The header wins over the query (docs/contract.md#credentials). */

@@ -16,6 +16,8 @@ export const permissionSchema = z.enum(PERMISSIONS).meta({ id: 'Permission' })
 export type Permission = z.infer<typeof permissionSchema>
 
 const instant = z.iso.datetime()
+/** The largest quota. Above it, counters in Redis and in JavaScript would no longer be exact. */
+export const QUOTA_MAX = 1_000_000_000_000_000
 const workspaceId = z.string().regex(/^ws_[0-9a-z]+$/)
 const keyId = z.string().regex(/^key_[0-9a-z]+$/)
 /** Slug of a release. Clients may send other slugs, which match no release. */
@@ -77,9 +79,16 @@ export const surfaceSchema = z.object({
 /** Record of a surface. */
 export type Surface = z.infer<typeof surfaceSchema>
 
+const quota = z.number().int().min(1).max(QUOTA_MAX).optional()
+
+/** Quotas of a key of a surface. One that is absent is not limited (docs/contract.md#quotas). */
+export const keyQuotasSchema = z.object({ requestsPerSecond: quota, bytesPerSecond: quota, bytesPerDay: quota })
+/** Quotas of a key of a surface. */
+export type KeyQuotas = z.infer<typeof keyQuotasSchema>
+
 /**
  * Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The key itself is not
- * stored.
+ * stored. The optional fields are absent in records of earlier versions.
  */
 export const surfaceKeySchema = z.object({
   version: z.literal(1),
@@ -93,6 +102,11 @@ export const surfaceKeySchema = z.object({
   createdAt: instant,
   expiresAt: instant.nullable(),
   revokedAt: instant.nullable(),
+  /** The user who created the key, and the API key that the user's automation used, if any. Absent for operators. */
+  createdBy: z.object({ userId: userIdSchema, apiKeyId: keyId.nullable() }).optional(),
+  quotas: keyQuotasSchema.optional(),
+  /** Origins whose pages may use a public key. Absent: any origin (docs/contract.md#allowed-origins). */
+  allowedOrigins: z.array(z.string()).optional(),
 })
 /** Record of a key of a surface. */
 export type SurfaceKey = z.infer<typeof surfaceKeySchema>
@@ -132,8 +146,12 @@ export const releaseSchema = z.object({
   /** The registered version: the `service.version` of its telemetry. */
   name: z.string(),
   commit: z.string().nullable(),
-  /** Free-form data of the build, unchanged. */
-  metadata: z.record(z.string(), z.json()).nullable(),
+  /** Free-form data of the build, unchanged. It was validated when it was received. */
+  metadata: z
+    .custom<Record<string, z.core.util.JSONType>>(
+      value => typeof value === 'object' && value !== null && !Array.isArray(value),
+    )
+    .nullable(),
   createdAt: instant,
 })
 /** Record of a release. */

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { createSurfaceKeyRecords, type SurfaceKeyRecords } from './surface-keys.ts'
 import { createSurfaceRecords, type SurfaceRecords } from './surfaces.ts'
 import { createWorkspaceKeyRecords, type WorkspaceKeyRecords } from './workspace-keys.ts'
 import { createWorkspaceRecords, type WorkspaceRecords } from './workspaces.ts'
 
 /** Stores workspaces, users, members, surfaces and keys. A module that needs a part of it names that part with `Pick`. */
-export interface Directory extends WorkspaceRecords, SurfaceRecords, WorkspaceKeyRecords {}
+export interface Directory extends WorkspaceRecords, SurfaceRecords, SurfaceKeyRecords, WorkspaceKeyRecords {}
 
 /**
  * Creates the directory on a Redis, where each record is a JSON string under its own key (`record.ts` has the names). A
@@ -14,10 +15,13 @@ export interface Directory extends WorkspaceRecords, SurfaceRecords, WorkspaceKe
  * throw a DirectoryRecordError for a record that does not match its schema, and rethrow errors of Redis.
  */
 export function createDirectory(redis: Redis): Directory {
+  const workspaces = createWorkspaceRecords(redis)
+  const workspaceKeys = createWorkspaceKeyRecords(redis)
   return {
-    ...createWorkspaceRecords(redis),
+    ...workspaces,
     ...createSurfaceRecords(redis),
-    ...createWorkspaceKeyRecords(redis),
+    ...createSurfaceKeyRecords(redis, { member: workspaces.member, workspaceKey: workspaceKeys.workspaceKey }),
+    ...workspaceKeys,
   }
 }
 

@@ -5,8 +5,14 @@ export class DirectoryRecordError extends Error {
   override readonly name = 'DirectoryRecordError'
 }
 
-/** Channel on which every change of a credential is published. The message is the digest of the key. */
-export const CREDENTIAL_CHANGES_CHANNEL = 'penstock:credential-changes'
+/**
+ * Beginning of every key of the directory. The hash tag in braces keeps all of them on one node of a Redis Cluster, because
+ * transactions change several at once.
+ */
+export const DIRECTORY_ROOT = 'penstock:{directory}'
+
+/** Channel on which changes of credentials are published. The message is the digests of the keys, separated by spaces. */
+export const CREDENTIAL_CHANGES_CHANNEL = `${DIRECTORY_ROOT}:credential-changes`
 
 /** Parses the record of a Redis key. Throws a DirectoryRecordError. */
 export function parseRecord<S extends z.ZodType>(key: string, text: string, schema: S): z.infer<S> {
@@ -29,31 +35,38 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - slug: workspace id (string)
  * - users, workspaces, members: ids by name
  * - surfaces: ids of the existing surfaces, by time
- * - surfaceIds: ids of existing and deleted surfaces, by name; keys, rows and objects of a deleted surface remain
- * - surfaceKeys: digests of a surface's keys (set); only ever grows
+ * - surfaceIds: ids of existing and deleted surfaces, by name; rows and objects of a deleted surface remain
+ * - deletedSurfaces: ids of deleted surfaces, by the time of deletion
+ * - surfaceKeys: digests of a surface's keys (set)
+ * - surfaceKeyEnds: digests of the surface keys of a workspace, scored with the time of their revocation or expiry, or +inf
  * - workspaceKeys: key ids by time
  * - workspaceKeyDigests: key id → digest (hash)
+ * - workspaceKeyEnds: key ids, scored with the time of their revocation or expiry, or +inf
  * - keyRequest: digest of the key that this request of a user has created (string, for 24 h)
  * - receiptSecret: the secret that seals receipt ids, as a JSON record (string)
  */
 export const directoryKeys = {
-  user: (id: string) => `penstock:user:${id}`,
-  users: 'penstock:users',
-  receiptSecret: 'penstock:receipt-secret',
-  workspace: (id: string) => `penstock:workspace:${id}`,
-  workspaces: 'penstock:workspaces',
-  slug: (slug: string) => `penstock:workspace-slug:${slug}`,
-  member: (workspaceId: string, userId: string) => `penstock:workspace:${workspaceId}:member:${userId}`,
-  members: (workspaceId: string) => `penstock:workspace:${workspaceId}:members`,
-  surface: (workspaceId: string, surfaceId: string) => `penstock:workspace:${workspaceId}:surface:${surfaceId}`,
-  surfaces: (workspaceId: string) => `penstock:workspace:${workspaceId}:surfaces`,
-  surfaceIds: (workspaceId: string) => `penstock:workspace:${workspaceId}:surface-ids`,
+  user: (id: string) => `${DIRECTORY_ROOT}:user:${id}`,
+  users: `${DIRECTORY_ROOT}:users`,
+  receiptSecret: `${DIRECTORY_ROOT}:receipt-secret`,
+  workspace: (id: string) => `${DIRECTORY_ROOT}:workspace:${id}`,
+  workspaces: `${DIRECTORY_ROOT}:workspaces`,
+  slug: (slug: string) => `${DIRECTORY_ROOT}:workspace-slug:${slug}`,
+  member: (workspaceId: string, userId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:member:${userId}`,
+  members: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:members`,
+  surface: (workspaceId: string, surfaceId: string) =>
+    `${DIRECTORY_ROOT}:workspace:${workspaceId}:surface:${surfaceId}`,
+  surfaces: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:surfaces`,
+  surfaceIds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:surface-ids`,
+  deletedSurfaces: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:deleted-surfaces`,
   surfaceKeys: (workspaceId: string, surfaceId: string) =>
-    `penstock:workspace:${workspaceId}:surface:${surfaceId}:keys`,
-  credential: (digest: string) => `penstock:credential:${digest}`,
-  workspaceCredential: (digest: string) => `penstock:workspace-credential:${digest}`,
-  workspaceKeys: (workspaceId: string) => `penstock:workspace:${workspaceId}:keys`,
-  workspaceKeyDigests: (workspaceId: string) => `penstock:workspace:${workspaceId}:key-digests`,
+    `${DIRECTORY_ROOT}:workspace:${workspaceId}:surface:${surfaceId}:keys`,
+  surfaceKeyEnds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:surface-key-ends`,
+  credential: (digest: string) => `${DIRECTORY_ROOT}:credential:${digest}`,
+  workspaceCredential: (digest: string) => `${DIRECTORY_ROOT}:workspace-credential:${digest}`,
+  workspaceKeys: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:keys`,
+  workspaceKeyDigests: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-digests`,
+  workspaceKeyEnds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-ends`,
   keyRequest: (workspaceId: string, idempotencyKey: string, userId: string) =>
-    `penstock:workspace:${workspaceId}:key-request:${idempotencyKey}:${userId}`,
+    `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-request:${idempotencyKey}:${userId}`,
 }

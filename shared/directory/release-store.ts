@@ -6,7 +6,7 @@ import {
   releaseSchema,
 } from '../../schemas/records/directory.ts'
 import { pagesOf } from '../concurrency/pages.ts'
-import { parseRecord } from './record.ts'
+import { DIRECTORY_ROOT, parseRecord } from './record.ts'
 
 /** Stores the releases of a workspace, and which manifest of each is current. */
 export interface ReleaseStore {
@@ -175,10 +175,10 @@ async function readAll(
  */
 export const releaseKeys = {
   release: (workspaceId: string, slug: string) =>
-    `penstock:workspace:${workspaceId}:release:${encodeURIComponent(slug)}`,
-  releases: (workspaceId: string) => `penstock:workspace:${workspaceId}:releases`,
+    `${DIRECTORY_ROOT}:workspace:${workspaceId}:release:${encodeURIComponent(slug)}`,
+  releases: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:releases`,
   manifest: (workspaceId: string, slug: string) => `${releaseKeys.release(workspaceId, slug)}:manifest`,
-  maps: (workspaceId: string) => `penstock:workspace:${workspaceId}:stored-maps`,
+  maps: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:stored-maps`,
 }
 
 /** Members that one command adds to or removes from the set of stored maps. */

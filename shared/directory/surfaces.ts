@@ -1,49 +1,38 @@
 import type { Redis } from 'ioredis'
-import { type Surface, type SurfaceKey, surfaceKeySchema, surfaceSchema } from '../../schemas/records/directory.ts'
+import { type Surface, surfaceSchema } from '../../schemas/records/directory.ts'
 import { directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest, walkNames } from './sorted-index.ts'
+import { loadSurfaceKeys, publishChanges, removalOf, revocationOf } from './surface-keys.ts'
 import { type Command, commitIf, decideAndCommit, type Guard } from './transaction.ts'
-import { writeSurface, writeSurfaceKey } from './writes.ts'
+import { writeSurface } from './writes.ts'
 
-/**
- * Greatest number of keys of a surface, revoked and expired ones included. All keys are read together and revoked in one
- * step, which takes 50 ms and 180 ms for 5,000 keys. The arguments of a step that revokes 10,000 exceed the stack.
- */
-export const SURFACE_KEYS_MAX = 5_000
-/** Greatest number of surfaces of a workspace, deleted ones included. Concurrent requests may exceed it by their number. */
+/** Greatest number of surfaces of a workspace. Concurrent requests may exceed it by their number. */
 export const SURFACES_MAX = 10_000
+/** Number of deleted surfaces whose ids are kept, so that their rows and objects can be found. */
+export const DELETED_SURFACES_KEPT = 10_000
+/** Number of keys of a deleted surface that are kept, the newest. The others are removed. */
+export const DELETED_SURFACE_KEYS_KEPT = 100
+/** Number of deleted surfaces that one creation forgets when there are too many. */
+const FORGOTTEN_AT_ONCE = 10
 
-/** Stores the surfaces of a workspace and their keys. `now` is in Unix milliseconds. */
+/** Stores the surfaces of a workspace. `now` is in Unix milliseconds. */
 export interface SurfaceRecords {
   putSurface(surface: Surface): Promise<void>
-  /** Stores a new surface. Refuses beyond SURFACES_MAX. */
+  /** Stores a new surface. Refuses beyond SURFACES_MAX. Deleted surfaces do not count. */
   createSurface(surface: Surface): Promise<'created' | 'too_many_surfaces'>
   surface(workspaceId: string, surfaceId: string): Promise<Surface | undefined>
   /** Returns a page, newest first. A page shorter than its limit is the last one. */
   surfaces(workspaceId: string, page: ListPage): Promise<Surface[]>
-  /** Returns the ids of all surfaces, by name. Deleted surfaces are included, because their keys, rows and objects remain. */
+  /**
+   * Returns the ids of all surfaces, by name. The last DELETED_SURFACES_KEPT deleted surfaces are included, because their
+   * rows and objects remain.
+   */
   surfaceIds(workspaceId: string): Promise<string[]>
-  /** Removes a surface and revokes all its keys in one step. */
+  /** Removes a surface and revokes all its keys in one step, and publishes that in one message. */
   deleteSurface(workspaceId: string, surfaceId: string, now: number): Promise<'deleted' | 'absent'>
-  /** Stores a key even if its surface does not exist, and notifies every process that caches the key. */
-  putSurfaceKey(key: SurfaceKey): Promise<void>
-  /** Stores a new key of an existing surface, so that deleting the surface revokes it. Refuses beyond SURFACE_KEYS_MAX. */
-  createSurfaceKey(key: SurfaceKey): Promise<'created' | 'no_surface' | 'too_many_keys'>
-  /** Finds a key by its digest alone. The key identifies its workspace. */
-  surfaceKeyByDigest(digest: string): Promise<SurfaceKey | undefined>
-  surfaceKey(workspaceId: string, surfaceId: string, keyId: string): Promise<SurfaceKey | undefined>
-  /** Returns all keys of a surface, newest first. Revoked keys and deleted surfaces are included. */
-  surfaceKeys(workspaceId: string, surfaceId: string): Promise<SurfaceKey[]>
-  /** Returns 'revoked' also for a key that was already revoked. */
-  revokeSurfaceKey(workspaceId: string, surfaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
 }
 
-interface StoredKey {
-  readonly text: string
-  readonly key: SurfaceKey
-}
-
-/** Creates the part of the directory that stores surfaces and their keys. */
+/** Creates the part of the directory that stores surfaces. */
 export function createSurfaceRecords(redis: Redis): SurfaceRecords {
   async function loadSurfaces(workspaceId: string, ids: readonly string[]): Promise<(Surface | undefined)[]> {
     const at = ids.map(id => keys.surface(workspaceId, id))
@@ -51,23 +40,19 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
     return texts.map((text, i) => (text === null ? undefined : parseRecord(at[i] ?? '', text, surfaceSchema)))
   }
 
-  /** Reads the keys of a surface, newest first, with their exact texts. */
-  async function loadKeys(workspaceId: string, surfaceId: string): Promise<StoredKey[]> {
-    const at = (await redis.smembers(keys.surfaceKeys(workspaceId, surfaceId))).map(keys.credential)
-    const texts = at.length === 0 ? [] : await redis.mget(at)
-    return texts
-      .flatMap((text, i) => (text === null ? [] : [{ text, key: parseRecord(at[i] ?? '', text, surfaceKeySchema) }]))
-      .filter(({ key }) => key.workspaceId === workspaceId && key.surfaceId === surfaceId)
-      .sort((a, b) => newestFirst(a.key, b.key))
-  }
-
   return {
     async putSurface(surface) {
       await commitIf(redis, { guards: [], commands: writeSurface(surface).commands })
     },
     async createSurface(surface) {
-      if ((await redis.zcard(keys.surfaceIds(surface.workspaceId))) >= SURFACES_MAX) return 'too_many_surfaces'
-      await commitIf(redis, { guards: [], commands: writeSurface(surface).commands })
+      const { workspaceId } = surface
+      const [count, known] = await Promise.all([
+        redis.zcard(keys.surfaces(workspaceId)),
+        redis.zcard(keys.surfaceIds(workspaceId)),
+      ])
+      if (count >= SURFACES_MAX) return 'too_many_surfaces'
+      const forgotten = known - count >= DELETED_SURFACES_KEPT ? await forgetDeleted(redis, workspaceId) : []
+      await commitIf(redis, { guards: [], commands: [...writeSurface(surface).commands, ...forgotten] })
       return 'created'
     },
     surface: async (workspaceId, surfaceId) => (await loadSurfaces(workspaceId, [surfaceId]))[0],
@@ -86,62 +71,49 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
         const count = await redis.scard(keysOf)
         const text = await redis.get(surfaceKey)
         if (text === null) return { result: 'absent' as const }
-        const revocations = (await loadKeys(workspaceId, surfaceId)).map(stored => revocationOf(stored, now))
+        const stored = await loadSurfaceKeys(redis, workspaceId, surfaceId)
+        const kept = stored.slice(0, DELETED_SURFACE_KEYS_KEPT).map(key => revocationOf(key, now))
         const guards: Guard[] = [
           ['GET', surfaceKey, text],
           ['SCARD', keysOf, String(count)],
-          ...revocations.map(({ guard }) => guard),
+          ...kept.map(({ guard }) => guard),
         ]
         const commands: Command[] = [
           ['DEL', surfaceKey],
           ['ZREM', keys.surfaces(workspaceId), surfaceId],
-          ...revocations.flatMap(({ commands }) => commands),
+          ['ZADD', keys.deletedSurfaces(workspaceId), now, surfaceId],
+          ...kept.flatMap(revocation => revocation.commands),
+          ...stored.slice(DELETED_SURFACE_KEYS_KEPT).flatMap(({ key }) => removalOf(key)),
+          ...publishChanges(stored.filter(({ key }) => key.revokedAt === null).map(({ key }) => key.digest)),
         ]
         return { transaction: { guards, commands }, result: 'deleted' as const }
-      })
-    },
-    async putSurfaceKey(key) {
-      await commitIf(redis, { guards: [], commands: writeSurfaceKey(key).commands })
-    },
-    createSurfaceKey(key) {
-      const surfaceKey = keys.surface(key.workspaceId, key.surfaceId)
-      const keysOf = keys.surfaceKeys(key.workspaceId, key.surfaceId)
-      return decideAndCommit(redis, async () => {
-        const [text, count] = await Promise.all([redis.get(surfaceKey), redis.scard(keysOf)])
-        if (text === null) return { result: 'no_surface' as const }
-        // Concurrent requests may exceed the limit.
-        if (count >= SURFACE_KEYS_MAX) return { result: 'too_many_keys' as const }
-        const { commands } = writeSurfaceKey(key)
-        return { transaction: { guards: [['GET', surfaceKey, text]], commands }, result: 'created' as const }
-      })
-    },
-    async surfaceKeyByDigest(digest) {
-      const text = await redis.get(keys.credential(digest))
-      return text === null ? undefined : parseRecord(keys.credential(digest), text, surfaceKeySchema)
-    },
-    async surfaceKey(workspaceId, surfaceId, keyId) {
-      return (await loadKeys(workspaceId, surfaceId)).find(({ key }) => key.id === keyId)?.key
-    },
-    surfaceKeys: async (workspaceId, surfaceId) => (await loadKeys(workspaceId, surfaceId)).map(({ key }) => key),
-    revokeSurfaceKey(workspaceId, surfaceId, keyId, now) {
-      return decideAndCommit(redis, async () => {
-        const stored = (await loadKeys(workspaceId, surfaceId)).find(({ key }) => key.id === keyId)
-        if (stored === undefined) return { result: 'absent' as const }
-        if (stored.key.revokedAt !== null) return { result: 'revoked' as const }
-        const { guard, commands } = revocationOf(stored, now)
-        return { transaction: { guards: [guard], commands }, result: 'revoked' as const }
       })
     },
   }
 }
 
-/** Returns the guard and the commands that revoke a key. A key that is already revoked stays unchanged. */
-function revocationOf({ text, key }: StoredKey, now: number): { guard: Guard; commands: readonly Command[] } {
-  const guard: Guard = ['GET', keys.credential(key.digest), text]
-  if (key.revokedAt !== null) return { guard, commands: [] }
-  return { guard, commands: writeSurfaceKey({ ...key, revokedAt: new Date(now).toISOString() }).commands }
+/** Returns the commands that remove the surfaces that were deleted longest ago, with what is left of their keys. */
+async function forgetDeleted(redis: Redis, workspaceId: string): Promise<Command[]> {
+  const index = keys.deletedSurfaces(workspaceId)
+  if ((await redis.zcard(index)) === 0) await recordDeleted(redis, workspaceId)
+  const oldest = await redis.zrange(index, 0, String(FORGOTTEN_AT_ONCE - 1))
+  const commands: Command[] = []
+  for (const surfaceId of oldest) {
+    for (const { key } of await loadSurfaceKeys(redis, workspaceId, surfaceId)) commands.push(...removalOf(key))
+    commands.push(
+      ['DEL', keys.surfaceKeys(workspaceId, surfaceId)],
+      ['ZREM', keys.surfaceIds(workspaceId), surfaceId],
+      ['ZREM', index, surfaceId],
+    )
+  }
+  return commands
 }
 
-function newestFirst(a: SurfaceKey, b: SurfaceKey): number {
-  return Date.parse(b.createdAt) - Date.parse(a.createdAt) || (a.id < b.id ? 1 : -1)
+/** Writes the index of deleted surfaces, which earlier versions and imports do not write. */
+async function recordDeleted(redis: Redis, workspaceId: string): Promise<void> {
+  for await (const names of walkNames(redis, keys.surfaceIds(workspaceId))) {
+    const scores = await redis.zmscore(keys.surfaces(workspaceId), names)
+    const deleted = names.filter((_, i) => scores[i] === null)
+    if (deleted.length > 0) await redis.zadd(keys.deletedSurfaces(workspaceId), ...deleted.flatMap(id => ['0', id]))
+  }
 }

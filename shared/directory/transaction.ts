@@ -16,6 +16,10 @@ export interface DirectoryTransaction {
 /**
  * KEYS: all keys that are read or written. ARGV: the number of guards, then each guard as command, key, field and expected
  * reply, then each command after the number of its words. Runs all commands and returns 1, or runs none and returns 0.
+ *
+ * A Redis that is full refuses the first command that needs memory, and with it the script, before anything has changed.
+ * After a command that frees memory has run, it refuses none: a transaction that must succeed in a full Redis begins with
+ * such a command.
  */
 const COMMIT = `
 local at = 2

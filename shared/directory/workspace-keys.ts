@@ -2,14 +2,15 @@ import type { Redis } from 'ioredis'
 import { type WorkspaceKey, workspaceKeySchema } from '../../schemas/records/directory.ts'
 import { DirectoryRecordError, directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
-import { decideAndCommit } from './transaction.ts'
+import { type Command, decideAndCommit } from './transaction.ts'
 import { KEY_REQUEST_LIFETIME_MS, writeWorkspaceKey } from './writes.ts'
 
 /** Stores the API keys of a workspace. `now` is in Unix milliseconds. */
 export interface WorkspaceKeyRecords {
   /**
    * Stores a key. If the same user has created a key in this workspace with the same idempotency key in the 24 h before
-   * `createdAt`, returns that key in its current state and stores nothing. Refuses beyond WORKSPACE_KEYS_MAX.
+   * `createdAt`, returns that key in its current state and stores nothing. Refuses beyond WORKSPACE_KEYS_MAX, unless some
+   * keys are revoked or expired, which are removed.
    */
   createWorkspaceKey(key: WorkspaceKey): Promise<CreatedWorkspaceKey>
   workspaceKey(workspaceId: string, keyId: string): Promise<WorkspaceKey | undefined>
@@ -21,8 +22,14 @@ export interface WorkspaceKeyRecords {
   revokeWorkspaceKey(workspaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
 }
 
-/** Greatest number of keys of a workspace, revoked and expired ones included. Concurrent requests may exceed it. */
+/**
+ * Greatest number of keys of a workspace. Revoked and expired keys count, but make room for new ones once they are older
+ * than KEY_REQUEST_LIFETIME_MS. Concurrent requests may exceed it.
+ */
 export const WORKSPACE_KEYS_MAX = 10_000
+/** Number of ended keys that are read when there are too many, and the number of them that one creation removes. */
+const ENDED_READ = 1_000
+const REMOVED_AT_ONCE = 100
 
 /** Outcome of `createWorkspaceKey`, with the new or the existing key. */
 export interface CreatedWorkspaceKey {
@@ -61,12 +68,11 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
           const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
           if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }
         }
-        if ((await redis.zcard(keys.workspaceKeys(workspaceId))) >= WORKSPACE_KEYS_MAX) {
-          return { result: { outcome: 'too_many_keys', key } }
-        }
+        const removals = await makeRoom(redis, workspaceId, Date.parse(createdAt))
+        if (removals === undefined) return { result: { outcome: 'too_many_keys', key } }
         const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
         return {
-          transaction: { guards: [['GET', request, made ?? '']], commands },
+          transaction: { guards: [['GET', request, made ?? '']], commands: [...commands, ...removals] },
           result: { outcome: 'created', key },
         }
       })
@@ -85,8 +91,36 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         const key = parseRecord(keyId, text, workspaceKeySchema)
         if (key.revokedAt !== null) return { result: 'revoked' as const }
         const { key: at, commands } = writeWorkspaceKey({ ...key, revokedAt: new Date(now).toISOString() }, now)
-        return { transaction: { guards: [['GET', at, text]], commands }, result: 'revoked' as const }
+        // The first command frees memory, so that a Redis that is full runs the step (`transaction.ts`).
+        const frees: Command = ['ZREM', keys.workspaceKeyEnds(workspaceId), keyId]
+        return {
+          transaction: { guards: [['GET', at, text]], commands: [frees, ...commands] },
+          result: 'revoked' as const,
+        }
       })
     },
   }
+}
+
+/**
+ * Returns the commands that make room for a new key, which are none as long as there are few enough. Returns undefined if
+ * there are too many, and no key has ended whose request cannot be repeated any more.
+ */
+async function makeRoom(redis: Redis, workspaceId: string, now: number): Promise<Command[] | undefined> {
+  if ((await redis.zcard(keys.workspaceKeys(workspaceId))) < WORKSPACE_KEYS_MAX) return []
+  const ends = keys.workspaceKeyEnds(workspaceId)
+  const ended = await redis.zrangebyscore(ends, '-inf', now, 'LIMIT', 0, ENDED_READ)
+  if (ended.length === 0) return undefined
+  const createdAt = await redis.zmscore(keys.workspaceKeys(workspaceId), ended)
+  const removable = ended
+    .filter((_, i) => Number(createdAt[i] ?? 0) <= now - KEY_REQUEST_LIFETIME_MS)
+    .slice(0, REMOVED_AT_ONCE)
+  if (removable.length === 0) return undefined
+  const digests = await redis.hmget(keys.workspaceKeyDigests(workspaceId), ...removable)
+  return removable.flatMap((id, i): Command[] => [
+    ['DEL', keys.workspaceCredential(digests[i] ?? '')],
+    ['ZREM', keys.workspaceKeys(workspaceId), id],
+    ['HDEL', keys.workspaceKeyDigests(workspaceId), id],
+    ['ZREM', ends, id],
+  ])
 }

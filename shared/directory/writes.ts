@@ -12,6 +12,7 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import { keyEnd } from '../ids/key-state.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys } from './record.ts'
 import type { Command } from './transaction.ts'
 
@@ -72,6 +73,7 @@ export function writeSurfaceKey(surfaceKey: SurfaceKey): RecordWrite {
     commands: [
       set(key, surfaceKeySchema.parse(surfaceKey)),
       ['SADD', keys.surfaceKeys(workspaceId, surfaceId), digest],
+      ['ZADD', keys.surfaceKeyEnds(workspaceId), scoreOf(keyEnd(surfaceKey)), digest],
       ['ZADD', keys.surfaceIds(workspaceId), 0, surfaceId],
       ['PUBLISH', CREDENTIAL_CHANGES_CHANNEL, digest],
     ],
@@ -91,6 +93,7 @@ export function writeWorkspaceKey(workspaceKey: WorkspaceKey, now: number): Reco
     set(key, workspaceKeySchema.parse(workspaceKey)),
     ['ZADD', keys.workspaceKeys(workspaceId), createdAtMs, id],
     ['HSET', keys.workspaceKeyDigests(workspaceId), id, digest],
+    ['ZADD', keys.workspaceKeyEnds(workspaceId), scoreOf(keyEnd(workspaceKey)), id],
     ['PUBLISH', CREDENTIAL_CHANGES_CHANNEL, digest],
   ]
   if (requestLeftMs > 0) {
@@ -102,4 +105,9 @@ export function writeWorkspaceKey(workspaceKey: WorkspaceKey, now: number): Reco
 /** Returns the command that stores a record. Its schema has ordered the members, so that equal records have equal texts. */
 function set(key: string, record: object): Command {
   return ['SET', key, JSON.stringify(record)]
+}
+
+/** Returns a time as Redis reads a score. */
+function scoreOf(ms: number): number | string {
+  return ms === Number.POSITIVE_INFINITY ? '+inf' : ms
 }

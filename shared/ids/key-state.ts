@@ -6,3 +6,15 @@ export function keyState(
   if (revokedAt !== null) return 'revoked'
   return expiresAt !== null && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active'
 }
+
+/** Returns when a key ends or has ended, in Unix milliseconds; infinity if it does not. */
+export function keyEnd({ revokedAt, expiresAt }: { revokedAt: string | null; expiresAt: string | null }): number {
+  const at = earlier(revokedAt, expiresAt)
+  return at === null ? Number.POSITIVE_INFINITY : Date.parse(at)
+}
+
+/** Returns the earlier of two times. Null means never. */
+export function earlier(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return a ?? b
+  return Date.parse(a) <= Date.parse(b) ? a : b
+}

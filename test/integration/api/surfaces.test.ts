@@ -13,7 +13,8 @@ import {
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
 import { createDirectory, newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'
-import { SURFACE_KEYS_MAX, SURFACES_MAX } from '../../../shared/directory/surfaces.ts'
+import { SURFACE_KEYS_MAX } from '../../../shared/directory/surface-keys.ts'
+import { SURFACES_MAX } from '../../../shared/directory/surfaces.ts'
 import { WORKSPACE_KEYS_MAX } from '../../../shared/directory/workspace-keys.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
@@ -148,28 +149,39 @@ describe('surfaces and their keys', () => {
     }
   })
 
-  it('limits the keys of a surface, including revoked keys', async () => {
+  it('limits the active keys of a surface', async () => {
     const { id: workspaceId, ask, makeSurface } = await workspace()
     const { id } = await makeSurface()
     const others = Array.from({ length: SURFACE_KEYS_MAX - 1 }, () => digestOf(randomUUID()))
     await redis.sadd(directoryKeys.surfaceKeys(workspaceId, id), ...others)
-    expect((await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' })).status).toBe(201)
+    const { body } = await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' })
+    const { key } = surfaceKeyCreatedSchema.parse(body)
     expect(await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' })).toMatchObject({
       status: 400,
-      body: { code: 'REQUEST_INVALID', message: expect.stringContaining('at most 5000 keys'), service: 'operation' },
+      body: {
+        code: 'REQUEST_INVALID',
+        message: expect.stringContaining('at most 5000 active keys'),
+        service: 'operation',
+      },
     })
+    // A key that has ended makes room.
+    expect((await ask(`DELETE /v3/surfaces/${id}/keys/${key.id}`)).status).toBe(200)
+    expect((await ask(`POST /v3/surfaces/${id}/keys`, { kind: 'public' })).status).toBe(201)
     expect((await ask(`DELETE /v3/surfaces/${id}`)).status).toBe(200)
   })
 
-  it('limits the surfaces of a workspace, including deleted ones, and its API keys', async () => {
+  it('limits the surfaces of a workspace and its API keys', async () => {
     const { id: workspaceId, slug, ask } = await workspace()
     const zeros = (count: number) => Array.from({ length: count }, (_, i) => [0, `id${i}`]).flat()
-    await redis.zadd(directoryKeys.surfaceIds(workspaceId), ...zeros(SURFACES_MAX - 1))
-    expect((await ask('POST /v3/surfaces', { name: 'The last' })).status).toBe(201)
+    await redis.zadd(directoryKeys.surfaces(workspaceId), ...zeros(SURFACES_MAX - 1))
+    const last = surfaceCreatedSchema.parse((await ask('POST /v3/surfaces', { name: 'The last' })).body).surface
     expect(await ask('POST /v3/surfaces', { name: 'One more' })).toMatchObject({
       status: 400,
       body: { code: 'REQUEST_INVALID', message: expect.stringContaining('at most 10000 surfaces') },
     })
+    // A deleted surface does not count.
+    expect((await ask(`DELETE /v3/surfaces/${last.id}`)).status).toBe(200)
+    expect((await ask('POST /v3/surfaces', { name: 'The next' })).status).toBe(201)
     await redis.zadd(directoryKeys.workspaceKeys(workspaceId), ...zeros(WORKSPACE_KEYS_MAX))
     const key = { idempotencyKey: randomUUID(), name: 'k', scopes: ['org:surfaces:read'], secondsUntilExpiration: null }
     expect(await ask(`POST /v3/workspaces/${slug}/api-keys`, key)).toMatchObject({

@@ -11,6 +11,7 @@ import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
+import { DIRECTORY_ROOT, directoryKeys } from '../../../shared/directory/record.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type CliSettings, runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
@@ -290,7 +291,7 @@ describe('a start of the local installation', () => {
     const { workspaceId, surfaceId, userId } = secrets
     await provision(store, secrets)
     const indexes = ['workspaces', `workspace:${workspaceId}:members`, `workspace:${workspaceId}:surface-ids`]
-    await redis.del(...indexes.map(name => `penstock:${name}`), `penstock:workspace:${workspaceId}:surfaces`)
+    await redis.del(...indexes.map(name => `${DIRECTORY_ROOT}:${name}`), directoryKeys.surfaces(workspaceId))
     await store.putMember({ version: 1, workspaceId, userId, permissions: ['org:findings:read'] })
     await store.revokeSurfaceKey(workspaceId, surfaceId, secrets.publicKeyId, Date.now())
 

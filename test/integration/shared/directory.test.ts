@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { SurfaceKey, WorkspaceKey } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DirectoryRecordError, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
+import { SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../../shared/directory/surface-keys.ts'
+import { DELETED_SURFACE_KEYS_KEPT, DELETED_SURFACES_KEPT } from '../../../shared/directory/surfaces.ts'
+import { WORKSPACE_KEYS_MAX } from '../../../shared/directory/workspace-keys.ts'
+import { writeSurfaceKey } from '../../../shared/directory/writes.ts'
+import { keyState } from '../../../shared/ids/key-state.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -19,7 +25,9 @@ const NOW_TEXT = new Date(NOW).toISOString()
 
 let redis: Redis
 let store: Directory
+/** Digests of the keys whose changes were published, and the messages themselves. */
 let published: string[]
+let messages: string[]
 let subscriber: Redis
 
 beforeAll(async () => {
@@ -27,7 +35,10 @@ beforeAll(async () => {
   redis = new Redis(`${redisUrl}/${DATABASE}`)
   subscriber = new Redis(redisUrl)
   await subscriber.subscribe(CREDENTIAL_CHANGES_CHANNEL)
-  subscriber.on('message', (_, digest) => published.push(digest))
+  subscriber.on('message', (_, digests) => {
+    messages.push(digests)
+    published.push(...digests.split(' '))
+  })
   store = createDirectory(redis)
 })
 afterAll(() => {
@@ -36,6 +47,7 @@ afterAll(() => {
 })
 beforeEach(async () => {
   published = []
+  messages = []
   await redis.flushdb()
 })
 
@@ -160,11 +172,20 @@ describe('surfaces', () => {
     await store.revokeSurfaceKey('ws_1', surface.id, first.id, NOW - 1_000)
     await untilPublished(keys.map(({ digest }) => digest))
     published = []
+    messages = []
 
     expect(await store.deleteSurface('ws_12', surface.id, NOW)).toBe('absent')
     expect(await store.deleteSurface('ws_1', surface.id, NOW)).toBe('deleted')
     expect(await store.deleteSurface('ws_1', surface.id, NOW)).toBe('absent')
     await untilPublished(keys.slice(1).map(({ digest }) => digest))
+    // One message for all of them, however many there are.
+    const message = messages.find(text => text.includes(keys[1]?.digest ?? ''))
+    expect(message?.split(' ').sort()).toEqual(
+      keys
+        .slice(1)
+        .map(({ digest }) => digest)
+        .sort(),
+    )
     const revokedAt = await Promise.all(
       [...keys, other].map(async ({ digest }) => (await store.surfaceKeyByDigest(digest))?.revokedAt),
     )
@@ -221,7 +242,154 @@ describe('keys of surfaces', () => {
   })
 })
 
+describe('keys of surfaces that have ended', () => {
+  /** Stores keys without a script for each, as many as a test needs. */
+  async function putKeys(keys: readonly SurfaceKey[]): Promise<void> {
+    const pipeline = redis.pipeline()
+    for (const key of keys) for (const [name, ...words] of writeSurfaceKey(key).commands) pipeline.call(name, ...words)
+    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error
+  }
+  const past = (ms: number) => new Date(NOW - ms).toISOString()
+
+  it('make room for a new key, those that ended first first', async () => {
+    const surface = aSurface()
+    await store.putSurface(surface)
+    const mine = { surfaceId: surface.id }
+    const ended = Array.from({ length: 150 }, (_, i) => aSurfaceKey({ ...mine, revokedAt: past(1_000 + i) }))
+    const expired = aSurfaceKey({ ...mine, expiresAt: past(10_000) })
+    const active = Array.from({ length: SURFACE_KEYS_MAX - 151 }, () => aSurfaceKey(mine))
+    await putKeys([...ended, expired, ...active])
+    const next = () => store.createSurfaceKey(aSurfaceKey({ ...mine, createdAt: NOW_TEXT }))
+    expect(await next()).toBe('created')
+    const left = await store.surfaceKeys('ws_1', surface.id)
+    expect(left).toHaveLength(SURFACE_KEYS_MAX - 99)
+    expect(await store.surfaceKeyByDigest(expired.digest)).toBeUndefined()
+    expect(await store.surfaceKeyByDigest(ended[0]?.digest ?? '')).toBeDefined()
+    expect(await store.surfaceKeyByDigest(ended[149]?.digest ?? '')).toBeUndefined()
+
+    await putKeys(Array.from({ length: 99 }, () => aSurfaceKey(mine)))
+    expect(await next()).toBe('created')
+    await putKeys(Array.from({ length: 50 }, () => aSurfaceKey(mine)))
+    expect(await next()).toBe('too_many_keys')
+  })
+
+  it('make room in a workspace of many surfaces', async () => {
+    const [surface, other] = [aSurface(), aSurface()]
+    for (const each of [surface, other]) await store.putSurface(each)
+    const ended = aSurfaceKey({ surfaceId: other.id, revokedAt: past(1) })
+    await putKeys([ended])
+    const members = Array.from({ length: WORKSPACE_SURFACE_KEYS_MAX - 1 }, (_, i) => ['+inf', `d${i}`]).flat()
+    await redis.zadd(directoryKeys.surfaceKeyEnds('ws_1'), ...members)
+    const next = () => store.createSurfaceKey(aSurfaceKey({ surfaceId: surface.id, createdAt: NOW_TEXT }))
+    expect(await next()).toBe('created')
+    expect(await store.surfaceKeys('ws_1', other.id)).toEqual([])
+    expect(await next()).toBe('too_many_keys')
+  })
+
+  it('are forgotten with the surfaces that were deleted longest ago', async () => {
+    const deleted = Array.from({ length: 12 }, () => aSurface())
+    for (const [i, surface] of deleted.entries()) {
+      await store.putSurface(surface)
+      await store.putSurfaceKey(aSurfaceKey({ surfaceId: surface.id }))
+      await store.deleteSurface('ws_1', surface.id, NOW + i)
+    }
+    const others = Array.from({ length: DELETED_SURFACES_KEPT - 12 }, (_, i) => `srf_x${i}`)
+    await redis.zadd(directoryKeys.surfaceIds('ws_1'), ...others.flatMap(id => ['0', id]))
+    await redis.zadd(directoryKeys.deletedSurfaces('ws_1'), ...others.flatMap(id => [String(NOW + 100), id]))
+    expect(await store.createSurface(aSurface())).toBe('created')
+    const ids = await store.surfaceIds('ws_1')
+    expect(deleted.map(({ id }) => ids.includes(id))).toEqual([...Array(10).fill(false), true, true])
+    expect(await store.surfaceKeys('ws_1', deleted[0]?.id ?? '')).toEqual([])
+    expect(await store.surfaceKeys('ws_1', deleted[11]?.id ?? '')).toHaveLength(1)
+
+    // An index that an earlier version did not write is made from the others.
+    await redis.zadd(directoryKeys.surfaceIds('ws_1'), ...deleted.slice(0, 10).flatMap(({ id }) => ['0', id]))
+    await redis.del(directoryKeys.deletedSurfaces('ws_1'))
+    expect(await store.createSurface(aSurface())).toBe('created')
+    expect(await store.surfaceIds('ws_1')).toHaveLength(DELETED_SURFACES_KEPT - 10 + 2)
+  })
+
+  it('are kept for a deleted surface, up to a limit', async () => {
+    const surface = aSurface()
+    await store.putSurface(surface)
+    await putKeys(Array.from({ length: 300 }, () => aSurfaceKey({ surfaceId: surface.id })))
+    expect(await store.deleteSurface('ws_1', surface.id, NOW)).toBe('deleted')
+    const kept = await store.surfaceKeys('ws_1', surface.id)
+    expect(kept).toHaveLength(DELETED_SURFACE_KEYS_KEPT)
+    expect(kept.every(({ revokedAt }) => revokedAt === NOW_TEXT)).toBe(true)
+    expect(await redis.zcard(directoryKeys.surfaceKeyEnds('ws_1'))).toBe(DELETED_SURFACE_KEYS_KEPT)
+    expect((await redis.keys(directoryKeys.credential('*'))).length).toBe(DELETED_SURFACE_KEYS_KEPT)
+  })
+})
+
+describe('keys of surfaces that an API key has made', () => {
+  const permissions = ['org:surfaces:write'] as const
+
+  async function given(change: Partial<WorkspaceKey> = {}) {
+    const maker = aWorkspaceKey(change)
+    await store.createWorkspaceKey(maker)
+    await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'user_1', permissions: [...permissions] })
+    const createdBy = { userId: 'user_1', apiKeyId: maker.id }
+    const secret = aSurfaceKey({ kind: 'secret', scopes: ['release:write'], createdBy })
+    const open = aSurfaceKey({ createdBy })
+    for (const key of [secret, open]) await store.putSurfaceKey(key)
+    const state = async () => {
+      expect(await store.effectiveSurfaceKey(open.digest)).toEqual(open)
+      const key = await store.effectiveSurfaceKey(secret.digest)
+      const states = await store.makerStates('ws_1', [secret, open], NOW)
+      return { key: key && keyState(key, NOW), maker: states.get(maker.id) }
+    }
+    return { maker, secret, state }
+  }
+
+  it('work while the API key is active', async () => {
+    const { state, secret } = await given()
+    expect(await state()).toEqual({ key: 'active', maker: 'active' })
+    expect(await store.effectiveSurfaceKey(secret.digest)).toEqual(secret)
+  })
+
+  it('end with the revocation of the API key, unless they are public', async () => {
+    const { state, maker } = await given()
+    await store.revokeWorkspaceKey('ws_1', maker.id, NOW)
+    expect(await state()).toEqual({ key: 'revoked', maker: 'revoked' })
+  })
+
+  it('end with the expiry of the API key, unless they are public', async () => {
+    const { state } = await given({ expiresAt: NOW_TEXT })
+    expect(await state()).toEqual({ key: 'expired', maker: 'expired' })
+  })
+
+  it('stop while the creator of the API key lacks the permission or the membership', async () => {
+    const { state } = await given()
+    await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'user_1', permissions: ['org:surfaces:read'] })
+    expect(await state()).toEqual({ key: 'revoked', maker: 'suspended' })
+    await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'user_1', permissions: [...permissions] })
+    expect(await state()).toEqual({ key: 'active', maker: 'active' })
+    await store.removeMember('ws_1', 'user_1')
+    expect(await state()).toEqual({ key: 'revoked', maker: 'suspended' })
+  })
+})
+
 describe('keys of workspaces', () => {
+  it('make room for a new one when they have ended and their requests cannot be repeated any more', async () => {
+    const created = (hours: number) => new Date(NOW - hours * 3_600_000).toISOString()
+    const young = aWorkspaceKey({ createdAt: created(23) })
+    const old = aWorkspaceKey({ createdAt: created(25) })
+    for (const key of [young, old]) {
+      await store.createWorkspaceKey(key)
+      await store.revokeWorkspaceKey('ws_1', key.id, NOW - 1_000)
+    }
+    const active = Array.from({ length: WORKSPACE_KEYS_MAX - 2 }, (_, i) => [String(i), `key_x${i}`]).flat()
+    await redis.zadd(directoryKeys.workspaceKeys('ws_1'), ...active)
+    const next = () => store.createWorkspaceKey(aWorkspaceKey({ createdAt: NOW_TEXT }))
+    expect((await next()).outcome).toBe('created')
+    expect(await store.workspaceKeyByDigest(old.digest)).toBeUndefined()
+    expect(await store.workspaceKey('ws_1', young.id)).toBeDefined()
+    expect((await next()).outcome).toBe('too_many_keys')
+    const repeated = { ...young, id: 'key_other', digest: 'a'.repeat(64), createdAt: NOW_TEXT }
+    expect(await store.createWorkspaceKey(repeated)).toMatchObject({ outcome: 'exists', key: { id: young.id } })
+  })
+
   it('are created once for one request of a user, however often it is sent', async () => {
     const idempotencyKey = randomUUID()
     const asked = Array.from({ length: 20 }, () => aWorkspaceKey({ idempotencyKey }))
@@ -302,7 +470,7 @@ describe('releases', () => {
       await redis.set(releaseKeys.release('ws_1', 'rel_a'), text)
       const read = createReleaseStore(redis).release('ws_1', 'rel_a')
       await expect(read).rejects.toThrow(DirectoryRecordError)
-      await expect(read).rejects.toThrow('penstock:workspace:ws_1:release:rel_a')
+      await expect(read).rejects.toThrow(releaseKeys.release('ws_1', 'rel_a'))
     }
   })
 })
@@ -311,6 +479,6 @@ it('an invalid record is an error that names its key, not an absent record', asy
   for (const text of ['{', '{"version":2}', 'null']) {
     await redis.set(directoryKeys.surface('ws_1', 'srf_1'), text)
     await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow(DirectoryRecordError)
-    await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow('penstock:workspace:ws_1:surface:srf_1')
+    await expect(store.surface('ws_1', 'srf_1')).rejects.toThrow(directoryKeys.surface('ws_1', 'srf_1'))
   }
 })

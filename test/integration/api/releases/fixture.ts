@@ -3,7 +3,7 @@ import { afterAll, expect } from 'vitest'
 import { releaseAnswerSchema } from '../../../../schemas/http/releases/schemas.ts'
 import type { Release } from '../../../../schemas/records/directory.ts'
 import type { ManifestFile } from '../../../../schemas/records/manifest.ts'
-import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { createReleaseStore, releaseKeys } from '../../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import type { ServiceAddresses } from '../../../support/services/services.ts'
@@ -40,7 +40,7 @@ await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
 await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
 const narrow = { id: 'ws_3', slug: 'narrow', userId: 'user_3', permissions: ['org:findings:read'] } as const
 await putWorkspace(services.redisUrl, narrow)
-await redis.del('penstock:workspace:ws_1:releases', 'penstock:workspace:ws_2:releases')
+await redis.del(releaseKeys.releases('ws_1'), releaseKeys.releases('ws_2'))
 const api = await startApi(services, DATABASE, s3Settings(services))
 const token = await signToken()
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { releasesPageSchema } from '../../../../schemas/http/releases/schemas.ts'
+import { releaseKeys } from '../../../../shared/directory/release-store.ts'
 import { signToken } from '../../../support/services/api.ts'
 import { completeRelease, manifestFile, registerRelease } from '../../../support/workspaces/stored-releases.ts'
 import { ask, NOW, objects, redis, slugOf, store } from './fixture.ts'
@@ -58,7 +59,7 @@ describe('the releases of a workspace', () => {
     await registerRelease(store, { ...newer, workspaceId: 'ws_2' })
     const { body } = await ask(`/v3/releases?limit=2&cursor=${nextCursor}`, bearer)
     expect(releasesPageSchema.parse(body).releases.map(release => release.slug)).toEqual(order.slice(3, 5))
-    await redis.zrem('penstock:workspace:ws_2:releases', newer.slug)
+    await redis.zrem(releaseKeys.releases('ws_2'), newer.slug)
   })
 
   it('refuse an invalid cursor and an invalid limit', async () => {

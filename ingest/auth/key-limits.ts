@@ -1,0 +1,154 @@
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { KeyQuotas, SurfaceKey } from '../../schemas/records/directory.ts'
+import { originMatcher } from '../../schemas/records/origin-pattern.ts'
+import { setBounded } from '../../shared/memory/bounded-map.ts'
+import type { DailyBytes, DailyUsage } from './daily-usage.ts'
+
+/** The facts of a request's head that limits depend on. */
+export interface LimitedHead {
+  readonly origin: string | undefined
+  /** Undefined for a chunked body and for no body. */
+  readonly contentLength: number | undefined
+}
+
+/** The quotas of a key, and the origins that may use it. Only keys that have one of them have limits. */
+export interface KeyLimits {
+  /**
+   * Decides on the head of a request and counts it. Returns PERMISSION_DENIED for an origin that the key does not allow,
+   * or INGEST_BACKPRESSURE for a request over a quota.
+   */
+  refuseHead(head: LimitedHead): Problem | undefined
+  /** Counts the bytes of a body that is complete, or returns INGEST_BACKPRESSURE. */
+  refuseBody(bytes: number): Problem | undefined
+}
+
+/** The most keys with limits that a process keeps count of. */
+const MAX_LIMITED_KEYS = 50_000
+
+/**
+ * Creates the limits of keys. Counters live as long as the quotas of their key stay the same, although the record of the
+ * key is read again every few seconds.
+ */
+export class LimitsOfKeys {
+  readonly #usage: DailyUsage
+  readonly #now: () => number
+  readonly #limits = new Map<string, { readonly terms: string; readonly limits: KeyLimits }>()
+
+  constructor(usage: DailyUsage, now: () => number = Date.now) {
+    this.#usage = usage
+    this.#now = now
+  }
+
+  /** Returns the limits of a key, or undefined if it has none. */
+  of({ id, quotas, allowedOrigins }: SurfaceKey): KeyLimits | undefined {
+    if (quotas === undefined && allowedOrigins === undefined) return undefined
+    const terms = JSON.stringify([quotas, allowedOrigins])
+    const known = this.#limits.get(id)
+    if (known?.terms === terms) return known.limits
+    const day = quotas?.bytesPerDay === undefined ? undefined : this.#usage.of(id)
+    const limits = new QuotaLimits({ quotas: quotas ?? {}, allowedOrigins, day }, this.#now)
+    setBounded(this.#limits, MAX_LIMITED_KEYS, id, { terms, limits })
+    return limits
+  }
+}
+
+interface Terms {
+  readonly quotas: KeyQuotas
+  readonly allowedOrigins: readonly string[] | undefined
+  readonly day: DailyBytes | undefined
+}
+
+class QuotaLimits implements KeyLimits {
+  readonly #quotas: KeyQuotas
+  readonly #isAllowed: ((origin: string) => boolean) | undefined
+  readonly #requests: TokenBucket | undefined
+  readonly #bytes: TokenBucket | undefined
+  readonly #day: DailyBytes | undefined
+  readonly #now: () => number
+
+  constructor({ quotas, allowedOrigins, day }: Terms, now: () => number) {
+    const { requestsPerSecond, bytesPerSecond } = quotas
+    this.#quotas = quotas
+    this.#isAllowed = allowedOrigins && originMatcher(allowedOrigins)
+    this.#requests = requestsPerSecond === undefined ? undefined : new TokenBucket(requestsPerSecond, now())
+    this.#bytes = bytesPerSecond === undefined ? undefined : new TokenBucket(bytesPerSecond, now())
+    this.#day = day
+    this.#now = now
+  }
+
+  refuseHead({ origin, contentLength = 0 }: LimitedHead): Problem | undefined {
+    // Servers send no Origin: only browsers can be bound to one.
+    if (origin !== undefined && this.#isAllowed?.(origin) === false) return ORIGIN_NOT_ALLOWED
+    const now = this.#now()
+    const waitMs = this.#requests?.waitMs(1, now) ?? 0
+    if (waitMs > 0) return this.#overQuota('requestsPerSecond', waitMs)
+    const refused = this.#refuseBytes(contentLength, now)
+    // A request that is refused for its size counts as well: it has cost the service its head.
+    this.#requests?.take(1)
+    return refused
+  }
+
+  /** Bytes are counted when they are here: a length that is only announced would use up the quota of a key for nothing. */
+  refuseBody(bytes: number): Problem | undefined {
+    const refused = this.#refuseBytes(bytes, this.#now())
+    if (refused) return refused
+    this.#bytes?.take(bytes)
+    this.#day?.add(bytes)
+    return undefined
+  }
+
+  #refuseBytes(bytes: number, now: number): Problem | undefined {
+    const waitMs = this.#bytes?.waitMs(bytes, now) ?? 0
+    if (waitMs > 0) return this.#overQuota('bytesPerSecond', waitMs)
+    const { bytesPerDay } = this.#quotas
+    if (this.#day === undefined || bytesPerDay === undefined) return undefined
+    return this.#day.used(now) + bytes > bytesPerDay
+      ? this.#overQuota('bytesPerDay', Number.POSITIVE_INFINITY)
+      : undefined
+  }
+
+  #overQuota(name: keyof KeyQuotas, waitMs: number): Problem {
+    return {
+      code: 'INGEST_BACKPRESSURE',
+      message: `the key is over its quota ${name} of ${this.#quotas[name]}; retry after the delay`,
+      retryAfterSeconds: Math.min(MAX_RETRY_AFTER_S, Math.max(1, Math.ceil(waitMs / 1_000))),
+    }
+  }
+}
+
+/** The bound of Retry-After (docs/contract.md#backpressure). */
+const MAX_RETRY_AFTER_S = 60
+
+const ORIGIN_NOT_ALLOWED: Problem = {
+  code: 'PERMISSION_DENIED',
+  message: 'the header Origin must be one of the allowedOrigins of the public key',
+}
+
+/**
+ * Counts an amount per second, with room for the amount of one second. A single amount that is larger passes when the
+ * bucket is full, and the bucket then refuses until the time that the amount is worth has passed.
+ */
+export class TokenBucket {
+  readonly #perSecond: number
+  #tokens: number
+  #filledAtMs: number
+
+  constructor(perSecond: number, nowMs: number) {
+    this.#perSecond = perSecond
+    this.#tokens = perSecond
+    this.#filledAtMs = nowMs
+  }
+
+  /** Returns 0 if the amount may be taken now, else how long to wait for it. */
+  waitMs(amount: number, nowMs: number): number {
+    const passedMs = Math.max(0, nowMs - this.#filledAtMs)
+    this.#tokens = Math.min(this.#perSecond, this.#tokens + (passedMs / 1_000) * this.#perSecond)
+    this.#filledAtMs = nowMs
+    const missing = Math.min(amount, this.#perSecond) - this.#tokens
+    return missing <= 0 ? 0 : (missing / this.#perSecond) * 1_000
+  }
+
+  take(amount: number): void {
+    this.#tokens -= amount
+  }
+}
