@@ -5,6 +5,8 @@ import { parseJson } from '../shared/json/parse-json.ts'
 
 const storesSchema = z.object({
   redisUrl: z.string(),
+  /** Absent if an older version wrote the file: the directory is in the Redis of the queues then. */
+  controlRedisUrl: z.string().optional(),
   clickhouseUrl: z.string(),
   s3: z.object({
     endpoint: z.string(),
@@ -29,10 +31,11 @@ export async function withLocalStores(env: Environment, directory: string): Prom
   if (STORES.some(name => env[name])) return env
   const text = await readIfPresent(credentialsPath(env, directory))
   if (text === undefined) return env
-  const { redisUrl, clickhouseUrl, s3 } = storesSchema.parse(JSON.parse(text))
+  const { redisUrl, controlRedisUrl, clickhouseUrl, s3 } = storesSchema.parse(JSON.parse(text))
   return {
     ...env,
     REDIS_URL: redisUrl,
+    CONTROL_REDIS_URL: controlRedisUrl,
     CLICKHOUSE_URL: clickhouseUrl,
     S3_ENDPOINT: s3.endpoint,
     S3_BUCKET: s3.bucket,

@@ -14,9 +14,11 @@ export type { ClickHouseClient } from '@clickhouse/client'
 
 /** How to reach ClickHouse. */
 export interface ClickHouseConnection {
+  /** User and password in the URL count instead of `user` and `password`. */
   readonly url: string
-  readonly user: string
-  readonly password: string
+  /** `default` if left out. */
+  readonly user?: string
+  readonly password?: string
   /** `default` if left out. Migrations connect without a database, because it may not exist yet. */
   readonly database?: string
   /** How long a connection may stay silent. The deadlines of single calls are shorter. */
@@ -30,8 +32,8 @@ export interface ClickHouseConnection {
 export function createClickHouse(connection: ClickHouseConnection): ClickHouseClient {
   return createClient({
     url: connection.url,
-    username: connection.user,
-    password: connection.password,
+    ...(connection.user === undefined ? {} : { username: connection.user }),
+    ...(connection.password === undefined ? {} : { password: connection.password }),
     application: 'penstock',
     ...(connection.database === undefined ? {} : { database: connection.database }),
     request_timeout: connection.requestTimeoutMs ?? 60_000,

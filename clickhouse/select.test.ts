@@ -18,7 +18,7 @@ async function clientOf(answer: RequestListener): Promise<ClickHouseClient> {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const client = createClickHouse({ url, user: 'default', password: '' })
+  const client = createClickHouse({ url })
   open.push(() => {
     void client.close()
     server.closeAllConnections()

@@ -23,8 +23,6 @@ export async function fillSpans(url: string, spans: number, firstDay: string): P
   const startedAt = performance.now()
   const client = createClickHouse({
     url,
-    user: 'default',
-    password: '',
     database: BENCH_DATABASE,
     requestTimeoutMs: TIMEOUT_MS,
   })

@@ -11,6 +11,9 @@ import { startRedis } from '../../deploy/local/stores/redis.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
+/** Password of the stores, in their URLs. */
+const STORE_PASSWORD = 'bench-password'
+
 /** A running Redis. */
 export interface BenchRedis {
   readonly pid: number
@@ -32,6 +35,7 @@ export async function startBenchRedis(
   const service = await startRedis({
     dir: join(context.dir, 'redis'),
     port: await freePort(),
+    password: STORE_PASSWORD,
     maxMemory: '8gb',
     log: () => {},
   })
@@ -77,16 +81,20 @@ export const BENCH_DATABASE = 'penstock'
 
 /** Starts ClickHouse with the schema of this checkout, empty. */
 export async function startBenchClickHouse(context: ScenarioContext): Promise<BenchClickHouse> {
-  const service = await startClickHouse({ dir: join(context.dir, 'clickhouse'), port: await freePort(), log: () => {} })
+  const service = await startClickHouse({
+    dir: join(context.dir, 'clickhouse'),
+    port: await freePort(),
+    password: STORE_PASSWORD,
+    log: () => {},
+  })
   context.onEnd(() => service.stop())
-  const access = { url: service.url, user: 'default', password: '' }
-  const migrator = createClickHouse(access)
+  const migrator = createClickHouse({ url: service.url })
   try {
     await migrate(migrator, { database: BENCH_DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
   } finally {
     await migrator.close()
   }
-  const client = createClickHouse({ ...access, database: BENCH_DATABASE })
+  const client = createClickHouse({ url: service.url, database: BENCH_DATABASE })
   context.onEnd(() => client.close())
   const [row] = await (await client.query({ query: 'SELECT version() AS version', format: 'JSONEachRow' })).json<{
     version: string

@@ -13,6 +13,8 @@ import {
 /** The root directory of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
+const redisUrl = z.url({ protocol: /^rediss?$/ })
+
 /** Settings of `npm start`. */
 export const localSettings = z.object({
   ...processSettings,
@@ -21,7 +23,12 @@ export const localSettings = z.object({
   /** Directory of data, keys and credentials between starts. A relative path starts at the checkout. */
   LOCAL_DIR: z.string().default('.local'),
   /** Address of an existing Redis. `npm start` then starts no Redis itself. */
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  REDIS_URL: redisUrl.optional(),
+  /**
+   * Address of an existing Redis for the directory. Without it, `npm start` starts one of its own for the directory, or
+   * uses REDIS_URL if that is set.
+   */
+  CONTROL_REDIS_URL: redisUrl.optional(),
   /** Address of an existing ClickHouse. `npm start` then starts no ClickHouse itself. */
   CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).optional(),
   INGEST_PORT: port(4318),
@@ -30,11 +37,15 @@ export const localSettings = z.object({
   API_ADMIN_PORT: port(4301),
   WORKERS_ADMIN_PORT: port(4302),
   REDIS_PORT: port(4379),
+  /** Port of the Redis of the directory. Default: the first free one above REDIS_PORT. */
+  CONTROL_REDIS_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
   CLICKHOUSE_PORT: port(4123),
   S3_PORT: port(4900),
   RETENTION_DAYS: count(30),
-  /** `maxmemory` of the Redis that `npm start` starts, in the notation of Redis. */
+  /** `maxmemory` of the Redis of the queues that `npm start` starts, in the notation of Redis. */
   REDIS_MAX_MEMORY: z.string().default('2gb'),
+  /** The same for the Redis of the directory and the releases. */
+  CONTROL_REDIS_MAX_MEMORY: z.string().default('512mb'),
   /** Memory limit of the ClickHouse that `npm start` starts. */
   CLICKHOUSE_MEMORY_BYTES: z.coerce
     .number()
@@ -52,12 +63,20 @@ export function parseLocalConfig(env: Record<string, string | undefined>): Local
   return { ...config, LOCAL_DIR: isAbsolute(config.LOCAL_DIR) ? config.LOCAL_DIR : join(ROOT, config.LOCAL_DIR) }
 }
 
+/** Returns true if this start has a Redis for the directory alone. With an external Redis of the queues it has none. */
+export function hasDirectoryRedis(config: LocalConfig): boolean {
+  return !config.REDIS_URL && !config.CONTROL_REDIS_URL
+}
+
 /** Returns the ports that this start will listen on, by the name of the setting that changes each of them. */
 export function portsOf(config: LocalConfig): Map<string, { port: number; host: string }> {
   const own = ['INGEST_PORT', 'INGEST_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
   const ports = new Map<string, { port: number; host: string }>()
   for (const name of own) ports.set(name, { port: config[name], host: config.BIND_HOST })
   if (!config.REDIS_URL) ports.set('REDIS_PORT', { port: config.REDIS_PORT, host: '127.0.0.1' })
+  if (hasDirectoryRedis(config) && config.CONTROL_REDIS_PORT) {
+    ports.set('CONTROL_REDIS_PORT', { port: config.CONTROL_REDIS_PORT, host: '127.0.0.1' })
+  }
   if (!config.CLICKHOUSE_URL) ports.set('CLICKHOUSE_PORT', { port: config.CLICKHOUSE_PORT, host: '127.0.0.1' })
   if (!config.S3_ENDPOINT) ports.set('S3_PORT', { port: config.S3_PORT, host: '127.0.0.1' })
   return ports

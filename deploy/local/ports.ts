@@ -39,11 +39,27 @@ export async function portFault(
   }
   const until = Date.now() + patienceMs
   for (const [name, { port, host }] of ports) {
-    while (!(await isPortFree(port, host))) {
-      if (Date.now() > until)
-        return `port ${port} is in use: stop the process that uses it, or set ${name} to another port`
-      await delay(100)
-    }
+    if (!(await becomesFree(port, host, until)))
+      return `port ${port} is in use: stop the process that uses it, or set ${name} to another port`
   }
   return undefined
+}
+
+/**
+ * Returns the first port above `port` of 127.0.0.1 that is free and not in `taken`. Waits `patienceMs` for each to become
+ * free, so that a server whose supervisor was killed has the same port after the next start.
+ */
+export async function nextFreePort(port: number, taken: ReadonlySet<number>, patienceMs = 4_000): Promise<number> {
+  for (let next = port + 1; next <= 65_535; next++) {
+    if (!taken.has(next) && (await becomesFree(next, '127.0.0.1', Date.now() + patienceMs))) return next
+  }
+  throw new Error(`no port above ${port} is free`)
+}
+
+async function becomesFree(port: number, host: string, until: number): Promise<boolean> {
+  while (!(await isPortFree(port, host))) {
+    if (Date.now() > until) return false
+    await delay(100)
+  }
+  return true
 }

@@ -6,12 +6,13 @@ import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
-import { portsOf } from './config.ts'
-import { portFault } from './ports.ts'
+import { hasDirectoryRedis, portsOf } from './config.ts'
+import { nextFreePort, portFault } from './ports.ts'
 import type { ConsoleLog } from './processes/console-log.ts'
 import { addressesOf, processEnvironment, serviceProcesses } from './processes/processes.ts'
 import type { Supervisor } from './processes/supervisor.ts'
 import { localServices, type ServiceAccess } from './stores/services.ts'
+import { moveDirectory } from './workspace/move-directory.ts'
 import { writePrivateJson } from './workspace/private-file.ts'
 import { provision } from './workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from './workspace/secrets.ts'
@@ -29,6 +30,7 @@ export interface LocalCredentials {
   userId: string
   surfaceId: string
   redisUrl: string
+  controlRedisUrl: string
   clickhouseUrl: string
   s3: { endpoint: string; bucket: string; accessKeyId: string; secretAccessKey: string }
 }
@@ -57,15 +59,20 @@ export interface StartDeps {
 export async function startEverything({ config, env, supervisor, log, logger }: StartDeps): Promise<Started> {
   const credentialsPath = join(config.LOCAL_DIR, 'credentials.json')
   await rm(credentialsPath, { force: true })
-  const fault = await portFault(portsOf(config))
+  const ports = portsOf(config)
+  const fault = await portFault(ports)
   if (fault) throw new StartError(fault)
 
   const secrets = await loadSecrets(config.LOCAL_DIR)
-  const services = localServices(config, secrets, log.line)
+  const named = new Set([...ports.values()].map(({ port }) => port))
+  const directoryPort = config.CONTROL_REDIS_PORT ?? (await nextFreePort(config.REDIS_PORT, named))
+  const services = localServices(config, secrets, directoryPort, log.line)
   const { access } = services
   const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
   await Promise.all([
-    run(services.redis).then(() => provisionDirectory(access, secrets, logger)),
+    Promise.all([run(services.redis), run(services.directory)]).then(() =>
+      provisionDirectory(config, access, secrets, logger),
+    ),
     run(services.clickhouse).then(() => applyMigrations(config, access, log, logger)),
     run(services.s3),
   ])
@@ -78,11 +85,19 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
   return { credentials, workspaceId: secrets.workspaceId }
 }
 
-async function provisionDirectory(access: ServiceAccess, secrets: LocalSecrets, logger: Logger): Promise<void> {
-  const redis = connectConsumer(access.redisUrl, logger)
+async function provisionDirectory(
+  config: LocalConfig,
+  access: ServiceAccess,
+  secrets: LocalSecrets,
+  logger: Logger,
+): Promise<void> {
+  const queues = connectConsumer(access.redisUrl, logger)
+  const redis = connectConsumer(access.directoryRedisUrl, logger)
   try {
+    if (hasDirectoryRedis(config)) await moveDirectory(queues, redis)
     await provision(createDirectory(redis), secrets)
   } finally {
+    queues.disconnect()
     redis.disconnect()
   }
 }
@@ -119,6 +134,7 @@ function credentialsOf(config: LocalConfig, secrets: LocalSecrets, access: Servi
     userId: secrets.userId,
     surfaceId: secrets.surfaceId,
     redisUrl: access.redisUrl,
+    controlRedisUrl: access.directoryRedisUrl,
     clickhouseUrl: access.clickhouse.url,
     s3: { endpoint, bucket, accessKeyId, secretAccessKey },
   }

@@ -23,8 +23,6 @@ beforeAll(async () => {
   })
   clickhouse = createClickHouse({
     url: stack.services.clickhouseUrl,
-    user: 'default',
-    password: '',
     database: 'penstock',
   })
 })

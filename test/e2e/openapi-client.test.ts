@@ -46,7 +46,7 @@ describe('a client generated from /openapi.json', () => {
   })
 
   it('comes from a document that every process serves with the same bytes', async () => {
-    const edge = await startEdgeAlone(credentials.redisUrl)
+    const edge = await startEdgeAlone(credentials)
     const base = await documentOf(credentials.baseUrl)
     expect(base.etag).toMatch(/^"[\w-]{43}"$/)
     expect(await documentOf(credentials.apiUrl)).toEqual(base)
@@ -93,11 +93,18 @@ describe('a client generated from /openapi.json', () => {
 })
 
 /** Starts an edge as in production, beside the process that serves everything. */
-async function startEdgeAlone(redisUrl: string) {
+async function startEdgeAlone({ redisUrl, controlRedisUrl }: LocalCredentials) {
   const { INGEST_PORT, INGEST_ADMIN_PORT } = await freePorts()
   const child = await startNodeProcess({
     script: 'ingest/main.ts',
-    env: { PATH: process.env.PATH, REDIS_URL: redisUrl, INGEST_PORT, INGEST_ADMIN_PORT, LOG_LEVEL: 'warn' },
+    env: {
+      PATH: process.env.PATH,
+      REDIS_URL: redisUrl,
+      CONTROL_REDIS_URL: controlRedisUrl,
+      INGEST_PORT,
+      INGEST_ADMIN_PORT,
+      LOG_LEVEL: 'warn',
+    },
     adminUrl: `http://127.0.0.1:${INGEST_ADMIN_PORT}`,
     log: () => {},
     signal: new AbortController().signal,

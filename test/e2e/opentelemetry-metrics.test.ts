@@ -26,8 +26,6 @@ beforeAll(async () => {
   stack = await startStack()
   clickhouse = createClickHouse({
     url: stack.services.clickhouseUrl,
-    user: 'default',
-    password: '',
     database: 'penstock',
   })
 })

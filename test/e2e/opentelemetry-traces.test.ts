@@ -29,8 +29,6 @@ beforeAll(async () => {
   stack = await startStack()
   clickhouse = createClickHouse({
     url: stack.services.clickhouseUrl,
-    user: 'default',
-    password: '',
     database: 'penstock',
   })
 })

@@ -28,8 +28,6 @@ beforeAll(async () => {
   })
   clickhouse = createClickHouse({
     url: stack.services.clickhouseUrl,
-    user: 'default',
-    password: '',
     database: 'penstock',
   })
   objects = createObjectStore({ ...stack.services.s3, requestTimeoutMs: 10_000 })

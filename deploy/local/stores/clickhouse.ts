@@ -1,30 +1,39 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { answers, startChild, untilReady } from '../processes/child-process.ts'
+import { writePrivateFile } from '../workspace/private-file.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 /** Options of a local ClickHouse. */
 export interface ClickHouseOptions extends LocalServiceOptions {
   /** Memory limit of the whole server. Default: 4 GiB. */
   memoryBytes?: number
+  /** Password of the user {@link CLICKHOUSE_USER}, without characters that a URL escapes. */
+  password: string
 }
+
+/** The only user of a local ClickHouse that can connect. */
+export const CLICKHOUSE_USER = 'penstock'
 
 const SERVER = fileURLToPath(new URL('clickhouse-server.mjs', import.meta.url))
 
 /**
  * Starts ClickHouse from the chdb package. It has the real engine, MergeTree on disk and the HTTP interface, and needs no
- * installation. The user is `default` without a password, and only this machine can connect. The server ends with this
- * process.
+ * installation. Only this machine can connect, with the password: the server runs as this user, so a query can read and
+ * write this user's files. The server ends with this process.
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<LocalService> {
   await mkdir(options.dir, { recursive: true })
   const configFile = join(options.dir, 'config.xml')
-  await writeFile(configFile, serverConfig(options.memoryBytes ?? 4 * 1024 ** 3))
+  const usersFile = join(options.dir, 'users.xml')
+  await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * 1024 ** 3, usersFile))
+  await writePrivateFile(usersFile, usersConfig(options.password))
   const lifeline = await openLifeline()
   const child = await startChild({
     command: process.execPath,
@@ -43,9 +52,13 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
   })
   closeSync(lifeline.readFd)
   void child.exited.then(lifeline.cut)
-  const url = `http://127.0.0.1:${options.port}`
-  await untilReady('ClickHouse', child, () => answers(`${url}/ping`, [200]), options)
-  return Object.assign(child, { url })
+  await untilReady('ClickHouse', child, () => answers(`http://127.0.0.1:${options.port}/ping`, [200]), options)
+  return Object.assign(child, { url: clickhouseUrl(options) })
+}
+
+/** Returns the URL of a local ClickHouse, with user and password. */
+export function clickhouseUrl({ port, password }: Pick<ClickHouseOptions, 'port' | 'password'>): string {
+  return `http://${CLICKHOUSE_USER}:${password}@127.0.0.1:${port}`
 }
 
 /**
@@ -69,8 +82,9 @@ async function openLifeline(): Promise<{ readFd: number; cut: () => void }> {
 }
 
 /** Returns the server's configuration. The default caches are too large for this memory limit, so they are set here. */
-function serverConfig(memoryBytes: number): string {
+function serverConfig(memoryBytes: number, usersFile: string): string {
   return `<clickhouse>
+  <users_config>${usersFile}</users_config>
   <max_server_memory_usage>${memoryBytes}</max_server_memory_usage>
   <mark_cache_size>134217728</mark_cache_size>
   <primary_index_cache_size>134217728</primary_index_cache_size>
@@ -78,6 +92,39 @@ function serverConfig(memoryBytes: number): string {
   <max_concurrent_queries>200</max_concurrent_queries>
   <keep_alive_timeout>10</keep_alive_timeout>
   <send_crash_reports><enabled>false</enabled></send_crash_reports>
+</clickhouse>
+`
+}
+
+/**
+ * Returns the users. clickhouse-local runs the query that starts the server as `default` without a password, as from
+ * 127.0.0.1. That query lasts as long as the server, and its session is the only one that `default` may have, so that no
+ * connection can be `default`. Its grants are those of the query.
+ */
+function usersConfig(password: string): string {
+  const digest = createHash('sha256').update(password).digest('hex')
+  return `<clickhouse>
+  <profiles>
+    <default/>
+    <one_session><max_sessions_for_user>1</max_sessions_for_user></one_session>
+  </profiles>
+  <quotas><default/></quotas>
+  <users>
+    <default>
+      <no_password/>
+      <networks><ip>127.0.0.1</ip></networks>
+      <profile>one_session</profile>
+      <grants>
+        <query>GRANT SYSTEM LISTEN ON *.*</query>
+        <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
+        <query>GRANT READ ON FILE</query>
+      </grants>
+    </default>
+    <${CLICKHOUSE_USER}>
+      <password_sha256_hex>${digest}</password_sha256_hex>
+      <networks><ip>127.0.0.1</ip></networks>
+    </${CLICKHOUSE_USER}>
+  </users>
 </clickhouse>
 `
 }

@@ -1,15 +1,18 @@
 import { join } from 'node:path'
-import type { LocalConfig } from '../config.ts'
+import { hasDirectoryRedis, type LocalConfig } from '../config.ts'
 import type { ChildProcess, LineLog } from '../processes/child-process.ts'
 import type { Unit } from '../processes/supervisor.ts'
 import type { LocalSecrets } from '../workspace/secrets.ts'
-import { startClickHouse } from './clickhouse.ts'
-import { startRedis } from './redis.ts'
+import { clickhouseUrl, startClickHouse } from './clickhouse.ts'
+import { redisUrl, startRedis } from './redis.ts'
 import { startS3 } from './s3.ts'
 
 /** Addresses and credentials of the stores. */
 export interface ServiceAccess {
   redisUrl: string
+  /** Redis of the directory and the releases. */
+  directoryRedisUrl: string
+  /** The URL of a local server has user and password, which then count instead of the others. */
   clickhouse: { url: string; user: string; password: string; database: string }
   s3: { endpoint: string; region: string; bucket: string; accessKeyId: string; secretAccessKey: string }
 }
@@ -18,6 +21,7 @@ export interface ServiceAccess {
 export interface LocalServices {
   access: ServiceAccess
   redis: Unit | undefined
+  directory: Unit | undefined
   clickhouse: Unit | undefined
   s3: Unit | undefined
 }
@@ -25,10 +29,14 @@ export interface LocalServices {
 const STAGE = { stopStage: 3, stopDeadlineMs: 1_000 }
 const SHOWN_LINES = 20
 
-/** Returns the servers to start, and the access to them or to the external servers that the environment names. */
+/**
+ * Returns the servers to start, and the access to them or to the external servers that the environment names. The Redis of
+ * the directory listens on `directoryPort`.
+ */
 export function localServices(
   config: LocalConfig,
   secrets: LocalSecrets,
+  directoryPort: number,
   log: (name: string, line: string) => void,
 ): LocalServices {
   const directory = (name: string) => join(config.LOCAL_DIR, name)
@@ -48,14 +56,20 @@ export function localServices(
   }
 
   const s3 = s3Access(config, secrets)
+  const queues = { port: config.REDIS_PORT, password: secrets.redisPassword }
+  const directoryRedis = { port: directoryPort, password: secrets.directoryRedisPassword }
+  const clickhouse = { port: config.CLICKHOUSE_PORT, password: secrets.clickhousePassword }
+  const queuesUrl = config.REDIS_URL ?? redisUrl(queues)
+  const hasDirectory = hasDirectoryRedis(config)
   return {
     access: {
-      redisUrl: config.REDIS_URL ?? `redis://127.0.0.1:${config.REDIS_PORT}`,
+      redisUrl: queuesUrl,
+      directoryRedisUrl: hasDirectory ? redisUrl(directoryRedis) : (config.CONTROL_REDIS_URL ?? queuesUrl),
       clickhouse: {
         database: config.CLICKHOUSE_DATABASE,
-        ...(config.CLICKHOUSE_URL
-          ? { url: config.CLICKHOUSE_URL, user: config.CLICKHOUSE_USER, password: config.CLICKHOUSE_PASSWORD }
-          : { url: `http://127.0.0.1:${config.CLICKHOUSE_PORT}`, user: 'default', password: '' }),
+        url: config.CLICKHOUSE_URL ?? clickhouseUrl(clickhouse),
+        user: config.CLICKHOUSE_USER,
+        password: config.CLICKHOUSE_PASSWORD,
       },
       s3,
     },
@@ -63,19 +77,30 @@ export function localServices(
       ? undefined
       : service('redis', (log, signal) =>
           startRedis({
+            ...queues,
             dir: directory('redis'),
-            port: config.REDIS_PORT,
             maxMemory: config.REDIS_MAX_MEMORY,
             log,
             signal,
           }),
         ),
+    directory: hasDirectory
+      ? service('directory', (log, signal) =>
+          startRedis({
+            ...directoryRedis,
+            dir: directory('directory'),
+            maxMemory: config.CONTROL_REDIS_MAX_MEMORY,
+            log,
+            signal,
+          }),
+        )
+      : undefined,
     clickhouse: config.CLICKHOUSE_URL
       ? undefined
       : service('clickhouse', (log, signal) =>
           startClickHouse({
+            ...clickhouse,
             dir: directory('clickhouse'),
-            port: config.CLICKHOUSE_PORT,
             memoryBytes: config.CLICKHOUSE_MEMORY_BYTES,
             log,
             signal,

@@ -42,15 +42,24 @@ it('replaces only the token, and only when it expires in less than 30 days', asy
   expect(muchLater).toMatchObject(others)
 })
 
-it('adds a pepper to an older installation without one, and keeps the rest', async () => {
-  const { keyPepper, ...others } = await loadSecrets(directory)
-  expect(Buffer.byteLength(keyPepper)).toBeGreaterThanOrEqual(32)
+it('adds pepper and passwords to an older installation without them, and keeps the rest', async () => {
+  const { keyPepper, redisPassword, directoryRedisPassword, clickhousePassword, ...others } =
+    await loadSecrets(directory)
   const { sessionToken: _, ...kept } = others
-  await writeFile(join(directory, 'secrets.json'), JSON.stringify(others))
+  await writeFile(join(directory, 'secrets.json'), JSON.stringify({ ...others, keyPepper }))
   const upgraded = await loadSecrets(directory)
-  expect(upgraded).toMatchObject(kept)
-  expect(Buffer.byteLength(upgraded.keyPepper)).toBeGreaterThanOrEqual(32)
-  expect(await loadSecrets(directory)).toEqual(upgraded)
+  expect(upgraded).toMatchObject({ ...kept, keyPepper })
+  await writeFile(join(directory, 'secrets.json'), JSON.stringify(others))
+  const oldest = await loadSecrets(directory)
+  expect(Buffer.byteLength(oldest.keyPepper)).toBeGreaterThanOrEqual(32)
+  const passwords = [upgraded, oldest].flatMap(secrets => [
+    secrets.redisPassword,
+    secrets.directoryRedisPassword,
+    secrets.clickhousePassword,
+  ])
+  expect(new Set([...passwords, redisPassword, directoryRedisPassword, clickhousePassword]).size).toBe(9)
+  for (const password of passwords) expect(password).toMatch(/^[0-9a-f]{48}$/)
+  expect(await loadSecrets(directory)).toEqual(oldest)
 })
 
 it('explains how to replace a damaged file', async () => {

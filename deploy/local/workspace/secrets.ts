@@ -28,14 +28,31 @@ const secretsSchema = z.object({
   authPrivateKey: z.string(),
   authPublicKey: z.string(),
   sessionToken: z.string(),
-  /** Pepper from which the secrets of workspace keys are derived. An older installation without one gets one. */
-  keyPepper: z.string().optional(),
   createdAt: z.string(),
 })
 
+/** Secrets that an older installation may lack, and gets at its next start. The passwords are in URLs as they are. */
+const makeAddedSecrets = () => ({
+  /** Pepper from which the secrets of workspace keys are derived. */
+  keyPepper: randomBytes(32).toString('base64url'),
+  redisPassword: randomBytes(24).toString('hex'),
+  directoryRedisPassword: randomBytes(24).toString('hex'),
+  clickhousePassword: randomBytes(24).toString('hex'),
+})
+
+type AddedSecrets = ReturnType<typeof makeAddedSecrets>
+
+const keptSecretsSchema = secretsSchema.extend({
+  keyPepper: z.string().optional(),
+  redisPassword: z.string().optional(),
+  directoryRedisPassword: z.string().optional(),
+  clickhousePassword: z.string().optional(),
+} satisfies Record<keyof AddedSecrets, z.ZodType>)
+
+type KeptSecrets = z.infer<typeof keptSecretsSchema>
+
 /** Ids, keys and tokens that a local installation creates once and keeps. */
-export type LocalSecrets = KeptSecrets & { keyPepper: string }
-type KeptSecrets = z.infer<typeof secretsSchema>
+export type LocalSecrets = z.infer<typeof secretsSchema> & AddedSecrets
 
 const DAY_SECONDS = 86_400
 const TOKEN_LIFETIME_SECONDS = 365 * DAY_SECONDS
@@ -46,19 +63,22 @@ export async function loadSecrets(directory: string, now: () => number = Date.no
   const path = join(directory, 'secrets.json')
   const kept = await readSecrets(path)
   const nowSeconds = Math.floor(now() / 1_000)
-  if (kept && isWhole(kept) && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) return kept
+  const added = makeAddedSecrets()
+  if (kept && isWhole(kept, added) && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) {
+    return kept
+  }
   const identity = kept ?? (await makeIdentity(now))
   const secrets = {
+    ...added,
     ...identity,
-    keyPepper: identity.keyPepper ?? randomBytes(32).toString('base64url'),
     sessionToken: await signSessionToken(identity, nowSeconds),
   }
   await writePrivateJson(path, secrets)
   return secrets
 }
 
-function isWhole(kept: KeptSecrets): kept is LocalSecrets {
-  return kept.keyPepper !== undefined
+function isWhole(kept: KeptSecrets, added: AddedSecrets): kept is LocalSecrets {
+  return Object.keys(added).every(name => Object.hasOwn(kept, name))
 }
 
 async function readSecrets(path: string): Promise<KeptSecrets | undefined> {
@@ -69,12 +89,12 @@ async function readSecrets(path: string): Promise<KeptSecrets | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  const result = secretsSchema.safeParse(JSON.parse(text))
+  const result = keptSecretsSchema.safeParse(JSON.parse(text))
   if (!result.success) throw new Error(`${path} is invalid: remove it, and the next start creates new keys`)
   return result.data
 }
 
-async function makeIdentity(now: () => number): Promise<Omit<KeptSecrets, 'sessionToken'>> {
+async function makeIdentity(now: () => number): Promise<Omit<z.infer<typeof secretsSchema>, 'sessionToken'>> {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true })
   return {
     workspaceId: newId('ws'),

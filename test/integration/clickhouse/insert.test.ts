@@ -11,7 +11,7 @@ describe('insertNative', () => {
 
   beforeAll(async () => {
     services = await startServices()
-    client = createClickHouse({ url: services.clickhouseUrl, user: 'default', password: '' })
+    client = createClickHouse({ url: services.clickhouseUrl })
     await client.command({
       query: `CREATE TABLE texts (id UInt64, text String) ENGINE = MergeTree PARTITION BY id % 3 ORDER BY id
               SETTINGS non_replicated_deduplication_window = 1000`,

@@ -32,7 +32,7 @@ describe('migrate', () => {
   let databases = 0
 
   beforeAll(() => {
-    client = createClickHouse({ url: sharedServices().clickhouseUrl, user: 'default', password: '' })
+    client = createClickHouse({ url: sharedServices().clickhouseUrl })
   })
   afterAll(() => client.close())
   beforeEach(async () => {
@@ -152,7 +152,7 @@ describe('migrate', () => {
       import { createClickHouse } from './clickhouse/client.ts'
       import { migrate } from './clickhouse/migrate/migrate.ts'
       import { createLogger } from './shared/runtime/logger.ts'
-      const client = createClickHouse({ url: ${JSON.stringify(sharedServices().clickhouseUrl)}, user: 'default', password: '' })
+      const client = createClickHouse({ url: ${JSON.stringify(sharedServices().clickhouseUrl)} })
       const options = ${JSON.stringify({ database, retentionDays: 30, directory })}
       await migrate(client, { ...options, logger: createLogger('migrate', 'fatal') })
       await client.close()`

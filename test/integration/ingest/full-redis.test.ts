@@ -17,7 +17,7 @@ let redis: Redis
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'penstock-full-'))
-  server = await startRedis({ dir, port: await freePort(), log: () => {} })
+  server = await startRedis({ dir, port: await freePort(), password: 'test', log: () => {} })
   redis = new Redis(server.url)
 })
 

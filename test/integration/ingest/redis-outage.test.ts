@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-const start = () => startRedis({ dir, port, log: () => {} })
+const start = () => startRedis({ dir, port, password: 'test', log: () => {} })
 
 async function send(key: string, marker: string): Promise<{ status: number; code?: string; ms: number }> {
   const awakeMs = countAwakeMs()

@@ -34,7 +34,7 @@ describe('the table of metric points', () => {
   let token = 0
 
   beforeAll(async () => {
-    const connection = { url: clickhouseUrl, user: 'default', password: '' }
+    const connection = { url: clickhouseUrl }
     const admin = createClickHouse(connection)
     await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()

@@ -36,7 +36,7 @@ describe('the tables of spans and exceptions', () => {
   let token = 0
 
   beforeAll(async () => {
-    const connection = { url: clickhouseUrl, user: 'default', password: '' }
+    const connection = { url: clickhouseUrl }
     const admin = createClickHouse(connection)
     await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()

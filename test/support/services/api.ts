@@ -117,7 +117,7 @@ export async function putWorkspace(
 
 /** Creates a database with the schema and returns a client of it. */
 export async function createDatabase(url: string, database: string): Promise<ClickHouseClient> {
-  const connection = { url, user: 'default', password: '' }
+  const connection = { url }
   const admin = createClickHouse(connection)
   await migrate(admin, {
     database,

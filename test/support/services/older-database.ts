@@ -17,7 +17,7 @@ export interface OlderDatabase {
 
 /** Creates a database without the migrations from `before` on, which is a number as in the file names. */
 export async function createOlderDatabase(url: string, name: string, before: string): Promise<OlderDatabase> {
-  const connection = { url, user: 'default', password: '' }
+  const connection = { url }
   const bringTo = async (directory: string) => {
     const admin = createClickHouse(connection)
     await migrate(admin, { database: name, retentionDays: 30, logger: createLogger('test', 'fatal'), directory })

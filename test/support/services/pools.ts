@@ -37,7 +37,7 @@ export function startPools(
   })
   const redis = connectConsumer(redisUrl, logger)
   const directoryRedis = connectConsumer(directoryRedisUrl, logger)
-  const clickhouse = createClickHouse({ url: clickhouseUrl, user: 'default', password: '', database })
+  const clickhouse = createClickHouse({ url: clickhouseUrl, database })
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   const jobs = createJobAdder(redis)

@@ -44,6 +44,9 @@ export interface Services extends ServiceAddresses {
   stop(): Promise<void>
 }
 
+/** Password of every server of the tests, in their URLs. */
+export const SERVER_PASSWORD = 'test-password'
+
 /** Limits of the servers and the receiver of their output. */
 export interface ServicesOptions {
   /** `maxmemory` of Redis, by default `2gb`. */
@@ -65,6 +68,7 @@ export async function startServices(options: ServicesOptions = {}): Promise<Serv
       startRedis({
         dir: join(dir, 'redis'),
         port: redisPort,
+        password: SERVER_PASSWORD,
         log,
         ...(options.redisMaxMemory && { maxMemory: options.redisMaxMemory }),
       }),
@@ -73,6 +77,7 @@ export async function startServices(options: ServicesOptions = {}): Promise<Serv
       startClickHouse({
         dir: join(dir, 'clickhouse'),
         port: clickhousePort,
+        password: SERVER_PASSWORD,
         log,
         ...(options.clickhouseMemoryBytes && { memoryBytes: options.clickhouseMemoryBytes }),
       }),

@@ -9,7 +9,7 @@ import { startNodeProcess } from '../../../deploy/local/processes/node-process.t
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { type Services, startServices } from './services.ts'
+import { type Services, type ServicesOptions, startServices } from './services.ts'
 
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
 type ProcessName = keyof typeof PROCESSES
@@ -32,14 +32,21 @@ export interface Stack extends Record<ProcessName, StackProcess> {
   stop(): Promise<void>
 }
 
+/** Options of `startStack`. */
+export interface StackOptions {
+  readonly services?: ServicesOptions
+  /** Settings of single processes. */
+  readonly perProcess?: Partial<Record<ProcessName, Record<string, string>>>
+}
+
 /** Starts the servers and every process of the product with these settings. */
-export async function startStack(settings: Record<string, string> = {}): Promise<Stack> {
-  const services = await startServices()
+export async function startStack(settings: Record<string, string> = {}, options: StackOptions = {}): Promise<Stack> {
+  const services = await startServices(options.services)
   const secrets = await loadSecrets(services.dir)
   const redis = new Redis(services.redisUrl)
   await provision(createDirectory(redis), secrets)
   redis.disconnect()
-  const clickhouse = createClickHouse({ url: services.clickhouseUrl, user: 'default', password: '' })
+  const clickhouse = createClickHouse({ url: services.clickhouseUrl })
   await migrate(clickhouse, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })
   await clickhouse.close()
 
@@ -71,7 +78,7 @@ export async function startStack(settings: Record<string, string> = {}): Promise
     const start = () =>
       startNodeProcess({
         script: PROCESSES[name],
-        env,
+        env: { ...env, ...options.perProcess?.[name] },
         adminUrl: `http://127.0.0.1:${adminPorts[name]}`,
         log: line => process.env.STACK_LOG && console.log(`${name} ${line}`),
         signal: new AbortController().signal,

@@ -11,7 +11,7 @@ export interface TestDatabase {
 
 /** Creates a migrated database. */
 export async function createTestDatabase(clickhouseUrl: string, name: string): Promise<TestDatabase> {
-  const connection = { url: clickhouseUrl, user: 'default', password: '' }
+  const connection = { url: clickhouseUrl }
   const admin = createClickHouse(connection)
   await migrate(admin, { database: name, retentionDays: 30, logger: pino({ level: 'silent' }) })
   await admin.close()

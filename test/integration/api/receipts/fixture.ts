@@ -32,7 +32,7 @@ export const objectStore = {
 export const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
 await redis.flushdb()
 export const database = await createTestDatabase(services.clickhouseUrl, `receipts_${process.pid}`)
-const connection = { url: services.clickhouseUrl, user: 'default', password: '' }
+const connection = { url: services.clickhouseUrl }
 export const clickhouse = createClickHouse({ ...connection, database: database.name })
 // ClickHouse refuses a row named "poison" for its content, in a table that other tables come before.
 const constraint = "ALTER TABLE spans ADD CONSTRAINT no_poison CHECK name != 'poison'"

@@ -49,7 +49,7 @@ describe('backpressure', () => {
 
 it('every operation returns 503 within a second while Redis hangs, and a repeated part is accepted once', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'penstock-releases-'))
-  const server = await startRedis({ dir, port: await freePort(), log: () => {} })
+  const server = await startRedis({ dir, port: await freePort(), password: 'test', log: () => {} })
   const own = connectConsumer(server.url, pino({ level: 'silent' }))
   const key = await issueKey(createDirectory(own), SECRET)
   const of = await startEdge(server.url, { ...settings, VERDICT_TIMEOUT_MS: '300' })
