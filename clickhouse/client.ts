@@ -32,8 +32,7 @@ export interface ClickHouseConnection {
 export function createClickHouse(connection: ClickHouseConnection): ClickHouseClient {
   return createClient({
     url: connection.url,
-    ...(connection.user === undefined ? {} : { username: connection.user }),
-    ...(connection.password === undefined ? {} : { password: connection.password }),
+    ...credentialsOf(connection),
     application: 'penstock',
     ...(connection.database === undefined ? {} : { database: connection.database }),
     request_timeout: connection.requestTimeoutMs ?? 60_000,
@@ -43,6 +42,15 @@ export function createClickHouse(connection: ClickHouseConnection): ClickHouseCl
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
     log: { level: ClickHouseLogLevel.OFF },
   })
+}
+
+/** Returns user and password unless the URL has them: the client prints a warning about each that is given twice. */
+function credentialsOf({ url, user, password }: ClickHouseConnection): { username?: string; password?: string } {
+  const { username: userInUrl, password: passwordInUrl } = new URL(url)
+  return {
+    ...(user !== undefined && userInUrl === '' && { username: user }),
+    ...(password !== undefined && passwordInUrl === '' && { password }),
+  }
 }
 
 /** An insert of one Native block. */
