@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis'
  */
 export const PIECE_BYTES = 1024 * 1024
 
-/** How long the pieces of a value may take to arrive. What has not become a payload by then is deleted. */
+/** How long the pieces of a value may take to arrive. A value that is not a payload by then is deleted. */
 const ARRIVAL_LIFETIME_S = 120
 
 /**

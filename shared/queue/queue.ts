@@ -37,8 +37,10 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
 export function queueKeys(queue: QueueName, partition = 0) {
   const root = `penstock:{${queue}.${partition}}`
   const bull = `${root}:bull`
+  const payloadPrefix = `${root}:payload:`
   return {
-    payload: (jobId: string) => `${root}:payload:${jobId}`,
+    payloadPrefix,
+    payload: (jobId: string) => payloadPrefix + jobId,
     arriving: (jobId: string) => `${root}:arriving:${jobId}`,
     pending: `${root}:pending`,
     batchOf: `${root}:batch-of`,

@@ -3,7 +3,9 @@ import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import type { TakenJob } from '../queue/pool.ts'
 import { Batch, type BatchSource, type PooledJob } from './batch.ts'
 import { formBatch } from './form-batch.ts'
 import type { RowBatch } from './row-batch.ts'
@@ -45,7 +47,7 @@ interface OpenBatch {
 export class BatchPool {
   readonly #deps: BatchPoolDeps
   readonly #options: BatchPoolOptions
-  readonly #fetched: Budget
+  readonly #fetched: LaneBudget
   readonly #slots: Budget
   readonly #idleRows: RowBatch[]
   readonly #rowsWanted: ((rows: RowBatch) => void)[] = []
@@ -56,7 +58,7 @@ export class BatchPool {
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
-    this.#fetched = new Budget(options.maxFetchedBytes)
+    this.#fetched = new LaneBudget(options.maxFetchedBytes)
     this.#slots = new Budget(options.maxConcurrentInserts)
     this.#idleRows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
   }
@@ -65,11 +67,11 @@ export class BatchPool {
    * Settles when the payload of the job is stored or dead-lettered, by this worker or another. Throws a TransientError
    * otherwise.
    */
-  async process(job: HeldJob, payloadBytes: number): Promise<void> {
+  async process(job: TakenJob): Promise<void> {
     const { store } = this.#deps
     let resumed: string | undefined
     for (;;) {
-      const release = await this.#fetched.acquire(payloadBytes)
+      const release = await this.#fetched.acquire(job.lane, job.payloadBytes)
       let pooled: PooledJob | undefined
       try {
         const { batchId, payload } = await store.look(job.jobId)

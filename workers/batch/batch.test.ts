@@ -26,19 +26,29 @@ it('copies refused requests out of their payload and counts their bytes', async 
   const payload = Buffer.alloc(1_000, 'a')
   const batch = new Batch({ queue: 'spans', kind: 'traces' }, refusing)
   for (const jobId of ['a', 'b']) {
-    await batch.add({ jobId, token: '' }, [{ ...frame, body: payload }], 1_040, Number.POSITIVE_INFINITY)
+    await batch.add(
+      { jobId, lane: 'express', token: '' },
+      [{ ...frame, body: payload }],
+      1_040,
+      Number.POSITIVE_INFINITY,
+    )
   }
   payload.fill('b') // the next payload uses its memory
   expect(batch.refused.map(({ frame: refused }) => refused.body)).toEqual(Array(2).fill(Buffer.alloc(1_000, 'a')))
   expect(batch.bytes).toBe(2_000)
   const taking = new Batch({ queue: 'spans', kind: 'traces' }, nothing)
-  await taking.add({ jobId: 'a', token: '' }, [frame], 1_040, Number.POSITIVE_INFINITY)
+  await taking.add({ jobId: 'a', lane: 'express', token: '' }, [frame], 1_040, Number.POSITIVE_INFINITY)
   expect(taking.bytes).toBe(0)
 })
 
 it('stops decoding a job at the limit, but always decodes its first request', async () => {
   const add = (frames: PayloadFrame[], limit: number) =>
-    new Batch({ queue: 'spans', kind: 'traces' }, nothing).add({ jobId: 'a', token: '' }, frames, 1_040, limit)
+    new Batch({ queue: 'spans', kind: 'traces' }, nothing).add(
+      { jobId: 'a', lane: 'express', token: '' },
+      frames,
+      1_040,
+      limit,
+    )
   expect(await add([frame], 10)).toBeDefined()
   expect(await add([frame, frame], 1_000)).toBeDefined()
   expect(await add([frame, frame], 999)).toBeUndefined()

@@ -8,7 +8,7 @@ import { describeError } from '../../shared/runtime/errors.ts'
 import { type Reason, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { RefusedFrame } from '../queue/moves.ts'
-import type { HeldJob } from '../queue/payload-store.ts'
+import { addShare, type HeldJob } from '../queue/payload-store.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 
 /** The queue of the jobs of a batch. */
@@ -34,6 +34,8 @@ export interface BatchStats {
   frames: number
   payloadBytes: number
   rows: number
+  /** Cost of the requests by surface. */
+  readonly shares: Map<string, number>
   readonly rejectedRows: Map<RejectionLabel, number>
 }
 
@@ -42,7 +44,7 @@ export class Batch {
   readonly rows: RowBatch
   readonly jobs: PooledJob[] = []
   readonly refused: RefusedFrame[] = []
-  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
+  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, shares: new Map(), rejectedRows: new Map() }
   readonly #source: BatchSource
   readonly #log = new IngestLogTable()
   #decodedBytes = 0
@@ -78,6 +80,7 @@ export class Batch {
     const entries = new Map<string, IngestLogEntry>()
     for (const [index, frame] of frames.entries()) {
       if (index > 0 && this.#decodedBytes - decodedBefore > maxDecodedBytes) return undefined
+      addShare(this.stats.shares, frame)
       const entry = entryOf(entries, kind ?? '', job.jobId, frame)
       const reason = await this.#append(frame, entry)
       if (reason === undefined) continue

@@ -28,7 +28,12 @@ export async function formBatch(
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }
-    const pooled = await batch.add({ jobId, token: '' }, decodePayload(payload), payload.length, maxDecodedBytes)
+    const pooled = await batch.add(
+      { jobId, lane: 'express', token: '' },
+      decodePayload(payload),
+      payload.length,
+      maxDecodedBytes,
+    )
     deps.store.giveBack(payload)
     if (pooled === undefined) return { ok: false, reason: 'too_large' }
   }

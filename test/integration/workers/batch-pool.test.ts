@@ -7,7 +7,7 @@ import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { openQueue, queueKeys } from '../../../shared/queue/queue.ts'
+import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { Batch } from '../../../workers/batch/batch.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
@@ -96,7 +96,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
   )
   const pool = startPool(
     'spans',
-    { redisUrl: url, logger, process: (job, bytes) => batches.process(job, bytes), onClosing: () => batches.flush() },
+    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
     { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
   )
   opened.push(async () => {
@@ -122,12 +122,14 @@ async function expectAllDone(): Promise<void> {
   expect(await redis.hlen(keys.batches)).toBe(0)
   const flow = await redis.hgetall(keys.flow)
   expect(flow.doneBytes).toBe(flow.acceptedBytes)
-  const queue = openQueue(redis, 'spans')
-  await until('every job is gone', async () => {
-    const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'failed', 'completed')
-    return Object.values(counts).every(count => count === 0)
-  })
-  await queue.close()
+  for (const lane of LANES) {
+    const queue = openQueue(redis, 'spans', lane)
+    await until('every job is gone', async () => {
+      const counts = await queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed', 'completed')
+      return Object.values(counts).every(count => count === 0)
+    })
+    await queue.close()
+  }
 }
 
 describe('a pool of named batches', () => {
@@ -198,11 +200,13 @@ describe('a pool of named batches', () => {
         maxJobDecodedBytes: 10_000,
       },
     )
-    const queue = openQueue(redis, 'spans')
+    const queue = openQueue(redis, 'spans', 'express')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
     for (const jobId of jobIds) {
-      await redis.set(keys.lock(jobId), 'the dead worker', 'PX', 700)
-      void batches.process({ jobId, token: 'the dead worker' }, 100).catch(() => {})
+      await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 700)
+      void batches
+        .process({ jobId, lane: 'express', token: 'the dead worker', payloadBytes: 100, losses: 0 })
+        .catch(() => {})
     }
     await queue.close()
     await until('the worker is dead', () => died)
@@ -236,7 +240,9 @@ describe('a pool of named batches', () => {
     rows.append(frame('late'), Buffer.from('late'))
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
     await expect(
-      storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [{ jobId: 'gone', token: 'mine' }]),
+      storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [
+        { jobId: 'gone', lane: 'express', token: 'mine' },
+      ]),
     ).rejects.toThrow(/lock/)
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
@@ -261,7 +267,7 @@ describe('a pool of named batches', () => {
     const early = Date.now()
     await until('the batch is old enough to be stored', () => Date.now() > early + 200)
     await commit.enqueue(frame('late'))
-    await until('both jobs are active', async () => (await redis.llen('penstock:bull:spans:active')) === 4)
+    await until('both jobs are active', async () => (await redis.llen(`${keys.bull}:express:active`)) === 4)
     const late = Date.now()
     await until('the late payload is decoded', () => Date.now() > late + 50)
     release()
@@ -301,14 +307,14 @@ describe('a pool of named batches', () => {
     const store = new RedisPayloadStore(redis, 'spans')
     for (const jobId of ['a', 'b', 'c']) {
       await redis.set(keys.payload(jobId), 'x')
-      await redis.set(keys.lock(jobId), `lock of ${jobId}`)
+      await redis.set(keys.lock('express', jobId), `lock of ${jobId}`)
     }
-    const job = (jobId: string) => ({ jobId, token: `lock of ${jobId}` })
+    const job = (jobId: string) => ({ jobId, lane: 'express', token: `lock of ${jobId}` }) as const
     expect(await store.nameBatch('one', [job('a'), job('b')])).toEqual(new Map())
     expect(await store.nameBatch('one', [job('a'), job('b')])).toEqual(new Map()) // sent twice
     expect(await store.nameBatch('two', [job('b'), job('c')])).toEqual(new Map([['b', 'named']]))
     expect(await store.nameBatch('two', [job('c'), job('d')])).toEqual(new Map([['d', 'stored']]))
-    expect(await store.nameBatch('two', [{ jobId: 'c', token: 'of another' }])).toEqual(new Map([['c', 'lost']]))
+    expect(await store.nameBatch('two', [{ ...job('c'), token: 'of another' }])).toEqual(new Map([['c', 'lost']]))
     expect(await redis.hgetall(keys.batchOf)).toEqual({ a: 'one', b: 'one' })
     expect(Object.keys(await redis.hgetall(keys.batches))).toEqual(['one'])
   })
@@ -349,17 +355,20 @@ describe('a payload that cannot be stored', () => {
   })
 })
 
+/** A time at which no job of a fresh payload can still be on its way. */
+const later = () => Date.now() + 60_000
+
 it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
   await commit.enqueue(frame('orphan'))
-  const queue = openQueue(redis, 'spans')
+  const queue = openQueue(redis, 'spans', 'express')
   await queue.obliterate({ force: true })
   await queue.close()
   const store = new TokenStore()
   worker(store)
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(2)
+  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(2)
   await expectAllDone()
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })
@@ -367,10 +376,11 @@ it('the sweeper adds the missing job of a payload', async () => {
 it('the sweeper skips a payload that it cannot read', async () => {
   for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
   await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
+  await redis.zadd(keys.pending, 0, 'a', 0, 'b', 0, 'c', 0, 'orphan')
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(1)
-  expect(await redis.exists(keys.job('orphan'))).toBe(1)
+  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
+  expect(await redis.exists(keys.job('bulk', 'orphan'))).toBe(1)
 })
 
 it('a job that fails again and again does not grow', async () => {
@@ -392,6 +402,6 @@ it('a job that fails again and again does not grow', async () => {
   opened.push(() => jobs.close())
   await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
   await until('the job has failed three times', () => attempts === 3)
-  const stacks = JSON.parse((await redis.hget(keys.job('failing'), 'stacktrace')) ?? '[]')
+  const stacks = JSON.parse((await redis.hget(keys.job('bulk', 'failing'), 'stacktrace')) ?? '[]')
   expect(stacks).toHaveLength(1)
 })
