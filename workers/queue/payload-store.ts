@@ -44,7 +44,7 @@ export interface Move extends NewPayload {
   readonly queue: QueueName
   /** Arrival of its first request, in Unix ms. */
   readonly arrivedAtMs: number
-  /** Amounts that a finished job or batch adds to the counters of its queue, and takes from the shares of its surfaces. */
+  /** Cost that its requests add to the shares of their surfaces in that queue. */
   readonly shares: Shares
   /** The move is left out if its queue is this many bytes behind. For payloads that the service can do without. */
   readonly backlogLimitBytes?: number
