@@ -4,6 +4,7 @@ import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectConsumer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
+import { ColumnMemory } from './batch/column-memory.ts'
 import type { WorkersConfig } from './config.ts'
 import type { PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -30,6 +31,7 @@ export function connectWorkers(
     config,
     redis,
     payloads,
+    columnMemory: new ColumnMemory(),
     clickhouse,
     objects,
     releases: createReleaseStore(directoryRedis),

@@ -3,6 +3,7 @@ import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
+import type { ColumnMemory } from './batch/column-memory.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { PayloadReader } from './queue/payload-reader.ts'
@@ -13,6 +14,7 @@ export interface PoolsDeps {
   readonly config: WorkersConfig
   readonly redis: Redis
   readonly payloads: PayloadReader
+  readonly columnMemory: ColumnMemory
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
   readonly releases: ReleaseStore

@@ -7,6 +7,14 @@ const MIN_CAPACITY_BYTES = 4096
 const LOOP_COPY_BYTES = 32
 /** Largest number of bytes that one payload may add to one buffer. A payload has at most 64 MiB; rows are wider. */
 export const PAYLOAD_LIMIT_BYTES = 128 * 1024 * 1024
+/** Memory doubles up to here. Larger buffers grow by a quarter, because half of their memory could stay unused. */
+const DOUBLE_UP_TO_BYTES = 4 * 1024 * 1024
+
+/** A limit that a buffer respects before it takes more memory. */
+export interface GrowthLimit {
+  /** Throws `RowsTooLarge` if this many more bytes exceed the limit. */
+  check(moreBytes: number): void
+}
 
 /**
  * Bytes of one stream of a Native column (values, offsets or string bytes). It grows, and batches reuse it. One class
@@ -19,6 +27,8 @@ export class GrowingBuffer {
   /** Position up to which `reserve` needs no check: the end of the memory or of what this payload may add. */
   private limit = MIN_CAPACITY_BYTES - OVERSHOOT_BYTES
   private ceiling = PAYLOAD_LIMIT_BYTES
+  /** The budget that this buffer shares with the other buffers of its tables. */
+  budget: GrowthLimit | undefined = undefined
 
   /** Begins a payload, which may add `PAYLOAD_LIMIT_BYTES` whatever the current capacity is. */
   beginPayload(): void {
@@ -33,9 +43,10 @@ export class GrowingBuffer {
 
   private grow(needed: number): void {
     if (needed > this.ceiling) throw new RowsTooLarge()
+    this.budget?.check(needed - this.length)
     let capacity = this.bytes.length
-    while (capacity - OVERSHOOT_BYTES < needed) capacity *= 2
-    this.resize(capacity)
+    while (capacity - OVERSHOOT_BYTES < needed) capacity *= capacity < DOUBLE_UP_TO_BYTES ? 2 : 1.25
+    this.resize(Math.ceil(capacity / MIN_CAPACITY_BYTES) * MIN_CAPACITY_BYTES)
   }
 
   private resize(capacity: number): void {
@@ -44,6 +55,16 @@ export class GrowingBuffer {
     this.bytes = bytes
     this.view = new DataView(bytes.buffer)
     this.limit = Math.min(capacity - OVERSHOOT_BYTES, this.ceiling)
+  }
+
+  /** Bytes that count against a budget. */
+  get usedBytes(): number {
+    return this.length
+  }
+
+  /** Bytes of memory, including what is not used. */
+  get capacityBytes(): number {
+    return this.bytes.length
   }
 
   /** Goes back to an earlier `length`. */
@@ -56,7 +77,14 @@ export class GrowingBuffer {
     const capacity = this.bytes.length
     const used = this.length
     this.length = 0
-    if (capacity > MIN_CAPACITY_BYTES && used < capacity / 8) this.resize(capacity / 2)
+    if (capacity > MIN_CAPACITY_BYTES && used < capacity / 8) this.resize(halfOf(capacity))
+    this.beginPayload()
+  }
+
+  /** Empties the buffer and gives its memory back. */
+  shrink(): void {
+    this.length = 0
+    if (this.bytes.length > MIN_CAPACITY_BYTES) this.resize(MIN_CAPACITY_BYTES)
     this.beginPayload()
   }
 
@@ -176,6 +204,11 @@ export class GrowingBuffer {
     this.reserve(value.length * 3)
     this.length += this.bytes.write(value, this.length)
   }
+}
+
+/** Returns half of a capacity, in whole units of the smallest one, because 32-bit numbers are read from whole words. */
+function halfOf(capacity: number): number {
+  return Math.ceil(capacity / 2 / MIN_CAPACITY_BYTES) * MIN_CAPACITY_BYTES
 }
 
 /** Thrown when the rows of one payload outgrow the memory that a payload may use. */

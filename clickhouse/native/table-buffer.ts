@@ -25,11 +25,14 @@ export class TableBuffer {
   readonly table: string
   readonly columns: readonly Column[]
   rows = 0
-  private readonly leaves: readonly (GrowingBuffer | Dictionary)[]
+  /** The buffers and dictionaries of all columns, each once. */
+  readonly leaves: readonly (GrowingBuffer | Dictionary)[]
   private readonly buffers: readonly GrowingBuffer[]
   private readonly headers: readonly Uint8Array[]
   private readonly marks: number[]
   private markedRows = 0
+  private readonly jobMarks: number[]
+  private jobMarkedRows = 0
 
   constructor(table: string, columns: readonly Column[]) {
     this.table = table
@@ -39,6 +42,7 @@ export class TableBuffer {
     this.buffers = this.leaves.map(leaf => (leaf instanceof Dictionary ? leaf.keys : leaf))
     this.headers = columns.map(column => Buffer.concat([nativeString(column.name), nativeString(column.type)]))
     this.marks = this.leaves.map(() => 0)
+    this.jobMarks = this.leaves.map(() => 0)
   }
 
   /** Begins a payload. `rewind` returns to this state. */
@@ -57,10 +61,29 @@ export class TableBuffer {
     for (const [i, leaf] of this.leaves.entries()) leaf.truncate(this.marks[i] ?? 0)
   }
 
+  /** Begins a job of several payloads. `rewindJob` returns to this state. */
+  markJob(): void {
+    this.jobMarkedRows = this.rows
+    for (let i = 0; i < this.leaves.length; i++)
+      this.jobMarks[i] = (this.leaves[i] as GrowingBuffer | Dictionary).length
+  }
+
+  /** Removes the rows added since `markJob`. */
+  rewindJob(): void {
+    this.rows = this.jobMarkedRows
+    for (const [i, leaf] of this.leaves.entries()) leaf.truncate(this.jobMarks[i] ?? 0)
+  }
+
   /** Removes all rows. */
   reset(): void {
     this.rows = 0
     for (const leaf of this.leaves) leaf.reset()
+  }
+
+  /** Removes all rows and gives the memory back. */
+  shrink(): void {
+    this.rows = 0
+    for (const leaf of this.leaves) leaf.shrink()
   }
 
   /** Number of bytes in the buffers, approximately the size of the block. */

@@ -3,6 +3,9 @@ import { column, TableBuffer } from '../native/table-buffer.ts'
 import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
 import { ScopeColumns } from './scope-columns.ts'
 
+/** Bytes of a row whose texts are empty, in all columns. */
+const MIN_ROW_BYTES = 125
+
 /** The column buffers of the table `logs` (migrations 0003 and 0006). */
 export class LogsTable {
   readonly scope = new ScopeColumns()
@@ -55,8 +58,12 @@ export class LogsTable {
     ])
   }
 
-  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. */
+  /**
+   * Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. Throws
+   * `RowsTooLarge` before any of them grows if the rows exceed the budget.
+   */
   reserveRows(count: number): void {
+    this.timestamp.budget?.check(count * MIN_ROW_BYTES)
     for (let i = 0; i < this.fixed.length; i++) {
       const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
       buffer.reserve(count * width)

@@ -16,6 +16,9 @@ const METRIC_TYPE = "Enum8('gauge' = 1, 'sum' = 2, 'histogram' = 3, 'exponential
 const TEMPORALITY = "Enum8('unspecified' = 0, 'delta' = 1, 'cumulative' = 2)"
 const NUMBER_TYPE = "Enum8('none' = 0, 'int' = 1, 'double' = 2)"
 
+/** Bytes of a row without texts, arrays and exemplars, in all columns. */
+const MIN_ROW_BYTES = 239
+
 /**
  * The column buffers of the table `metric_points` (migration 0004). A point writes the columns that every point has and
  * those of its kind. The others follow in runs (`PartialColumns`), because a gauge has no value in 25 of them.
@@ -95,6 +98,11 @@ export class MetricPointsTable {
         exemplarAttributes.types,
       ),
     ])
+  }
+
+  /** Throws `RowsTooLarge` if this many more rows exceed the budget. */
+  checkRows(count: number): void {
+    this.time.budget?.check(count * MIN_ROW_BYTES)
   }
 
   /** Gives every column as many rows as the table has. Must be called at the end of each payload. */

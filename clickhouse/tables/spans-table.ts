@@ -3,6 +3,9 @@ import { column, TableBuffer } from '../native/table-buffer.ts'
 import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
 import { ScopeColumns } from './scope-columns.ts'
 
+/** Bytes of a row whose texts are empty, in all columns. */
+const MIN_ROW_BYTES = 153
+
 /** The column buffers of the table `spans` (migration 0001). */
 export class SpansTable {
   readonly scope = new ScopeColumns()
@@ -103,8 +106,12 @@ export class SpansTable {
     ])
   }
 
-  /** Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. */
+  /**
+   * Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. Throws
+   * `RowsTooLarge` before any of them grows if the rows exceed the budget.
+   */
   reserveRows(count: number): void {
+    this.startTime.budget?.check(count * MIN_ROW_BYTES)
     for (let i = 0; i < this.fixed.length; i++) {
       const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
       buffer.reserve(count * width)

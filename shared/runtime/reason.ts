@@ -30,6 +30,8 @@ export type RefusalLabel =
   | 'refused_by_clickhouse'
   | 'refused_by_object_store'
   | 'decoder_fault'
+  // The job of the request was taken again and again by workers that ended without storing it. It was not decoded.
+  | 'killed_worker'
   // The client of an upload or a completion was sent this problem.
   | ProblemCode
 

@@ -3,12 +3,15 @@ import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
-import type { TakenJob } from '../queue/pool.ts'
-import { Batch, type BatchSource, type PooledJob } from './batch.ts'
-import { formBatch } from './form-batch.ts'
+import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
+import type { ColumnMemory } from './column-memory.ts'
+import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
+import { inBatchOfItsOwn, lockLost, nameAlone } from './name-alone.ts'
+import { BatchResumer } from './resume-batch.ts'
 import type { RowBatch } from './row-batch.ts'
+import { RowsPool } from './rows-pool.ts'
 import type { BatchStorer } from './store-batch.ts'
 
 /** Bounds of a batch pool. */
@@ -20,15 +23,17 @@ export interface BatchPoolOptions {
   readonly maxConcurrentInserts: number
   /** Payload bytes that are fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number
-  /** A job whose requests decompress to more is split: small bodies with large rows may have shared its commit. */
-  readonly maxJobDecodedBytes: number
+  /** Bounds of one job that is decoded into the open batch. */
+  readonly jobLimits: JobLimits
 }
 
 /** Dependencies of a batch pool. */
 export interface BatchPoolDeps extends BatchSource {
   readonly store: PayloadStore
-  readonly storer: Pick<BatchStorer, 'store' | 'split'>
+  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'setAside'>
   readonly createRows: () => RowBatch
+  /** The memory that the pools of the process share. */
+  readonly memory: ColumnMemory
   readonly logger: Logger
 }
 
@@ -47,47 +52,77 @@ interface OpenBatch {
 export class BatchPool {
   readonly #deps: BatchPoolDeps
   readonly #options: BatchPoolOptions
-  readonly #fetched: LaneBudget
+  readonly #fetched: Budget
   readonly #slots: Budget
-  readonly #idleRows: RowBatch[]
-  readonly #rowsWanted: ((rows: RowBatch) => void)[] = []
-  readonly #resuming = new Map<string, Promise<void>>()
+  readonly #rowsPool: RowsPool
+  readonly #resumer: BatchResumer
   #open: OpenBatch | undefined
   #decoding: Promise<unknown> = Promise.resolve()
 
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
-    this.#fetched = new LaneBudget(options.maxFetchedBytes)
+    this.#fetched = new Budget(options.maxFetchedBytes)
     this.#slots = new Budget(options.maxConcurrentInserts)
-    this.#idleRows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
+    const rows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
+    this.#rowsPool = new RowsPool(deps.queue, deps.memory, rows)
+    this.#resumer = new BatchResumer({ ...deps, rowsPool: this.#rowsPool, slots: this.#slots }, options)
   }
 
   /**
    * Settles when the payload of the job is stored or dead-lettered, by this worker or another. Throws a TransientError
    * otherwise.
    */
-  async process(job: TakenJob): Promise<void> {
+  async process(job: HeldJob, payloadBytes: number): Promise<void> {
+    // A payload of this size has one request.
+    const isLarge = payloadBytes > LARGE_BODY_BYTES || (await this.#run(job, payloadBytes)) === 'large'
+    if (isLarge) await this.#deps.memory.runLarge(deadline => this.#run(job, payloadBytes, deadline))
+  }
+
+  /**
+   * Processes a job in a batch of its own. For a job that may have ended the workers that had taken it before. A batch that
+   * names it with other jobs is replaced by a batch for each of them.
+   */
+  async takeAlone(job: HeldJob): Promise<void> {
+    await inBatchOfItsOwn(this.#deps.store, job, async ({ batchId }) => {
+      if ((await this.#resumer.resume(batchId, job)) === undefined) return
+      await this.#deps.memory.runLarge(deadline => this.#resumer.resume(batchId, job, deadline))
+    })
+  }
+
+  /** Moves all requests of a job to the dead letters for this reason, without decoding them. */
+  async setAside(job: HeldJob, reason: Reason): Promise<void> {
+    await inBatchOfItsOwn(this.#deps.store, job, named => this.#deps.storer.setAside(named, [job], reason))
+  }
+
+  /**
+   * Runs a job until its payload is settled, or returns `large` if it may only run as a large job. A large job has a
+   * deadline until which memory must be available.
+   */
+  async #run(job: HeldJob, payloadBytes: number, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
     const { store } = this.#deps
     let resumed: string | undefined
     for (;;) {
-      const release = await this.#fetched.acquire(job.lane, job.payloadBytes)
-      let pooled: PooledJob | undefined
+      const release = await this.#fetched.acquire(payloadBytes)
+      let added: PooledJob | NotAdded
       try {
         const { batchId, payload } = await store.look(job.jobId)
         if (batchId !== null) {
           release()
           if (batchId === resumed) throw new TransientError(`batch ${batchId} names a job but cannot be formed again`)
-          await this.#resumeOnce(batchId, job)
+          if ((await this.#resumer.resume(batchId, job, largeDeadline)) === 'large') return 'large'
           resumed = batchId
           continue
         }
-        if (payload === null) return
-        pooled = await this.#decodeInTurn(() => this.#join(job, payload)).finally(() => store.giveBack(payload))
+        if (payload === null) return undefined
+        const join = () => this.#join(job, payload, largeDeadline)
+        added = await this.#decodeInTurn(join).finally(() => store.giveBack(payload))
       } finally {
         release()
       }
-      if (pooled && (await pooled.outcome) === 'stored') return
+      if (added === 'large') return 'large'
+      if (added === 'split') await this.#splitJob(job)
+      else if ((await added.outcome) === 'stored') return undefined
     }
   }
 
@@ -106,42 +141,43 @@ export class BatchPool {
     return turn
   }
 
-  /** Decodes a job into the open batch. Returns undefined if the job was split, or is held by another worker. */
-  async #join(job: HeldJob, payload: Buffer): Promise<PooledJob | undefined> {
-    const { maxAgeMs, maxBytes, maxJobDecodedBytes, maxRows } = this.#options
+  /** Decodes a job into the open batch, unless it must be split or is large. */
+  async #join(job: HeldJob, payload: Buffer, largeDeadline: AbortSignal | undefined): Promise<PooledJob | NotAdded> {
+    const { maxBytes, maxRows, jobLimits } = this.#options
     const frames = decodePayload(payload)
-    if (this.#open === undefined) {
-      const batch = new Batch(this.#deps, await this.#takeRows())
-      this.#open = { batch, timer: setTimeout(() => this.flush(), maxAgeMs) }
-    }
-    const { batch } = this.#open
-    const pooled = await batch.add(job, frames, payload.length, maxJobDecodedBytes).catch(error => {
-      this.#abandon()
-      throw error
+    const isLarge = largeDeadline !== undefined
+    const limits = isLarge ? { ...jobLimits, maxBodyBytes: Number.POSITIVE_INFINITY } : jobLimits
+    const batch = await this.#openBatch(largeDeadline)
+    const added = await batch.add(job, frames, payload.length, limits).finally(() => {
+      this.#rowsPool.settle(batch.rows, batch.refusedBytes)
     })
-    if (pooled === undefined) {
-      this.#abandon()
-      await this.#splitJob(job)
-    } else if (batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
-    return pooled
+    if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
+    return added
   }
 
-  /** Abandons the open batch, which has some rows of a job that cannot be in it. The other jobs in it start over. */
-  #abandon(): void {
-    if (this.#open === undefined) return
-    const { batch, timer, slot } = this.#open
-    this.#open = undefined
-    clearTimeout(timer)
-    void slot?.then(release => release())
-    for (const job of batch.jobs) job.resolve('again')
-    this.#giveBackRows(batch.rows)
+  /**
+   * Returns the open batch, with memory reserved for one more job. If the pool must wait for memory, its open batch is
+   * sealed before, because nothing may hold memory while it waits for more.
+   */
+  async #openBatch(largeDeadline: AbortSignal | undefined): Promise<Batch> {
+    const reserveBytes = largeDeadline === undefined ? JOB_RESERVE_BYTES : LARGE_JOB_RESERVE_BYTES
+    if (this.#open !== undefined) {
+      if (this.#rowsPool.tryReserve(this.#open.batch.rows, reserveBytes)) return this.#open.batch
+      await this.#seal()
+    }
+    const rows = await this.#rowsPool.take()
+    await this.#rowsPool.reserve(rows, reserveBytes, largeDeadline).catch(error => {
+      this.#rowsPool.giveBack(rows)
+      throw error
+    })
+    const batch = new Batch(this.#deps, rows)
+    this.#open = { batch, timer: setTimeout(() => this.flush(), this.#options.maxAgeMs) }
+    return batch
   }
 
   async #splitJob(job: HeldJob): Promise<void> {
-    const named: NamedBatch = { batchId: randomUUID(), jobIds: [job.jobId], storedTables: [] }
-    const conflicts = await this.#deps.store.nameBatch(named.batchId, [job])
-    if (conflicts.get(job.jobId) === 'lost') throw lockLost()
-    if (conflicts.size === 0) await this.#deps.storer.split(named)
+    const named = await nameAlone(this.#deps.store, job)
+    if (named !== undefined) await this.#deps.storer.split(named)
   }
 
   #slotOf(batch: OpenBatch): Promise<() => void> {
@@ -158,13 +194,14 @@ export class BatchPool {
     this.#open = undefined
     void this.#storeSealed(sealed.batch).finally(() => {
       release()
-      this.#giveBackRows(sealed.batch.rows)
+      this.#rowsPool.giveBack(sealed.batch.rows)
     })
   }
 
   async #storeSealed(batch: Batch): Promise<void> {
     const { store, storer, logger } = this.#deps
     const { jobs } = batch
+    if (jobs.length === 0) return
     try {
       const batchId = randomUUID()
       const conflicts = await store.nameBatch(batchId, jobs)
@@ -184,48 +221,4 @@ export class BatchPool {
       for (const job of jobs) job.reject(error)
     }
   }
-
-  #resumeOnce(batchId: string, holder: HeldJob): Promise<void> {
-    let running = this.#resuming.get(batchId)
-    if (running === undefined) {
-      running = this.#resume(batchId, holder).finally(() => this.#resuming.delete(batchId))
-      this.#resuming.set(batchId, running)
-    }
-    return running
-  }
-
-  /** Forms the batch that names this job again, and stores it. If its inserts had succeeded, repeating them adds nothing. */
-  async #resume(batchId: string, holder: HeldJob): Promise<void> {
-    const { store, storer } = this.#deps
-    const record = await store.batch(batchId)
-    if (record === undefined) return
-    const rows = await this.#takeRows()
-    const release = await this.#slots.acquire(1)
-    try {
-      // Each of several jobs was within the limit when they were named together.
-      const maxDecodedBytes = record.jobIds.length === 1 ? this.#options.maxJobDecodedBytes : Number.POSITIVE_INFINITY
-      const formed = await formBatch(this.#deps, record.jobIds, rows, maxDecodedBytes)
-      if (formed.ok) await storer.store({ batchId, ...record }, formed.batch, [holder])
-      else if (formed.reason === 'too_large') await storer.split({ batchId, ...record })
-    } finally {
-      release()
-      this.#giveBackRows(rows)
-    }
-  }
-
-  #takeRows(): Promise<RowBatch> {
-    const rows = this.#idleRows.pop()
-    return rows ? Promise.resolve(rows) : new Promise(resolve => this.#rowsWanted.push(resolve))
-  }
-
-  #giveBackRows(rows: RowBatch): void {
-    rows.reset()
-    const wanted = this.#rowsWanted.shift()
-    if (wanted) wanted(rows)
-    else this.#idleRows.push(rows)
-  }
-}
-
-function lockLost(): TransientError {
-  return new TransientError('the lock of the job was lost', { code: 'PENSTOCK_LOCK_LOST' })
 }

@@ -8,7 +8,8 @@ import { describeError } from '../../shared/runtime/errors.ts'
 import { type Reason, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { RefusedFrame } from '../queue/moves.ts'
-import { addShare, type HeldJob } from '../queue/payload-store.ts'
+import type { HeldJob } from '../queue/payload-store.ts'
+import type { JobLimits } from './job-limits.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 
 /** The queue of the jobs of a batch. */
@@ -34,9 +35,19 @@ export interface BatchStats {
   frames: number
   payloadBytes: number
   rows: number
-  /** Cost of the requests by surface. */
-  readonly shares: Map<string, number>
   readonly rejectedRows: Map<RejectionLabel, number>
+}
+
+/**
+ * Why a job was not added. `split`: its requests are too many or too large together. `large`: it has one request, with a
+ * body that must be decoded while no other large body is.
+ */
+export type NotAdded = 'split' | 'large'
+
+/** Options of a batch. */
+export interface BatchOptions {
+  /** Refuses every request for this reason, without decoding it. */
+  readonly refuseAll?: Reason | undefined
 }
 
 /** Jobs whose rows are inserted together, and the requests among them that were refused. */
@@ -44,14 +55,16 @@ export class Batch {
   readonly rows: RowBatch
   readonly jobs: PooledJob[] = []
   readonly refused: RefusedFrame[] = []
-  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, shares: new Map(), rejectedRows: new Map() }
+  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
   readonly #source: BatchSource
+  readonly #refuseAll: Reason | undefined
   readonly #log = new IngestLogTable()
   #decodedBytes = 0
   #refusedBytes = 0
 
-  constructor(source: BatchSource, rows: RowBatch) {
+  constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
     this.#source = source
+    this.#refuseAll = options.refuseAll
     this.rows = rows
   }
 
@@ -60,36 +73,45 @@ export class Batch {
     return this.rows.bytes + this.#refusedBytes
   }
 
+  /** Bytes of the refused requests. */
+  get refusedBytes(): number {
+    return this.#refusedBytes
+  }
+
   /**
-   * Decodes the requests of a job. Afterwards the batch refers to no byte of its payload. Returns undefined when a job of
-   * several requests decodes to more than `maxDecodedBytes`. Some of its rows are in the batch then, so the batch must be
-   * abandoned.
+   * Decodes the requests of a job. Afterwards the batch refers to no byte of its payload. A job that is not added leaves
+   * nothing behind, so that it does not delay the other jobs of the batch.
    */
   async add(
     job: HeldJob,
     frames: readonly PayloadFrame[],
     payloadBytes: number,
-    maxDecodedBytes: number,
-  ): Promise<PooledJob | undefined> {
-    const { queue, kind } = this.#source
-    const decodedBefore = this.#decodedBytes
+    limits: JobLimits,
+  ): Promise<PooledJob | NotAdded> {
+    const refusedBefore = this.refused.length
+    const refusedBytesBefore = this.#refusedBytes
+    const entries = new Map<string, IngestLogEntry>()
+    let notAdded: NotAdded | undefined = 'split'
+    this.rows.markJob()
+    try {
+      notAdded = await this.#appendAll(job, frames, entries, limits)
+    } finally {
+      if (notAdded !== undefined) {
+        this.rows.rewindJob()
+        this.refused.length = refusedBefore
+        this.#refusedBytes = refusedBytesBefore
+      }
+    }
+    if (notAdded !== undefined) return notAdded
     const pooled = poolJob(job, frames.length)
     this.jobs.push(pooled)
     this.stats.frames += frames.length
     this.stats.payloadBytes += payloadBytes
-    const entries = new Map<string, IngestLogEntry>()
-    for (const [index, frame] of frames.entries()) {
-      if (index > 0 && this.#decodedBytes - decodedBefore > maxDecodedBytes) return undefined
-      addShare(this.stats.shares, frame)
-      const entry = entryOf(entries, kind ?? '', job.jobId, frame)
-      const reason = await this.#append(frame, entry)
-      if (reason === undefined) continue
-      // A copy of the body, because the memory of the payload is used again.
-      const request = { jobId: job.jobId, index, frame: { ...frame, body: Buffer.from(frame.body) }, reason }
-      this.refused.push(request)
-      this.#refusedBytes += frame.body.length + noteRefusal(entry, queue, request)
+    for (const entry of entries.values()) {
+      this.stats.rows += entry.rows
+      for (const [label, count] of entry.rejected) increment(this.stats.rejectedRows, label as RejectionLabel, count)
+      if (this.#source.kind !== undefined) this.#log.append(entry)
     }
-    if (kind !== undefined) for (const entry of entries.values()) this.#log.append(entry)
     return pooled
   }
 
@@ -98,25 +120,55 @@ export class Batch {
     return [...this.rows.tables(), ...blocksOf([this.#log.buffer])]
   }
 
+  /** Appends the requests of a job, or returns why it is not added. */
+  async #appendAll(
+    { jobId }: HeldJob,
+    frames: readonly PayloadFrame[],
+    entries: Map<string, IngestLogEntry>,
+    limits: JobLimits,
+  ): Promise<NotAdded | undefined> {
+    const { queue, kind } = this.#source
+    const maxDecodedBytes = this.#decodedBytes + limits.maxDecodedBytes
+    const maxBytes = this.bytes + limits.maxColumnBytes
+    const maxRows = this.rows.rows + limits.maxRows
+    for (const [index, frame] of frames.entries()) {
+      const isOver = this.#decodedBytes > maxDecodedBytes || this.rows.rows > maxRows || this.bytes > maxBytes
+      if (index > 0 && isOver) return 'split'
+      const entry = entryOf(entries, kind ?? '', jobId, frame)
+      const reason = await this.#append(frame, entry, limits.maxBodyBytes)
+      if (reason === undefined) continue
+      if (reason === 'large') return frames.length > 1 ? 'split' : 'large'
+      // A copy of the body, because the memory of the payload is used again.
+      const request = { jobId, index, frame: { ...frame, body: Buffer.from(frame.body) }, reason }
+      this.refused.push(request)
+      this.#refusedBytes += frame.body.length + noteRefusal(entry, queue, request)
+    }
+    return undefined
+  }
+
   /** Appends the rows of a request and counts them, or returns the reason why none of them can be stored. */
-  async #append(frame: PayloadFrame, entry: IngestLogEntry): Promise<Reason | undefined> {
+  async #append(
+    frame: PayloadFrame,
+    entry: IngestLogEntry,
+    maxBodyBytes: number,
+  ): Promise<Reason | 'large' | undefined> {
+    if (this.#refuseAll !== undefined) return this.#refuseAll
     let body = frame.body
     if (frame.contentEncoding !== 'identity') {
-      const decompressed = await decompress(frame.body, frame.contentEncoding, EXPORT_DECOMPRESSED_BYTES)
-      if (!decompressed.ok) return { label: decompressed.reason }
+      const limitBytes = Math.min(maxBodyBytes, EXPORT_DECOMPRESSED_BYTES)
+      const decompressed = await decompress(frame.body, frame.contentEncoding, limitBytes)
+      if (!decompressed.ok) {
+        const isLarge = decompressed.reason === 'too_large_decompressed' && limitBytes < EXPORT_DECOMPRESSED_BYTES
+        return isLarge ? 'large' : { label: decompressed.reason }
+      }
       body = decompressed.body
-    }
+    } else if (body.length > maxBodyBytes) return 'large'
     this.#decodedBytes += body.length
     try {
       const result = this.rows.append(frame, body)
       if (!result.ok) return { label: result.reason, detail: result.detail }
-      this.stats.rows += result.rows
       entry.rows += result.rows
-      for (const [name, count = 0] of Object.entries(result.rejected)) {
-        const label = name as RejectionLabel
-        increment(this.stats.rejectedRows, label, count)
-        increment(entry.rejected, label, count)
-      }
+      for (const [label, count = 0] of Object.entries(result.rejected)) increment(entry.rejected, label, count)
       return undefined
     } catch (error) {
       // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.

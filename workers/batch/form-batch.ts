@@ -1,6 +1,7 @@
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import type { PayloadStore } from '../queue/payload-store.ts'
-import { Batch, type BatchSource } from './batch.ts'
+import { Batch, type BatchOptions, type BatchSource, type NotAdded } from './batch.ts'
+import { type JobLimits, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowBatch } from './row-batch.ts'
 
 /** Dependencies of forming a batch. */
@@ -11,31 +12,31 @@ export interface FormBatchDeps extends BatchSource {
 /** A batch that was formed from named jobs, or why it cannot be. */
 export type FormedBatch =
   | { readonly ok: true; readonly batch: Batch }
-  | { readonly ok: false; readonly reason: 'gone' | 'too_large' }
+  | { readonly ok: false; readonly reason: 'gone' | NotAdded }
+
+/** Options of forming a batch. */
+export interface FormBatchOptions extends BatchOptions {
+  /** None by default: the jobs were within their bounds when they were named. */
+  readonly limits?: JobLimits
+}
 
 /**
  * Forms a batch of the payloads of these jobs, in this order, with one payload in memory at a time. `gone`: a payload is
  * no longer in Redis. Payloads are deleted in one step with their batch, so another worker has stored or split it.
- * `too_large`: a job decodes to more than `maxDecodedBytes`.
  */
 export async function formBatch(
   deps: FormBatchDeps,
   jobIds: readonly string[],
   rows: RowBatch,
-  maxDecodedBytes = Number.POSITIVE_INFINITY,
+  { limits = NO_JOB_LIMITS, ...options }: FormBatchOptions = {},
 ): Promise<FormedBatch> {
-  const batch = new Batch(deps, rows)
+  const batch = new Batch(deps, rows, options)
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }
-    const pooled = await batch.add(
-      { jobId, lane: 'express', token: '' },
-      decodePayload(payload),
-      payload.length,
-      maxDecodedBytes,
-    )
+    const added = await batch.add({ jobId, token: '' }, decodePayload(payload), payload.length, limits)
     deps.store.giveBack(payload)
-    if (pooled === undefined) return { ok: false, reason: 'too_large' }
+    if (added === 'split' || added === 'large') return { ok: false, reason: added }
   }
   return { ok: true, batch }
 }

@@ -1,6 +1,8 @@
 import { RowsTooLarge } from '../../clickhouse/native/growing-buffer.ts'
+import { RowsBudget } from '../../clickhouse/native/rows-budget.ts'
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { requestColumnBytes } from './job-limits.ts'
 import { blocksOf, type RowBatch } from './row-batch.ts'
 
 /** Creates a batch of requests whose JSON bodies the service wrote itself, one row each. `appendRow` throws on other bodies. */
@@ -8,14 +10,17 @@ export function createJsonRowsBatch(
   buffers: readonly TableBuffer[],
   appendRow: (frame: PayloadFrame, value: unknown) => void,
 ): RowBatch {
+  const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves))
   const rewind = () => {
     for (const buffer of buffers) buffer.rewind()
   }
   return {
-    append(frame, body) {
+    append(frame, body, limitBytes = requestColumnBytes(body.length)) {
       for (const buffer of buffers) buffer.mark()
+      budget.begin(limitBytes)
       try {
         appendRow(frame, JSON.parse(body.toString()))
+        budget.check(0)
         return { ok: true, rows: 1, rejected: {} }
       } catch (error) {
         rewind()
@@ -29,9 +34,21 @@ export function createJsonRowsBatch(
     get bytes() {
       return buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
     },
+    get capacityBytes() {
+      return budget.capacityBytes
+    },
+    markJob() {
+      for (const buffer of buffers) buffer.markJob()
+    },
+    rewindJob() {
+      for (const buffer of buffers) buffer.rewindJob()
+    },
     tables: () => blocksOf(buffers),
     reset() {
       for (const buffer of buffers) buffer.reset()
+    },
+    shrink() {
+      for (const buffer of buffers) buffer.shrink()
     },
   }
 }

@@ -22,15 +22,27 @@ export interface TableBlock {
 export interface RowBatch {
   readonly rows: number
   readonly bytes: number
-  /** Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. */
-  append(frame: PayloadFrame, body: Buffer): AppendResult
+  /** Bytes of memory that the buffers occupy, including what is not used. */
+  readonly capacityBytes: number
+  /**
+   * Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. A request that adds
+   * more than `limitBytes` to the buffers is refused (`requestColumnBytes` of the body, if left out).
+   */
+  append(frame: PayloadFrame, body: Buffer, limitBytes?: number): AppendResult
+  /** Begins a job of several requests. `rewindJob` returns to this state. */
+  markJob(): void
+  /** Removes the rows of the requests that were appended since `markJob`. */
+  rewindJob(): void
   /** Returns the blocks to insert, in this order. They are valid until `reset`. */
   tables(): readonly TableBlock[]
   /** Returns the stacks of these rows to symbolicate once the rows are stored, as frames for the queue `symbolication`. */
   stackRequests?(): readonly PayloadFrame[]
   /** Runs when the batch is stored and its stack requests are in Redis. */
   finished?(): void
+  /** Removes all rows and keeps the memory for the next batch. */
   reset(): void
+  /** Removes all rows and gives the memory back. */
+  shrink(): void
 }
 
 /** Returns the blocks of the tables that have rows. They are valid until the next append or reset of their buffers. */

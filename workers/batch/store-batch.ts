@@ -3,6 +3,7 @@ import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retr
 import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
 import { deadLetterMoves, frameMoves } from '../queue/moves.ts'
 import type { HeldJob, Move, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
@@ -87,6 +88,11 @@ export class BatchStorer {
     await addJobs(queue, parts)
   }
 
+  /** Moves all requests of a named batch to the dead letters for this reason, without decoding them. */
+  setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
+    return this.#deadLetter(named, holders, reason)
+  }
+
   /** Inserts the blocks in turn. The batch keeps its slot while it retries, so the pool pauses while ClickHouse is unavailable. */
   async #insertTables(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
     const retryDeps = { ...this.#deps, holdsLock: () => this.#deps.store.holdsLocks(holders) }
@@ -106,11 +112,11 @@ export class BatchStorer {
   /** Deletes what is stored and moves what derives from it. Returns false if another worker has done so before. */
   async #finish(named: NamedBatch, batch: Batch, startedAt: number): Promise<boolean> {
     const { store, addJobs, onStored } = this.#deps
-    const { frames, payloadBytes, shares } = batch.stats
+    const done = { frames: batch.stats.frames, bytes: batch.stats.payloadBytes }
     const moves = this.#movesOf(named, batch)
-    const { isFirst } = await store.finishBatch(named, { frames, bytes: payloadBytes, shares }, moves)
+    const isFinished = await store.finishBatch(named, done, moves)
     await addMovedJobs(addJobs, moves)
-    if (!isFirst) return false
+    if (!isFinished) return false
     batch.rows.finished?.()
     onStored?.(batch, performance.now() - startedAt)
     return true
@@ -134,7 +140,7 @@ export class BatchStorer {
   ): Promise<boolean> {
     const [only] = batch.jobs
     if (batch.jobs.length === 1 && only !== undefined) {
-      if (only.frames === 1) return this.#deadLetter(named, holders, error.message)
+      if (only.frames === 1) return this.#deadLetter(named, holders, refusedByClickHouse(error))
       await this.split(named)
       return true
     }
@@ -154,18 +160,29 @@ export class BatchStorer {
     return allStored
   }
 
-  /** Stores only the log of the job, and moves its one request to the dead letters. */
-  async #deadLetter(named: NamedBatch, holders: readonly HeldJob[], detail: string): Promise<boolean> {
+  /** Stores only the log of the jobs, and moves all their requests to the dead letters. */
+  async #deadLetter(named: NamedBatch, holders: readonly HeldJob[], refuseAll: Reason): Promise<boolean> {
     const startedAt = performance.now()
-    const formed = await formBatch(this.#deps, named.jobIds, refuseAll(detail))
+    const formed = await formBatch(this.#deps, named.jobIds, NO_ROWS, { refuseAll })
     if (!formed.ok) return false
     await this.#insertTables(named, formed.batch, holders)
     return this.#finish(named, formed.batch, startedAt)
   }
 }
 
-/** Creates a batch that refuses every request. */
-function refuseAll(detail: string): RowBatch {
-  const append = () => ({ ok: false, reason: 'refused_by_clickhouse', detail }) as const
-  return { rows: 0, bytes: 0, append, tables: () => [], reset() {} }
+function refusedByClickHouse(error: Error): Reason {
+  return { label: 'refused_by_clickhouse', detail: error.message }
+}
+
+/** The rows of a batch that refuses every request. */
+const NO_ROWS: RowBatch = {
+  rows: 0,
+  bytes: 0,
+  capacityBytes: 0,
+  append: () => ({ ok: true, rows: 0, rejected: {} }),
+  markJob() {},
+  rewindJob() {},
+  tables: () => [],
+  reset() {},
+  shrink() {},
 }

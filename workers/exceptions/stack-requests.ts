@@ -55,6 +55,7 @@ export class StackRequests {
   readonly #sizes: number[] = []
   #bytes = 0
   #marked = 0
+  #jobMarked = 0
 
   constructor(recent: RecentStacks) {
     this.#recent = recent
@@ -75,6 +76,17 @@ export class StackRequests {
     this.#frames.length = this.#marked
     for (const size of this.#sizes.splice(this.#marked)) this.#bytes -= size
     for (const key of this.#requested.splice(this.#marked)) this.#seen.delete(key)
+  }
+
+  /** Begins a job of several payloads. `rewindJob` returns to this state. */
+  markJob(): void {
+    this.#jobMarked = this.#frames.length
+  }
+
+  /** Removes the requests of the current job. */
+  rewindJob(): void {
+    this.#marked = this.#jobMarked
+    this.rewind()
   }
 
   /** Adds the request for a stack unless it was requested recently or has another format. */
@@ -114,6 +126,7 @@ export class StackRequests {
     this.#sizes.length = 0
     this.#bytes = 0
     this.#marked = 0
+    this.#jobMarked = 0
   }
 }
 

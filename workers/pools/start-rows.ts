@@ -1,18 +1,13 @@
 import { insertNative } from '../../clickhouse/client.ts'
 import type { BatchSource } from '../batch/batch.ts'
 import { BatchPool } from '../batch/batch-pool.ts'
+import { JOB_LIMITS } from '../batch/job-limits.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 import { BatchStorer } from '../batch/store-batch.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
-
-/**
- * Decoded bytes of one job. A commit of the edge contains 4 MiB of requests as sent, or one larger request. Compressed
- * requests may decode to a thousand times that.
- */
-const MAX_JOB_DECODED_BYTES = 128 * 1024 * 1024
 
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
 export function startRowsPool(source: BatchSource, createRows: () => RowBatch, deps: PoolsDeps): Pool {
@@ -38,14 +33,14 @@ export function startRowsPool(source: BatchSource, createRows: () => RowBatch, d
     onAttempt: () => pool.progress(),
   })
   const batches = new BatchPool(
-    { ...source, store, storer, createRows, logger },
+    { ...source, store, storer, createRows, logger, memory: deps.columnMemory },
     {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,
       maxAgeMs: config.BATCH_MAX_AGE_MS,
       maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
       maxFetchedBytes: config.POOL_FETCHED_BYTES,
-      maxJobDecodedBytes: MAX_JOB_DECODED_BYTES,
+      jobLimits: JOB_LIMITS,
     },
   )
   const pool = startPool(
@@ -53,7 +48,7 @@ export function startRowsPool(source: BatchSource, createRows: () => RowBatch, d
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => batches.process(job),
+      process: (job, payloadBytes) => batches.process(job, payloadBytes),
       onClosing: () => batches.flush(),
     },
     poolOptions(config, config.POOL_CONCURRENCY),

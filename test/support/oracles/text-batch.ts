@@ -5,6 +5,7 @@ import type { AppendResult, RowBatch, TableBlock } from '../../../workers/batch/
 /** A batch whose rows are lines of text in two tables, because a batch does not depend on the content of its rows. */
 export class TextBatch implements RowBatch {
   #lines: string[] = []
+  #linesBeforeJob = 0
 
   get rows(): number {
     return this.#lines.length
@@ -22,6 +23,18 @@ export class TextBatch implements RowBatch {
     return { ok: true, rows: lines.length, rejected: {} }
   }
 
+  get capacityBytes(): number {
+    return this.bytes
+  }
+
+  markJob(): void {
+    this.#linesBeforeJob = this.#lines.length
+  }
+
+  rewindJob(): void {
+    this.#lines.length = this.#linesBeforeJob
+  }
+
   tables(): readonly TableBlock[] {
     const block = [Buffer.from(this.#lines.join('\n'))]
     return ['first', 'second'].map(table => ({ table, columns: ['line'], rows: this.#lines.length, block }))
@@ -29,6 +42,10 @@ export class TextBatch implements RowBatch {
 
   reset(): void {
     this.#lines = []
+  }
+
+  shrink(): void {
+    this.reset()
   }
 }
 

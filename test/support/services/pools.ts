@@ -6,6 +6,7 @@ import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { workersConfigSchema } from '../../../workers/config.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
@@ -44,7 +45,7 @@ export function startPools(
   const metrics = createMetrics('test')
   const stopping = new AbortController()
   const releases = createReleaseStore(directoryRedis)
-  const stores = { redis, payloads, clickhouse, objects, releases }
+  const stores = { redis, payloads, clickhouse, objects, releases, columnMemory: new ColumnMemory() }
   const deps = { ...stores, config, addJobs: jobs.add, logger, stopping: stopping.signal }
   const workerMetrics = createWorkerMetrics(metrics)
   const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))

@@ -1,5 +1,8 @@
 import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
+import { RowsBudget } from '../../../clickhouse/native/rows-budget.ts'
+import { EXPORT_DECOMPRESSED_BYTES } from '../../../schemas/http/limits.ts'
 import type { Signal } from '../../../schemas/queues/names.ts'
+import { requestColumnBytes } from '../../batch/job-limits.ts'
 import type { RowBatch } from '../../batch/row-batch.ts'
 import { INVALID_JSON, JSON_TOO_DEEP, JsonRefusal, type JsonRefusalReason } from './json-refusals.ts'
 import {
@@ -68,15 +71,21 @@ export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonT
     get bytes() {
       return rows.bytes
     },
-    append(frame, body) {
-      if (frame.contentType !== 'application/json') return rows.append(frame, body)
-      const transcoded = transcoder.transcode(otlpSignal, body)
-      return transcoded.ok ? rows.append(frame, transcoded.message) : transcoded
+    get capacityBytes() {
+      return rows.capacityBytes
     },
+    append(frame, body, limitBytes = requestColumnBytes(body.length)) {
+      if (frame.contentType !== 'application/json') return rows.append(frame, body, limitBytes)
+      const transcoded = transcoder.transcode(otlpSignal, body)
+      return transcoded.ok ? rows.append(frame, transcoded.message, limitBytes) : transcoded
+    },
+    markJob: () => rows.markJob(),
+    rewindJob: () => rows.rewindJob(),
     tables: () => rows.tables(),
     stackRequests: () => rows.stackRequests?.() ?? [],
     finished: () => rows.finished?.(),
     reset: () => rows.reset(),
+    shrink: () => rows.shrink(),
   }
 }
 
@@ -93,12 +102,14 @@ class JsonWalk {
   private readonly scanner = new JsonScanner()
   private readonly writer = new ProtobufWriter()
   private readonly values = new ValueTranscoder(this.scanner, this.writer)
+  private readonly budget = new RowsBudget([this.writer.out])
 
   run(type: MessageType, body: Buffer): Buffer {
     const { scanner } = this
     const { out } = this.writer
     scanner.reset(body)
     out.reset()
+    this.budget.begin(EXPORT_DECOMPRESSED_BYTES)
     const first = scanner.peek()
     // An empty body is an empty export, as in protobuf.
     if (first !== 0) {

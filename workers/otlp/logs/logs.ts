@@ -1,4 +1,3 @@
-import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { ExceptionsTable } from '../../../clickhouse/tables/exceptions-table.ts'
 import { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
@@ -10,12 +9,6 @@ import type { PayloadSource } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 import { LogDecoder } from './log-decoder.ts'
-
-/**
- * Largest number of records in a payload. A record may be empty, so two bytes of a payload can request a row of 130
- * bytes: without a limit 64 MiB would need 4 GiB. Payloads whose records have 32 bytes or more never reach the limit.
- */
-const MAX_RECORDS_PER_PAYLOAD = 2 * 1024 * 1024
 
 /** Creates a batch of rows of `logs` and `exceptions`, decoded from ExportLogsServiceRequest messages. */
 export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks()): OtlpBatch {
@@ -31,7 +24,6 @@ class LogsBatch extends OtlpBatch {
   readonly #exceptions: ExceptionDeriver
   readonly #decoder: LogDecoder
   #resource = NO_RESOURCE
-  #remainingRecords = 0
 
   constructor(table: LogsTable, exceptionsTable: ExceptionsTable, exceptions: ExceptionDeriver, decoder: LogDecoder) {
     super(table.scope, table.buffer, [exceptionsTable.buffer])
@@ -49,7 +41,6 @@ class LogsBatch extends OtlpBatch {
   }
 
   protected beginPayload(source: PayloadSource): void {
-    this.#remainingRecords = MAX_RECORDS_PER_PAYLOAD
     this.#decoder.beginPayload(source)
     this.#exceptions.beginPayload(source)
   }
@@ -71,8 +62,6 @@ class LogsBatch extends OtlpBatch {
       else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', wire.start, pos)
     }
     if (rowLimit === 0) return
-    this.#remainingRecords -= rowLimit
-    if (this.#remainingRecords < 0) throw new RowsTooLarge()
     this.scopes.beginScope(message, schemaUrl)
     this.#table.reserveRows(rowLimit)
     const firstRow = this.#table.buffer.rows
@@ -97,6 +86,14 @@ class LogsBatch extends OtlpBatch {
 
   protected rewindPayload(): void {
     this.#exceptions.stackRequests.rewind()
+  }
+
+  protected markDerived(): void {
+    this.#exceptions.stackRequests.markJob()
+  }
+
+  protected rewindDerived(): void {
+    this.#exceptions.stackRequests.rewindJob()
   }
 
   protected resetRows(): void {

@@ -1,4 +1,3 @@
-import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { type MetricPointsTable, MetricType } from '../../../clickhouse/tables/metric-points-table.ts'
 import type { RowRejection } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
@@ -11,13 +10,6 @@ import { Hash64 } from './series-id.ts'
 import { SummaryPointDecoder } from './summary-points.ts'
 
 const MAX_TEMPORALITY = 2
-
-/**
- * Largest number of points in a payload. A point may be empty, so two bytes of a payload can request a row of 250
- * bytes: without a limit 64 MiB would need 8 GiB. Payloads whose points have 67 bytes or more never reach the limit.
- * Points with one or two attributes are that large.
- */
-export const MAX_POINTS_PER_PAYLOAD = 1_000_000
 
 /** Counts a point that is left out. */
 type Reject = (reason: RowRejection) => void
@@ -39,7 +31,6 @@ export class MetricDecoder {
   private readonly summaries: SummaryPointDecoder
   private readonly identity = new Hash64()
   private readonly stream: Stream = { type: MetricType.gauge, temporality: 0, isMonotonic: false }
-  private pointsOfPayload = 0
 
   constructor(table: MetricPointsTable, attributes: PointAttributes) {
     this.table = table
@@ -53,10 +44,6 @@ export class MetricDecoder {
   /** Forgets the cached dictionary indexes. Must be called after the columns were rewound or reset. */
   clearCache(): void {
     this.headers.clear()
-  }
-
-  beginPayload(): void {
-    this.pointsOfPayload = 0
   }
 
   /**
@@ -98,8 +85,7 @@ export class MetricDecoder {
     const firstRow = buffer.rows
     const count = this.readStream(type, wire, data.start, data.end)
     if (count === 0) return
-    this.pointsOfPayload += count
-    if (this.pointsOfPayload > MAX_POINTS_PER_PAYLOAD) throw new RowsTooLarge()
+    this.table.checkRows(count)
     const header = this.headers.of(fields)
     this.writer.beginMetric(this.identify(header, scope))
     for (let pos = data.start; pos < data.end; ) {

@@ -31,7 +31,6 @@ class MetricsBatch extends OtlpBatch {
 
   protected beginPayload(source: PayloadSource): void {
     this.#seriesScope.beginPayload(source)
-    this.#decoder.beginPayload()
   }
 
   protected beginResource(message: EmbeddedMessage, schemaUrl: string): void {
@@ -67,6 +66,12 @@ class MetricsBatch extends OtlpBatch {
   protected rewindPayload(): void {
     this.#table.realignColumns()
     this.#decoder.clearCache()
+  }
+
+  protected markDerived(): void {}
+
+  protected rewindDerived(): void {
+    this.rewindPayload()
   }
 
   protected resetRows(): void {

@@ -1,7 +1,9 @@
 import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
+import { RowsBudget } from '../../../clickhouse/native/rows-budget.ts'
 import type { TableBuffer } from '../../../clickhouse/native/table-buffer.ts'
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { requestColumnBytes } from '../../batch/job-limits.ts'
 import { type AppendResult, blocksOf, type RowBatch, type TableBlock } from '../../batch/row-batch.ts'
 import { type PayloadSource, Refusal, type RejectedCounts, type RowRejection } from './refusal.ts'
 import { EmbeddedMessage, type ResourceEntry } from './resource-cache.ts'
@@ -19,6 +21,7 @@ export abstract class OtlpBatch implements RowBatch {
   /** Table of the signal. Its rows are those that `append` reports. */
   readonly #table: TableBuffer
   readonly #buffers: readonly TableBuffer[]
+  readonly #budget: RowsBudget
   #rejected: RejectedCounts = {}
 
   /** `derived` are tables that get rows of their own from the same payloads. */
@@ -26,6 +29,7 @@ export abstract class OtlpBatch implements RowBatch {
     this.scopes = new ScopeWriter(columns)
     this.#table = table
     this.#buffers = [table, ...derived]
+    this.#budget = new RowsBudget(this.#buffers.flatMap(buffer => buffer.leaves))
   }
 
   get rows(): number {
@@ -36,19 +40,25 @@ export abstract class OtlpBatch implements RowBatch {
     return this.#buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
   }
 
+  get capacityBytes(): number {
+    return this.#budget.capacityBytes
+  }
+
   tables(): readonly TableBlock[] {
     return blocksOf(this.#buffers)
   }
 
-  append(source: PayloadSource, body: Buffer): AppendResult {
+  append(source: PayloadSource, body: Buffer, limitBytes = requestColumnBytes(body.length)): AppendResult {
     const rowsBefore = this.#table.rows
     this.#rejected = {}
     for (const buffer of this.#buffers) buffer.mark()
+    this.#budget.begin(limitBytes)
     try {
       this.scopes.beginPayload(source)
       this.beginPayload(source)
       this.#readRequest(body)
       this.endPayload()
+      this.#budget.check(0)
     } catch (error) {
       for (const buffer of this.#buffers) buffer.rewind()
       this.scopes.clearCache()
@@ -60,8 +70,25 @@ export abstract class OtlpBatch implements RowBatch {
     return { ok: true, rows: this.#table.rows - rowsBefore, rejected: this.#rejected }
   }
 
+  markJob(): void {
+    for (const buffer of this.#buffers) buffer.markJob()
+    this.markDerived()
+  }
+
+  rewindJob(): void {
+    for (const buffer of this.#buffers) buffer.rewindJob()
+    this.scopes.clearCache()
+    this.rewindDerived()
+  }
+
   reset(): void {
     for (const buffer of this.#buffers) buffer.reset()
+    this.scopes.clearCache()
+    this.resetRows()
+  }
+
+  shrink(): void {
+    for (const buffer of this.#buffers) buffer.shrink()
     this.scopes.clearCache()
     this.resetRows()
   }
@@ -84,6 +111,10 @@ export abstract class OtlpBatch implements RowBatch {
   protected abstract endPayload(): void
   /** Removes what a refused payload has left, except from the tables and the scopes. */
   protected abstract rewindPayload(): void
+  /** Begins a job. `rewindDerived` returns to this state, except for the tables and the scopes. */
+  protected abstract markDerived(): void
+  /** Removes what the payloads of a job have left, except from the tables and the scopes. */
+  protected abstract rewindDerived(): void
   /** Removes what the batch has left, except from the tables and the scopes. */
   protected abstract resetRows(): void
 

@@ -90,6 +90,14 @@ class SpansBatch extends OtlpBatch {
     this.#exceptions.stackRequests.rewind()
   }
 
+  protected markDerived(): void {
+    this.#exceptions.stackRequests.markJob()
+  }
+
+  protected rewindDerived(): void {
+    this.#exceptions.stackRequests.rewindJob()
+  }
+
   protected resetRows(): void {
     this.#exceptions.reset()
   }

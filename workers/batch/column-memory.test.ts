@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest'
+import { TextBatch } from '../../test/support/oracles/text-batch.ts'
+import { until } from '../../test/support/until.ts'
+import { ColumnMemory } from './column-memory.ts'
+import { RowsPool } from './rows-pool.ts'
+
+const MIB = 1024 * 1024
+
+it('admits a pool that holds nothing, whatever the others hold', () => {
+  const memory = new ColumnMemory(90)
+  expect(memory.take('spans', 60)).toBe(true)
+  expect(memory.take('spans', 10)).toBe(false)
+  expect(memory.take('logs', 80)).toBe(true)
+  expect(memory.take('logs', 1)).toBe(false)
+  memory.give('logs', 80)
+  memory.give('spans', 60)
+  expect(memory.take('spans', 60)).toBe(true)
+})
+
+it('wakes a pool that waits when another gives memory back', async () => {
+  const memory = new ColumnMemory(90)
+  memory.take('spans', 40)
+  memory.take('logs', 30)
+  let isReserved = false
+  const reserved = memory.reserve('logs', 30).then(() => {
+    isReserved = true
+  })
+  await Promise.resolve()
+  expect(isReserved).toBe(false)
+  memory.give('spans', 40)
+  await reserved
+})
+
+it('gives the memory of idle rows back before a pool has to wait', async () => {
+  const memory = new ColumnMemory(90 * MIB)
+  const rows = new TextBatch()
+  Object.defineProperty(rows, 'capacityBytes', { value: 20 * MIB, writable: true })
+  rows.shrink = () => Object.assign(rows, { capacityBytes: 0 })
+  const idle = new RowsPool('spans', memory, [rows])
+  idle.giveBack(await idle.take())
+  expect(memory.take('logs', 75 * MIB)).toBe(true)
+  expect(rows.capacityBytes).toBe(0)
+})
+
+it('runs one large job at a time, and lets only a few wait', async () => {
+  const memory = new ColumnMemory()
+  let running = 0
+  let most = 0
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const run = () =>
+    memory.runLarge(async () => {
+      most = Math.max(most, ++running)
+      await released
+      running--
+    })
+  const first = run()
+  await until('the first one runs', () => running === 1)
+  const jobs = [first, ...Array.from({ length: 8 }, run)]
+  await expect(run()).rejects.toThrow('other large requests wait')
+  release()
+  await Promise.all(jobs)
+  expect(most).toBe(1)
+})

@@ -1,0 +1,86 @@
+import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { BatchRecord, HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import type { BatchSource } from './batch.ts'
+import { type FormedBatch, formBatch } from './form-batch.ts'
+import { JOB_RESERVE_BYTES, type JobLimits, LARGE_JOB_RESERVE_BYTES, NO_JOB_LIMITS } from './job-limits.ts'
+import type { RowsPool } from './rows-pool.ts'
+import type { BatchStorer } from './store-batch.ts'
+
+/** Dependencies of resuming a named batch. */
+export interface BatchResumerDeps extends BatchSource {
+  readonly store: PayloadStore
+  readonly storer: Pick<BatchStorer, 'store' | 'split'>
+  readonly rowsPool: RowsPool
+  readonly slots: Budget
+}
+
+/** Bounds of the batches that are resumed. */
+export interface BatchResumerOptions {
+  readonly maxBytes: number
+  readonly jobLimits: JobLimits
+}
+
+/** Forms named batches again and stores them. If the inserts of a batch had succeeded, repeating them adds nothing. */
+export class BatchResumer {
+  readonly #deps: BatchResumerDeps
+  readonly #options: BatchResumerOptions
+  readonly #running = new Map<string, Promise<'large' | undefined>>()
+
+  constructor(deps: BatchResumerDeps, options: BatchResumerOptions) {
+    this.#deps = deps
+    this.#options = options
+  }
+
+  /**
+   * Resumes the batch, once for all its jobs. Returns `large` if a body in it is too large to be decoded while others are;
+   * it must be resumed with `largeDeadline` then.
+   */
+  resume(batchId: string, holder: HeldJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
+    const key = largeDeadline === undefined ? batchId : `${batchId} large`
+    let running = this.#running.get(key)
+    if (running === undefined) {
+      running = this.#resume(batchId, holder, largeDeadline).finally(() => this.#running.delete(key))
+      this.#running.set(key, running)
+    }
+    return running
+  }
+
+  async #resume(
+    batchId: string,
+    holder: HeldJob,
+    largeDeadline: AbortSignal | undefined,
+  ): Promise<'large' | undefined> {
+    const { store, storer, rowsPool, slots } = this.#deps
+    const record = await store.batch(batchId)
+    if (record === undefined) return undefined
+    const named: NamedBatch = { batchId, ...record }
+    const { limits, reserveBytes } = this.#boundsOf(record, largeDeadline !== undefined)
+    const rows = await rowsPool.take()
+    let release: (() => void) | undefined
+    try {
+      await rowsPool.reserve(rows, reserveBytes, largeDeadline)
+      release = await slots.acquire(1)
+      const formed: FormedBatch = await formBatch(this.#deps, record.jobIds, rows, { limits })
+      if (formed.ok) {
+        rowsPool.settle(rows, formed.batch.refusedBytes)
+        await storer.store(named, formed.batch, [holder])
+      } else if (formed.reason === 'split' && record.jobIds.length === 1) await storer.split(named)
+      else if (formed.reason !== 'gone') return 'large'
+      return undefined
+    } finally {
+      release?.()
+      rowsPool.giveBack(rows)
+    }
+  }
+
+  /** Each of several jobs was within its bounds when they were named together, so only large bodies must be noticed. */
+  #boundsOf({ jobIds }: BatchRecord, isLarge: boolean): { limits: JobLimits; reserveBytes: number } {
+    const { maxBytes, jobLimits } = this.#options
+    const isAlone = jobIds.length === 1
+    const { maxBodyBytes } = isLarge ? NO_JOB_LIMITS : jobLimits
+    return {
+      limits: { ...(isAlone ? jobLimits : NO_JOB_LIMITS), maxBodyBytes },
+      reserveBytes: isLarge ? LARGE_JOB_RESERVE_BYTES : JOB_RESERVE_BYTES + (isAlone ? 0 : maxBytes),
+    }
+  }
+}

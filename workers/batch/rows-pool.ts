@@ -1,0 +1,73 @@
+import type { ColumnMemory } from './column-memory.ts'
+import type { RowBatch } from './row-batch.ts'
+
+/** Memory of empty buffers is not accounted for, since it cannot be given back. */
+const UNACCOUNTED_BYTES = 4 * 1024 * 1024
+/** Rows with more memory than this give it back at once: only requests of a hostile client need so much. */
+const KEPT_BYTES = 64 * 1024 * 1024
+
+/** The row batches of one pool, which are used again and again, and their part of the memory of the process. */
+export class RowsPool {
+  readonly #name: string
+  readonly #memory: ColumnMemory
+  readonly #idle: RowBatch[]
+  readonly #wanted: ((rows: RowBatch) => void)[] = []
+  readonly #reserved = new Map<RowBatch, number>()
+
+  constructor(name: string, memory: ColumnMemory, rows: readonly RowBatch[]) {
+    this.#name = name
+    this.#memory = memory
+    this.#idle = [...rows]
+    memory.onPressure(() => this.#shrinkIdle())
+  }
+
+  /** Waits until a row batch is idle, and returns it empty. */
+  take(): Promise<RowBatch> {
+    const rows = this.#idle.pop()
+    return rows ? Promise.resolve(rows) : new Promise(resolve => this.#wanted.push(resolve))
+  }
+
+  /** Empties the rows for the next batch. */
+  giveBack(rows: RowBatch): void {
+    if (rows.capacityBytes > KEPT_BYTES) rows.shrink()
+    else rows.reset()
+    this.settle(rows)
+    const wanted = this.#wanted.shift()
+    if (wanted) wanted(rows)
+    else this.#idle.push(rows)
+  }
+
+  /** Reserves memory for a job that is appended to the rows, or returns false if it must wait. */
+  tryReserve(rows: RowBatch, bytes: number): boolean {
+    const isReserved = this.#memory.take(this.#name, bytes)
+    if (isReserved) this.#add(rows, bytes)
+    return isReserved
+  }
+
+  /** Waits until memory for a job can be reserved. The rows must be empty, so that no pool waits while it holds rows. */
+  async reserve(rows: RowBatch, bytes: number, abortSignal?: AbortSignal): Promise<void> {
+    await this.#memory.reserve(this.#name, bytes, abortSignal)
+    this.#add(rows, bytes)
+  }
+
+  /** Accounts for the memory that the rows and their batch really occupy, once jobs are appended. */
+  settle(rows: RowBatch, otherBytes = 0): void {
+    const { capacityBytes } = rows
+    const actual = (capacityBytes > UNACCOUNTED_BYTES ? capacityBytes : 0) + otherBytes
+    const reserved = this.#reserved.get(rows) ?? 0
+    if (actual < reserved) this.#memory.give(this.#name, reserved - actual)
+    else if (actual > reserved && !this.#memory.take(this.#name, actual - reserved)) return
+    this.#reserved.set(rows, actual)
+  }
+
+  #add(rows: RowBatch, bytes: number): void {
+    this.#reserved.set(rows, (this.#reserved.get(rows) ?? 0) + bytes)
+  }
+
+  #shrinkIdle(): void {
+    for (const rows of this.#idle) {
+      rows.shrink()
+      this.settle(rows)
+    }
+  }
+}
