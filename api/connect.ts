@@ -1,5 +1,7 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
-import { Budget } from '../shared/concurrency/budget.ts'
+import { readLimitSettings } from '../clickhouse/select.ts'
+import { FairShares } from '../shared/concurrency/fair-shares.ts'
+import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
@@ -19,10 +21,30 @@ export interface ConnectedApi {
 }
 
 const DIRECTORY_TIMEOUT_MS = 1_000
-/** How many large traces are in memory at once. The skeleton and the tree of the largest trace take 130 MB. */
-const LARGE_TRACES_AT_ONCE = 2
-/** How many pages of manifests are in memory at once, at up to 8 MiB of files each. */
-const MANIFEST_PAGES_AT_ONCE = 4
+/**
+ * Everything that callers share. One workspace alone can hold half of each, because an owner may hold at most as much as is
+ * still free. Together with the limits of a read they bound the memory of the process (docs/contract.md#read-shares).
+ */
+const SHARES = {
+  /** Requests in progress, with up to five queries each, and requests that wait for one of them to finish. */
+  requests: { slots: 32, waiting: 512 },
+  /** Large traces in memory. The skeleton and the tree of the largest trace take 65 MB. */
+  largeTraces: { slots: 2, waiting: 64 },
+  /** Pages of manifests in memory, with up to 8 MiB of files each. */
+  manifestPages: { slots: 4, waiting: 64 },
+  /** Bytes of large responses that their clients have not read yet. */
+  replyBytes: 64 * 1024 * 1024,
+  /** Open replay chunks, besides the first one of each stream: 0.5 MB each. */
+  replayChunks: 64,
+} as const
+
+/** Limits of one query. A list reads a row per finding and day, so these numbers only stop what would never end. */
+const READ_LIMITS = {
+  memoryBytes: 1024 ** 3,
+  readRows: 1_000_000_000,
+  readBytes: 16 * 1024 ** 3,
+  resultBytes: 16 * 1024 ** 2,
+} as const
 
 /** Connects what the routes of the API need. `lifecycle` closes it again, after the server that mounts the routes. */
 export function connectApi(
@@ -35,7 +57,9 @@ export function connectApi(
   lifecycle.onStop('redis', () => redis.disconnect())
   const clickhouse = connectClickHouse(config, {
     requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
-    maxConnections: 32,
+    // The queries of the streams come on top of those of the requests.
+    maxConnections: 64,
+    settings: readLimitSettings({ ...READ_LIMITS, timeoutMs: config.API_QUERY_TIMEOUT_MS }),
   })
   lifecycle.onStop('clickhouse', () => clickhouse.close())
 
@@ -56,16 +80,20 @@ export function connectApi(
       clickhouse,
       directory,
       keyPepper: config.KEY_PEPPER,
-      largeTraces: new Budget(LARGE_TRACES_AT_ONCE),
+      largeTraces: new FairSlots(SHARES.largeTraces),
       logger,
       now,
-      manifestPages: new Budget(MANIFEST_PAGES_AT_ONCE),
+      manifestPages: new FairSlots(SHARES.manifestPages),
       objects,
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       receiptSecret: () => readReceiptSecret(redis),
       releases: createReleaseStore(redis),
-      replayStreams: config.REPLAY_STREAMS,
+      replayShares: {
+        streams: new FairShares(config.REPLAY_STREAMS),
+        chunks: new FairShares(SHARES.replayChunks),
+      },
       retentionDays: config.RETENTION_DAYS,
+      shares: { requests: new FairSlots(SHARES.requests), replyBytes: new FairShares(SHARES.replyBytes) },
     },
     // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.
     async isReady() {

@@ -1,10 +1,12 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
-import type { Budget } from '../shared/concurrency/budget.ts'
+import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Authenticate } from './auth/caller.ts'
+import type { ReadShares } from './http/read-shares.ts'
+import type { ReplayShares } from './replay/read-replay-events.ts'
 
 /** Everything that the routes of the API use. Only `connect.ts` and `routes.ts` see it; a route declares its own part. */
 export interface ApiDeps {
@@ -14,15 +16,16 @@ export interface ApiDeps {
   /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
   readonly keyPepper: string
   /** Slots for large traces. */
-  readonly largeTraces: Pick<Budget, 'run'>
+  readonly largeTraces: Pick<FairSlots, 'run'>
   readonly logger: Logger
   /** Slots for pages of manifests. */
-  readonly manifestPages: Pick<Budget, 'run'>
+  readonly manifestPages: Pick<FairSlots, 'run'>
   readonly now: () => number
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
   readonly queryTimeoutMs: number
   readonly receiptSecret: () => Promise<Buffer | undefined>
   readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest'>
-  readonly replayStreams: number
+  readonly replayShares: ReplayShares
   readonly retentionDays: number
+  readonly shares: ReadShares
 }

@@ -3,6 +3,8 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { readFinding } from '../../schemas/http/findings/operations.ts'
 import { listSurfaces, listWorkspaceKeys } from '../../schemas/http/workspaces/operations.ts'
+import { FairShares } from '../../shared/concurrency/fair-shares.ts'
+import { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Reply, RequestHead } from '../../shared/http/route.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Access, Guard } from '../auth/caller.ts'
@@ -21,6 +23,7 @@ function setup(run: (request: GuardedRequest<z.infer<typeof query>>) => Promise<
     },
     logger: pino({ level: 'silent' }),
     queryTimeoutMs: 1_000,
+    shares: { requests: new FairSlots({ slots: 2, waiting: 2 }), replyBytes: new FairShares(1_000_000) },
   }
   const ask = async (operation = readFinding, parameters: Record<string, string> = {}) => {
     const head: RequestHead = {

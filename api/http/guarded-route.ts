@@ -5,7 +5,8 @@ import { parseQuery } from '../../shared/http/parse-query.ts'
 import { problemReply, type Reply, type RequestHead, type Route } from '../../shared/http/route.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
-import { invalid, type Outcome, okReply, refusalReply, replyOf } from './outcome.ts'
+import { invalid, type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from './outcome.ts'
+import { type ReadShares, withinShares } from './read-shares.ts'
 import type { Resource } from './resource.ts'
 
 /** Dependencies that every guarded route needs, besides those of its own operation uses. */
@@ -14,6 +15,7 @@ export interface GuardedRouteDeps {
   readonly logger: Logger
   /** How long a whole request may take. */
   readonly queryTimeoutMs: number
+  readonly shares: ReadShares
 }
 
 /** The part of a route that its operation does not state. */
@@ -35,8 +37,10 @@ export interface GuardedRequest<Q> {
   readonly query: Q
   /** Returns a parameter of the path, which may have any text. */
   readonly param: (name: string) => string
-  /** Fires when the deadline of the request has passed. */
+  /** Fires when the deadline of the request has passed or its client has left. */
   readonly deadline: AbortSignal
+  /** Fires when the client leaves before the response is complete, which may be after the deadline. */
+  readonly closed: AbortSignal
 }
 
 const NO_PARAMETERS = z.object({})
@@ -46,7 +50,7 @@ const NO_PARAMETERS = z.object({})
  * checks of `run`.
  */
 export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
-  { authenticate, logger, queryTimeoutMs }: GuardedRouteDeps,
+  { authenticate, logger, queryTimeoutMs, shares }: GuardedRouteDeps,
   operation: PermittedOperation,
   { resource, query: schema = NO_PARAMETERS as unknown as Q, run, reply = okReply }: GuardedRoute<Q, T>,
 ): Route {
@@ -55,7 +59,8 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
   const paramsOf = pathParameters(operation)
   return operationRoute(operation, {
     async accept(head) {
-      const deadline = AbortSignal.timeout(queryTimeoutMs)
+      const closed = head.closed()
+      const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
       const param = paramsOf(head)
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
       const access = await authenticate(head.header('authorization'), guard, workspaceSlugOf(operation, param))
@@ -63,8 +68,17 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const query = parseQuery(schema, parameters)
       if (!query.ok) return refusalReply(invalid(query.fault).problem, operation)
       const { caller } = access
-      const request = { caller, workspaceId: caller.workspaceId, query: query.value, param, deadline }
-      return replyOf(() => run(request), { operation, reply, unavailable: resource.unavailable, logger })
+      const { workspaceId } = caller
+      const request = { caller, workspaceId, query: query.value, param, deadline, closed }
+      const { unavailable } = resource
+      const makeReply = async () => renderOutcome(await run(request), { operation, reply })
+      const shared = { owner: workspaceId, operation, signal: deadline }
+      return replyUnlessUnavailable(() => withinShares(shares, shared, makeReply), {
+        operation,
+        unavailable,
+        logger,
+        closed,
+      })
     },
   })
 }

@@ -34,26 +34,44 @@ export function invalid(message: string): Refusal {
 }
 
 /** How the outcome of an operation becomes a reply. */
-export interface ReplyOptions<T> {
+export interface RenderOptions<T> {
   readonly operation: RoutedOperation
   readonly reply: (value: T) => Reply
+}
+
+/** How a store that fails becomes a reply. */
+export interface FailureOptions {
+  readonly operation: RoutedOperation
   readonly unavailable: Problem
   readonly logger: Logger
+  /** Fires when the client leaves. A failure after that is not logged. */
+  readonly closed?: AbortSignal
 }
 
 /** Runs an operation and returns its reply. If a store fails, logs the error and returns the problem `unavailable`. */
-export async function replyOf<T>(
-  run: () => Promise<Outcome<T>>,
-  { operation, reply, unavailable, logger }: ReplyOptions<T>,
+export function replyOf<T>(run: () => Promise<Outcome<T>>, options: RenderOptions<T> & FailureOptions): Promise<Reply> {
+  return replyUnlessUnavailable(async () => renderOutcome(await run(), options), options)
+}
+
+/** Returns the reply that is made, or the problem `unavailable` if a store fails meanwhile. Logs such a failure. */
+export async function replyUnlessUnavailable(
+  makeReply: () => Promise<Reply>,
+  { operation, unavailable, logger, closed }: FailureOptions,
 ): Promise<Reply> {
   try {
-    const outcome = await run()
-    return outcome.ok ? reply(outcome.value) : refusalReply(outcome.problem, operation)
+    return await makeReply()
   } catch (error) {
     if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
-    logger.warn({ ...errorFields(error), path: operation.path, problem: unavailable.code }, 'an operation failed')
+    if (!closed?.aborted) {
+      logger.warn({ ...errorFields(error), path: operation.path, problem: unavailable.code }, 'an operation failed')
+    }
     return problemReply(unavailable)
   }
+}
+
+/** Returns the reply of an outcome. */
+export function renderOutcome<T>(outcome: Outcome<T>, { operation, reply }: RenderOptions<T>): Reply {
+  return outcome.ok ? reply(outcome.value) : refusalReply(outcome.problem, operation)
 }
 
 /** Returns the reply of a refusal. An invalid request names the service of its operation, every other problem that of its code. */

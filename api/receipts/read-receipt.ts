@@ -5,12 +5,13 @@ import type { ReceiptAnswer } from '../../schemas/http/receipts/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { problemReply, type Route } from '../../shared/http/route.ts'
+import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Guard } from '../auth/caller.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from '../auth/surface-key-access.ts'
 import type { GuardedRouteDeps } from '../http/guarded-route.ts'
-import { type Outcome, okReply, replyOf } from '../http/outcome.ts'
+import { type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
+import { withinShares } from '../http/read-shares.ts'
 import { notFound, type Resource } from '../http/resource.ts'
 import { loadReceipt, type ReceiptReader } from './load-receipt.ts'
 
@@ -48,14 +49,15 @@ const GUARD: Guard = {
 export function readReceiptRoute(deps: Deps): Route {
   return operationRoute(readReceipt, {
     async accept(head) {
-      const deadline = AbortSignal.timeout(deps.queryTimeoutMs)
+      const closed = head.closed()
+      const deadline = AbortSignal.any([AbortSignal.timeout(deps.queryTimeoutMs), closed])
       const id = head.param('receiptId')
       const authorization = head.header('authorization')
       const key = presentedSurfaceKey(head)
       if (key === undefined && authorization === undefined) return problemReply(ABSENT)
-      const run = () => readAs(deps, { authorization, key }, id, deadline)
       const { unavailable } = RECEIPT
-      return replyOf(run, { operation: readReceipt, reply: okReply, unavailable, logger: deps.logger })
+      const makeReply = () => readAs(deps, { authorization, key }, id, deadline)
+      return replyUnlessUnavailable(makeReply, { operation: readReceipt, unavailable, logger: deps.logger, closed })
     },
   })
 }
@@ -65,17 +67,18 @@ interface PresentedCredential {
   readonly key: PresentedSurfaceKey | undefined
 }
 
-async function readAs(
-  deps: Deps,
-  credential: PresentedCredential,
-  id: string,
-  deadline: AbortSignal,
-): Promise<Outcome<ReceiptAnswer>> {
+async function readAs(deps: Deps, credential: PresentedCredential, id: string, deadline: AbortSignal): Promise<Reply> {
   const reader = await readerOf(deps, credential)
-  if (!reader.ok) return reader
-  const secret = await queryDirectory(deps.receiptSecret())
-  const receipt = await loadReceipt({ ...deps, secret }, reader.value, id, deadline)
-  return receipt ? { ok: true, value: { receipt } } : notFound(RECEIPT)
+  if (!reader.ok) return refusalReply(reader.problem, readReceipt)
+  const { workspaceId, surfaceId } = reader.value
+  // A public key is on every page, so the requests with it have a share of their own.
+  const owner = surfaceId === undefined ? workspaceId : `${workspaceId}/${surfaceId}`
+  return withinShares(deps.shares, { owner, operation: readReceipt, signal: deadline }, async () => {
+    const secret = await queryDirectory(deps.receiptSecret())
+    const receipt = await loadReceipt({ ...deps, secret }, reader.value, id, deadline)
+    const outcome: Outcome<ReceiptAnswer> = receipt ? { ok: true, value: { receipt } } : notFound(RECEIPT)
+    return renderOutcome(outcome, { operation: readReceipt, reply: okReply })
+  })
 }
 
 async function readerOf(deps: Deps, { authorization, key }: PresentedCredential): Promise<Outcome<ReceiptReader>> {

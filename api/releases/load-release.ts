@@ -4,7 +4,7 @@ import { selectBuildReports } from '../../clickhouse/queries/releases/select-bui
 import { selectReleaseFrameShare } from '../../clickhouse/queries/releases/select-release-frame-share.ts'
 import { BUILD_REPORTS_MAX, type ReleaseAnswer } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
-import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -21,7 +21,7 @@ interface Deps {
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'getStream'>
   readonly releases: Pick<ReleaseStore, 'release' | 'manifest'>
-  readonly manifestPages: Pick<Budget, 'run'>
+  readonly manifestPages: Pick<FairSlots, 'run'>
 }
 
 type ReleaseSlugKey = Pick<ReleaseKey, 'workspaceId' | 'slug'>
@@ -85,7 +85,7 @@ async function readCurrentManifest(
     }
     try {
       const read = () => readManifestPage(deps.objects, pointer, page, abortSignal)
-      const files = await deps.manifestPages.run(1, read, abortSignal)
+      const files = await deps.manifestPages.run(workspaceId, read, abortSignal)
       if (files) return { ok: true, value: { pointer, page: files } }
     } catch (error) {
       // The offset comes from the client, so it is the likely cause.

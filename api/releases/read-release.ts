@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { readRelease } from '../../schemas/http/releases/operations.ts'
 import { manifestQuerySchema, type ReleaseAnswer, releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
-import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -17,7 +17,7 @@ interface Deps extends GuardedRouteDeps {
   readonly objects: Pick<ObjectStore, 'getStream'>
   readonly releases: Pick<ReleaseStore, 'release' | 'manifest'>
   /** Slots for pages of manifests, which may have megabytes each. */
-  readonly manifestPages: Pick<Budget, 'run'>
+  readonly manifestPages: Pick<FairSlots, 'run'>
 }
 
 /**

@@ -13,18 +13,19 @@ import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import type { Outcome } from '../http/outcome.ts'
 import type { ChunkRef } from './open-chunk.ts'
 
-const PAGE_CHUNKS = 500
+/** Rows of one page. Their ids and keys may have some KB each. */
+const PAGE_CHUNKS = 100
 
 /** Lists the chunks of a session, or of one window, in reading order. The next page is read when the page before it is used up. */
 export async function* listChunks(
   client: ClickHouseClient,
   key: SessionKey & { readonly windowId: string | undefined },
-  queryTimeoutMs: number,
+  signalOfQuery: () => AbortSignal,
 ): AsyncGenerator<ChunkRef> {
   let after: ChunkCursor | undefined
   do {
     const page = { ...key, limit: PAGE_CHUNKS, after }
-    const rows = await selectReplayChunks(client, page, AbortSignal.timeout(queryTimeoutMs))
+    const rows = await selectReplayChunks(client, page, signalOfQuery())
     for (const row of rows) {
       yield {
         objectKey: row.objectKey,

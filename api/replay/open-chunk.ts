@@ -1,8 +1,6 @@
-import type { Readable } from 'node:stream'
-import { createGunzip } from 'node:zlib'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import type { HeldLines } from './held-lines.ts'
+import { openInflated } from './inflated-object.ts'
+import { LongLineTimes, type TextPieces } from './long-line-times.ts'
 import { readEventTime } from './read-event-time.ts'
 
 /** A stored chunk, and where it belongs in the session. */
@@ -18,148 +16,177 @@ export interface ChunkRef {
 export interface EventLine {
   readonly timeMs: number
   /** The line without its line feed. */
-  readonly bytes: Buffer
+  readonly pieces: readonly Buffer[]
+  /** Whether `pieces` is only the beginning of the line. `OpenChunk.rest` reads the rest. */
+  readonly isLong: boolean
+}
+
+interface HeldLine extends EventLine {
+  /** Bytes of memory of the line, with the blank lines behind it, whose memory may be one with that of the line. */
+  bytes: number
 }
 
 /** How many lines an event may be out of order and still be sorted. Events of rrweb are out of order by one or two. */
 const REORDER_LINES = 64
-/** Size of the buffered lines at which fewer of them are kept for sorting. */
-const REORDER_BYTES = 256 * 1024
+/** Size of the held lines at which fewer of them are kept for sorting. */
+const REORDER_BYTES = 128 * 1024
+/** Size from which a line is not held, but passed on while it is read. No later line is sorted before it. */
+const LONG_LINE_BYTES = 128 * 1024
 
 /** Opens the object of a chunk. Throws a PermanentError if the object is missing, and what the store throws. */
-export async function openChunk(
-  objects: Pick<ObjectStore, 'getStream'>,
-  ref: ChunkRef,
-  held: HeldLines,
-): Promise<OpenChunk> {
-  const found = await objects.getStream(ref.objectKey)
-  if (found === undefined) throw new PermanentError(`the replay chunk ${ref.objectKey} is missing from the store`)
-  return new OpenChunk(ref, found.body, held)
+export async function openChunk(objects: Pick<ObjectStore, 'getStream'>, ref: ChunkRef): Promise<OpenChunk> {
+  return new OpenChunk(ref, await openInflated(objects, ref.objectKey), () => openInflated(objects, ref.objectKey))
 }
 
 /**
- * Reads the events of one chunk, sorted by time within REORDER_LINES. After `fill`, `head` is the next event, or undefined at
- * the end. It buffers one piece of the inflater (16 KiB), a line that began in that piece, and the lines kept for sorting.
+ * Reads the events of one chunk, sorted by time within REORDER_LINES. After `fill`, `head` is the next event, or undefined
+ * at the end. However long its lines are, it holds at most REORDER_BYTES and LONG_LINE_BYTES of them, in pieces of 16 KiB.
  */
 export class OpenChunk {
   readonly ref: ChunkRef
-  readonly #source: Readable
-  readonly #inflated: Readable
-  readonly #pieces: AsyncIterator<Buffer>
-  readonly #held: HeldLines
-  /** Lines sorted by time. Those before `#next` are taken. */
-  #lines: EventLine[] = []
-  #next = 0
-  #unsorted = false
+  readonly #text: TextPieces
+  readonly #longLineTimes: LongLineTimes
+  /** The lines to take, sorted by time. */
+  #lines: HeldLine[] = []
   #lineBytes = 0
+  #isUnsorted = false
+  /** Whether one of the lines is long. Nothing behind it can be read before its rest. */
+  #hasLongLine = false
+  /** The piece that is being cut into lines, and the position in it. */
+  #piece: Buffer = EMPTY
+  #at = 0
+  /** Position of the piece in the text. */
+  #pieceStart = 0
   /** The beginning of a line whose end is not read yet. */
   #partial: Buffer[] = []
   #partialBytes = 0
   #lastTimeMs: number
-  #ended = false
+  #isEnded = false
 
-  constructor(ref: ChunkRef, source: Readable, held: HeldLines) {
+  constructor(ref: ChunkRef, text: TextPieces, openAgain: () => Promise<TextPieces>) {
     this.ref = ref
-    this.#source = source
-    this.#held = held
+    this.#text = text
+    this.#longLineTimes = new LongLineTimes(openAgain)
     this.#lastTimeMs = ref.firstEventMs
-    const gunzip = createGunzip()
-    source.once('error', error => gunzip.destroy(error))
-    this.#inflated = source.pipe(gunzip)
-    this.#pieces = this.#inflated[Symbol.asyncIterator]()
   }
 
   /** The next event, or undefined at the end. */
   get head(): EventLine | undefined {
-    return this.#lines[this.#next]
+    return this.#lines[0]
   }
 
   /** Whether `head` is the next event without reading further. */
   get isReady(): boolean {
-    const waiting = this.#lines.length - this.#next
-    return this.#ended || waiting > REORDER_LINES || (waiting > 1 && this.#lineBytes > REORDER_BYTES)
+    const waiting = this.#lines.length
+    const isEnough = waiting > REORDER_LINES || (waiting > 1 && this.#lineBytes > REORDER_BYTES)
+    return this.#isEnded || this.#hasLongLine || isEnough
   }
 
-  /** Reads until `head` is the next event, and sorts the buffered lines. */
+  /** Reads until `head` is the next event, and sorts the held lines. */
   async fill(): Promise<void> {
     while (!this.isReady) {
-      const piece = await this.#read()
-      if (piece) this.#split(piece)
+      if (this.#partialBytes > LONG_LINE_BYTES && !this.#dropBlankPart()) await this.#beginLongLine()
+      else if (this.#at < this.#piece.length || (await this.#readPiece())) this.#cutLine()
       else this.#end()
     }
-    if (this.#unsorted) {
-      this.#lines = this.#lines.slice(this.#next).sort((a, b) => a.timeMs - b.timeMs)
-      this.#next = 0
-      this.#unsorted = false
-    }
+    if (this.#isUnsorted) this.#lines.sort((a, b) => a.timeMs - b.timeMs)
+    this.#isUnsorted = false
   }
 
-  /** Takes `head`, so that the event behind it becomes the next one. */
+  /** Takes `head`, so that the event behind it becomes the next one. The rest of a long line must be read before that. */
   take(): void {
-    const line = this.#lines[this.#next++]
-    if (line === undefined) return
-    this.#lineBytes -= line.bytes.length
-    this.#held.remove(line.bytes.length)
-    if (this.#next > 1_024) {
-      this.#lines = this.#lines.slice(this.#next)
-      this.#next = 0
+    const line = this.#lines.shift()
+    if (line !== undefined) this.#lineBytes -= line.bytes
+  }
+
+  /** Reads the rest of the long line that was taken. */
+  async *rest(): AsyncGenerator<Buffer> {
+    while (this.#at < this.#piece.length || (await this.#readPiece())) {
+      const end = this.#piece.indexOf(LINE_FEED, this.#at)
+      yield this.#piece.subarray(this.#at, end < 0 ? undefined : end)
+      this.#at = end < 0 ? this.#piece.length : end + 1
+      if (end >= 0) break
     }
+    this.#hasLongLine = false
   }
 
   /** Closes the streams and frees the buffers. */
   close(): void {
-    this.#source.destroy()
-    this.#inflated.destroy()
-    this.#held.remove(this.#lineBytes + this.#partialBytes)
+    this.#text.close()
+    this.#longLineTimes.close()
     this.#lines = []
     this.#partial = []
-    this.#next = this.#lineBytes = this.#partialBytes = 0
-    this.#ended = true
+    this.#piece = EMPTY
+    this.#at = this.#lineBytes = this.#partialBytes = 0
+    this.#isEnded = true
   }
 
-  async #read(): Promise<Buffer | undefined> {
-    try {
-      const { value, done } = await this.#pieces.next()
-      return done ? undefined : value
-    } catch (error) {
-      if (error instanceof TransientError || error instanceof PermanentError) throw error
-      throw new PermanentError(`the replay chunk ${this.ref.objectKey} cannot be decompressed`, { cause: error })
-    }
+  /** Reads the next piece. Returns false at the end. */
+  async #readPiece(): Promise<boolean> {
+    const piece = await this.#text.read()
+    if (this.#isEnded) return false
+    this.#pieceStart += this.#piece.length
+    this.#piece = piece ?? EMPTY
+    this.#at = 0
+    return piece !== undefined
   }
 
-  #split(piece: Buffer): void {
-    this.#held.add(piece.length)
-    let start = 0
-    for (let end = piece.indexOf(LINE_FEED); end >= 0; end = piece.indexOf(LINE_FEED, start)) {
-      this.#endLine(piece.subarray(start, end))
-      this.#held.remove(1)
-      start = end + 1
-    }
-    if (start === piece.length) return
-    this.#partial.push(piece.subarray(start))
-    this.#partialBytes += piece.length - start
+  /** Cuts one line out of the piece, or the beginning of one. Thousands of lines may be in a piece. */
+  #cutLine(): void {
+    const end = this.#piece.indexOf(LINE_FEED, this.#at)
+    const part = this.#piece.subarray(this.#at, end < 0 ? undefined : end)
+    this.#at = end < 0 ? this.#piece.length : end + 1
+    if (part.length > 0) this.#partial.push(part)
+    this.#partialBytes += part.length
+    if (end >= 0) this.#endLine()
   }
 
-  #endLine(rest: Buffer): void {
-    const bytes = this.#partial.length === 0 ? rest : Buffer.concat([...this.#partial, rest])
+  #endLine(): void {
+    const pieces = this.#partial
+    const bytes = this.#partialBytes
     this.#partial = []
     this.#partialBytes = 0
-    if (isBlank(bytes)) {
-      this.#held.remove(bytes.length)
+    if (!pieces.every(isBlank)) {
+      // An event without a time keeps its position.
+      this.#hold({ timeMs: readEventTime(pieces) ?? this.#lastTimeMs, pieces, isLong: false, bytes })
       return
     }
-    // An event without a time keeps its position.
-    const timeMs = readEventTime(bytes) ?? this.#lastTimeMs
+    const last = this.#lines.at(-1)
+    if (last === undefined) return
+    last.bytes += bytes
+    this.#lineBytes += bytes
+  }
+
+  /** Drops the beginning of a line if it is only white space. Returns whether it was. */
+  #dropBlankPart(): boolean {
+    if (!this.#partial.every(isBlank)) return false
+    this.#partial = []
+    this.#partialBytes = 0
+    return true
+  }
+
+  async #beginLongLine(): Promise<void> {
+    const pieces = this.#partial
+    const bytes = this.#partialBytes
+    const timeMs = await this.#longLineTimes.timeAt(this.#pieceStart + this.#at - bytes)
+    if (this.#isEnded) return
+    this.#partial = []
+    this.#partialBytes = 0
+    this.#hasLongLine = true
+    this.#hold({ timeMs: timeMs ?? this.#lastTimeMs, pieces, isLong: true, bytes })
+  }
+
+  #hold(line: HeldLine): void {
     const previous = this.#lines.at(-1)
-    if (previous && this.#lines.length > this.#next && previous.timeMs > timeMs) this.#unsorted = true
-    this.#lastTimeMs = timeMs
-    this.#lines.push({ timeMs, bytes })
-    this.#lineBytes += bytes.length
+    if (previous !== undefined && previous.timeMs > line.timeMs) this.#isUnsorted = true
+    this.#lastTimeMs = line.timeMs
+    this.#lines.push(line)
+    this.#lineBytes += line.bytes
   }
 
   #end(): void {
-    if (this.#partialBytes > 0) this.#endLine(EMPTY)
-    this.#ended = true
+    if (this.#partialBytes > 0) this.#endLine()
+    this.#isEnded = true
   }
 }
 

@@ -2,7 +2,18 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { readEventTime } from './read-event-time.ts'
 
-const timeOf = (text: string) => readEventTime(Buffer.from(text))
+/** Reads the time from the whole line, and from pieces of all sizes, which must give the same. */
+function timeOf(text: string): number | undefined {
+  const line = Buffer.from(text)
+  const timeMs = readEventTime([line])
+  for (const size of [1, 3, 16]) {
+    const pieces = Array.from({ length: Math.ceil(line.length / size) }, (_, i) =>
+      line.subarray(i * size, (i + 1) * size),
+    )
+    expect(readEventTime(pieces)).toBe(timeMs)
+  }
+  return timeMs
+}
 
 it('reads the same time as JSON.parse from any event', () => {
   const value = fc.jsonValue({ maxDepth: 3 })

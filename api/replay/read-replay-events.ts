@@ -4,12 +4,13 @@ import { selectSessionExists } from '../../clickhouse/queries/sessions/select-se
 import { readReplayEvents } from '../../schemas/http/replay/operations.ts'
 import { replayEventsQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
+import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { Header, Reply, Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { NO_STORE, type Outcome } from '../http/outcome.ts'
+import { overShareProblem } from '../http/read-shares.ts'
 import { notFound, SESSIONS } from '../http/resource.ts'
 import { listChunks } from './chunks.ts'
 import { mergeEvents } from './merge-events.ts'
@@ -17,14 +18,18 @@ import { mergeEvents } from './merge-events.ts'
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
-  /** How many replays may be read at once. */
-  readonly replayStreams: number
+  readonly replayShares: ReplayShares
 }
 
-/** Overlapping chunks, of 0.3 MB each. More windows of one person are rarely active within the same seconds. */
+/** Resources that the streams of all callers share. */
+export interface ReplayShares {
+  readonly streams: FairShares
+  /** Open chunks, besides the first one of each stream. */
+  readonly chunks: FairShares
+}
+
+/** Overlapping chunks, of 0.5 MB each. More windows of one person are rarely active within the same seconds. */
 const OPEN_CHUNKS_MAX = 16
-/** Limit of buffered events. A chunk of 100 MiB may be a single event. */
-const HELD_LIMIT_BYTES = 128 * 1024 * 1024
 
 const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO_STORE]
 
@@ -33,13 +38,12 @@ const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO
  * (docs/contract.md#replay-events). If a store fails after the response has begun, the response is cut short.
  */
 export function readReplayEventsRoute(deps: Deps): Route {
-  const { clickhouse, objects } = deps
-  const streams = new StreamLimit(deps.replayStreams, deps.logger)
+  const { clickhouse, objects, replayShares } = deps
   return guardedRoute(deps, readReplayEvents, {
     resource: SESSIONS,
     query: replayEventsQuerySchema,
     reply: streamReply,
-    async run({ workspaceId, param, query, deadline }): Promise<Outcome<AsyncIterable<Uint8Array>>> {
+    async run({ workspaceId, param, query, deadline, closed }): Promise<Outcome<Stream>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
       const key = { workspaceId, sessionId, windowId: query.window }
@@ -48,61 +52,46 @@ export function readReplayEventsRoute(deps: Deps): Route {
         selectReplayChunks(clickhouse, { ...key, limit: 1, after: undefined }, deadline),
       ])
       if (!isKnown) return notFound(SESSIONS)
-      if (first === undefined) return { ok: true, value: noEvents() }
-      if (streams.isReached) return { ok: false, problem: SESSIONS.unavailable }
+      if (first === undefined) return { ok: true, value: { events: noEvents(), onEnd: () => {} } }
       // Checks that the store is available while a problem can still be returned.
       await objects.head(first.objectKey)
-      return { ok: true, value: streams.counted(eventsOf(deps, key)) }
+      if (!replayShares.streams.take(workspaceId, 1)) return { ok: false, problem: TOO_MANY_STREAMS }
+      const onEnd = () => replayShares.streams.give(workspaceId, 1)
+      return { ok: true, value: { events: eventsOf(deps, key, closed), onEnd } }
     },
   })
 }
 
-/** Bounds how many replays are read at once, because each holds buffers. */
-class StreamLimit {
-  readonly #limit: number
-  readonly #logger: Logger
-  #open = 0
+const TOO_MANY_STREAMS = overShareProblem('too many replays of the workspace are being read', readReplayEvents)
 
-  constructor(limit: number, logger: Logger) {
-    this.#limit = limit
-    this.#logger = logger
-  }
-
-  get isReached(): boolean {
-    return this.#open >= this.#limit
-  }
-
-  /** Counts a stream from the read of its first event until it ends or is closed. */
-  async *counted(events: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    if (this.isReached) throw new TransientError('too many replays are being read')
-    this.#open++
-    try {
-      yield* events
-    } catch (error) {
-      this.#logger.warn(errorFields(error), 'a replay was cut short')
-      throw error
-    } finally {
-      this.#open--
-    }
-  }
+interface Stream {
+  readonly events: AsyncIterable<Uint8Array>
+  readonly onEnd: () => void
 }
 
-function eventsOf(
-  { clickhouse, objects, logger, queryTimeoutMs }: Deps,
+async function* eventsOf(
+  { clickhouse, objects, logger, queryTimeoutMs, replayShares }: Deps,
   key: { workspaceId: string; sessionId: string; windowId: string | undefined },
+  closed: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  return mergeEvents(objects, listChunks(clickhouse, key, queryTimeoutMs), {
-    openMax: OPEN_CHUNKS_MAX,
-    heldLimitBytes: HELD_LIMIT_BYTES,
-    onCrowded: () => {
-      const { workspaceId } = key
-      logger.warn({ workspaceId, openMax: OPEN_CHUNKS_MAX }, 'more replay chunks overlap than may be open at once')
-    },
-  })
+  const { workspaceId } = key
+  const chunks = listChunks(clickhouse, key, () => AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed]))
+  try {
+    yield* mergeEvents(objects, chunks, {
+      openMax: OPEN_CHUNKS_MAX,
+      openShares: replayShares.chunks,
+      owner: workspaceId,
+      signal: closed,
+      onCrowded: () => logger.warn({ workspaceId }, 'more replay chunks overlap than may be open at once'),
+    })
+  } catch (error) {
+    if (!closed.aborted) logger.warn(errorFields(error), 'a replay was cut short')
+    throw error
+  }
 }
 
 async function* noEvents(): AsyncGenerator<Uint8Array> {}
 
-function streamReply(body: AsyncIterable<Uint8Array>): Reply {
-  return { status: 200, headers: HEADERS, body }
+function streamReply({ events, onEnd }: Stream): Reply {
+  return { status: 200, headers: HEADERS, body: events, onEnd }
 }

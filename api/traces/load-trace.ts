@@ -1,11 +1,11 @@
 import { type ClickHouseClient, isClickHouseCode } from '../../clickhouse/client.ts'
 import { selectSpansById } from '../../clickhouse/queries/traces/select-spans-by-id.ts'
 import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/select-trace.ts'
+import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'
 import { type SkeletonRow, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
 import type { SpanRow } from '../../clickhouse/queries/traces/span-row.ts'
 import type { Trace, TraceSpan } from '../../schemas/http/traces/schemas.ts'
-import type { Budget } from '../../shared/concurrency/budget.ts'
-import { TransientError } from '../../shared/runtime/errors.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import { millisecondsBetween, millisecondsBetweenTexts, rfc3339FromNanoText } from '../http/format-time.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
 import { TraceSkeleton } from './trace-skeleton.ts'
@@ -13,18 +13,19 @@ import { TraceSkeleton } from './trace-skeleton.ts'
 interface Deps {
   readonly clickhouse: ClickHouseClient
   /** Bounds how many large traces are in memory at once. */
-  readonly largeTraces: Pick<Budget, 'run'>
+  readonly largeTraces: Pick<FairSlots, 'run'>
 }
 
 /** A trace of at most this many stored rows is read whole by one query. Most have a few hundred. */
 const SMALL_TRACE_ROWS = 5_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
-const RESPONSE_TEXT_BYTES = 32 * 1024 * 1024
+const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 /**
- * Limit of a trace, at which its skeleton has 65 MB. A trace grows without end if a client never changes its trace id. Such
- * a trace is refused, because a part of it would look like the whole.
+ * Limit of the stored rows of a trace that are examined, at which its skeleton has 35 MB. A trace grows without end if a
+ * client never changes its trace id, and a client that knows a trace id can add spans to it. The first rows by start are examined,
+ * because most parents start before their children.
  */
-const LARGE_TRACE_SPANS = 1_000_000
+const EXAMINED_ROWS = 500_000
 
 const TOO_MANY_ROWS_OR_BYTES = 396
 
@@ -40,7 +41,11 @@ export async function loadTrace(
 ): Promise<Trace | undefined> {
   const rows = await selectSmallTrace(deps.clickhouse, key, abortSignal)
   if (rows === undefined) {
-    return deps.largeTraces.run(1, () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal), abortSignal)
+    return deps.largeTraces.run(
+      key.workspaceId,
+      () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal),
+      abortSignal,
+    )
   }
   const shown = new Map<string, SpanRow>()
   const skeleton = new TraceSkeleton()
@@ -71,15 +76,32 @@ async function loadLargeTrace(
   abortSignal: AbortSignal,
 ): Promise<Trace | undefined> {
   const skeleton = new TraceSkeleton()
-  const add = (row: SkeletonRow) => {
-    skeleton.add(row)
-    if (skeleton.size > LARGE_TRACE_SPANS) throw new TransientError(`the trace has over ${LARGE_TRACE_SPANS} spans`)
-  }
-  await selectTraceSkeleton(client, key, add, abortSignal)
-  return assemble(key, skeleton, limit, async spanIds => {
+  let rowCount = 0
+  await selectTraceSkeleton(
+    client,
+    key,
+    EXAMINED_ROWS + 1,
+    row => {
+      if (++rowCount <= EXAMINED_ROWS) skeleton.add(row)
+    },
+    abortSignal,
+  )
+  const isWhole = rowCount <= EXAMINED_ROWS
+  const trace = await assemble(key, skeleton, limit, async spanIds => {
     const rows = await selectSpansById(client, key, spanIds, abortSignal)
     return new Map(rows.map(row => [row.spanId, row]))
   })
+  return trace === undefined || isWhole ? trace : withWholeEnd(trace, await selectTraceEnd(client, key, abortSignal))
+}
+
+/** Returns a trace of which only a part was examined, with the end of the whole. Its start is that of the part. */
+function withWholeEnd(trace: Trace, endedAt: bigint): Trace {
+  return {
+    ...trace,
+    endedAtUnixNano: String(endedAt),
+    wallDurationMs: millisecondsBetween(BigInt(trace.startedAtUnixNano), endedAt),
+    truncated: true,
+  }
 }
 
 async function assemble(
@@ -122,9 +144,18 @@ function skeletonOf(row: SpanRow): SkeletonRow {
     receivedAtUnixMs: BigInt(row.receivedAtUnixMs),
     digest: BigInt(row.digest),
     isError: row.statusCode === 2,
-    textBytes: name.length + serviceName.length + statusMessage.length + sessionId.length + httpRoute.length,
+    textBytes:
+      jsonBytes(name) + jsonBytes(serviceName) + jsonBytes(statusMessage) + sessionId.length + jsonBytes(httpRoute),
   }
 }
+
+/** Returns the bytes of a text in JSON. The exact number matters only where texts are long. */
+function jsonBytes(text: string): number {
+  return text.length < SHORT_TEXT ? 2 * text.length : Buffer.byteLength(JSON.stringify(text))
+}
+
+/** The shown spans of a trace have up to 10,000 texts, so texts of this length cannot exceed the limit of a response. */
+const SHORT_TEXT = 128
 
 /** OTLP's SpanKind and StatusCode by their numbers. A number that OTLP does not define is shown as the first. */
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const

@@ -3,7 +3,7 @@ import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-
 import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import { readTrace } from '../../schemas/http/traces/operations.ts'
 import { readTraceQuerySchema, type Trace, traceIdSchema } from '../../schemas/http/traces/schemas.ts'
-import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
@@ -13,7 +13,7 @@ import { loadTrace } from './load-trace.ts'
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
   /** Slots for large traces, which bound the memory that they need. */
-  readonly largeTraces: Pick<Budget, 'run'>
+  readonly largeTraces: Pick<FairSlots, 'run'>
 }
 
 /** Returns the route that reads every retained span of one trace of a finding (docs/contract.md#trace). */

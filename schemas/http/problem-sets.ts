@@ -45,13 +45,22 @@ export const secretKeyProblems: readonly DocumentedProblem[] = [
 ]
 
 /** Returns the problems of operations that a signed-in user, a workload or a workspace key calls. */
-function callerProblems(notFound: DocumentedProblem, unavailable: DocumentedProblem): DocumentedProblem[] {
+function callerProblems(
+  service: ProblemService,
+  notFound: DocumentedProblem,
+  unavailable: DocumentedProblem,
+): DocumentedProblem[] {
   return [
     { code: 'REQUEST_INVALID', isOfPath: true, when: 'a parameter of the path is not valid percent-encoding' },
     { code: 'AUTH_MISSING', when: 'the credential is absent, malformed, revoked or expired' },
     { code: 'AUTH_ORG_REQUIRED', when: 'the token has no claim "org"' },
     { code: 'PERMISSION_DENIED', when: 'the caller lacks the required permission' },
     notFound,
+    {
+      code: 'INGEST_BACKPRESSURE',
+      service,
+      when: 'the workspace has more requests in progress than its share; retry after the delay',
+    },
     INTERNAL,
     unavailable,
   ]
@@ -68,6 +77,7 @@ const queryFault = (service: ProblemService): DocumentedProblem => ({
 export const findingsProblems = [
   queryFault('api-findings'),
   ...callerProblems(
+    'api-findings',
     { code: 'FINDING_NOT_FOUND', when: 'there is no such finding or trace, or it is no longer retained' },
     { code: 'FINDING_CONTEXT_QUERY_FAILED', when: 'findings are unavailable; retry after the delay' },
   ),
@@ -77,6 +87,7 @@ export const findingsProblems = [
 export const sessionsProblems = [
   queryFault('api-analytics'),
   ...callerProblems(
+    'api-analytics',
     { code: 'NOT_FOUND', when: 'there is no such session, or it is no longer retained' },
     {
       code: 'INGEST_INFRA_UNAVAILABLE',
@@ -90,6 +101,7 @@ export const sessionsProblems = [
 export const releasesProblems = [
   queryFault('api-analytics'),
   ...callerProblems(
+    'api-analytics',
     { code: 'RELEASE_NOT_FOUND', when: 'there is no such release' },
     {
       code: 'INGEST_INFRA_UNAVAILABLE',
@@ -102,6 +114,7 @@ export const releasesProblems = [
 /** Problems of the operation that reads a receipt. */
 export const receiptsProblems = [
   ...callerProblems(
+    'frontier-runtime',
     { code: 'NOT_FOUND', when: 'there is no such receipt, or it is no longer retained' },
     { code: 'INGEST_INFRA_UNAVAILABLE', when: 'receipts are unavailable; retry after the delay' },
   ),
@@ -110,6 +123,7 @@ export const receiptsProblems = [
 
 /** Problems of operations that change surfaces and keys. */
 export const workspaceProblems = callerProblems(
+  'operation',
   {
     code: 'NOT_FOUND',
     when: 'the resource does not exist in the workspace, or the caller is not a member of the workspace',
@@ -130,6 +144,6 @@ export const workspaceCreationProblems: readonly DocumentedProblem[] = [
     // The server refuses a stalled body before the route does, so in the name of the gateway.
     problem.status === 408 ? { ...problem, service: 'gateway' as const } : problem,
   ),
-  ...workspaceProblems,
+  ...workspaceProblems.filter(({ code }) => code !== 'INGEST_BACKPRESSURE'),
   { code: 'INGEST_BACKPRESSURE', when: 'the server is receiving too many bodies at once; retry after the delay' },
 ]

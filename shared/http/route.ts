@@ -17,7 +17,7 @@ export interface RequestHead {
   /** Undefined for a chunked body and for no body. */
   readonly contentLength: number | undefined
   /**
-   * Returns a signal that fires when the connection closes before the response is complete. Work for nobody can then end.
+   * Returns a signal that fires when the connection closes before the response is complete. The work for it can then end.
    */
   closed(): AbortSignal
 }

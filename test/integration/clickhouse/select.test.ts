@@ -65,7 +65,7 @@ describe('a read', () => {
     await until('the query has ended', async () => !(await isRunning(marker)), { deadlineMs: 2_000 })
   })
 
-  it('ends in the server after its time, also if nobody closes the connection', async () => {
+  it('ends in the server after its time, also if its connection stays open', async () => {
     const awakeMs = countAwakeMs()
     const query = endless(`select-test-${process.pid} time`)
     const reading = selectRows(clientOf({ timeoutMs: 1_000 }), { query, params: {}, signal: NEVER })

@@ -69,8 +69,41 @@ describe('a trace with more spans than the limit', () => {
     expect(trace.spans.map(({ spanId }) => spanId)).toEqual([...shown].sort())
   })
 
+  it('is returned in part with over a million spans, with the times of the whole', async () => {
+    const traceId = nextTraceId()
+    // Two roots, one of which starts after all others, and two errors, one of which is among the last spans.
+    await client.command({
+      query: `INSERT INTO spans (workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind,
+                service_name, start_time_unix_nano, end_time_unix_nano, status_code)
+              SELECT 'ws_1', 'srf_1', now64(3), unhex('${traceId}'), reverse(reinterpretAsFixedString(number)),
+                reverse(reinterpretAsFixedString(if(number = 1200000, 0, intDiv(number, 10)))), 'n', 1, 'shop',
+                ${START} + number, ${START} + number + 1000, if(number IN (777, 1100000), 2, 0)
+              FROM numbers(1, 1200000)`,
+      clickhouse_settings: { async_insert: 0 },
+    })
+    await insertExceptions(client, [{ findingId: FINDING, traceId }])
+    const trace = await read(traceId)
+    expect(trace).toMatchObject({
+      startedAtUnixNano: String(START + 1n),
+      endedAtUnixNano: String(START + 1_201_000n),
+      wallDurationMs: 1.200_999,
+      // These counts are of the first 500,000 spans.
+      rootCount: 9,
+      danglingParentCount: 0,
+      truncated: true,
+    })
+    expect(trace.spans).toHaveLength(2_000)
+    expect(trace.spans.filter(({ statusCode }) => statusCode === 'ERROR').map(({ spanId }) => spanId)).toEqual([
+      id(777),
+    ])
+    for (const { parentSpanId, danglingParentSpanId } of trace.spans) {
+      expect(danglingParentSpanId).toBeUndefined()
+      expect(parentSpanId === undefined || trace.spans.some(({ spanId }) => spanId === parentSpanId)).toBe(true)
+    }
+  })
+
   it('leaves out spans whose texts would be too much at once', async () => {
-    const long = 'x'.repeat(3_000_000)
+    const long = 'x'.repeat(700_000)
     const traceId = await store(
       Array.from({ length: 30 }, (_, i) => ({ ...child(i + 1, i === 0 ? 0 : 1, i), name: `${i}${long}` })),
     )
@@ -79,6 +112,18 @@ describe('a trace with more spans than the limit', () => {
     expect(trace.spans.length).toBeGreaterThanOrEqual(8)
     expect(trace.spans.length).toBeLessThanOrEqual(11)
     expect(trace.spans[0]).toMatchObject({ spanId: id(1) })
+  })
+
+  it('counts texts as they are in JSON, where a control character has six bytes', async () => {
+    const traceId = await store(
+      Array.from({ length: 30 }, (_, i) => ({
+        ...child(i + 1, i === 0 ? 0 : 1, i),
+        name: `${i}${'\u0001'.repeat(150_000)}`,
+      })),
+    )
+    const trace = await read(traceId)
+    expect(trace.spans.length).toBe(9)
+    expect(trace.truncated).toBe(true)
   })
 })
 

@@ -1,0 +1,60 @@
+import type { RoutedOperation } from '../../schemas/http/operation.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
+import type { Reply } from '../../shared/http/route.ts'
+import { problemReply } from '../../shared/http/route.ts'
+
+/** Resources that all callers of the process share, so that no workspace takes them from the others (docs/contract.md#read-shares). */
+export interface ReadShares {
+  /** Requests in progress. */
+  readonly requests: FairSlots
+  /** Bytes of large responses that their clients have not read yet. */
+  readonly replyBytes: FairShares
+}
+
+/** A request that needs a share. */
+export interface SharedRequest {
+  /** The id of the workspace, or of a surface in it. Requests with the same owner have one share together. */
+  readonly owner: string
+  readonly operation: RoutedOperation
+  /** Fires when the time of the request is over or its client has left. */
+  readonly signal: AbortSignal
+}
+
+/** A response of at most this size is not counted: the socket takes it at once. */
+const COUNTED_REPLY_BYTES = 64 * 1024
+
+/** Runs a request within the share of its owner, and returns its reply, or the refusal of a request that had no turn. */
+export async function withinShares(
+  shares: ReadShares,
+  { owner, operation, signal }: SharedRequest,
+  run: () => Promise<Reply>,
+): Promise<Reply> {
+  const slot = await shares.requests.acquire(owner, signal)
+  if (slot === undefined) return overShare('the workspace has too many requests in progress', operation)
+  try {
+    return countedReply(await run(), shares.replyBytes, owner, operation)
+  } finally {
+    slot.release()
+  }
+}
+
+/** Returns the refusal of a request over the share of its workspace. `reason` names what the workspace has too much of. */
+export function overShareProblem(reason: string, { service }: RoutedOperation): Problem {
+  return { code: 'INGEST_BACKPRESSURE', message: `${reason}: retry after the delay`, service, retryAfterSeconds: 2 }
+}
+
+function overShare(reason: string, operation: RoutedOperation): Reply {
+  return problemReply(overShareProblem(reason, operation))
+}
+
+/** Counts the bytes of a large reply until its client has read them or has left. */
+function countedReply(reply: Reply, shares: FairShares, owner: string, operation: RoutedOperation): Reply {
+  if (typeof reply.body !== 'string' || reply.body.length <= COUNTED_REPLY_BYTES) return reply
+  const body = Buffer.from(reply.body)
+  if (!shares.take(owner, body.length)) {
+    return overShare('the clients of the workspace have too many bytes of responses still to read', operation)
+  }
+  return { ...reply, body, onEnd: () => shares.give(owner, body.length) }
+}

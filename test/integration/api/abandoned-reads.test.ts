@@ -1,0 +1,68 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { call, createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { until } from '../../support/until.ts'
+
+const DATABASE = `api_abandoned_${process.pid}`
+const FINDING = `fnd_${'a'.repeat(26)}`
+const TRACES = `/v3/findings/${FINDING}/traces`
+
+describe('a read that takes very long', () => {
+  const services = sharedServices()
+  let client: ClickHouseClient
+  let api: TestApi
+  let token: string
+
+  beforeAll(async () => {
+    client = await createDatabase(services.clickhouseUrl, DATABASE)
+    // A table of the same name whose rows are never found.
+    for (const query of [
+      'DROP TABLE finding_traces_from_exceptions SYNC',
+      'DROP TABLE finding_traces SYNC',
+      `CREATE VIEW finding_traces AS
+       SELECT 'ws_1' AS workspace_id, '${FINDING}' AS finding_id, toFixedString('x', 16) AS trace_id,
+              toUInt64(1) AS occurrence_count, toUInt64(1) AS last_seen_unix_nano, tuple(now64(3), now64(3)) AS first_arrival
+       FROM numbers(1000000000000) WHERE sipHash64(number) = 0`,
+    ]) {
+      await client.command({ query })
+    }
+    await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
+    token = await signToken()
+    api = await startApi(services, DATABASE, { API_QUERY_TIMEOUT_MS: '3000' })
+  })
+  afterAll(async () => {
+    await api?.stop()
+    await client?.command({ query: `DROP DATABASE ${DATABASE}` })
+    await client?.close()
+  })
+
+  const running = async () => {
+    const result = await client.query({
+      query: `SELECT count() AS n FROM system.processes
+              WHERE current_database = currentDatabase() AND position(query, 'FROM finding_traces') > 0 AND is_initial_query
+                AND query NOT LIKE '%system.processes%'`,
+      format: 'JSONEachRow',
+    })
+    return Number(((await result.json()) as { n: string }[])[0]?.n)
+  }
+
+  it('ends in ClickHouse within a second after its client has left', async () => {
+    const { hostname, port } = new URL(api.baseUrl)
+    const sockets = Array.from({ length: 5 }, () => {
+      const socket = connect(Number(port), hostname)
+      socket.write(`GET ${TRACES} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n\r\n`)
+      return socket
+    })
+    await until('all queries to run', async () => (await running()) === sockets.length)
+    for (const socket of sockets) socket.destroy()
+    await until('all queries to end', async () => (await running()) === 0, { deadlineMs: 1_500 })
+  })
+
+  it('is 503 when its time is over, and has ended in ClickHouse then', async () => {
+    const { status, body } = await call(api.baseUrl, `GET ${TRACES}`, { bearer: token })
+    expect({ status, body }).toMatchObject({ status: 503, body: { code: 'FINDING_CONTEXT_QUERY_FAILED' } })
+    await until('the query to end', async () => (await running()) === 0, { deadlineMs: 1_500 })
+  })
+})
