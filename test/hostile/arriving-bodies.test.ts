@@ -1,0 +1,79 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, it } from 'vitest'
+import { ATTACK_MS } from '../support/hostile/attacker.ts'
+import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
+
+const MIB = 1024 * 1024
+
+let service: SmallService
+beforeAll(async () => {
+  service = await startSmallService()
+})
+afterAll(() => service?.stop())
+
+it('thousands of bodies that arrive a byte at a time leave others the memory for bodies', async () => {
+  expectUnharmed(
+    await service.during(() =>
+      hold(4_096, headOf(100_000), async socket => {
+        socket.write('\n')
+        await delay(1_000)
+      }),
+    ),
+  )
+})
+
+it('large bodies that never end leave others the memory for bodies', async () => {
+  const most = Buffer.alloc(15 * MIB)
+  expectUnharmed(
+    await service.during(() =>
+      hold(32, headOf(16 * MIB), async (socket, round) => {
+        if (round === 0) socket.write(most)
+        await delay(1_000)
+      }),
+    ),
+  )
+})
+
+it('connections without a credential leave others the memory for bodies', async () => {
+  const head = `POST /drain/v1/logs HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\ncontent-length: 20000000\r\n\r\n`
+  const some = Buffer.alloc(256 * 1024)
+  expectUnharmed(
+    await service.during(() =>
+      hold(256, head, async socket => {
+        socket.write(some)
+        await delay(1_000)
+      }),
+    ),
+  )
+})
+
+function headOf(contentLength: number): string {
+  return (
+    'POST /drain/v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n' +
+    `x-service-public-key: ${service.attacker.tenant.publicKey}\r\ncontent-length: ${contentLength}\r\n\r\n`
+  )
+}
+
+/** Keeps connections open that have sent a head, calls `drip` for each again and again, and opens those that close again. */
+async function hold(
+  connections: number,
+  head: string,
+  drip: (socket: Socket, round: number) => Promise<void>,
+): Promise<void> {
+  const until = Date.now() + ATTACK_MS
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      while (Date.now() < until) {
+        const socket = connect(service.attacker.edgePort, '127.0.0.1')
+        socket.on('error', () => {})
+        socket.resume()
+        socket.write(head)
+        for (let round = 0; Date.now() < until && !socket.closed && !socket.readableEnded; round++) {
+          await drip(socket, round)
+        }
+        socket.destroy()
+      }
+    }),
+  )
+}

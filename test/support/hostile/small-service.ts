@@ -1,0 +1,128 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { expect } from 'vitest'
+import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
+import { type Stack, startStack } from '../services/stack.ts'
+import { Attacker } from './attacker.ts'
+import { type ContainerReport, ContainerWatch } from './container.ts'
+import { addTenant } from './tenants.ts'
+import { Victim, type VictimReport } from './victim.ts'
+
+const MIB = 1024 * 1024
+
+/** Memory of the container of each process. */
+const CONTAINER_MIB = { edge: 256, workers: 512, api: 256 } as const
+/** Node gives its heap about half the memory of a container. */
+const HEAP_SHARE = 0.5
+/** Settings for processes of this size, as an operator would choose them. */
+const SETTINGS = { HELD_BODY_BYTES: String(64 * MIB), LOG_LEVEL: 'error' }
+
+/** Longest time from acceptance until a payload of a client that does nothing wrong can be read. */
+const STORED_WITHIN_MS = 10_000
+/** How long victims send before an attack begins and after it ends. */
+const CALM_MS = 1_500
+const STORE_DEADLINE_MS = 30_000
+
+/** Experiences of the victims and the processes during an attack. */
+export interface AttackReport {
+  readonly victims: readonly VictimReport[]
+  readonly containers: readonly ContainerReport[]
+}
+
+/** The service in small containers, with an attacker and two clients that do nothing wrong. */
+export interface SmallService {
+  readonly stack: Stack
+  readonly clickhouse: ClickHouseClient
+  /** Holder of the keys of a surface. */
+  readonly attacker: Attacker
+  /** Runs an attack while another surface of its workspace and another workspace are served. */
+  during(attack: () => Promise<void>): Promise<AttackReport>
+  stop(): Promise<void>
+}
+
+/** Options of `startSmallService`. */
+export interface SmallServiceOptions {
+  readonly settings?: Readonly<Record<string, string>>
+  /** `maxmemory` of Redis. */
+  readonly redisMaxMemory?: string
+}
+
+/** Starts every process with the memory of a small container. */
+export async function startSmallService({
+  settings = {},
+  redisMaxMemory = '1gb',
+}: SmallServiceOptions = {}): Promise<SmallService> {
+  const heap = (name: keyof typeof CONTAINER_MIB) => ({
+    NODE_OPTIONS: `--max-old-space-size=${CONTAINER_MIB[name] * HEAP_SHARE}`,
+  })
+  const stack = await startStack(
+    { ...SETTINGS, ...settings },
+    {
+      services: { redisMaxMemory },
+      perProcess: { edge: heap('edge'), workers: heap('workers'), api: heap('api') },
+    },
+  )
+  const clickhouse = createClickHouse({ url: stack.services.clickhouseUrl, database: 'penstock' })
+  const redis = new Redis(stack.services.redisUrl)
+  const directory = createDirectory(redis)
+  const attackers = await addTenant(directory, stack.secrets)
+  const neighbour = await addTenant(directory, stack.secrets, attackers)
+  const other = await addTenant(directory, stack.secrets)
+  redis.disconnect()
+  const addresses = { edgeUrl: stack.ingestUrl, apiUrl: stack.apiUrl }
+
+  return {
+    stack,
+    clickhouse,
+    attacker: new Attacker(addresses, attackers),
+    async during(attack) {
+      const watch = new ContainerWatch(
+        (['edge', 'workers', 'api'] as const).map(name => ({
+          name,
+          pid: stack[name].pid,
+          limitBytes: CONTAINER_MIB[name] * MIB,
+        })),
+      )
+      const victims = [
+        new Victim('another surface of the workspace', addresses, neighbour, clickhouse),
+        new Victim('another workspace', addresses, other, clickhouse),
+      ]
+      try {
+        await delay(CALM_MS)
+        await attack()
+        await delay(CALM_MS)
+      } finally {
+        watch.stop()
+      }
+      const reports = await Promise.all(victims.map(victim => victim.end(STORE_DEADLINE_MS)))
+      const report = { victims: reports, containers: watch.reports() }
+      console.log(summary(report))
+      return report
+    },
+    async stop() {
+      await clickhouse.close()
+      await stack.stop()
+    },
+  }
+}
+
+/** Expects that no process ended, no other client was refused anything, and all of their data was stored in seconds. */
+export function expectUnharmed({ victims, containers }: AttackReport): void {
+  const ended = containers.filter(container => container.ended !== undefined).map(({ name, ended: why }) => [name, why])
+  expect(Object.fromEntries(ended)).toEqual({})
+  for (const { name, refused, miscounted, storedWithinMs } of victims) {
+    expect({ name, refused, miscounted }).toEqual({ name, refused: {}, miscounted: {} })
+    expect(storedWithinMs, name).toBeLessThan(STORED_WITHIN_MS)
+  }
+}
+
+function summary({ victims, containers }: AttackReport): string {
+  const peaks = containers.map(({ name, peakMib, ended }) => `${name} ${peakMib} MiB${ended ? ` (${ended})` : ''}`)
+  const clients = victims.map(
+    ({ name, sent, refused, slowestMs, storedWithinMs, miscounted }) =>
+      `${name}: ${sent} sent, refused ${JSON.stringify(refused)}, slowest ${slowestMs} ms, ` +
+      `stored within ${storedWithinMs} ms, miscounted ${JSON.stringify(miscounted)}`,
+  )
+  return [`peaks: ${peaks.join(', ')}`, ...clients].join('\n')
+}

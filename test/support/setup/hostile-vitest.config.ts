@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * Configuration of `npm run test:hostile`, which attacks the real processes, each with the memory of a small container.
+ * One file at a time: an attack and its victims have the machine for themselves.
+ */
+export default defineConfig({
+  test: {
+    name: 'hostile',
+    include: ['test/hostile/**/*.test.ts'],
+    maxWorkers: 1,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    testTimeout: 600_000,
+    hookTimeout: 180_000,
+  },
+})
