@@ -85,7 +85,7 @@ function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
   }))
   const values = way.joined ? [encodePayload(frames)] : frames.map(frame => encodePayload([frame]))
   const commands = values.map((value, i) => {
-    const key = `penstock:queue:spans:payload:${String(connection).padStart(18, '0')}${String(i).padStart(18, '0')}`
+    const key = `penstock:{spans.0}:payload:${String(connection).padStart(18, '0')}${String(i).padStart(18, '0')}`
     return encodeCommand('SET', key, value)
   })
   return { bytes: Buffer.concat(commands), answers: commands.length }

@@ -203,6 +203,7 @@ export class GroupCommit {
       setInPlace(this.#redis, this.#keys.payload(jobId), buffer.subarray(0, bytes)),
       this.#redis.hincrby(this.#keys.flow, 'acceptedPayloads', frames),
       this.#redis.hincrby(this.#keys.flow, 'acceptedBytes', bytes),
+      this.#redis.zadd(this.#keys.pending, Date.now(), jobId),
     ])
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }

@@ -40,7 +40,7 @@ export function createJobWriter(deps: { redis: Redis; queue: QueueName; logger: 
   function open(): void {
     usable = queue !== undefined
     if (usable) return
-    const opened = openQueue(redis, deps.queue)
+    const opened = openQueue(redis, deps.queue, 'express')
     opened.on('error', error => logger.debug(errorFields(error), 'queue error'))
     opened.waitUntilReady().then(
       () => {

@@ -26,6 +26,7 @@ const frames: fc.Arbitrary<PayloadFrame[]> = fc.array(
     contentEncoding: fc.constantFrom(...CONTENT_ENCODINGS),
     attributes: fc.oneof(fc.constant(''), fc.json()),
     receipt: fc.option(receipts, { nil: undefined }),
+    cost: fc.nat({ max: 0xffff_ffff }),
     body: fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes)),
   }),
   { maxLength: 20 },
@@ -70,21 +71,27 @@ it('refuses a truncated payload instead of reading past its end', () => {
   )
 })
 
-it('reads payloads of version 1, which have no receipts', () => {
+it.each([
+  [1, 20],
+  [2, 36],
+])('reads payloads of version %i, whose frames have a fixed part of %i bytes', (version, fixedBytes) => {
   fc.assert(
     fc.property(frames, sent => {
       const payload = Buffer.concat([
-        Buffer.from([1]),
+        Buffer.from([version]),
         ...sent.map(frame => {
           const bytes = encodePayload([frame]).subarray(1)
-          return Buffer.concat([bytes.subarray(0, 20), bytes.subarray(36)])
+          return Buffer.concat([bytes.subarray(0, fixedBytes), bytes.subarray(40)])
         }),
       ])
-      expect(decodePayload(payload)).toEqual(sent.map(frame => ({ ...frame, receipt: undefined })))
+      const receipt = (frame: PayloadFrame) => (version === 1 ? undefined : frame.receipt)
+      expect(decodePayload(payload)).toEqual(
+        sent.map(frame => ({ ...frame, receipt: receipt(frame), cost: frame.body.length })),
+      )
     }),
   )
 })
 
 it('refuses a later version', () => {
-  expect(() => decodePayload(Buffer.from([3]))).toThrow(RangeError)
+  expect(() => decodePayload(Buffer.from([4]))).toThrow(RangeError)
 })

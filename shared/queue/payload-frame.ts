@@ -3,17 +3,21 @@ import { RECEIPT_BYTES } from '../ids/receipt.ts'
 /**
  * The payload of a job in Redis: framed requests, one after the other, little-endian.
  *
- *   payload := version(u8 = 2) frame*
+ *   payload := version(u8 = 3) frame*
  *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
  *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32) receipt(16 bytes, zeros for none)
- *              workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
+ *              cost(u32) workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
  *
  * A payload frame contains everything that rows are derived from, so decoding it again always returns the same rows.
- * Version 1 has no receipts. It is still read, because a queue may contain such payloads while processes are replaced.
+ * Version 1 has no receipts, and version 2 no costs. Both are still read, because a queue may contain such payloads while
+ * processes are replaced.
  */
-const VERSION = 2
+const VERSION = 3
 const RECEIPT_AT = 20
-const FIXED_BYTES = RECEIPT_AT + RECEIPT_BYTES
+const COST_AT = RECEIPT_AT + RECEIPT_BYTES
+const FIXED_BYTES = COST_AT + 4
+/** Size of the fixed part of a frame by version. */
+const FIXED_BYTES_OF: Readonly<Record<number, number>> = { 1: RECEIPT_AT, 2: COST_AT, 3: FIXED_BYTES }
 const NO_RECEIPT = '\0'.repeat(RECEIPT_BYTES)
 /** Size of a payload without frames. */
 export const PAYLOAD_HEADER_BYTES = 1
@@ -40,8 +44,20 @@ export interface PayloadFrame {
   readonly attributes: string
   /** The 16 bytes of the receipt in latin1 (`receipt.ts`); undefined if no client has a receipt for the request. */
   readonly receipt?: string | undefined
+  /**
+   * Estimated work for the workers, in decoded bytes. It is what the request adds to the share of its surface, and what
+   * settling the request subtracts again. The size of the body if absent.
+   */
+  readonly cost?: number | undefined
   /** The bytes as the client sent them, compressed as `contentEncoding` states. A view into the payload after decoding. */
   readonly body: Buffer
+}
+
+const MAX_COST = 0xffff_ffff
+
+/** Returns the cost of a frame as a payload stores it. */
+export function frameCost(frame: Pick<PayloadFrame, 'cost' | 'body'>): number {
+  return Math.min(MAX_COST, Math.ceil(frame.cost ?? frame.body.length))
 }
 
 /** Returns the frame with this value as its JSON body, for the next queue. Ids, time and receipt stay the same. */
@@ -51,6 +67,7 @@ export function withJsonBody(frame: PayloadFrame, value: object): PayloadFrame {
     contentType: 'application/json',
     contentEncoding: 'identity',
     attributes: '',
+    cost: undefined,
     body: Buffer.from(JSON.stringify(value)),
   }
 }
@@ -101,6 +118,7 @@ export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, rec
   buffer[at + 14] = frame.workspaceId.length
   buffer[at + 15] = frame.surfaceId.length
   buffer.writeUInt32LE(end - attributesStart, at + 16)
+  buffer.writeUInt32LE(frameCost(frame), at + COST_AT)
   buffer.set(frame.body, end)
   return end + frame.body.length
 }
@@ -108,18 +126,19 @@ export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, rec
 /** Splits a payload into frames, whose bodies are views into it. Throws a RangeError if the payload is not complete. */
 export function decodePayload(payload: Buffer): PayloadFrame[] {
   const version = payload[0]
-  if (version !== VERSION && version !== 1) throw new RangeError(`payload version ${version} is not ${VERSION}`)
-  const fixedBytes = version === VERSION ? FIXED_BYTES : RECEIPT_AT
+  const fixedBytes = FIXED_BYTES_OF[version ?? 0]
+  if (fixedBytes === undefined) throw new RangeError(`payload version ${version} is not ${VERSION}`)
   const frames: PayloadFrame[] = []
   let at = PAYLOAD_HEADER_BYTES
   while (at < payload.length) {
     if (at + fixedBytes > payload.length) throw new RangeError('payload ends within a frame header')
     const workspaceStart = at + fixedBytes
-    const receipt = payload.toString('latin1', at + RECEIPT_AT, workspaceStart)
+    const receipt = payload.toString('latin1', at + RECEIPT_AT, Math.min(at + COST_AT, workspaceStart))
     const surfaceStart = workspaceStart + payload.readUInt8(at + 14)
     const attributesStart = surfaceStart + payload.readUInt8(at + 15)
     const bodyStart = attributesStart + payload.readUInt32LE(at + 16)
-    const end = bodyStart + payload.readUInt32LE(at)
+    const bodyLength = payload.readUInt32LE(at)
+    const end = bodyStart + bodyLength
     const contentType = CONTENT_TYPES[payload.readUInt8(at + 12)]
     const contentEncoding = CONTENT_ENCODINGS[payload.readUInt8(at + 13)]
     if (end > payload.length) throw new RangeError('payload ends within a frame')
@@ -133,6 +152,7 @@ export function decodePayload(payload: Buffer): PayloadFrame[] {
       contentEncoding,
       attributes: payload.toString('utf8', attributesStart, bodyStart),
       receipt: receipt === '' || receipt === NO_RECEIPT ? undefined : receipt,
+      cost: fixedBytes === FIXED_BYTES ? payload.readUInt32LE(at + COST_AT) : bodyLength,
       body: payload.subarray(bodyStart, end),
     })
     at = end

@@ -2,35 +2,66 @@ import { randomUUID } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
-import type { QueueName } from '../../schemas/queues/names.ts'
-
-/** Prefix of the Redis keys of BullMQ. */
-export const BULL_PREFIX = 'penstock:bull'
+import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 
 /**
- * Returns the Redis keys of one queue. A payload key exists exactly until its bytes are stored.
+ * The lanes of a queue, each of which is a BullMQ queue. Requests of a surface with little unfinished work take the
+ * `express` lane. The others take the `bulk` lane, which the workers serve in the remaining time, so that the backlog of
+ * one surface does not delay the requests of another.
+ */
+export const LANES = ['express', 'bulk'] as const
+/** Name of a lane, which is also the name of its BullMQ queue. */
+export type Lane = (typeof LANES)[number]
+
+/** Returns the lanes of a queue. Queues that only workers write to have one. */
+export function lanesOf(queue: QueueName): readonly Lane[] {
+  return (ADMITTED_QUEUES as readonly QueueName[]).includes(queue) ? LANES : ['express']
+}
+
+/**
+ * Returns the Redis keys of one partition of a queue. All have its hash tag, so that Redis Cluster keeps them on one node
+ * and a script can use all of them. Each queue has one partition, 0. A payload key exists exactly until its bytes are stored.
  *
  * - payload: the framed requests of one job (string)
+ * - arriving: a large payload while its pieces arrive, with an expiry (string)
+ * - pending: job ids of the payloads by the arrival of their first request in Unix ms (sorted set)
  * - batchOf: job id → id of the batch that names it (hash)
  * - batches: batch id → its record (hash)
- * - flow: counters of accepted and finished payloads and bytes, which only grow (hash)
+ * - flow: counters of accepted and finished payloads, bytes and cost, which only grow (hash)
+ * - shares: surfaces by the cost of their requests that are not finished (sorted set, members of `shareMember`)
+ * - prices: surfaces by the measured cost of their requests divided by the estimated cost (sorted set)
+ * - alone: the number of times that a suspected job was decoded alone, with an expiry (string)
+ * - bull: prefix of the keys of BullMQ, whose queues are the lanes. They could be in another Redis, because jobs can be
+ *   created again from the payloads.
  */
-export function queueKeys(queue: QueueName) {
-  const root = `penstock:queue:${queue}`
+export function queueKeys(queue: QueueName, partition = 0) {
+  const root = `penstock:{${queue}.${partition}}`
+  const bull = `${root}:bull`
   const payloadPrefix = `${root}:payload:`
   return {
     payloadPrefix,
     payload: (jobId: string) => payloadPrefix + jobId,
+    arriving: (jobId: string) => `${root}:arriving:${jobId}`,
+    pending: `${root}:pending`,
     batchOf: `${root}:batch-of`,
     batches: `${root}:batches`,
     flow: `${root}:flow`,
-    job: (jobId: string) => `${BULL_PREFIX}:${queue}:${jobId}`,
-    lock: (jobId: string) => `${BULL_PREFIX}:${queue}:${jobId}:lock`,
-    failed: `${BULL_PREFIX}:${queue}:failed`,
+    shares: `${root}:shares`,
+    prices: `${root}:prices`,
+    alone: (jobId: string) => `${root}:alone:${jobId}`,
+    bull,
+    job: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}`,
+    lock: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}:lock`,
+    failed: (lane: Lane) => `${bull}:${lane}:failed`,
   }
 }
-/** The Redis keys of one queue. */
+/** The Redis keys of one partition of a queue. */
 export type QueueKeys = ReturnType<typeof queueKeys>
+
+/** Returns the member of a surface in the sorted sets of a queue. */
+export function shareMember(surface: { readonly workspaceId: string; readonly surfaceId: string }): string {
+  return `${surface.workspaceId}/${surface.surfaceId}`
+}
 
 /**
  * Options of every job. Jobs are retried without limit, so that each payload is stored or dead-lettered in the end. The
@@ -45,11 +76,11 @@ export const JOB_OPTIONS: JobsOptions = {
   stackTraceLimit: 1,
 }
 
-/** Opens the producer side of a queue on a ready connection. */
-export function openQueue(redis: Redis, name: QueueName): Queue<CommitJob> {
-  return new Queue<CommitJob>(name, {
+/** Opens the producer side of a lane of a queue on a ready connection. */
+export function openQueue(redis: Redis, name: QueueName, lane: Lane): Queue<CommitJob> {
+  return new Queue<CommitJob>(lane, {
     connection: redis,
-    prefix: BULL_PREFIX,
+    prefix: queueKeys(name).bull,
     defaultJobOptions: JOB_OPTIONS,
     streams: { events: { maxLen: 100 } },
   })

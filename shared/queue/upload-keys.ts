@@ -8,7 +8,7 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
 
 /**
  * Returns the Redis keys of the uploads for a release that no manifest contains yet. They are in the Redis of the queues,
- * so that a claim and its job are one transaction.
+ * so that a claim and its job are one transaction, and have the hash tag of the queue whose jobs they belong to.
  *
  * - signed: path → JSON of DeclaredMap, as the last sign call declared it (hash)
  * - singles: path → `sha256:size` of the last single upload (hash, written by the worker)
@@ -20,13 +20,15 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
  */
 export function uploadKeys(release: { workspaceId: string; surfaceId: string; slug: string }) {
   const { workspaceId, surfaceId, slug } = release
-  const root = `penstock:upload:${workspaceId}:${surfaceId}:${encodeURIComponent(slug)}`
+  const owner = `upload:${workspaceId}:${surfaceId}:${encodeURIComponent(slug)}`
+  const maps = `penstock:{source-maps.0}:${owner}`
+  const completions = `penstock:{completions.0}:${owner}`
   return {
-    signed: `${root}:signed`,
-    singles: `${root}:singles`,
-    parts: (path: string) => `${root}:parts:${createHash('sha256').update(path).digest('hex')}`,
-    completion: (digest: string) => `${root}:completion:${digest}`,
-    sequence: `${root}:sequence`,
+    signed: `${maps}:signed`,
+    singles: `${maps}:singles`,
+    parts: (path: string) => `${maps}:parts:${createHash('sha256').update(path).digest('hex')}`,
+    completion: (digest: string) => `${completions}:completion:${digest}`,
+    sequence: `${completions}:sequence`,
   }
 }
 /** The Redis keys of the uploads for a release. */
@@ -43,9 +45,9 @@ export interface DeclaredMap {
 }
 
 /** Returns the Redis key of the verdict of a worker on a request that a client waits for (JSON of Verdict). */
-export const verdictKey = (attempt: string) => `penstock:verdict:${attempt}`
+export const verdictKey = (attempt: string) => `penstock:{completions.0}:verdict:${attempt}`
 /** How long a published verdict can be read. */
 export const VERDICT_LIFETIME_S = 120
 
 /** Channel on which a worker publishes the attempt when its verdict can be read. */
-export const VERDICTS_CHANNEL = 'penstock:verdicts'
+export const VERDICTS_CHANNEL = 'penstock:{completions.0}:verdicts'

@@ -4,7 +4,9 @@ import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import type { TakenJob } from '../queue/pool.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
@@ -37,6 +39,11 @@ export interface BatchPoolDeps extends BatchSource {
   readonly logger: Logger
 }
 
+/** A job that this many workers have lost is suspected to end its workers. */
+const SUSPECT_LOSSES = 3
+/** A suspected job that was alone this often without an end is set aside. */
+const MAX_TIMES_ALONE = 2
+
 interface OpenBatch {
   readonly batch: Batch
   readonly timer: NodeJS.Timeout
@@ -52,17 +59,18 @@ interface OpenBatch {
 export class BatchPool {
   readonly #deps: BatchPoolDeps
   readonly #options: BatchPoolOptions
-  readonly #fetched: Budget
+  readonly #fetched: LaneBudget
   readonly #slots: Budget
   readonly #rowsPool: RowsPool
   readonly #resumer: BatchResumer
   #open: OpenBatch | undefined
   #decoding: Promise<unknown> = Promise.resolve()
+  #suspects: Promise<unknown> = Promise.resolve()
 
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
-    this.#fetched = new Budget(options.maxFetchedBytes)
+    this.#fetched = new LaneBudget(options.maxFetchedBytes)
     this.#slots = new Budget(options.maxConcurrentInserts)
     const rows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
     this.#rowsPool = new RowsPool(deps.queue, deps.memory, rows)
@@ -73,16 +81,37 @@ export class BatchPool {
    * Settles when the payload of the job is stored or dead-lettered, by this worker or another. Throws a TransientError
    * otherwise.
    */
-  async process(job: HeldJob, payloadBytes: number): Promise<void> {
+  async process(job: TakenJob): Promise<void> {
+    if (job.losses >= SUSPECT_LOSSES) return this.#processSuspect(job)
     // A payload of this size has one request.
-    const isLarge = payloadBytes > LARGE_BODY_BYTES || (await this.#run(job, payloadBytes)) === 'large'
-    if (isLarge) await this.#deps.memory.runLarge(deadline => this.#run(job, payloadBytes, deadline))
+    const isLarge = job.payloadBytes > LARGE_BODY_BYTES || (await this.#run(job)) === 'large'
+    if (isLarge) await this.#deps.memory.runLarge(deadline => this.#run(job, deadline))
   }
 
   /**
-   * Processes a job in a batch of its own. For a job that may have ended the workers that had taken it before. A batch that
-   * names it with other jobs is replaced by a batch for each of them.
+   * Processes jobs that several workers have lost one at a time, so that a job that ends its worker is known by the number
+   * of times that it was alone. Such a job is set aside undecoded. A batch of several jobs is resumed as it is: all of its
+   * jobs were decoded when it was named, and its inserts may have been confirmed.
    */
+  #processSuspect(job: TakenJob): Promise<void> {
+    const turn = this.#suspects.then(async () => {
+      const { store } = this.#deps
+      const { batchId, payload } = await store.look(job.jobId)
+      if (payload !== null) store.giveBack(payload)
+      const record = batchId === null ? undefined : await store.batch(batchId)
+      if (record !== undefined && record.jobIds.length > 1) {
+        await this.#run(job)
+      } else if ((await store.countAlone(job.jobId)) > MAX_TIMES_ALONE) {
+        const detail = `${job.losses} workers ended while they had it`
+        this.#deps.logger.error({ jobId: job.jobId, losses: job.losses }, 'a job is set aside undecoded')
+        await this.setAside(job, { label: 'killed_worker', detail })
+      } else await this.takeAlone(job)
+    })
+    this.#suspects = turn.catch(() => undefined)
+    return turn
+  }
+
+  /** Processes a job in a batch of its own. For a job that may have ended the workers that had taken it before. */
   async takeAlone(job: HeldJob): Promise<void> {
     await inBatchOfItsOwn(this.#deps.store, job, async ({ batchId }) => {
       if ((await this.#resumer.resume(batchId, job)) === undefined) return
@@ -99,11 +128,11 @@ export class BatchPool {
    * Runs a job until its payload is settled, or returns `large` if it may only run as a large job. A large job has a
    * deadline until which memory must be available.
    */
-  async #run(job: HeldJob, payloadBytes: number, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
+  async #run(job: TakenJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
     const { store } = this.#deps
     let resumed: string | undefined
     for (;;) {
-      const release = await this.#fetched.acquire(payloadBytes)
+      const release = await this.#fetched.acquire(job.lane, job.payloadBytes)
       let added: PooledJob | NotAdded
       try {
         const { batchId, payload } = await store.look(job.jobId)

@@ -33,20 +33,20 @@ it('copies refused requests out of their payload and counts their bytes', async 
   const payload = Buffer.alloc(1_000, 'a')
   const batch = new Batch({ queue: 'spans', kind: 'traces' }, refusing)
   for (const jobId of ['a', 'b']) {
-    await batch.add({ jobId, token: '' }, [{ ...frame, body: payload }], 1_040, NO_JOB_LIMITS)
+    await batch.add({ jobId, lane: 'express', token: '' }, [{ ...frame, body: payload }], 1_040, NO_JOB_LIMITS)
   }
   payload.fill('b') // the next payload uses its memory
   expect(batch.refused.map(({ frame: refused }) => refused.body)).toEqual(Array(2).fill(Buffer.alloc(1_000, 'a')))
   expect(batch.bytes).toBe(2_000)
   const taking = new Batch({ queue: 'spans', kind: 'traces' }, nothing)
-  await taking.add({ jobId: 'a', token: '' }, [frame], 1_040, NO_JOB_LIMITS)
+  await taking.add({ jobId: 'a', lane: 'express', token: '' }, [frame], 1_040, NO_JOB_LIMITS)
   expect(taking.bytes).toBe(0)
 })
 
 it('stops decoding a job at the limit, but always decodes its first request', async () => {
   const add = (frames: PayloadFrame[], maxDecodedBytes: number) => {
     const batch = new Batch({ queue: 'spans', kind: 'traces' }, nothing)
-    return batch.add({ jobId: 'a', token: '' }, frames, 1_040, { ...NO_JOB_LIMITS, maxDecodedBytes })
+    return batch.add({ jobId: 'a', lane: 'express', token: '' }, frames, 1_040, { ...NO_JOB_LIMITS, maxDecodedBytes })
   }
   expect(await add([frame], 10)).toMatchObject({ frames: 1 })
   expect(await add([frame, frame], 1_000)).toMatchObject({ frames: 2 })
@@ -68,7 +68,7 @@ function message(tag: number, content: Buffer): Buffer {
 
 describe('a job of requests that amplify', () => {
   const MIB = 1024 * 1024
-  const job = { jobId: 'a', token: '' }
+  const job = { jobId: 'a', lane: 'express', token: '' } as const
 
   it('refuses each request whose rows need far more memory than its bytes', async () => {
     const rows = createLogsBatch()

@@ -8,7 +8,7 @@ import { describeError } from '../../shared/runtime/errors.ts'
 import { type Reason, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { RefusedFrame } from '../queue/moves.ts'
-import type { HeldJob } from '../queue/payload-store.ts'
+import { addShare, type HeldJob } from '../queue/payload-store.ts'
 import type { JobLimits } from './job-limits.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 
@@ -35,6 +35,8 @@ export interface BatchStats {
   frames: number
   payloadBytes: number
   rows: number
+  /** Cost of the requests by surface. */
+  readonly shares: Map<string, number>
   readonly rejectedRows: Map<RejectionLabel, number>
 }
 
@@ -55,7 +57,7 @@ export class Batch {
   readonly rows: RowBatch
   readonly jobs: PooledJob[] = []
   readonly refused: RefusedFrame[] = []
-  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, rejectedRows: new Map() }
+  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, shares: new Map(), rejectedRows: new Map() }
   readonly #source: BatchSource
   readonly #refuseAll: Reason | undefined
   readonly #log = new IngestLogTable()
@@ -107,6 +109,7 @@ export class Batch {
     this.jobs.push(pooled)
     this.stats.frames += frames.length
     this.stats.payloadBytes += payloadBytes
+    for (const frame of frames) addShare(this.stats.shares, frame)
     for (const entry of entries.values()) {
       this.stats.rows += entry.rows
       for (const [label, count] of entry.rejected) increment(this.stats.rejectedRows, label as RejectionLabel, count)

@@ -34,7 +34,7 @@ export async function formBatch(
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }
-    const added = await batch.add({ jobId, token: '' }, decodePayload(payload), payload.length, limits)
+    const added = await batch.add({ jobId, lane: 'express', token: '' }, decodePayload(payload), payload.length, limits)
     deps.store.giveBack(payload)
     if (added === 'split' || added === 'large') return { ok: false, reason: added }
   }

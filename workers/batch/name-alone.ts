@@ -11,11 +11,11 @@ export async function nameAlone(store: Pick<PayloadStore, 'nameBatch'>, job: Hel
 }
 
 /**
- * Runs `work` on a batch that names only this job, until the payload of the job is gone. A batch that names it with other
- * jobs is first replaced by a batch for each of them.
+ * Runs `work` on a batch that names only this job, until the payload of the job is gone. Throws a TransientError if a batch
+ * names it with other jobs: its inserts may have been confirmed, so it must be resumed under its own tokens.
  */
 export async function inBatchOfItsOwn(
-  store: Pick<PayloadStore, 'look' | 'giveBack' | 'batch' | 'nameBatch' | 'splitBatch'>,
+  store: Pick<PayloadStore, 'look' | 'giveBack' | 'batch' | 'nameBatch'>,
   job: HeldJob,
   work: (named: NamedBatch) => Promise<unknown>,
 ): Promise<void> {
@@ -32,12 +32,8 @@ export async function inBatchOfItsOwn(
     last = batchId
     const record = await store.batch(batchId)
     if (record === undefined) continue
-    if (record.jobIds.length === 1) await work({ batchId, ...record })
-    else
-      await store.splitBatch(
-        batchId,
-        record.jobIds.map(jobId => ({ ...record, batchId: randomUUID(), jobIds: [jobId] })),
-      )
+    if (record.jobIds.length > 1) throw new TransientError(`batch ${batchId} names other jobs as well`)
+    await work({ batchId, ...record })
   }
 }
 

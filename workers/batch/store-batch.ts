@@ -112,11 +112,11 @@ export class BatchStorer {
   /** Deletes what is stored and moves what derives from it. Returns false if another worker has done so before. */
   async #finish(named: NamedBatch, batch: Batch, startedAt: number): Promise<boolean> {
     const { store, addJobs, onStored } = this.#deps
-    const done = { frames: batch.stats.frames, bytes: batch.stats.payloadBytes }
+    const { frames, payloadBytes, shares } = batch.stats
     const moves = this.#movesOf(named, batch)
-    const isFinished = await store.finishBatch(named, done, moves)
+    const { isFirst } = await store.finishBatch(named, { frames, bytes: payloadBytes, shares }, moves)
     await addMovedJobs(addJobs, moves)
-    if (!isFinished) return false
+    if (!isFirst) return false
     batch.rows.finished?.()
     onStored?.(batch, performance.now() - startedAt)
     return true

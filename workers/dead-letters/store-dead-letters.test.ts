@@ -36,7 +36,7 @@ function setUp(frames: PayloadFrame[]) {
   }
   const store = {
     look: async () => ({ batchId: null, payload: encodePayload(frames) }),
-    finishJob: async () => ++finished > 0,
+    finishJob: async () => ({ isFirst: ++finished > 0, leftOut: [] }),
   } as Partial<PayloadStore> as PayloadStore
   return {
     objects,

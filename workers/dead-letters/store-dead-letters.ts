@@ -4,7 +4,7 @@ import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import type { PayloadStore } from '../queue/payload-store.ts'
+import { type PayloadStore, sharesOf } from '../queue/payload-store.ts'
 
 /** Bytes of one text in the metadata of an object. S3 stores at most 2 KB of metadata. */
 const METADATA_TEXT_LIMIT = 800
@@ -28,7 +28,7 @@ export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Pr
     await put(deps.objects, frame)
     deps.onStored?.()
   })
-  await deps.store.finishJob(jobId, { frames: frames.length, bytes: payload.length })
+  await deps.store.finishJob(jobId, { frames: frames.length, bytes: payload.length, shares: sharesOf(frames) })
 }
 
 function put(objects: DeadLettersDeps['objects'], frame: PayloadFrame): Promise<void> {

@@ -1,6 +1,6 @@
-import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
@@ -13,7 +13,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     objects: deps.objects,
     releases: deps.releases,
     store: new RedisPayloadStore(deps.redis, 'completions'),
-    held: new Budget(config.COMPLETIONS_HELD_BYTES),
+    held: new LaneBudget(config.COMPLETIONS_HELD_BYTES),
     addJobs: deps.addJobs,
     logger,
     stopping: deps.stopping,
@@ -23,7 +23,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
   }
   const pool = startPool(
     'completions',
-    { redisUrl: config.REDIS_URL, logger, process: (job, bytes) => storeCompletions(completions, job, bytes) },
+    { redisUrl: config.REDIS_URL, logger, process: job => storeCompletions(completions, job) },
     poolOptions(config, config.COMPLETIONS_CONCURRENCY),
   )
   return pool

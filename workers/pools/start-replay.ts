@@ -1,6 +1,6 @@
-import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { type StoreReplayDeps, storeReplay } from '../replay/store-replay.ts'
@@ -11,7 +11,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   const replay: StoreReplayDeps = {
     objects: deps.objects,
     store: new RedisPayloadStore(deps.redis, 'replay'),
-    held: new Budget(config.REPLAY_HELD_BYTES),
+    held: new LaneBudget(config.REPLAY_HELD_BYTES),
     addJobs: deps.addJobs,
     logger,
     stopping: deps.stopping,
@@ -20,7 +20,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   }
   const pool = startPool(
     'replay',
-    { redisUrl: config.REDIS_URL, logger, process: (job, payloadBytes) => storeReplay(replay, job, payloadBytes) },
+    { redisUrl: config.REDIS_URL, logger, process: job => storeReplay(replay, job) },
     poolOptions(config, config.REPLAY_CONCURRENCY),
   )
   return pool

@@ -48,7 +48,7 @@ export function startRowsPool(source: BatchSource, createRows: () => RowBatch, d
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: (job, payloadBytes) => batches.process(job, payloadBytes),
+      process: job => batches.process(job),
       onClosing: () => batches.flush(),
     },
     poolOptions(config, config.POOL_CONCURRENCY),

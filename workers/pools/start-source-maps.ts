@@ -1,6 +1,6 @@
-import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { type StoreSourceMapsDeps, storeSourceMaps } from '../source-maps/store-source-maps.ts'
@@ -13,7 +13,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     objects: deps.objects,
     releases: deps.releases,
     store: new RedisPayloadStore(deps.redis, 'source-maps'),
-    held: new Budget(config.SOURCE_MAPS_HELD_BYTES),
+    held: new LaneBudget(config.SOURCE_MAPS_HELD_BYTES),
     addJobs: deps.addJobs,
     logger,
     stopping: deps.stopping,
@@ -22,7 +22,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
   }
   const pool = startPool(
     'source-maps',
-    { redisUrl: config.REDIS_URL, logger, process: (job, payloadBytes) => storeSourceMaps(uploads, job, payloadBytes) },
+    { redisUrl: config.REDIS_URL, logger, process: job => storeSourceMaps(uploads, job) },
     poolOptions(config, config.SOURCE_MAPS_CONCURRENCY),
   )
   return pool

@@ -3,7 +3,7 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
-import type { Move } from './payload-store.ts'
+import { type Move, sharesOf } from './payload-store.ts'
 
 /** A request that cannot be stored and becomes a dead letter. */
 export interface RefusedFrame {
@@ -30,15 +30,16 @@ export function frameMoves(
   backlogLimitBytes?: number,
 ): Move[] {
   if (frames.length === 0) return []
-  const payload = { jobId, payload: encodePayload(frames), frames: frames.length }
-  return [{ queue, ...payload, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
+  const payload = { jobId, payload: encodePayload(frames), frames: frames.length, shares: sharesOf(frames) }
+  const arrivedAtMs = frames.reduce((first, { receivedAtMs }) => Math.min(first, receivedAtMs), Number.MAX_SAFE_INTEGER)
+  return [{ queue, ...payload, arrivedAtMs, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
 }
 
 /** Returns the move of refused requests to the dead letters. `id` is that of the job or batch that is finished. */
 export function deadLetterMoves(queue: QueueName, id: string, refused: readonly RefusedFrame[]): Move[] {
   const frames = refused.map(({ frame, index, reason, jobId }): PayloadFrame => {
     const letter: DeadLetter = { queue, jobId, index, reason: reasonText(reason), attributes: frame.attributes }
-    return { ...frame, attributes: JSON.stringify(letter) }
+    return { ...frame, cost: undefined, attributes: JSON.stringify(letter) }
   })
   return frameMoves('dead-letters', `dead-${id}`, frames)
 }

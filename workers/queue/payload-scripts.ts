@@ -1,91 +1,142 @@
-/** The Lua scripts of `payload-store.ts`. Each runs atomically, and does nothing when it is sent a second time. */
+/**
+ * The Lua scripts of `payload-store.ts`. Each runs atomically, and does nothing when it is sent a second time. Every key is
+ * in KEYS, and the keys of one partition have the same hash tag (`queueKeys`). Redis runs them even if its memory is full
+ * (`allow-oom`), because they are what frees it.
+ */
 
 /**
- * KEYS batchOf, batches; ARGV payload prefix, BullMQ prefix, batch id, record, then (job id, lock token) per job.
+ * KEYS batchOf, batches, then payload and lock of each job; ARGV batch id, record, then job id and lock token of each job.
  * Returns the jobs in the way, each with its reason, or nothing if all jobs are named.
  */
-export const NAME_BATCH = {
-  numberOfKeys: 2,
-  lua: `
+export const NAME_BATCH = `#!lua flags=allow-oom
 local conflicts = {}
-for i = 5, #ARGV, 2 do
-  local id, token = ARGV[i], ARGV[i + 1]
-  local named = redis.call('HGET', KEYS[1], id)
-  if named and named ~= ARGV[3] then
-    table.insert(conflicts, id)
-    table.insert(conflicts, 'named')
-  elseif redis.call('EXISTS', ARGV[1] .. id) == 0 then
-    table.insert(conflicts, id)
-    table.insert(conflicts, 'stored')
-  elseif redis.call('GET', ARGV[2] .. id .. ':lock') ~= token then
-    table.insert(conflicts, id)
-    table.insert(conflicts, 'lost')
+for i = 3, #ARGV, 2 do
+  local named = redis.call('HGET', KEYS[1], ARGV[i])
+  local reason
+  if named and named ~= ARGV[1] then
+    reason = 'named'
+  elseif redis.call('EXISTS', KEYS[i]) == 0 then
+    reason = 'stored'
+  elseif redis.call('GET', KEYS[i + 1]) ~= ARGV[i + 1] then
+    reason = 'lost'
+  end
+  if reason then
+    table.insert(conflicts, ARGV[i])
+    table.insert(conflicts, reason)
   end
 end
 if #conflicts > 0 then return conflicts end
-for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[3]) end
-redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 return conflicts
-`,
-}
+`
 
 /**
- * Stores payloads for other queues. The arguments of each are its key, its bytes, the flow of its queue, its frames, its
- * size, and the backlog in bytes from which the payload is left out (0: no limit).
+ * Counts finished requests, and gives their cost back to their surfaces. The arguments are frames, bytes, cost, number of
+ * surfaces, then member and cost of each surface. Returns the index after them.
  */
-const MOVE_FROM = `
-local function moveFrom(first)
-  for i = first, #ARGV, 6 do
-    local flow, limit = ARGV[i + 2], tonumber(ARGV[i + 5])
-    local behind = limit == 0 and -1
-      or tonumber(redis.call('HGET', flow, 'acceptedBytes') or 0) - tonumber(redis.call('HGET', flow, 'doneBytes') or 0)
-    if behind < limit then
-      redis.call('SET', ARGV[i], ARGV[i + 1])
-      redis.call('HINCRBY', flow, 'acceptedPayloads', ARGV[i + 3])
-      redis.call('HINCRBY', flow, 'acceptedBytes', ARGV[i + 4])
-    end
-  end
+const SETTLE = `
+local function settle(flow, shares, at)
+  redis.call('HINCRBY', flow, 'donePayloads', ARGV[at])
+  redis.call('HINCRBY', flow, 'doneBytes', ARGV[at + 1])
+  redis.call('HINCRBY', flow, 'doneCost', ARGV[at + 2])
+  local after = at + 4 + 2 * tonumber(ARGV[at + 3])
+  for i = at + 4, after - 1, 2 do redis.call('ZINCRBY', shares, -ARGV[i + 1], ARGV[i]) end
+  redis.call('ZREMRANGEBYSCORE', shares, '-inf', 0)
+  return after
 end
 `
 
 /**
- * KEYS batchOf, batches, flow; ARGV payload prefix, batch id, frames and bytes done, number of jobs, their ids, then the
- * moves (MOVE_FROM).
+ * Stores payloads for other queues. The keys of each are its payload, the key under which its pieces have arrived, then
+ * pending, flow and shares of its queue. The arguments of each are its job id, its bytes (empty if they have arrived in
+ * pieces), the arrival of its first request, the backlog in bytes from which it is left out (0: no limit), its frames, size
+ * and cost, the number of its surfaces, then member and cost of each surface. Returns the indexes of what was left out,
+ * from 0.
  */
-export const FINISH_BATCH = {
-  numberOfKeys: 3,
-  lua: `
-${MOVE_FROM}
-if redis.call('HDEL', KEYS[2], ARGV[2]) == 0 then return 0 end
-local lastJob = 5 + tonumber(ARGV[5])
-for i = 6, lastJob do
-  redis.call('UNLINK', ARGV[1] .. ARGV[i])
-  redis.call('HDEL', KEYS[1], ARGV[i])
+const MOVE_FROM = `
+local function moveFrom(key, at)
+  local leftOut = {}
+  local index = 0
+  while at <= #ARGV do
+    local payload, arriving, pending, flow, shares = unpack(KEYS, key, key + 4)
+    local limit = tonumber(ARGV[at + 3])
+    local after = at + 8 + 2 * tonumber(ARGV[at + 7])
+    local behind = limit == 0 and -1
+      or tonumber(redis.call('HGET', flow, 'acceptedBytes') or 0) - tonumber(redis.call('HGET', flow, 'doneBytes') or 0)
+    if behind < limit then
+      if ARGV[at + 1] == '' then
+        redis.call('RENAME', arriving, payload)
+        redis.call('PERSIST', payload)
+      else
+        redis.call('SET', payload, ARGV[at + 1])
+      end
+      redis.call('ZADD', pending, ARGV[at + 2], ARGV[at])
+      redis.call('HINCRBY', flow, 'acceptedPayloads', ARGV[at + 4])
+      redis.call('HINCRBY', flow, 'acceptedBytes', ARGV[at + 5])
+      redis.call('HINCRBY', flow, 'acceptedCost', ARGV[at + 6])
+      for i = at + 8, after - 1, 2 do redis.call('ZINCRBY', shares, ARGV[i + 1], ARGV[i]) end
+    else
+      table.insert(leftOut, index)
+    end
+    at = after
+    key = key + 5
+    index = index + 1
+  end
+  return leftOut
 end
-redis.call('HINCRBY', KEYS[3], 'donePayloads', ARGV[3])
-redis.call('HINCRBY', KEYS[3], 'doneBytes', ARGV[4])
-moveFrom(lastJob + 1)
-return 1
-`,
-}
+local function haveArrived(key, at)
+  while at <= #ARGV do
+    if ARGV[at + 1] == '' and redis.call('EXISTS', KEYS[key + 1]) == 0 then return false end
+    at = at + 8 + 2 * tonumber(ARGV[at + 7])
+    key = key + 5
+  end
+  return true
+end
+`
 
-/** KEYS payload, flow; ARGV frames and bytes done, then the moves (MOVE_FROM). */
-export const FINISH_JOB = {
-  numberOfKeys: 2,
-  lua: `
-${MOVE_FROM}
-if redis.call('UNLINK', KEYS[1]) == 0 then return 0 end
-redis.call('HINCRBY', KEYS[2], 'donePayloads', ARGV[1])
-redis.call('HINCRBY', KEYS[2], 'doneBytes', ARGV[2])
-moveFrom(3)
-return 1
-`,
-}
+/** What a finishing script returns if the pieces of a move have expired. Nothing was changed then. */
+export const PIECES_ARE_GONE = -1
+
+/**
+ * KEYS batchOf, batches, flow, shares, pending, the payload of each job, then the keys of the moves; ARGV batch id, number
+ * of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished before, else
+ * the indexes of the moves that were left out.
+ */
+export const FINISH_BATCH = `#!lua flags=allow-oom
+${SETTLE}${MOVE_FROM}
+if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
+local jobs = tonumber(ARGV[2])
+local counts = 3 + jobs
+local moves = counts + 4 + 2 * tonumber(ARGV[counts + 3])
+if not haveArrived(6 + jobs, moves) then return ${PIECES_ARE_GONE} end
+redis.call('HDEL', KEYS[2], ARGV[1])
+for i = 1, jobs do
+  redis.call('UNLINK', KEYS[5 + i])
+  redis.call('HDEL', KEYS[1], ARGV[2 + i])
+  redis.call('ZREM', KEYS[5], ARGV[2 + i])
+end
+settle(KEYS[3], KEYS[4], counts)
+return moveFrom(6 + jobs, moves)
+`
+
+/**
+ * KEYS payload, flow, shares, pending, then the keys of the moves; ARGV job id, then the counts (SETTLE) and the moves
+ * (MOVE_FROM). Returns as FINISH_BATCH does.
+ */
+export const FINISH_JOB = `#!lua flags=allow-oom
+${SETTLE}${MOVE_FROM}
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local moves = 2 + 4 + 2 * tonumber(ARGV[5])
+if not haveArrived(5, moves) then return ${PIECES_ARE_GONE} end
+redis.call('UNLINK', KEYS[1])
+redis.call('ZREM', KEYS[4], ARGV[1])
+settle(KEYS[2], KEYS[3], 2)
+return moveFrom(5, moves)
+`
 
 /** KEYS batchOf, batches; ARGV batch id, then for each half: batch id, record, number of jobs, job ids. */
-export const SPLIT_BATCH = {
-  numberOfKeys: 2,
-  lua: `
+export const SPLIT_BATCH = `#!lua flags=allow-oom
 if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return 0 end
 local i = 2
 while i <= #ARGV do
@@ -95,22 +146,24 @@ while i <= #ARGV do
   i = i + 3 + jobs
 end
 return 1
-`,
-}
+`
 
-/** KEYS batchOf, batches, flow; ARGV payload prefix, batch id, job id, bytes added, then for each part: job id, batch id, record, payload. */
-export const SPLIT_JOB = {
-  numberOfKeys: 3,
-  lua: `
-if redis.call('HDEL', KEYS[2], ARGV[2]) == 0 then return 0 end
-redis.call('HDEL', KEYS[1], ARGV[3])
-redis.call('UNLINK', ARGV[1] .. ARGV[3])
-redis.call('HINCRBY', KEYS[3], 'acceptedBytes', ARGV[4])
-for i = 5, #ARGV, 4 do
-  redis.call('SET', ARGV[1] .. ARGV[i], ARGV[i + 3])
+/**
+ * KEYS batchOf, batches, flow, pending, payload, then the payload of each part; ARGV batch id, job id, bytes added, then for
+ * each part: job id, batch id, record, payload.
+ */
+export const SPLIT_JOB = `#!lua flags=allow-oom
+if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return 0 end
+local arrival = redis.call('ZSCORE', KEYS[4], ARGV[2]) or 0
+redis.call('HDEL', KEYS[1], ARGV[2])
+redis.call('UNLINK', KEYS[5])
+redis.call('ZREM', KEYS[4], ARGV[2])
+redis.call('HINCRBY', KEYS[3], 'acceptedBytes', ARGV[3])
+for i = 4, #ARGV, 4 do
+  redis.call('SET', KEYS[5 + i / 4], ARGV[i + 3])
+  redis.call('ZADD', KEYS[4], arrival, ARGV[i])
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
   redis.call('HSET', KEYS[2], ARGV[i + 1], ARGV[i + 2])
 end
 return 1
-`,
-}
+`

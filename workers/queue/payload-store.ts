@@ -1,12 +1,17 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { BULL_PREFIX, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
+import { PIECE_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
+import { frameCost, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import type { PayloadReader } from './payload-reader.ts'
-import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
+import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, PIECES_ARE_GONE, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
 
 /** A job as the worker that holds it knows it. */
 export interface HeldJob {
   readonly jobId: string
+  /** The lane that this worker took the job from. */
+  readonly lane: Lane
   /** Text that BullMQ wrote into the lock of the job when this worker took it. */
   readonly token: string
 }
@@ -37,14 +42,43 @@ export interface NewPayload {
 /** A payload that a finished job or batch passes on. Its job id derives from the id of that job or batch. */
 export interface Move extends NewPayload {
   readonly queue: QueueName
+  /** Arrival of its first request, in Unix ms. */
+  readonly arrivedAtMs: number
+  /** Cost that its requests add to the shares of their surfaces in that queue. */
+  readonly shares: Shares
   /** The move is left out if its queue is this many bytes behind. For payloads that the service can do without. */
   readonly backlogLimitBytes?: number
 }
 
-/** Requests and bytes that a finished job or batch adds to the counters of its queue. */
+/** Cost by surface, the keys being members of the sorted set `shares` (`shareMember`). */
+export type Shares = ReadonlyMap<string, number>
+
+/** Returns the cost of these requests by surface. */
+export function sharesOf(frames: readonly PayloadFrame[]): Map<string, number> {
+  const shares = new Map<string, number>()
+  for (const frame of frames) addShare(shares, frame)
+  return shares
+}
+
+/** Adds the cost of a request to the share of its surface. */
+export function addShare(shares: Map<string, number>, frame: PayloadFrame): void {
+  const member = shareMember(frame)
+  shares.set(member, (shares.get(member) ?? 0) + frameCost(frame))
+}
+
+/** Amounts that a finished job or batch adds to the counters of its queue and takes from the shares of its surfaces. */
 export interface DoneCounts {
   readonly frames: number
   readonly bytes: number
+  readonly shares: Shares
+}
+
+/** The outcome of finishing a job or a batch. */
+export interface Finished {
+  /** False if another worker has finished it before. */
+  readonly isFirst: boolean
+  /** The moves that were left out because their queue is too far behind. */
+  readonly leftOut: readonly Move[]
 }
 
 /** The payloads of one queue, and the batches they are in. */
@@ -61,13 +95,12 @@ export interface PayloadStore {
   holdsLocks(jobs: readonly HeldJob[]): Promise<boolean>
   /** Names a batch, for all its jobs or for none. Returns the jobs in the way; the batch is named if there are none. */
   nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>>
-  /**
-   * Deletes the payloads and the record of a stored batch and stores the moves, in one step. Returns false if another
-   * worker has done so before.
-   */
-  finishBatch(batch: NamedBatch, done: DoneCounts, moves?: readonly Move[]): Promise<boolean>
+  /** Deletes the payloads and the record of a stored batch and stores the moves, in one step. */
+  finishBatch(batch: NamedBatch, done: DoneCounts, moves?: readonly Move[]): Promise<Finished>
   /** Does the same for a job that was processed without a batch. */
-  finishJob(jobId: string, done: DoneCounts, moves?: readonly Move[]): Promise<boolean>
+  finishJob(jobId: string, done: DoneCounts, moves?: readonly Move[]): Promise<Finished>
+  /** Counts that a suspected job is about to be decoded alone, and returns how often that has begun within a day. */
+  countAlone(jobId: string): Promise<number>
   /** Replaces a named batch by two. Returns false if another worker has finished or split it before. */
   splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
   /** Replaces the only job of a batch by jobs with a part of its frames each, every one in a batch of its own. */
@@ -88,7 +121,9 @@ const SCRIPTS = {
   penstockSplitJob: SPLIT_JOB,
 }
 type ScriptName = keyof typeof SCRIPTS
-type ScriptCommands = Record<ScriptName, (...args: ScriptArgument[]) => Promise<unknown>>
+type ScriptCommands = Record<ScriptName, (numberOfKeys: number, ...args: ScriptArgument[]) => Promise<unknown>>
+
+const ALONE_LIFETIME_S = 24 * 60 * 60
 
 /**
  * The payloads of one queue in Redis. Every change is one script, so that a worker that dies leaves the state before the
@@ -97,16 +132,14 @@ type ScriptCommands = Record<ScriptName, (...args: ScriptArgument[]) => Promise<
 export class RedisPayloadStore implements PayloadStore {
   readonly #redis: Redis
   readonly #keys: QueueKeys
-  readonly #bullPrefix: string
   readonly #reader: Pick<PayloadReader, 'read' | 'giveBack'>
 
   /** `reader` is how payloads are read; without it, each read allocates its own buffer. */
   constructor(redis: Redis, queue: QueueName, reader?: Pick<PayloadReader, 'read' | 'giveBack'>) {
     this.#redis = redis
     this.#keys = queueKeys(queue)
-    this.#bullPrefix = `${BULL_PREFIX}:${queue}:`
     this.#reader = reader ?? { read: key => redis.getBuffer(key), giveBack() {} }
-    for (const [name, script] of Object.entries(SCRIPTS)) redis.defineCommand(name, script)
+    for (const [name, lua] of Object.entries(SCRIPTS)) redis.defineCommand(name, { lua })
   }
 
   async look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }> {
@@ -135,42 +168,63 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   async holdsLocks(jobs: readonly HeldJob[]): Promise<boolean> {
-    const tokens = await this.#redis.mget(jobs.map(job => this.#keys.lock(job.jobId)))
+    const tokens = await this.#redis.mget(jobs.map(job => this.#keys.lock(job.lane, job.jobId)))
     return jobs.every((job, i) => tokens[i] === job.token)
   }
 
+  async countAlone(jobId: string): Promise<number> {
+    const key = this.#keys.alone(jobId)
+    const [count] = await Promise.all([this.#redis.incr(key), this.#redis.expire(key, ALONE_LIFETIME_S)])
+    return count
+  }
+
   async nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>> {
-    const { batchOf, batches, payloadPrefix } = this.#keys
+    const { batchOf, batches, payload, lock } = this.#keys
+    const keys = [batchOf, batches, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
     const record = recordOf({ jobIds: jobs.map(job => job.jobId), storedTables: [] })
     const held = jobs.flatMap(job => [job.jobId, job.token])
-    const keysAndPrefixes = [batchOf, batches, payloadPrefix, this.#bullPrefix]
-    const pairs = (await this.#run('penstockNameBatch', ...keysAndPrefixes, batchId, record, ...held)) as string[]
+    const pairs = (await this.#run('penstockNameBatch', keys, [batchId, record, ...held])) as string[]
     const conflicts = new Map<string, NamingConflict>()
     for (let i = 0; i < pairs.length; i += 2) conflicts.set(pairs[i] as string, pairs[i + 1] as NamingConflict)
     return conflicts
   }
 
-  async finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<boolean> {
-    const { batchOf, batches, flow, payloadPrefix } = this.#keys
-    const args = [batch.batchId, done.frames, done.bytes, batch.jobIds.length, ...batch.jobIds]
-    const reply = await this.#run(
-      'penstockFinishBatch',
-      ...[batchOf, batches, flow, payloadPrefix],
-      ...args,
-      ...moves.flatMap(moveArguments),
-    )
-    return reply === 1
+  finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
+    const { batchOf, batches, flow, shares, pending, payload } = this.#keys
+    const keys = [batchOf, batches, flow, shares, pending, ...batch.jobIds.map(payload)]
+    return this.#finish('penstockFinishBatch', keys, [batch.batchId, batch.jobIds.length, ...batch.jobIds], done, moves)
   }
 
-  async finishJob(jobId: string, done: DoneCounts, moves: readonly Move[] = []): Promise<boolean> {
-    const keys = [this.#keys.payload(jobId), this.#keys.flow]
-    const args = [done.frames, done.bytes, ...moves.flatMap(moveArguments)]
-    return (await this.#run('penstockFinishJob', ...keys, ...args)) === 1
+  finishJob(jobId: string, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
+    const { payload, flow, shares, pending } = this.#keys
+    return this.#finish('penstockFinishJob', [payload(jobId), flow, shares, pending], [jobId], done, moves)
+  }
+
+  async #finish(
+    script: 'penstockFinishBatch' | 'penstockFinishJob',
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+    { frames, bytes, shares }: DoneCounts,
+    moves: readonly Move[],
+  ): Promise<Finished> {
+    for (const move of moves) {
+      if (arrivesInPieces(move))
+        await writeInPieces(this.#redis, queueKeys(move.queue).arriving(move.jobId), move.payload)
+    }
+    const counts = [frames, bytes, ...shareArguments(shares)]
+    const reply = await this.#run(
+      script,
+      [...keys, ...moves.flatMap(moveKeys)],
+      [...args, ...counts, ...moves.flatMap(moveArguments)],
+    )
+    if (reply === PIECES_ARE_GONE) throw new TransientError('the pieces of a moved payload have expired')
+    if (!Array.isArray(reply)) return { isFirst: false, leftOut: [] }
+    return { isFirst: true, leftOut: moves.filter((_, index) => reply.includes(index)) }
   }
 
   async splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean> {
     const args = halves.flatMap(half => [half.batchId, recordOf(half), half.jobIds.length, ...half.jobIds])
-    return (await this.#run('penstockSplitBatch', this.#keys.batchOf, this.#keys.batches, batchId, ...args)) === 1
+    return (await this.#run('penstockSplitBatch', [this.#keys.batchOf, this.#keys.batches], [batchId, ...args])) === 1
   }
 
   async splitJob(
@@ -181,31 +235,46 @@ export class RedisPayloadStore implements PayloadStore {
     const [jobId] = batch.jobIds
     if (jobId === undefined || batch.jobIds.length !== 1)
       throw new RangeError('splitJob needs a batch of exactly one job')
-    const { batchOf, batches, flow, payloadPrefix } = this.#keys
-    const growth = parts.reduce((sum, { payload }) => sum + payload.length, -payloadBytes)
+    const { batchOf, batches, flow, pending, payload } = this.#keys
+    const growth = parts.reduce((sum, part) => sum + part.payload.length, -payloadBytes)
+    const keys = [batchOf, batches, flow, pending, payload(jobId), ...parts.map(part => payload(part.jobId))]
     const args = parts.flatMap(part => [
       part.jobId,
       part.batchId,
       recordOf({ jobIds: [part.jobId], storedTables: batch.storedTables }),
       part.payload,
     ])
-    const reply = await this.#run(
-      'penstockSplitJob',
-      ...[batchOf, batches, flow, payloadPrefix],
-      ...[batch.batchId, jobId, growth],
-      ...args,
-    )
-    return reply === 1
+    return (await this.#run('penstockSplitJob', keys, [batch.batchId, jobId, growth, ...args])) === 1
   }
 
-  #run(name: ScriptName, ...args: ScriptArgument[]): Promise<unknown> {
-    return (this.#redis as unknown as ScriptCommands)[name](...args)
+  #run(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    return (this.#redis as unknown as ScriptCommands)[name](keys.length, ...keys, ...args)
   }
 }
 
-function moveArguments({ queue, jobId, payload, frames, backlogLimitBytes = 0 }: Move): ScriptArgument[] {
+/** Reports whether a payload is too large for one command (`writeInPieces`). */
+function arrivesInPieces({ payload }: NewPayload): boolean {
+  return payload.length > PIECE_BYTES
+}
+
+function moveKeys({ queue, jobId }: Move): string[] {
   const keys = queueKeys(queue)
-  return [keys.payload(jobId), payload, keys.flow, frames, payload.length, backlogLimitBytes]
+  return [keys.payload(jobId), keys.arriving(jobId), keys.pending, keys.flow, keys.shares]
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function moveArguments(move: Move): ScriptArgument[] {
+  const { jobId, payload, arrivedAtMs, frames, backlogLimitBytes = 0 } = move
+  const bytes = arrivesInPieces(move) ? NOTHING : payload
+  return [jobId, bytes, arrivedAtMs, backlogLimitBytes, frames, payload.length, ...shareArguments(move.shares)]
+}
+
+/** Returns the whole cost, the number of surfaces, then member and cost of each. */
+function shareArguments(shares: Shares): ScriptArgument[] {
+  let cost = 0
+  for (const share of shares.values()) cost += share
+  return [cost, shares.size, ...[...shares].flat()]
 }
 
 function recordOf({ jobIds, storedTables }: BatchRecord): string {

@@ -1,15 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Worker } from 'bullmq'
+import { type Job, Worker } from 'bullmq'
 import { type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
-import { BULL_PREFIX, JOB_OPTIONS } from '../../shared/queue/queue.ts'
+import { JOB_OPTIONS, type Lane, lanesOf, queueKeys } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { HeldJob } from './payload-store.ts'
 
-/** A BullMQ worker of one queue. */
+/** A job that a pool has taken. */
+export interface TakenJob extends HeldJob {
+  readonly payloadBytes: number
+  /** How often a worker lost the job without finishing it, usually because its process was killed. */
+  readonly losses: number
+}
+
+/** The consumer of one queue. */
 export interface Pool {
   readonly queue: QueueName
   /** Jobs in progress in this process. */
@@ -25,7 +32,7 @@ export interface PoolDeps {
   readonly redisUrl: string
   readonly logger: Logger
   /** Settles when the payload is stored or dead-lettered. The job is retried later if it throws. */
-  readonly process: (job: HeldJob, payloadBytes: number) => Promise<void>
+  readonly process: (job: TakenJob) => Promise<void>
   /** Runs when the pool takes no more jobs and waits for those in progress. */
   readonly onClosing?: () => void
   /** Runs when no job is in progress any more. */
@@ -35,6 +42,7 @@ export interface PoolDeps {
 
 /** BullMQ options of a pool. */
 export interface PoolOptions {
+  /** Jobs of the express lane in progress at the same time. The bulk lane has a quarter of that beside them. */
   readonly concurrency: number
   readonly lockMs: number
   readonly stalledCheckMs: number
@@ -58,42 +66,48 @@ class PatientWorker extends Worker<CommitJob> {
   }
 }
 
-/** Consumes one queue with BullMQ. Jobs are retried without limit. Another worker takes up the job of a worker that died. */
+/**
+ * Consumes both lanes of one queue with BullMQ. Jobs are retried without limit. Another worker takes up the job of a worker
+ * that died.
+ */
 export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): Pool & { progress(): void } {
   const { logger, now = Date.now } = deps
   const connection = connectConsumer(deps.redisUrl, logger)
   let activeJobs = 0
   let lastProgressAt = now()
 
-  const worker = new PatientWorker(
-    queue,
-    async (job, token) => {
-      if (job.id === undefined || token === undefined)
-        throw new TransientError('BullMQ delivered a job without an id or a lock')
-      activeJobs++
+  async function processJob(lane: Lane, job: Job<CommitJob>, token: string | undefined): Promise<void> {
+    if (job.id === undefined || token === undefined)
+      throw new TransientError('BullMQ delivered a job without an id or a lock')
+    activeJobs++
+    lastProgressAt = now()
+    const { bytes } = commitJobSchema.parse(job.data)
+    try {
+      await deps.process({ jobId: job.id, lane, token, payloadBytes: bytes, losses: job.stalledCounter })
+    } finally {
+      activeJobs--
       lastProgressAt = now()
-      try {
-        await deps.process({ jobId: job.id, token }, commitJobSchema.parse(job.data).bytes)
-      } finally {
-        activeJobs--
-        lastProgressAt = now()
-      }
-    },
-    {
+    }
+  }
+
+  const workers = lanesOf(queue).map(lane => {
+    const worker = new PatientWorker(lane, (job, token) => processJob(lane, job, token), {
       connection,
-      prefix: BULL_PREFIX,
-      concurrency: options.concurrency,
+      prefix: queueKeys(queue).bull,
+      concurrency: lane === 'express' ? options.concurrency : Math.ceil(options.concurrency / 4),
       lockDuration: options.lockMs,
       stalledInterval: options.stalledCheckMs,
       maxStalledCount: Number(JOB_OPTIONS.attempts),
       removeOnComplete: { count: 0 },
       settings: { backoffStrategy: retryDelayMs },
       runRetryDelay: 1_000,
-    },
-  )
-  worker.on('error', error => logger.warn({ queue, ...errorFields(error) }, 'worker error'))
-  worker.on('failed', (job, error) => {
-    logger.warn({ queue, jobId: job?.id, attempt: job?.attemptsMade, ...errorFields(error) }, 'job will be retried')
+    })
+    worker.on('error', error => logger.warn({ queue, lane, ...errorFields(error) }, 'worker error'))
+    worker.on('failed', (job, error) => {
+      const attempt = job?.attemptsMade
+      logger.warn({ queue, lane, jobId: job?.id, attempt, ...errorFields(error) }, 'job will be retried')
+    })
+    return worker
   })
 
   return {
@@ -108,7 +122,7 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
       lastProgressAt = now()
     },
     async close() {
-      const closed = worker.close()
+      const closed = Promise.all(workers.map(worker => worker.close()))
       deps.onClosing?.()
       await closed
       connection.disconnect()

@@ -1,10 +1,10 @@
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import type { Budget } from '../../shared/concurrency/budget.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { type Retry, type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
+import type { LaneBudget } from './lane-budget.ts'
 import {
   deadLetterMoves,
   frameMoves,
@@ -13,7 +13,8 @@ import {
   settleDeadLetter,
   settlementMoves,
 } from './moves.ts'
-import type { HeldJob, Move, NewPayload, PayloadStore } from './payload-store.ts'
+import { type HeldJob, type Move, type NewPayload, type PayloadStore, sharesOf } from './payload-store.ts'
+import type { TakenJob } from './pool.ts'
 
 /** Adds jobs for payloads that are already in Redis. Jobs that exist are left alone. */
 export type AddJobs = (queue: QueueName, payloads: readonly NewPayload[]) => Promise<void>
@@ -46,11 +47,12 @@ export async function processJob<Result>(
   const frames = decodePayload(payload)
   const retryDeps = { ...deps, holdsLock: () => deps.store.holdsLocks([job]) }
   const { result, moves } = await work(frames, (operation, attempt) => retryUntilStopped(retryDeps, operation, attempt))
-  const isFinished = await deps.store.finishJob(job.jobId, { frames: frames.length, bytes: payload.length }, moves)
+  const done = { frames: frames.length, bytes: payload.length, shares: sharesOf(frames) }
+  const { isFirst } = await deps.store.finishJob(job.jobId, done, moves)
   // Needed even if the job was finished before, since this very call may have been sent twice. A job without a payload
   // does nothing.
   await addMovedJobs(deps.addJobs, moves)
-  return isFinished ? result : undefined
+  return isFirst ? result : undefined
 }
 
 /** Adds the jobs of payloads that a finishing script has moved to other queues. */
@@ -61,7 +63,7 @@ export async function addMovedJobs(addJobs: AddJobs, moves: readonly Move[]): Pr
 /** Dependencies of a pool that processes jobs frame by frame. */
 export interface FrameDeps extends JobDeps {
   /** Payload bytes that the pool may hold at the same time. */
-  readonly held: Budget
+  readonly held: LaneBudget
 }
 
 /** Settings with which a pool processes frames. */
@@ -102,10 +104,10 @@ export interface FrameRefusal {
 export function processFrames<Stats>(
   deps: FrameDeps,
   plan: FramePlan,
-  { job, payloadBytes }: { readonly job: HeldJob; readonly payloadBytes: number },
+  job: TakenJob,
   processFrame: (frame: PayloadFrame, index: number, retry: Retry) => Promise<ProcessedFrame<Stats>>,
 ): Promise<readonly Stats[] | undefined> {
-  return deps.held.run(payloadBytes, () =>
+  return deps.held.run(job.lane, job.payloadBytes, () =>
     processJob(deps, job, async (frames, retry) => {
       const processed: ProcessedFrame<Stats>[] = new Array(frames.length)
       await forEachConcurrently(frames, { concurrency: plan.concurrency }, async (frame, index) => {

@@ -1,6 +1,6 @@
 import { withJsonBody } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel } from '../../shared/runtime/reason.ts'
-import type { HeldJob } from '../queue/payload-store.ts'
+import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
@@ -30,8 +30,8 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
  * `replay-chunks` and refused chunks to the dead letters. A worker that takes up the job after a crash finds its own
  * objects, so each object has exactly one row.
  */
-export async function storeReplay(deps: StoreReplayDeps, job: HeldJob, payloadBytes: number): Promise<void> {
-  const results = await processFrames(deps, PLAN, { job, payloadBytes }, async (frame, index, retry) => {
+export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
+  const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
     const chunk = await storeChunk({ objects: deps.objects, retry }, job.jobId, index, frame)
     return {
       stats: chunk,

@@ -11,7 +11,7 @@ import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-fram
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import type { HeldJob } from '../queue/payload-store.ts'
+import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
 import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
 import { deliverCompletion } from './publish-verdict.ts'
@@ -45,8 +45,8 @@ export interface StoreCompletionsDeps extends Omit<CompleteReleaseDeps, 'retry'>
  * Processes the completions of a job in turn. Each is judged, its verdict is published to the edge whose client waits, and
  * its release moves to the queue `symbolication` in the step that finishes the job.
  */
-export async function storeCompletions(deps: StoreCompletionsDeps, job: HeldJob, payloadBytes: number): Promise<void> {
-  const completions = await processFrames(deps, PLAN, { job, payloadBytes }, (frame, _index, retry) =>
+export async function storeCompletions(deps: StoreCompletionsDeps, job: TakenJob): Promise<void> {
+  const completions = await processFrames(deps, PLAN, job, (frame, _index, retry) =>
     processCompletion(deps, frame, retry),
   )
   for (const stats of completions ?? []) deps.onCompletion?.(stats)

@@ -1,7 +1,7 @@
 import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-maps.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel } from '../../shared/runtime/reason.ts'
-import type { HeldJob } from '../queue/payload-store.ts'
+import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
 import { type StorePartDeps, storePart } from './store-part.ts'
 import { type StoredSingle, type StoreSingleDeps, storeSingle } from './store-single.ts'
@@ -24,8 +24,8 @@ export interface StoreSourceMapsDeps extends Omit<StorePartDeps & StoreSingleDep
 }
 
 /** Stores the uploads of a job, then finishes it in one step that moves refused parts to the dead letters. */
-export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: HeldJob, payloadBytes: number): Promise<void> {
-  const uploads = await processFrames(deps, PLAN, { job, payloadBytes }, (frame, _index, retry) => {
+export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: TakenJob): Promise<void> {
+  const uploads = await processFrames(deps, PLAN, job, (frame, _index, retry) => {
     const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
     const storeDeps = { ...deps, retry }
     return upload.kind === 'single' ? processSingle(storeDeps, frame, upload) : processPart(storeDeps, frame, upload)

@@ -80,7 +80,7 @@ describe('an accepted export', () => {
     expect(frame?.body).toEqual(EXPORT)
     expect(frame?.receivedAtMs).toBeGreaterThanOrEqual(before)
     const [key] = await redis.keys(`${keys.payloadPrefix}*`)
-    expect(await redis.exists(keys.job((key as string).slice(keys.payloadPrefix.length)))).toBe(1)
+    expect(await redis.exists(keys.job('express', (key as string).slice(keys.payloadPrefix.length)))).toBe(1)
   })
 
   it('is accepted with the key in the query when the header is empty or absent', async () => {

@@ -7,7 +7,7 @@ import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { openQueue, queueKeys } from '../../../shared/queue/queue.ts'
+import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { Batch } from '../../../workers/batch/batch.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
@@ -17,7 +17,7 @@ import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
 import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
-import { startPool } from '../../../workers/queue/pool.ts'
+import { startPool, type TakenJob } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
@@ -106,7 +106,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
   )
   const pool = startPool(
     'spans',
-    { redisUrl: url, logger, process: (job, bytes) => batches.process(job, bytes), onClosing: () => batches.flush() },
+    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
     { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
   )
   opened.push(async () => {
@@ -132,12 +132,14 @@ async function expectAllDone(): Promise<void> {
   expect(await redis.hlen(keys.batches)).toBe(0)
   const flow = await redis.hgetall(keys.flow)
   expect(flow.doneBytes).toBe(flow.acceptedBytes)
-  const queue = openQueue(redis, 'spans')
-  await until('every job is gone', async () => {
-    const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'failed', 'completed')
-    return Object.values(counts).every(count => count === 0)
-  })
-  await queue.close()
+  for (const lane of LANES) {
+    const queue = openQueue(redis, 'spans', lane)
+    await until('every job is gone', async () => {
+      const counts = await queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed', 'completed')
+      return Object.values(counts).every(count => count === 0)
+    })
+    await queue.close()
+  }
 }
 
 describe('a pool of named batches', () => {
@@ -216,11 +218,13 @@ describe('a pool of named batches', () => {
         jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
       },
     )
-    const queue = openQueue(redis, 'spans')
+    const queue = openQueue(redis, 'spans', 'express')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
     for (const jobId of jobIds) {
-      await redis.set(keys.lock(jobId), 'the dead worker', 'PX', 700)
-      void batches.process({ jobId, token: 'the dead worker' }, 100).catch(() => {})
+      await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 700)
+      void batches
+        .process({ jobId, lane: 'express', token: 'the dead worker', payloadBytes: 100, losses: 0 })
+        .catch(() => {})
     }
     await queue.close()
     await until('the worker is dead', () => died)
@@ -254,7 +258,9 @@ describe('a pool of named batches', () => {
     rows.append(frame('late'), Buffer.from('late'))
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
     await expect(
-      storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [{ jobId: 'gone', token: 'mine' }]),
+      storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [
+        { jobId: 'gone', lane: 'express', token: 'mine' },
+      ]),
     ).rejects.toThrow(/lock/)
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
@@ -279,7 +285,7 @@ describe('a pool of named batches', () => {
     const early = Date.now()
     await until('the batch is old enough to be stored', () => Date.now() > early + 200)
     await commit.enqueue(frame('late'))
-    await until('both jobs are active', async () => (await redis.llen('penstock:bull:spans:active')) === 4)
+    await until('both jobs are active', async () => (await redis.llen(`${keys.bull}:express:active`)) === 4)
     const late = Date.now()
     await until('the late payload is decoded', () => Date.now() > late + 50)
     release()
@@ -319,14 +325,14 @@ describe('a pool of named batches', () => {
     const store = new RedisPayloadStore(redis, 'spans')
     for (const jobId of ['a', 'b', 'c']) {
       await redis.set(keys.payload(jobId), 'x')
-      await redis.set(keys.lock(jobId), `lock of ${jobId}`)
+      await redis.set(keys.lock('express', jobId), `lock of ${jobId}`)
     }
-    const job = (jobId: string) => ({ jobId, token: `lock of ${jobId}` })
+    const job = (jobId: string) => ({ jobId, lane: 'express', token: `lock of ${jobId}` }) as const
     expect(await store.nameBatch('one', [job('a'), job('b')])).toEqual(new Map())
     expect(await store.nameBatch('one', [job('a'), job('b')])).toEqual(new Map()) // sent twice
     expect(await store.nameBatch('two', [job('b'), job('c')])).toEqual(new Map([['b', 'named']]))
     expect(await store.nameBatch('two', [job('c'), job('d')])).toEqual(new Map([['d', 'stored']]))
-    expect(await store.nameBatch('two', [{ jobId: 'c', token: 'of another' }])).toEqual(new Map([['c', 'lost']]))
+    expect(await store.nameBatch('two', [{ ...job('c'), token: 'of another' }])).toEqual(new Map([['c', 'lost']]))
     expect(await redis.hgetall(keys.batchOf)).toEqual({ a: 'one', b: 'one' })
     expect(Object.keys(await redis.hgetall(keys.batches))).toEqual(['one'])
   })
@@ -367,69 +373,74 @@ describe('a payload that cannot be stored', () => {
   })
 })
 
-describe('a job that is set aside', () => {
-  const reason = { label: 'killed_worker', detail: 'taken five times' } as const
-
-  /** Commits these requests as one job each, names them as one batch, and returns the locked jobs. */
-  async function namedJobs(lines: readonly string[]) {
-    const store = new RedisPayloadStore(redis, 'spans')
-    const jobs = lines.map(line => ({ jobId: `job-${line}`, token: `lock of ${line}` }))
-    for (const [i, { jobId, token }] of jobs.entries()) {
-      await redis.set(keys.payload(jobId), encodePayload([frame(lines[i] as string), frame(`${lines[i]} two`)]))
-      await redis.set(keys.lock(jobId), token)
-    }
-    expect(await store.nameBatch('of all', jobs)).toEqual(new Map())
-    return jobs
+describe('a job that several workers have lost', () => {
+  /** Returns a pool whose worker takes nothing by itself. */
+  async function idlePool() {
+    const store = new TokenStore()
+    const { batches, pool, payloads } = worker(store)
+    await pool.close()
+    return { store, batches, payloads }
   }
 
-  it('leaves its batch, is never decoded, and its requests become dead letters', async () => {
-    const store = new TokenStore()
-    const { batches, pool } = worker(store)
-    await pool.close()
-    const [a, b, c] = await namedJobs(['a', 'b', 'c'])
-    if (!a || !b || !c) throw new Error('no jobs')
-    await batches.setAside(b, reason)
-    expect(store.lines('first')).toEqual([])
-    expect(await redis.exists(keys.payload(b.jobId))).toBe(0)
-    const moved = await redis.keys(`${queueKeys('dead-letters').payloadPrefix}dead-*`)
-    const letters = decodePayload((await redis.getBuffer(moved[0] as string)) as Buffer)
-    expect(letters.map(({ body, attributes }) => [body.toString(), JSON.parse(attributes).reason])).toEqual([
-      ['b', 'killed_worker: taken five times'],
-      ['b two', 'killed_worker: taken five times'],
+  /** Puts a locked job with these two requests into Redis. */
+  async function takenJob(name: string, losses: number): Promise<TakenJob> {
+    const payload = encodePayload([frame(name), frame(`${name} two`)])
+    await redis.set(keys.payload(name), payload)
+    await redis.set(keys.lock('bulk', name), 'mine')
+    return { jobId: name, lane: 'bulk', token: 'mine', payloadBytes: payload.length, losses }
+  }
+
+  it('is stored alone, and a repetition does nothing', async () => {
+    const { store, batches } = await idlePool()
+    const [first, second] = [await takenJob('first', 3), await takenJob('second', 3)]
+    await Promise.all([batches.process(first), batches.process(second)])
+    await batches.process(first)
+    const inserts = store.inserts.filter(insert => insert.table === 'first').map(insert => insert.lines)
+    expect(inserts.sort()).toEqual([
+      ['first', 'first two'],
+      ['second', 'second two'],
     ])
-    await batches.takeAlone(a)
-    expect(store.lines('first')).toEqual(['a', 'a two'])
-    await batches.takeAlone(c)
-    expect(store.lines('first')).toEqual(['a', 'a two', 'c', 'c two'])
-    expect(store.inserts.filter(insert => insert.table === 'first')).toHaveLength(2)
-    expect(await redis.hlen(keys.batches)).toBe(0)
   })
 
-  it('is taken alone when no batch names it, and a repetition does nothing', async () => {
-    const store = new TokenStore()
-    const { batches, pool } = worker(store)
-    await pool.close()
-    const job = { jobId: 'alone', token: 'mine' }
-    await redis.set(keys.payload('alone'), encodePayload([frame('x')]))
-    await redis.set(keys.lock('alone'), 'mine')
-    await batches.takeAlone(job)
-    await batches.takeAlone(job)
-    await batches.setAside(job, reason)
-    expect(store.lines('first')).toEqual(['x'])
+  it('becomes dead letters undecoded when it was alone twice without an end', async () => {
+    const { store, batches, payloads } = await idlePool()
+    const job = await takenJob('killer', 5)
+    for (let i = 0; i < 2; i++) await payloads.countAlone('killer')
+    await batches.process(job)
+    expect(store.lines('first')).toEqual([])
+    expect(await redis.exists(keys.payload('killer'))).toBe(0)
+    const [moved] = await redis.keys(`${queueKeys('dead-letters').payloadPrefix}dead-*`)
+    const letters = decodePayload((await redis.getBuffer(moved as string)) as Buffer)
+    expect(letters.map(({ body, attributes }) => [body.toString(), JSON.parse(attributes).reason])).toEqual([
+      ['killer', 'killed_worker: 5 workers ended while they had it'],
+      ['killer two', 'killed_worker: 5 workers ended while they had it'],
+    ])
+  })
+
+  it('is resumed with the other jobs of its batch, under the tokens of that batch', async () => {
+    const { store, batches, payloads } = await idlePool()
+    const jobs = [await takenJob('a', 9), await takenJob('b', 9)]
+    expect(await payloads.nameBatch('of both', jobs)).toEqual(new Map())
+    await Promise.all(jobs.map(job => batches.process(job)))
+    expect(store.inserts.map(insert => [insert.table, insert.token])).toContainEqual(['first', 'of both:first'])
+    expect(store.lines('first')).toEqual(['a', 'a two', 'b', 'b two'])
   })
 })
+
+/** A time at which no job of a fresh payload can still be on its way. */
+const later = () => Date.now() + 60_000
 
 it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
   await commit.enqueue(frame('orphan'))
-  const queue = openQueue(redis, 'spans')
+  const queue = openQueue(redis, 'spans', 'express')
   await queue.obliterate({ force: true })
   await queue.close()
   const store = new TokenStore()
   worker(store)
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(2)
+  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(2)
   await expectAllDone()
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })
@@ -437,10 +448,11 @@ it('the sweeper adds the missing job of a payload', async () => {
 it('the sweeper skips a payload that it cannot read', async () => {
   for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
   await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
+  await redis.zadd(keys.pending, 0, 'a', 0, 'b', 0, 'c', 0, 'orphan')
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger }, 'spans')).toBe(1)
-  expect(await redis.exists(keys.job('orphan'))).toBe(1)
+  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
+  expect(await redis.exists(keys.job('bulk', 'orphan'))).toBe(1)
 })
 
 it('a job that fails again and again does not grow', async () => {
@@ -462,6 +474,6 @@ it('a job that fails again and again does not grow', async () => {
   opened.push(() => jobs.close())
   await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
   await until('the job has failed three times', () => attempts === 3)
-  const stacks = JSON.parse((await redis.hget(keys.job('failing'), 'stacktrace')) ?? '[]')
+  const stacks = JSON.parse((await redis.hget(keys.job('bulk', 'failing'), 'stacktrace')) ?? '[]')
   expect(stacks).toHaveLength(1)
 })

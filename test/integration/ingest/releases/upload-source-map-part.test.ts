@@ -63,7 +63,7 @@ describe('a part', () => {
     const after = (await redis.hmget(flow, 'acceptedPayloads', 'acceptedBytes')).map(Number)
     expect(after[0]).toBe((before[0] ?? 0) + 1)
     const [frame] = await framesOf('source-maps', slug)
-    expect(after[1]).toBe((before[1] ?? 0) + 1 + 36 + 9 + Buffer.byteLength(frame?.attributes ?? '') + 5)
+    expect(after[1]).toBe((before[1] ?? 0) + 1 + 40 + 9 + Buffer.byteLength(frame?.attributes ?? '') + 5)
   })
 
   it('is accepted before its release is registered, and with a number up to 4095', async () => {

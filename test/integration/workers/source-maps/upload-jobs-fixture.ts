@@ -3,7 +3,6 @@ import { pino } from 'pino'
 import { afterAll } from 'vitest'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import type { CompletionRecord, Verdict } from '../../../../schemas/queues/source-maps.ts'
-import { Budget } from '../../../../shared/concurrency/budget.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey, stagingKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
@@ -12,6 +11,7 @@ import { encodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { uploadKeys, verdictKey } from '../../../../shared/queue/upload-keys.ts'
+import { LaneBudget } from '../../../../workers/queue/lane-budget.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payload-store.ts'
 import { storeCompletions } from '../../../../workers/source-maps/store-completions.ts'
 import { storeSourceMaps } from '../../../../workers/source-maps/store-source-maps.ts'
@@ -58,7 +58,7 @@ export async function enqueue(queue: QueueName, attributes: object, body: Buffer
   ])
   const keys = queueKeys(queue)
   await redis.set(keys.payload(jobId), payload)
-  await redis.set(keys.lock(jobId), 'token')
+  await redis.set(keys.lock('express', jobId), 'token')
   return jobId
 }
 
@@ -100,7 +100,7 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
     objects: fault.wrap({ ...objects, ...store }, COUNTED),
     releases: fault.wrap(releases, ['release', 'manifest', 'replaceManifest', 'storedMaps', 'addStoredMaps']),
     store: fault.wrap(new RedisPayloadStore(redis, queue), ['look', 'holdsLocks', 'finishJob']),
-    held: new Budget(64 * MIB),
+    held: new LaneBudget(64 * MIB),
     addJobs: async () => {},
     now: Date.now,
     logger,
@@ -108,10 +108,12 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
   }
 }
 
+const taken = (jobId: string) => ({ jobId, lane: 'express', token: 'token', payloadBytes: 1_000, losses: 0 }) as const
+
 export const runCompletion = (jobId: string, fault = NEVER, store: Partial<ObjectStore> = {}) =>
-  storeCompletions(depsOf('completions', fault, store), { jobId, token: 'token' }, 1_000)
+  storeCompletions(depsOf('completions', fault, store), taken(jobId))
 export const runUpload = (jobId: string, fault = NEVER, store: Partial<ObjectStore> = {}) =>
-  storeSourceMaps(depsOf('source-maps', fault, store), { jobId, token: 'token' }, 1_000)
+  storeSourceMaps(depsOf('source-maps', fault, store), taken(jobId))
 
 export async function verdictOf(attempt: string): Promise<Verdict | undefined> {
   const text = await redis.get(verdictKey(attempt))

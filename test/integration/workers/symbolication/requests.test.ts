@@ -47,11 +47,13 @@ describe('requests of symbolication', () => {
     const stack = await throwIn(`https://cdn.test/dead/${app.script}`)
     const jobId = await enqueueSpan({ stack, version: '6.0.0', service: 'dead' }, OWNER)
     const batchId = randomUUID()
-    await redis.set(queueKeys('spans').lock(jobId), 'token of the dead')
+    await redis.set(queueKeys('spans').lock('express', jobId), 'token of the dead')
     expect(
-      await new RedisPayloadStore(redis, 'spans').nameBatch(batchId, [{ jobId, token: 'token of the dead' }]),
+      await new RedisPayloadStore(redis, 'spans').nameBatch(batchId, [
+        { jobId, lane: 'express', token: 'token of the dead' },
+      ]),
     ).toEqual(new Map())
-    await redis.del(queueKeys('spans').lock(jobId))
+    await redis.del(queueKeys('spans').lock('express', jobId))
     workers(['spans'])
     const request = queueKeys('symbolication').payload(`stacks-${batchId}`)
     await until('the stack is requested', async () => (await redis.exists(request)) === 1)
