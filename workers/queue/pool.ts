@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Job, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
 import { type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
@@ -48,12 +49,23 @@ export interface PoolOptions {
   readonly stalledCheckMs: number
 }
 
+/**
+ * Connects a worker whose scripts, BullMQ's included, Redis runs even if its memory is full. Taking and finishing jobs is
+ * what frees the memory, and needs little of it.
+ */
+function connectWorker(url: string, logger: Logger): Redis {
+  const connection = connectConsumer(url, logger)
+  const define = connection.defineCommand.bind(connection)
+  connection.defineCommand = (name, script) => define(name, { ...script, lua: `#!lua flags=allow-oom\n${script.lua}` })
+  return connection
+}
+
 /** Delay before the next fetch after Redis returned an error. */
 const FETCH_RETRY_MS = 1_000
 
 /**
  * Delays the next fetch after an error. BullMQ itself fetches again at once unless the connection failed: 8,000 times a
- * second while Redis is full.
+ * second while Redis refuses writes, for example because its disk is full.
  */
 class PatientWorker extends Worker<CommitJob> {
   protected override async moveToActive(token: string, name?: string) {
@@ -72,7 +84,7 @@ class PatientWorker extends Worker<CommitJob> {
  */
 export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): Pool & { progress(): void } {
   const { logger, now = Date.now } = deps
-  const connection = connectConsumer(deps.redisUrl, logger)
+  const connection = connectWorker(deps.redisUrl, logger)
   let activeJobs = 0
   let lastProgressAt = now()
 

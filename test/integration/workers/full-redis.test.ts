@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from '../../../deploy/local/ports.ts'
+import { startRedis } from '../../../deploy/local/stores/redis.ts'
+import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { startPool } from '../../../workers/queue/pool.ts'
+import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { until } from '../../support/until.ts'
+
+let dir: string
+let server: LocalService
+let redis: Redis
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'penstock-full-'))
+  server = await startRedis({ dir, port: await freePort(), password: 'test', log: () => {} })
+  redis = new Redis(server.url)
+})
+
+afterAll(async () => {
+  redis?.disconnect()
+  await server?.kill9()
+  await rm(dir, { recursive: true, force: true })
+})
+
+/** A pool that finishes each job as the real ones do, with the logged warnings. */
+function startFinishingPool() {
+  const warnings: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
+  const store = new RedisPayloadStore(redis, 'spans')
+  const done: string[] = []
+  const pool = startPool(
+    'spans',
+    {
+      redisUrl: server.url,
+      logger,
+      async process({ jobId }) {
+        await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
+        done.push(jobId)
+      },
+    },
+    { concurrency: 8, lockMs: 5_000, stalledCheckMs: 60_000 },
+  )
+  return { pool, done, warnings }
+}
+
+it('workers take and finish jobs while Redis is full', async () => {
+  const jobs = createJobAdder(redis)
+  await redis.set(queueKeys('spans').payload('waiting'), 'x'.repeat(1_000_000))
+  await jobs.add('spans', [{ jobId: 'waiting', payload: Buffer.from('x'), frames: 1 }])
+  await redis.config('SET', 'maxmemory', '1000000')
+  await expect(redis.set('another', 'value')).rejects.toThrow(/OOM/)
+  const { pool, done, warnings } = startFinishingPool()
+  await until('the job is done', () => done.includes('waiting'))
+  await until(
+    'the job is deleted',
+    async () => (await redis.keys(`${queueKeys('spans').bull}:*:waiting*`)).length === 0,
+  )
+  expect(warnings).toEqual([])
+  await pool.close()
+  await redis.config('SET', 'maxmemory', '0')
+  await jobs.close()
+})
+
+it('a worker waits while Redis refuses writes, and continues when it accepts them again', async () => {
+  const jobs = createJobAdder(redis)
+  await jobs.add('spans', [{ jobId: 'later', payload: Buffer.from('x'), frames: 1 }])
+  await redis.config('SET', 'min-replicas-to-write', '1')
+  const { pool, done, warnings } = startFinishingPool()
+  await until('a fetch has failed', () => warnings.length > 0)
+  const since = Date.now()
+  await until('a second has passed', () => Date.now() > since + 1_000)
+  expect(warnings.length).toBeLessThan(10)
+  await redis.config('SET', 'min-replicas-to-write', '0')
+  await until('the worker continues', () => done.includes('later'))
+  await pool.close()
+  await jobs.close()
+})
