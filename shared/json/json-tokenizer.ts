@@ -121,8 +121,8 @@ export class JsonTokenizer {
   /** Reports a value that has ended; `end` is the position after its last byte. `numberText` and `numberValue` read this value. */
   protected onValueEnd(_kind: ValueKind, _start: number, _end: number): void {}
 
-  /** Reports a line feed between objects of JSON lines. */
-  protected onLine(): void {}
+  /** Reports a line feed between objects of JSON lines, at this position. */
+  protected onLine(_position: number): void {}
 
   /** Reads the next bytes. Returns false if the text is invalid, as every later call then does. */
   add(bytes: Uint8Array): boolean {
@@ -240,7 +240,7 @@ export class JsonTokenizer {
       case END_LITERAL:
         return this.#endValue('literal', at + 1)
       case NEXT_LINE:
-        this.onLine()
+        this.onLine(this.#before + at)
         return LINE
       default:
         return FAILED

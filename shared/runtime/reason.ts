@@ -21,6 +21,10 @@ export type RefusalLabel =
   // Replay chunks.
   | 'not_json_lines'
   | 'no_events'
+  | 'too_many_events'
+  | 'too_many_values'
+  | 'too_many_blanks'
+  | 'line_too_long'
   | 'replay_conflict'
   // Source maps, completions and symbolication.
   | 'claim_replaced'

@@ -75,19 +75,60 @@ describe('refuses', () => {
       'a bomb of one line',
       gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(101 * MIB, 97), Buffer.from('"}')])),
       'gzip',
+      /^line_too_long$/,
+    ],
+    [
+      'a bomb of long lines',
+      gzipSync(Buffer.alloc(101 * MIB, `{"a":"${'a'.repeat(10 * MIB)}"}\n`)),
+      'gzip',
       /^too_large_decompressed$/,
     ],
-    ['a bomb of blanks', gzipSync(Buffer.alloc(101 * MIB, 10)), 'gzip', /^too_large_decompressed$/],
+    ['a bomb of blanks', gzipSync(Buffer.alloc(101 * MIB, 10)), 'gzip', /^too_many_blanks$/],
   ] as const)('%s', async (_name, body, encoding, reason) => {
     const result = await inspectChunk(body, encoding)
     expect(result.ok || reasonText(result.reason)).toMatch(reason)
   })
 })
 
+describe('refuses as soon as a limit is passed', () => {
+  const fill = (text: string, bytes = 99 * MIB) => gzipSync(Buffer.alloc(bytes, text))
+  it.each([
+    ['34 million events', fill('{}\n'), 'too_many_events'],
+    ['blank lines', fill('\n'), 'too_many_blanks'],
+    ['blanks', fill(' '), 'too_many_blanks'],
+    ['events with many blank lines between them', fill(`{}${'\n'.repeat(50_000)}`), 'too_many_blanks'],
+    ['empty values', fill(`{"a":[${'[],'.repeat(MIB)}0]}\n`), 'too_many_values'],
+  ] as const)('%s', async (_name, body, label) => {
+    const before = process.cpuUsage()
+    expect(await inspectChunk(body, 'gzip')).toEqual({ ok: false, reason: { label } })
+    const { user, system } = process.cpuUsage(before)
+    // Reading all of it took 1,300 ms, on the machine on which this takes 30 (empty values: 400).
+    expect((user + system) / 1_000).toBeLessThan(label === 'too_many_values' ? 1_500 : 300)
+  })
+
+  it.each([
+    ['a line of 16 MiB', `{"a":"${'a'.repeat(16 * MIB - 8)}"}`, true],
+    ['a line of 16 MiB and a byte', `{"a":"${'a'.repeat(16 * MIB - 7)}"}`, 'line_too_long'],
+    ['100,000 events', '{}\n'.repeat(100_000), true],
+    ['100,001 events', '{}\n'.repeat(100_001), 'too_many_events'],
+    ['64 KiB of blanks in a row', `{}${' '.repeat(65_535)}\n{}`, true],
+    ['64 KiB and a byte of blanks in a row', `{}${' '.repeat(65_536)}\n{}`, 'too_many_blanks'],
+    ['64 KiB and a byte of blanks at the end', `{}\n${' '.repeat(65_536)}`, 'too_many_blanks'],
+  ] as const)('%s', async (_name, text, expected) => {
+    for (const [body, encoding] of [
+      [Buffer.from(text), 'identity'],
+      [gzipSync(text), 'gzip'],
+    ] as const) {
+      const inspected = await inspectChunk(body, encoding)
+      expect(inspected.ok || inspected.reason.label).toBe(expected)
+    }
+  })
+})
+
 it('inflates a bomb with little memory, and yields to other work', async () => {
   // 10 MiB that inflate to 10 GiB.
   const start = gzipSync('{"a":"')
-  const member = gzipSync(Buffer.alloc(64 * MIB, 97), { level: 9 })
+  const member = gzipSync(Buffer.alloc(64 * MIB, `${'a'.repeat(8 * MIB)}"}\n{"a":"`), { level: 9 })
   const body = Buffer.concat([start, ...Array.from({ length: 160 }, () => member)])
   let turns = 0
   const timer = setInterval(() => turns++, 1)

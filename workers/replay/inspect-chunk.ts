@@ -38,14 +38,14 @@ export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'):
     for await (const piece of encoding === 'gzip' ? inflate(body) : pieces(body)) {
       decompressedBytes += piece.length
       if (decompressedBytes > CHUNK_DECOMPRESSED_BYTES) return refused({ label: 'too_large_decompressed' })
-      if (!scanner.add(piece)) return refused({ label: 'not_json_lines', detail: scanner.fault })
+      if (!scanner.add(piece)) return refused(reasonOf(scanner))
       hash.update(piece)
     }
   } catch (error) {
     if (!isZlibError(error)) throw error
     return refused({ label: 'bad_compression', detail: error.message })
   }
-  if (!scanner.end()) return refused({ label: 'not_json_lines', detail: scanner.fault })
+  if (!scanner.end()) return refused(reasonOf(scanner))
   if (scanner.events === 0) return refused({ label: 'no_events' })
   const facts: ChunkFacts = {
     eventCount: scanner.events,
@@ -59,6 +59,10 @@ export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'):
 }
 
 const refused = (reason: Reason): Inspected => ({ ok: false, reason })
+
+function reasonOf({ brokenLimit, fault }: JsonLinesScanner): Reason {
+  return brokenLimit === undefined ? { label: 'not_json_lines', detail: fault } : { label: brokenLimit }
+}
 
 /** Returns the inflated pieces. Leaving the loop over them stops inflating. */
 function inflate(body: Buffer): AsyncIterable<Buffer> {

@@ -1,7 +1,8 @@
-import { createHash, type Hash } from 'node:crypto'
-import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
+import { createHash } from 'node:crypto'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
+import { SourceMapScanner } from '../decode/source-map-scanner.ts'
+import { MapDigester, type MapDigests } from './map-digests.ts'
 import type { Digested } from './part-claims.ts'
 
 /** One of the objects whose concatenated bytes are a map. `known` is its digest, if the client declared it. */
@@ -14,15 +15,18 @@ export interface PieceObject {
 export type ReadBytes =
   | {
       readonly outcome: 'read'
-      readonly map: Digested
-      /** Whether the bytes match the declared hash. True if there is nothing to compare. */
-      readonly matches: boolean
+      readonly size: number
+      readonly digests: MapDigests
       /** The bytes themselves, if they are within `keepBytes`. */
       readonly bytes: Buffer | undefined
     }
   /** One of the objects does not exist. */
   | { readonly outcome: 'gone' }
   | { readonly outcome: 'too_large' }
+  /** Parsing the map would cost too much. */
+  | { readonly outcome: 'too_costly' }
+  /** `take` has refused further bytes. */
+  | { readonly outcome: 'out_of_budget' }
   /** The bytes of the object at `index` do not match its known digest. */
   | { readonly outcome: 'other'; readonly index: number }
 
@@ -31,17 +35,20 @@ export interface ReadLimits {
   readonly maxBytes: number
   /** A map up to this size is kept in memory while it is read, and need not be read again. */
   readonly keepBytes: number
+  /** Memory that parsing the map may take, as a scan of its bytes estimates it. */
+  readonly maxCostBytes: number
+  /** Accounts for bytes that were read. Returns false to stop. */
+  readonly take: (bytes: number) => boolean
 }
 
-/** Reads the bytes of a map as a stream and digests them. */
+/** Reads the bytes of a map as a stream, digests them, and estimates what parsing them would cost. */
 export async function readMapBytes(
   objects: Pick<ObjectStore, 'getStream'>,
   pieces: readonly PieceObject[],
-  declared: DeclaredHash | undefined,
   limits: ReadLimits,
 ): Promise<ReadBytes> {
-  const sha256 = createHash('sha256')
-  const other = declared && declared.algorithm !== 'sha256' ? createHash(declared.algorithm) : undefined
+  const digester = new MapDigester()
+  const scanner = new SourceMapScanner()
   let kept: Buffer[] | undefined = []
   let size = 0
   for (const [index, { key, known }] of pieces.entries()) {
@@ -52,18 +59,17 @@ export async function readMapBytes(
       size += chunk.length
       // Leaving the loop destroys the stream.
       if (size > limits.maxBytes) return { outcome: 'too_large' }
-      for (const hash of [sha256, other, own]) hash?.update(chunk)
+      if (!limits.take(chunk.length)) return { outcome: 'out_of_budget' }
+      digester.update(chunk)
+      own?.update(chunk)
+      scanner.add(chunk)
+      if (scanner.costBytes > limits.maxCostBytes) return { outcome: 'too_costly' }
       if (size > limits.keepBytes) kept = undefined
       kept?.push(chunk)
     }
     if (known && own?.digest('hex') !== known.sha256) return { outcome: 'other', index }
   }
-  const map = { sha256: sha256.digest('hex'), size }
-  return { outcome: 'read', map, matches: isDeclared(declared, map, other), bytes: kept && Buffer.concat(kept, size) }
-}
-
-function isDeclared(declared: DeclaredHash | undefined, map: Digested, other: Hash | undefined): boolean {
-  return declared === undefined || declared.hex === (other ? other.digest('hex') : map.sha256)
+  return { outcome: 'read', size, digests: digester.digest(), bytes: kept && Buffer.concat(kept, size) }
 }
 
 /**

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
@@ -12,6 +11,9 @@ import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { JsonScanner } from '../decode/json-scanner.ts'
+import { SOURCE_MAP_COST_LIMIT_BYTES, sourceMapCost } from '../decode/source-map-scanner.ts'
+import { TOO_COSTLY } from './map-contents.ts'
+import { MapDigester, type MapDigests, mapMetadata } from './map-digests.ts'
 import { digestedText } from './part-claims.ts'
 import { deliverVerdict } from './publish-verdict.ts'
 
@@ -51,10 +53,11 @@ export async function storeSingle(
     await deliverVerdict(redis, job.attempt, { ok: false, code: 'REQUEST_INVALID', message })
     return { outcome: 'not_a_map', storedBytes: 0, refusal: { label: 'REQUEST_INVALID', detail: message } }
   }
-  const map = { sha256: await digest(body), size: body.length }
+  const digests = await digest(body)
+  const map = { sha256: digests.sha256, size: body.length }
   const objectKey = sourceMapKey(workspaceId, map.sha256)
   try {
-    const isNew = await deps.retry('store a source map', () => putUnlessStored(deps, objectKey, body))
+    const isNew = await deps.retry('store a source map', () => putUnlessStored(deps, objectKey, body, digests))
     await releases.addStoredMaps(workspaceId, [map.sha256])
     const { singles } = uploadKeys({ ...frame, slug: job.slug })
     await redis.hset(singles, job.path, digestedText(map))
@@ -72,13 +75,15 @@ export async function storeSingle(
 
 /**
  * Returns why these bytes are not a source map, or undefined if they are one (docs/contract.md#source-map-single): a JSON
- * object with `version: 3` and `mappings`, or an index map with `sections`. Builds no value of the JSON.
+ * object with `version: 3` and `mappings`, or an index map with `sections`, that is not too expensive to parse. Builds no value of the
+ * JSON.
  */
 export async function sourceMapFault(body: Buffer): Promise<string | undefined> {
   const scanner = new JsonScanner(['version', 'mappings', 'sections'])
   for (let at = 0; at < body.length; at += SCAN_BYTES) {
     if (at > 0) await nextTurn()
     if (!scanner.add(body.subarray(at, at + SCAN_BYTES))) return 'is not JSON'
+    if (sourceMapCost(body.length, scanner.values) > SOURCE_MAP_COST_LIMIT_BYTES) return TOO_COSTLY
   }
   if (!scanner.end()) return 'is not JSON'
   const version = scanner.members.get('version')
@@ -88,16 +93,24 @@ export async function sourceMapFault(body: Buffer): Promise<string | undefined> 
 }
 
 /** Returns whether the object was written. An object of this key has the same bytes, since the key is their digest. */
-async function putUnlessStored({ objects }: StoreSingleDeps, key: string, body: Buffer): Promise<boolean> {
+async function putUnlessStored(
+  { objects }: StoreSingleDeps,
+  key: string,
+  body: Buffer,
+  digests: MapDigests,
+): Promise<boolean> {
   if ((await objects.head(key)) !== undefined) return false
-  await objects.putStream(key, piecesOf(body), body.length, { contentType: 'application/json' })
+  await objects.putStream(key, piecesOf(body), body.length, {
+    contentType: 'application/json',
+    metadata: mapMetadata(digests),
+  })
   return true
 }
 
-async function digest(body: Buffer): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const piece of piecesOf(body)) hash.update(piece)
-  return hash.digest('hex')
+async function digest(body: Buffer): Promise<MapDigests> {
+  const digester = new MapDigester()
+  for await (const piece of piecesOf(body)) digester.update(piece)
+  return digester.digest()
 }
 
 async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {

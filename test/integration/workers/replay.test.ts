@@ -254,13 +254,15 @@ describe('the same chunk again', () => {
 
 describe('a chunk that cannot be played becomes a dead letter as it was sent, and other chunks do not', () => {
   const whole = gzipSync(lines(100))
-  const bomb = gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(101 * MIB, 'a'), Buffer.from('"}')]))
+  const bomb = gzipSync(Buffer.alloc(101 * MIB, `{"a":"${'a'.repeat(10 * MIB)}"}\n`))
   it.each([
     ['text', Buffer.from('hello'), /^not_json_lines: line 1 is not a JSON object$/],
     ['an array', Buffer.from('{}\n[]'), /^not_json_lines: line 2 /],
     ['a last line cut short', Buffer.from('{}\n{"a":'), /^not_json_lines: line 2 /],
     ['gzip cut short', whole.subarray(0, -20), /^bad_compression: /],
     ['a bomb', bomb, /^too_large_decompressed$/],
+    ['a line of 17 MiB', gzipSync(`{"a":"${'a'.repeat(17 * MIB)}"}`), /^line_too_long$/],
+    ['a million events', gzipSync('{}\n'.repeat(1_000_000)), /^too_many_events$/],
     ['blank lines', Buffer.from('\n\n'), /^no_events$/],
   ])('%s', async (_name, body, reason) => {
     const sessionId = newSession()
