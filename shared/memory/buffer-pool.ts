@@ -5,28 +5,19 @@ const MIN_CAPACITY_BYTES = 64 * 1024
  */
 export class BufferPool {
   readonly #maxIdleBytes: number
-  readonly #drop: (memory: ArrayBufferLike) => void
   /** Free memory by capacity, a power of two. Pages that are never written to never become resident. */
   readonly #idle = new Map<number, ArrayBufferLike[]>()
   readonly #lent = new WeakSet<ArrayBufferLike>()
   #idleBytes = 0
 
-  /** `drop` is called for memory that is not kept. Unless given, V8 collects it. */
-  constructor(maxIdleBytes: number, drop: (memory: ArrayBufferLike) => void = () => {}) {
+  constructor(maxIdleBytes: number) {
     this.#maxIdleBytes = maxIdleBytes
-    this.#drop = drop
   }
 
-  /** Returns how much memory a buffer of this length takes. */
-  static capacityOf(length: number): number {
+  /** Returns a buffer of this length at the start of its memory. Its bytes are undefined. */
+  take(length: number): Buffer {
     let capacity = MIN_CAPACITY_BYTES
     while (capacity < length) capacity *= 2
-    return capacity
-  }
-
-  /** Returns a buffer of this length at the start of its memory. Its bytes are undefined. Throws if there is no memory. */
-  take(length: number): Buffer {
-    const capacity = BufferPool.capacityOf(length)
     let memory = this.#idle.get(capacity)?.pop()
     if (memory === undefined) memory = Buffer.allocUnsafeSlow(capacity).buffer
     else this.#idleBytes -= capacity
@@ -40,10 +31,7 @@ export class BufferPool {
     if (!this.#lent.delete(memory)) return
     const capacity = memory.byteLength
     if (this.#idleBytes + capacity > this.#maxIdleBytes) this.#clear() // The free capacities are not those in use now.
-    if (capacity > this.#maxIdleBytes) {
-      this.#drop(memory)
-      return
-    }
+    if (capacity > this.#maxIdleBytes) return
     const idle = this.#idle.get(capacity)
     if (idle) idle.push(memory)
     else this.#idle.set(capacity, [memory])
@@ -51,7 +39,6 @@ export class BufferPool {
   }
 
   #clear(): void {
-    for (const memories of this.#idle.values()) memories.forEach(this.#drop)
     this.#idle.clear()
     this.#idleBytes = 0
   }

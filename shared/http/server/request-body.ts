@@ -1,18 +1,12 @@
 import type { Problem } from '../../../schemas/http/problems.ts'
 import type { FairShares } from '../../concurrency/fair-shares.ts'
-import type { BodyMemory } from './body-memory.ts'
+import { type BodyMemory, isMapped } from './body-memory.ts'
 import { bodyStalled, bodyTooSlow } from './problem.ts'
 
-const KIB = 1024
-const MIB = 1024 * KIB
+const FIRST_ALLOCATION_BYTES = 1024
+
 /** An empty body. */
 export const NO_BYTES = Buffer.alloc(0)
-const FIRST_ALLOCATION_BYTES = KIB
-/** From here on, doubling would need more than the body itself while it copies. */
-const LAST_DOUBLED_BYTES = 16 * MIB
-/** Memory of this size is mapped for itself, so that its pages take no memory before they are written (glibc, musl, macOS). */
-const LEAST_MAPPED_BYTES = 32 * MIB
-const MAPPED_STEP_BYTES = 16 * MIB
 
 /** The owner of bodies whose sender is not known yet. */
 export const UNKNOWN_OWNER = ''
@@ -49,9 +43,9 @@ export class RequestBody {
   readonly #context: BodyContext
   readonly #mostBytes: number
   #owner: string
-  #bytes: Buffer | undefined
-  /** The buffer, unless its memory belongs to uWS. */
   #own: Buffer | undefined
+  /** A body that arrived in one piece. Its memory belongs to uWS. */
+  #lent: Buffer | undefined
   #size = 0
   #heldBytes = 0
   #hasPlace = false
@@ -71,7 +65,7 @@ export class RequestBody {
   }
 
   get bytes(): Buffer {
-    return this.#bytes ? this.#bytes.subarray(0, this.#size) : NO_BYTES
+    return this.#lent ?? this.#own?.subarray(0, this.#size) ?? NO_BYTES
   }
 
   /** Counts the bytes for this owner from now on. Returns false, and frees them, if they exceed its share. */
@@ -94,7 +88,7 @@ export class RequestBody {
     if (this.#isReleased || chunk.byteLength === 0) return true
     const needed = this.#size + chunk.byteLength
     if (!this.#makeRoom(needed, isLast)) return false
-    this.#bytes?.set(new Uint8Array(chunk), this.#size)
+    this.#own?.set(new Uint8Array(chunk), this.#size)
     this.#size = needed
     return true
   }
@@ -106,7 +100,7 @@ export class RequestBody {
   lend(chunk: ArrayBuffer): boolean {
     if (!this.#context.held.take(this.#owner, chunk.byteLength)) return false
     this.#heldBytes = chunk.byteLength
-    this.#bytes = Buffer.from(chunk)
+    this.#lent = Buffer.from(chunk)
     this.#size = chunk.byteLength
     return true
   }
@@ -139,7 +133,7 @@ export class RequestBody {
   forget(): void {
     if (this.#own) this.#context.memory.giveBack(this.#own)
     this.#own = undefined
-    this.#bytes = undefined
+    this.#lent = undefined
   }
 
   /** Frees the buffer and stops counting its bytes. Later chunks are dropped. Calling it again does nothing. */
@@ -152,35 +146,37 @@ export class RequestBody {
   }
 
   #makeRoom(needed: number, isLast: boolean): boolean {
-    const capacity = this.#bytes?.length ?? 0
-    if (needed > capacity) return this.#grow(needed, isLast ? needed : this.#grownCapacity(capacity, needed))
-    return needed <= this.#heldBytes || this.#hold(countedBytes(capacity, needed))
-  }
-
-  #grownCapacity(capacity: number, needed: number): number {
+    const own = this.#own
+    const capacity = own?.length ?? 0
+    if (needed <= capacity) return true
     const most = Math.max(this.#mostBytes, needed)
-    if (2 * capacity > LAST_DOUBLED_BYTES) return most
-    return Math.min(Math.max(2 * capacity, needed, FIRST_ALLOCATION_BYTES), most)
+    const wanted = isLast ? needed : Math.min(Math.max(2 * capacity, needed, FIRST_ALLOCATION_BYTES), most)
+    return own && isMapped(own) ? this.#growInPlace(own, wanted) : this.#growByCopy(own, wanted, most)
   }
 
-  #grow(needed: number, length: number): boolean {
-    const capacity = this.#context.memory.capacityOf(length)
+  #growInPlace(own: Buffer, capacity: number): boolean {
     const before = this.#heldBytes
-    const counted = countedBytes(capacity, needed)
-    if (!this.#hold(before + counted)) return false
-    let grown: Buffer
-    try {
-      grown = this.#context.memory.take(capacity)
-    } catch {
-      // The machine has less memory than the limit.
-      this.#hold(before)
-      return false
-    }
-    this.#bytes?.copy(grown, 0, 0, this.#size)
-    this.forget()
+    if (!this.#hold(capacity)) return false
+    const grown = this.#context.memory.grow(own, capacity)
+    if (grown === undefined) return !this.#hold(before)
     this.#own = grown
-    this.#bytes = grown
-    return this.#hold(counted)
+    return true
+  }
+
+  #growByCopy(own: Buffer | undefined, wanted: number, most: number): boolean {
+    const { memory } = this.#context
+    const before = this.#heldBytes
+    const cheapest = memory.cheapestCapacity(wanted)
+    const capacity = this.#hold(before + cheapest) ? cheapest : wanted
+    if (this.#heldBytes === before && !this.#hold(before + capacity)) return false
+    const grown = memory.take(capacity, most)
+    if (grown === undefined) return !this.#hold(before)
+    if (own) {
+      own.copy(grown, 0, 0, this.#size)
+      memory.giveBack(own)
+    }
+    this.#own = grown
+    return this.#hold(capacity)
   }
 
   /** Makes this the number of counted bytes. Returns false, and changes nothing, if it exceeds the share of the owner. */
@@ -191,10 +187,4 @@ export class RequestBody {
     this.#heldBytes = bytes
     return true
   }
-}
-
-/** Returns how much of a buffer takes memory once this many of its bytes are written. */
-function countedBytes(capacity: number, written: number): number {
-  if (capacity < LEAST_MAPPED_BYTES) return capacity
-  return Math.min(capacity, Math.ceil(written / MAPPED_STEP_BYTES) * MAPPED_STEP_BYTES)
 }

@@ -74,12 +74,13 @@ class UwsServer implements HttpServer {
   constructor(options: HttpServerOptions) {
     const { bodyIdleTimeoutMs = 30_000, bodyGraceMs = 30_000, discardTimeoutMs = 5_000 } = options
     const sweepIntervalMs = Math.min(1_000, bodyIdleTimeoutMs / 10, bodyGraceMs / 10, discardTimeoutMs / 5)
+    const held = new FairShares(options.heldBodyLimitBytes, HELD_BODY_WEIGHT)
     const context: ExchangeContext = {
       logger: options.logger,
       head: new RequestHeadView(),
-      held: new FairShares(options.heldBodyLimitBytes, HELD_BODY_WEIGHT),
+      held,
       places: new FairShares(options.arrivingBodiesLimit ?? ARRIVING_BODIES_LIMIT),
-      memory: new BodyMemory(),
+      memory: new BodyMemory(held, options.heldBodyLimitBytes),
       arriving: new Set(),
       pace: {
         idleSweeps: bodyIdleTimeoutMs / sweepIntervalMs,
