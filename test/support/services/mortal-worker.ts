@@ -1,0 +1,54 @@
+/**
+ * A worker process of the queue `spans` that is killed, as if its memory were exhausted, when it decodes a request that
+ * begins with "killer". Its inserts go to a Redis hash by their tokens. Usage: mortal-worker.ts REDIS_URL
+ */
+import { Redis } from 'ioredis'
+import { createLogger } from '../../../shared/runtime/logger.ts'
+import { BatchPool } from '../../../workers/batch/batch-pool.ts'
+import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
+import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
+import { BatchStorer } from '../../../workers/batch/store-batch.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { startPool } from '../../../workers/queue/pool.ts'
+import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { TextBatch } from '../oracles/text-batch.ts'
+
+const redisUrl = process.argv[2] ?? ''
+const redis = new Redis(redisUrl)
+const logger = createLogger('workers', 'silent')
+const store = new RedisPayloadStore(redis, 'spans')
+const source = { queue: 'spans', kind: 'traces' } as const
+
+class KilledBatch extends TextBatch {
+  override append(...args: Parameters<TextBatch['append']>): ReturnType<TextBatch['append']> {
+    if (args[1].toString().startsWith('killer')) process.kill(process.pid, 'SIGKILL')
+    return super.append(...args)
+  }
+}
+
+const storer = new BatchStorer({
+  ...source,
+  store,
+  insert: async ({ table, block }, token) => {
+    if (table === 'first') await redis.hset('inserts', token, Buffer.concat(block))
+  },
+  addJobs: createJobAdder(redis).add,
+  logger,
+  stopping: new AbortController().signal,
+})
+const batches = new BatchPool(
+  { ...source, store, storer, createRows: () => new KilledBatch(), logger, memory: new ColumnMemory() },
+  {
+    maxRows: 50,
+    maxBytes: 1 << 20,
+    maxAgeMs: 20,
+    maxConcurrentInserts: 2,
+    maxFetchedBytes: 1 << 20,
+    jobLimits: JOB_LIMITS,
+  },
+)
+startPool(
+  'spans',
+  { redisUrl, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
+  { concurrency: 32, lockMs: 400, stalledCheckMs: 200 },
+)
