@@ -4,6 +4,7 @@ import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/sele
 import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'
 import { type SkeletonRow, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
 import type { SpanRow } from '../../clickhouse/queries/traces/span-row.ts'
+import { HttpStatusColumn } from '../../clickhouse/tables/http-status-column.ts'
 import type { Trace, TraceSpan } from '../../schemas/http/traces/schemas.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import { millisecondsBetween, millisecondsBetweenTexts, rfc3339FromNanoText } from '../http/format-time.ts'
@@ -170,6 +171,11 @@ interface SpanContext {
   readonly occurrenceCount: number
 }
 
+function presentHttpStatus(stored: number): number | undefined {
+  if (stored === HttpStatusColumn.zero) return 0
+  return stored === HttpStatusColumn.none || stored > HTTP_STATUS_CODE_MAX ? undefined : stored
+}
+
 /**
  * Returns a stored row as a span of the response (docs/contract.md#trace); JSON leaves out what is undefined. All spans are
  * objects of one shape, and times are cut from their decimal text, so that 1,000 spans take 0.2 ms instead of 1.0.
@@ -191,7 +197,7 @@ function presentSpan(row: SpanRow, { isParentMissing, occurrenceCount }: SpanCon
     statusMessage: statusMessage === '' ? undefined : statusMessage,
     sessionId: sessionId === '' ? undefined : sessionId,
     httpRoute: httpRoute === '' ? undefined : httpRoute,
-    httpStatusCode: httpStatusCode > 0 && httpStatusCode <= HTTP_STATUS_CODE_MAX ? httpStatusCode : undefined,
+    httpStatusCode: presentHttpStatus(httpStatusCode),
     occurrenceCount,
     timestamp: rfc3339FromNanoText(row.startTimeUnixNano),
   }

@@ -46,6 +46,8 @@ export type RejectionLabel =
   | 'invalid_parent_span_id'
   | 'invalid_bucket_counts'
   | 'exceptions_over_limit'
+  | 'findings_over_limit'
+  | 'session_id_too_long'
 
 /** Records that are left out of a stored request, by label. */
 export type RejectedCounts = Partial<Record<RejectionLabel, number>>

@@ -7,6 +7,12 @@ import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
 import { findingIdOf } from './fingerprint.ts'
 import { type RecentStacks, StackRequests } from './stack-requests.ts'
 
+/**
+ * Findings of one payload. A client that makes up exceptions would fill the list of findings, and each finding has rows in
+ * eight tables. The limit depends on the payload alone: a limit per minute would give a batch that is formed again other
+ * rows.
+ */
+const FINDINGS_PER_PAYLOAD = 200
 /** Deriving an exception takes up to 50 µs. A hostile payload must not block a worker for seconds. */
 const LIMIT_PER_PAYLOAD = 10_000
 /** Length to which `exceptions` cuts a name. The span keeps the whole text. */
@@ -54,6 +60,9 @@ export class ExceptionDeriver {
   private derived = 0
   /** Number of exceptions of this payload above the limit, which are not derived. */
   overLimit = 0
+  /** Number of exceptions of this payload that are not derived because their finding is above the limit of findings. */
+  findingsOverLimit = 0
+  private readonly findingsOfPayload = new Set<string>()
 
   constructor(table: ExceptionsTable, recentStacks: RecentStacks) {
     this.table = table
@@ -65,6 +74,8 @@ export class ExceptionDeriver {
     this.payload = payload
     this.derived = 0
     this.overLimit = 0
+    this.findingsOverLimit = 0
+    this.findingsOfPayload.clear()
     this.pending.length = 0
     this.stackRequests.mark()
   }
@@ -122,11 +133,18 @@ export class ExceptionDeriver {
   private append(source: number, details: ExceptionDetails, resource: ResourceEntry, context: OccurrenceContext): void {
     const { table, payload } = this
     this.derived++
+    const findingId = this.findingId(details, resource.serviceNameText)
+    if (!this.findingsOfPayload.has(findingId)) {
+      if (this.findingsOfPayload.size >= FINDINGS_PER_PAYLOAD) {
+        this.findingsOverLimit++
+        return
+      }
+      this.findingsOfPayload.add(findingId)
+    }
     table.buffer.rows++
     table.workspaceId.fill(table.workspaceId.indexOf(payload.workspaceId), 1)
     table.surfaceId.fill(table.surfaceId.indexOf(payload.surfaceId), 1)
     table.receivedAt.integer64(payload.receivedAtMs)
-    const findingId = this.findingId(details, resource.serviceNameText)
     table.findingId.rawText(findingId)
     table.traceId.raw(context.bytes, context.view, context.traceIdStart, context.traceIdStart + 16)
     table.spanId.raw(context.bytes, context.view, context.spanIdStart, context.spanIdStart + 8)

@@ -12,13 +12,15 @@ export async function selectFindingFrames(
   key: FindingKey,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const precedence = '(rank, resolved_frame_count, occurred_at_unix_nano)'
+  // As in `findings` (migration 0014), a time in the future counts as five minutes after the arrival at most.
+  const seenAt = 'least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000)'
+  const precedence = `(rank, resolved_frame_count, ${seenAt})`
   const [row] = await selectRows<{ frames: string }>(client, {
     query: `
       SELECT frames FROM (
         SELECT argMax(finding_frames.frames, ${precedence}) AS frames,
                argMax(resolved_frame_count, ${precedence}) > 0 AS isResolved,
-               max(occurred_at_unix_nano) AS lastOccurredAt
+               max(${seenAt}) AS lastOccurredAt
         FROM finding_frames
         WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
         GROUP BY service_version)

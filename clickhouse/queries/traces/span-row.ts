@@ -15,7 +15,7 @@ export interface SpanRow {
   readonly statusMessage: string
   readonly sessionId: string
   readonly httpRoute: string
-  /** 0 if there is none. */
+  /** As stored (`HttpStatusColumn`). */
   readonly httpStatusCode: number
   readonly receivedAtUnixMs: string
   /** Two rows of a span with the same digest are presented in the same way. */

@@ -44,7 +44,7 @@ describe('the tables of spans and exceptions', () => {
   })
   beforeEach(async () => {
     batch.reset()
-    for (const table of ['spans', 'exceptions', 'findings', 'finding_traces']) {
+    for (const table of ['spans', 'exceptions', 'findings', 'finding_traces', 'session_findings', 'session_traces']) {
       await client.command({ query: `TRUNCATE TABLE ${table}` })
     }
   })
@@ -122,10 +122,112 @@ describe('the tables of spans and exceptions', () => {
         row => row.finding_id === Buffer.from(id).toString('hex') && row.workspace_id === workspace,
       )
       expect(Number(n)).toBe(2 * own.length)
-      expect(own.every(row => (row.occurred_at_unix_nano as bigint) <= BigInt(last))).toBe(true)
-      const latest = own.filter(row => row.occurred_at_unix_nano === BigInt(last)).map(row => row.message)
+      expect(own.every(row => seenAt(row) <= BigInt(last))).toBe(true)
+      const latest = own.filter(row => seenAt(row) === BigInt(last)).map(row => row.message)
       expect(latest).toContain(Buffer.from(message, 'hex').toString('latin1'))
     }
+  })
+
+  it('cut the texts of keys and keep the whole attributes', async () => {
+    const long = '日'.repeat(1_000)
+    const attribute = (key: string, value = long) => ({
+      key,
+      value: { value: { case: 'stringValue' as const, value } },
+    })
+    const request = create(ExportTraceServiceRequestSchema, {
+      resourceSpans: [
+        {
+          resource: { attributes: [attribute('service.name'), attribute('service.version')] },
+          scopeSpans: [
+            {
+              spans: [
+                {
+                  traceId: Buffer.alloc(16, 1),
+                  spanId: Buffer.alloc(8, 1),
+                  status: { code: 2 },
+                  attributes: [attribute('session.id'), attribute('http.route'), attribute('http.status_code', '0')],
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    })
+    batch.append(originOf(0), Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+    await insert()
+    expect(
+      await select(`SELECT service_name, service_version, session_id, http_route, http_status_code,
+                      attributes['http.route'] AS route, attributes['session.id'] AS session,
+                      JSONExtractString(resource, 'service.version') AS version FROM spans`),
+    ).toEqual([
+      {
+        service_name: '日'.repeat(341),
+        service_version: '日'.repeat(85),
+        session_id: '',
+        http_route: '日'.repeat(341),
+        http_status_code: 65_535,
+        route: long,
+        session: long,
+        version: long,
+      },
+    ])
+    expect(
+      await select(
+        `SELECT groupUniqArrayMerge(20)(service_versions) AS versions, any(service_name) AS name FROM findings`,
+      ),
+    ).toEqual([{ versions: ['日'.repeat(85)], name: '日'.repeat(341) }])
+    expect(
+      await select('SELECT session_id FROM session_findings UNION ALL SELECT session_id FROM session_traces'),
+    ).toEqual([])
+  })
+
+  it('show the last occurrence that was received, after one whose time is far in the future', async () => {
+    const at = (timeUnixNano: bigint, message: string) =>
+      create(ExportTraceServiceRequestSchema, {
+        resourceSpans: [
+          {
+            scopeSpans: [
+              {
+                spans: [
+                  {
+                    traceId: Buffer.alloc(16, 1),
+                    spanId: Buffer.alloc(8, 1),
+                    events: [
+                      {
+                        name: 'exception',
+                        timeUnixNano,
+                        attributes: [
+                          { key: 'exception.message', value: { value: { case: 'stringValue', value: message } } },
+                          {
+                            key: 'exception.stacktrace',
+                            value: { value: { case: 'stringValue', value: 'at f (a.js:1:1)' } },
+                          },
+                        ],
+                      },
+                    ],
+                  },
+                ],
+              },
+            ],
+          },
+        ],
+      })
+    const origin = originOf(0)
+    const tenMinutesLater = { ...origin, receivedAtMs: origin.receivedAtMs + 600_000 }
+    const nano = (ms: number) => BigInt(ms) * 1_000_000n
+    const send = (source: typeof origin, time: bigint, message: string) =>
+      batch.append(source, Buffer.from(toBinary(ExportTraceServiceRequestSchema, at(time, message))))
+    send(origin, 2n ** 64n - 1n, 'pinned')
+    send(tenMinutesLater, nano(tenMinutesLater.receivedAtMs), 'real')
+    await insert()
+    expect(
+      await select(
+        `SELECT argMaxMerge(message) AS message, max(last_seen_unix_nano) AS last FROM findings GROUP BY finding_id`,
+      ),
+    ).toEqual([{ message: 'real', last: String(nano(tenMinutesLater.receivedAtMs)) }])
+    expect(await select('SELECT max(last_seen_unix_nano) AS last FROM finding_traces')).toEqual([
+      { last: String(nano(tenMinutesLater.receivedAtMs)) },
+    ])
   })
 
   it('return the values that were sent', async () => {
@@ -221,6 +323,13 @@ describe('the tables of spans and exceptions', () => {
     )
   }, 180_000)
 })
+
+/** Returns the time of an occurrence that counts: at most five minutes after its arrival. */
+function seenAt(row: Row): bigint {
+  const stated = row.occurred_at_unix_nano as bigint
+  const latest = ((row.received_at as bigint) + 300_000n) * 1_000_000n
+  return stated < latest ? stated : latest
+}
 
 /** Sorts rows by their values alone. */
 function inOrder(rows: Row[]): Row[] {

@@ -10,9 +10,9 @@ import {
   lastText,
   latin1,
   promotedText,
+  sessionIdOf,
   textOf,
   typeOf,
-  wellFormed,
 } from './otlp-oracle.ts'
 import type { NativeValue } from './read-block.ts'
 
@@ -35,15 +35,15 @@ export function expectedLogTables(origin: PayloadSource, request: ExportLogsServ
         workspace_id: origin.workspaceId,
         surface_id: origin.surfaceId,
         received_at: BigInt(origin.receivedAtMs),
-        service_name: latin1(wellFormed(promotedText(resourceAttributes, 'service.name'))),
-        service_version: latin1(wellFormed(promotedText(resourceAttributes, 'service.version'))),
+        service_name: latin1(cut(promotedText(resourceAttributes, 'service.name'), 1_024)),
+        service_version: latin1(cut(promotedText(resourceAttributes, 'service.version'), 256)),
         resource: latin1(canonicalJson(resourceAttributes)),
         resource_dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
-        resource_schema_url: latin1(schemaUrl),
-        scope_name: latin1(scope?.name ?? ''),
-        scope_version: latin1(scope?.version ?? ''),
+        resource_schema_url: latin1(cut(schemaUrl, 2_048)),
+        scope_name: latin1(cut(scope?.name ?? '', 1_024)),
+        scope_version: latin1(cut(scope?.version ?? '', 1_024)),
         scope_attributes: latin1(canonicalJson(scope?.attributes ?? [])),
-        scope_schema_url: latin1(scopeSchemaUrl),
+        scope_schema_url: latin1(cut(scopeSchemaUrl, 2_048)),
         scope_dropped_attributes_count: scope?.droppedAttributesCount ?? 0,
       }
       for (const record of logRecords) {
@@ -84,7 +84,7 @@ function logRow(record: LogRecord, origin: PayloadSource): Row {
     trace_id: hex(record.traceId).padStart(32, '0'),
     span_id: hex(record.spanId).padStart(16, '0'),
     event_name: latin1(record.eventName),
-    session_id: latin1(promotedText(record.attributes, 'session.id')),
+    session_id: latin1(sessionIdOf(record.attributes)),
   }
 }
 
@@ -102,7 +102,7 @@ function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, se
   const message = cut(lastText(attributes, 'exception.message'), 8192)
   const stacktrace = cut(lastText(attributes, 'exception.stacktrace'), 32_768)
   const { workspaceId, surfaceId } = origin
-  const identity = { workspaceId, surfaceId, serviceName: wellFormed(serviceName), type, message, stacktrace }
+  const identity = { workspaceId, surfaceId, serviceName: cut(serviceName, 1_024), type, message, stacktrace }
   return [
     {
       workspace_id: shared.workspace_id as string,
@@ -114,7 +114,7 @@ function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, se
       occurred_at_unix_nano: eventTime(record, origin),
       service_name: shared.service_name as string,
       service_version: shared.service_version as string,
-      session_id: latin1(cut(promotedText(attributes, 'session.id'), 1024)),
+      session_id: latin1(sessionIdOf(attributes)),
       source: 2,
       type: latin1(type),
       message: latin1(message),

@@ -9,7 +9,7 @@ import type {
   SummaryDataPoint,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
 import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
-import { attributeColumns, canonicalJson, latin1, promotedText, type Row, wellFormed } from './otlp-oracle.ts'
+import { attributeColumns, canonicalJson, cut, latin1, promotedText, type Row } from './otlp-oracle.ts'
 import type { NativeValue } from './read-block.ts'
 
 /** Expected rows of points, and of their series. */
@@ -28,15 +28,15 @@ export function expectedPoints(origin: PayloadSource, request: ExportMetricsServ
         workspace_id: origin.workspaceId,
         surface_id: origin.surfaceId,
         received_at: BigInt(origin.receivedAtMs),
-        service_name: latin1(wellFormed(promotedText(resourceAttributes, 'service.name'))),
-        service_version: latin1(wellFormed(promotedText(resourceAttributes, 'service.version'))),
+        service_name: latin1(cut(promotedText(resourceAttributes, 'service.name'), 1_024)),
+        service_version: latin1(cut(promotedText(resourceAttributes, 'service.version'), 256)),
         resource: latin1(canonicalJson(resourceAttributes)),
         resource_dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
-        resource_schema_url: latin1(schemaUrl),
-        scope_name: latin1(scope?.name ?? ''),
-        scope_version: latin1(scope?.version ?? ''),
+        resource_schema_url: latin1(cut(schemaUrl, 2_048)),
+        scope_name: latin1(cut(scope?.name ?? '', 1_024)),
+        scope_version: latin1(cut(scope?.version ?? '', 1_024)),
         scope_attributes: latin1(canonicalJson(scope?.attributes ?? [])),
-        scope_schema_url: latin1(scopeSchemaUrl),
+        scope_schema_url: latin1(cut(scopeSchemaUrl, 2_048)),
         scope_dropped_attributes_count: scope?.droppedAttributesCount ?? 0,
       }
       for (const metric of metrics) appendMetric(result, shared, metric)
@@ -53,7 +53,7 @@ function appendMetric(result: ExpectedPoints, shared: Row, metric: Metric): void
     }
     const whole: Row = {
       ...shared,
-      metric_name: latin1(metric.name),
+      metric_name: latin1(cut(metric.name, 1_024)),
       description: latin1(metric.description),
       unit: latin1(metric.unit),
       metadata: latin1(canonicalJson(metric.metadata)),

@@ -25,15 +25,15 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
         workspace_id: origin.workspaceId,
         surface_id: origin.surfaceId,
         received_at: BigInt(origin.receivedAtMs),
-        service_name: latin1(wellFormed(promotedText(resourceAttributes, 'service.name'))),
-        service_version: latin1(wellFormed(promotedText(resourceAttributes, 'service.version'))),
+        service_name: latin1(cut(promotedText(resourceAttributes, 'service.name'), 1_024)),
+        service_version: latin1(cut(promotedText(resourceAttributes, 'service.version'), 256)),
         resource: latin1(canonicalJson(resourceAttributes)),
         resource_dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
-        resource_schema_url: latin1(schemaUrl),
-        scope_name: latin1(scope?.name ?? ''),
-        scope_version: latin1(scope?.version ?? ''),
+        resource_schema_url: latin1(cut(schemaUrl, 2_048)),
+        scope_name: latin1(cut(scope?.name ?? '', 1_024)),
+        scope_version: latin1(cut(scope?.version ?? '', 1_024)),
         scope_attributes: latin1(canonicalJson(scope?.attributes ?? [])),
-        scope_schema_url: latin1(scopeSchemaUrl),
+        scope_schema_url: latin1(cut(scopeSchemaUrl, 2_048)),
         scope_dropped_attributes_count: scope?.droppedAttributesCount ?? 0,
       }
       for (const span of spans) {
@@ -89,10 +89,10 @@ function spanRow(span: Span): Row {
       dropped_attributes_count: link.droppedAttributesCount,
     })),
     dropped_links_count: span.droppedLinksCount,
-    session_id: latin1(promotedText(span.attributes, 'session.id')),
-    http_route: latin1(promotedText(span.attributes, 'http.route')),
+    session_id: latin1(sessionIdOf(span.attributes)),
+    http_route: latin1(cut(promotedText(span.attributes, 'http.route'), 1_024)),
     http_status_code:
-      httpStatus(span.attributes, 'http.response.status_code') || httpStatus(span.attributes, 'http.status_code'),
+      httpStatus(span.attributes, 'http.response.status_code') || httpStatus(span.attributes, 'http.status_code') || 0,
   }
 }
 
@@ -122,7 +122,7 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceNa
         findingIdOf({
           workspaceId: origin.workspaceId,
           surfaceId: origin.surfaceId,
-          serviceName: wellFormed(serviceName),
+          serviceName: cut(serviceName, 1_024),
           type,
           message,
           stacktrace,
@@ -134,7 +134,7 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceNa
     occurred_at_unix_nano: occurredAt,
     service_name: shared.service_name as string,
     service_version: shared.service_version as string,
-    session_id: latin1(cut(promotedText(span.attributes, 'session.id'), 1024)),
+    session_id: latin1(sessionIdOf(span.attributes)),
     source,
     type: latin1(type),
     message: latin1(message),
@@ -232,9 +232,17 @@ export function promotedText(attributes: KeyValue[], name: string): string {
   return value?.value.case === 'stringValue' || value?.value.case === 'intValue' ? textOf(value) : ''
 }
 
-function httpStatus(attributes: KeyValue[], name: string): number {
+/** Returns the session id of a record, or an empty text if it is too long. */
+export function sessionIdOf(attributes: KeyValue[]): string {
+  const text = promotedText(attributes, 'session.id')
+  return [...text].length > 200 ? '' : text
+}
+
+/** Returns the value of the column, or undefined if the attribute is not a status. */
+function httpStatus(attributes: KeyValue[], name: string): number | undefined {
   const text = promotedText(attributes, name)
-  return /^\d{1,5}$/.test(text) && Number(text) <= 32_767 ? Number(text) : 0
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 32_767) return undefined
+  return Number(text) === 0 ? 65_535 : Number(text)
 }
 
 function statusCode(span: Span): number {

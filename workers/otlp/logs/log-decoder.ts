@@ -1,9 +1,9 @@
 import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
 import type { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
-import { type ExceptionDeriver, NAME_LIMIT_BYTES } from '../../exceptions/exceptions.ts'
+import type { ExceptionDeriver } from '../../exceptions/exceptions.ts'
 import { appendAnyValue, ValueType } from '../protobuf/any-value.ts'
 import type { Attributes } from '../protobuf/attributes.ts'
-import { cutText } from '../protobuf/cut-text.ts'
+import { isOverlongSessionId } from '../protobuf/cut-text.ts'
 import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'
 import { MessagePieces, type WireCursor } from '../protobuf/wire.ts'
@@ -47,6 +47,8 @@ export class LogDecoder {
   /** Text of the promoted attribute, as positions in the values of the attributes; empty when it is absent. */
   private sessionStart = 0
   private sessionEnd = 0
+  /** Records of the payload that have a session id over the limit, and are stored without it. */
+  overlongSessionIds = 0
   private hasException = false
 
   constructor(table: LogsTable, attributes: Attributes, exceptions: ExceptionDeriver) {
@@ -57,6 +59,7 @@ export class LogDecoder {
 
   /** Sets the arrival time of the records that follow. */
   beginPayload(source: PayloadSource): void {
+    this.overlongSessionIds = 0
     const receivedAt = BigInt(source.receivedAtMs) * 1_000_000n
     this.receivedLow = Number(receivedAt & 0xffff_ffffn)
     this.receivedHigh = Number(receivedAt >> 32n)
@@ -186,6 +189,10 @@ export class LogDecoder {
     putId(view, spanId, spanIdLength, table.spanId.view, at8, 8)
     table.eventName.string(bytes, view, eventName, eventNameEnd)
     const values = attributes.values
+    if (isOverlongSessionId(values.bytes, this.sessionStart, this.sessionEnd)) {
+      this.overlongSessionIds++
+      this.sessionEnd = this.sessionStart
+    }
     table.sessionId.string(values.bytes, values.view, this.sessionStart, this.sessionEnd)
 
     if (this.hasException) {
@@ -259,7 +266,7 @@ export class LogDecoder {
       traceIdStart: 0,
       spanIdStart: 16,
       spanName: '',
-      sessionId: cutText(this.attributes.values.bytes, this.sessionStart, this.sessionEnd, NAME_LIMIT_BYTES),
+      sessionId: this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd),
     })
   }
 }

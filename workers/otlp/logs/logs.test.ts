@@ -255,6 +255,17 @@ describe('a batch of logs', () => {
     expect(new Set(rows('exceptions').map(row => row.finding_id)).size).toBe(3)
   })
 
+  it('stores a record without its session when the id has over 200 characters, and counts it', () => {
+    const attributes = [text('session.id', 'a'.repeat(201)), text('exception.type', 'E')]
+    expect(batch.append(ORIGIN, payload([{ attributes }]))).toEqual({
+      ok: true,
+      rows: 1,
+      rejected: { session_id_too_long: 1 },
+    })
+    expect(rows('logs')[0]).toMatchObject({ session_id: '' })
+    expect(rows('exceptions')[0]).toMatchObject({ session_id: '' })
+  })
+
   it('derives at most 10,000 occurrences from a payload, counts the rest, and keeps every record', () => {
     const storm = Array.from({ length: 12_000 }, (_, i) => ({ attributes: [text('exception.message', `m${i % 50}`)] }))
     expect(batch.append(ORIGIN, payload(storm))).toEqual({

@@ -1,6 +1,7 @@
 import type { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
 import type { JsonValue } from '../protobuf/any-value.ts'
 import { BytesCache } from '../protobuf/bytes-cache.ts'
+import { cutString, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { addAttribute, canonicalJson, type EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import { Hash64 } from './series-id.ts'
 
@@ -62,7 +63,7 @@ export class MetricHeaders {
     hash.text(unit)
     hash.finish()
     return {
-      name: this.columns.name.indexOf(name),
+      name: this.columns.name.indexOf(cutString(name, TEXT_LIMITS.metricName)),
       description: this.columns.description.indexOf(description),
       unit: this.columns.unit.indexOf(unit),
       metadata: this.columns.metadata.indexOf(canonicalJson(metadata)),

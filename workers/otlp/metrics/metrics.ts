@@ -1,5 +1,6 @@
 import { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
 import { Attributes } from '../protobuf/attributes.ts'
+import { cutText, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { OtlpBatch } from '../protobuf/otlp-batch.ts'
 import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
@@ -46,7 +47,7 @@ class MetricsBatch extends OtlpBatch {
       const contentStart = wire.start
       pos = wire.next
       if (tag === 0x0a) message.add(contentStart, pos)
-      else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', contentStart, pos)
+      else if (tag === 0x1a) schemaUrl = cutText(wire.bytes, contentStart, pos, TEXT_LIMITS.schemaUrl)
     }
     const identity = this.#seriesScope.identityOf(this.scopes.beginScope(message, schemaUrl))
     const { buffer } = this.#table

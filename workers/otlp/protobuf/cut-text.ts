@@ -1,9 +1,53 @@
+/**
+ * Lengths in bytes to which texts are cut where they enter keys, sort orders and aggregate states
+ * (docs/contract.md#text-lengths). Attributes keep the whole text.
+ */
+export const TEXT_LIMITS = {
+  serviceName: 1_024,
+  serviceVersion: 256,
+  metricName: 1_024,
+  scopeName: 1_024,
+  scopeVersion: 1_024,
+  schemaUrl: 2_048,
+  httpRoute: 1_024,
+} as const
+
+/** Most characters of a session id, as everywhere in the API. A longer one is not promoted. */
+const SESSION_ID_CHARACTERS = 200
+
 /** Decodes UTF-8 text of at most `limitBytes`, cut between characters. */
 export function cutText(bytes: Buffer, start: number, end: number, limitBytes: number): string {
-  let cut = end
-  if (end - start > limitBytes) {
-    cut = start + limitBytes
-    while (cut > start && ((bytes[cut] as number) & 0xc0) === 0x80) cut--
+  return bytes.toString('utf8', start, endOfCut(bytes, start, end, limitBytes))
+}
+
+/** Returns the end of a UTF-8 text that is cut between characters to at most `limitBytes`. */
+export function endOfCut(bytes: Buffer, start: number, end: number, limitBytes: number): number {
+  if (end - start <= limitBytes) return end
+  let cut = start + limitBytes
+  while (cut > start && isContinuation(bytes[cut])) cut--
+  return cut
+}
+
+/** Cuts a text to at most `limitBytes` of UTF-8, between characters. */
+export function cutString(text: string, limitBytes: number): string {
+  // A character of a text has at most three bytes per UTF-16 unit.
+  if (text.length * 3 <= limitBytes) return text
+  const { read } = encoder.encodeInto(text, new Uint8Array(limitBytes))
+  return text.slice(0, read)
+}
+
+const encoder = new TextEncoder()
+
+/** Returns whether the UTF-8 text has more characters than a session id may have. */
+export function isOverlongSessionId(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start <= SESSION_ID_CHARACTERS) return false
+  let characters = 0
+  for (let at = start; at < end && characters <= SESSION_ID_CHARACTERS; at++) {
+    if (!isContinuation(bytes[at])) characters++
   }
-  return bytes.toString('utf8', start, cut)
+  return characters > SESSION_ID_CHARACTERS
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return ((byte as number) & 0xc0) === 0x80
 }

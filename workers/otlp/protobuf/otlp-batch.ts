@@ -5,6 +5,7 @@ import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { requestColumnBytes } from '../../batch/job-limits.ts'
 import { type AppendResult, blocksOf, type RowBatch, type TableBlock } from '../../batch/row-batch.ts'
+import { cutText, TEXT_LIMITS } from './cut-text.ts'
 import { type PayloadSource, Refusal, type RejectedCounts, type RowRejection } from './refusal.ts'
 import { EmbeddedMessage, type ResourceEntry } from './resource-cache.ts'
 import { ScopeWriter } from './scope-writer.ts'
@@ -120,6 +121,7 @@ export abstract class OtlpBatch implements RowBatch {
 
   /** Counts records that are left out of the current payload. */
   protected reject(reason: RowRejection, count = 1): void {
+    if (count === 0) return
     this.#rejected[reason] = (this.#rejected[reason] ?? 0) + count
   }
 
@@ -140,7 +142,7 @@ export abstract class OtlpBatch implements RowBatch {
       const contentStart = wire.start
       pos = wire.next
       if (tag === 0x0a) message.add(contentStart, pos)
-      else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', contentStart, pos)
+      else if (tag === 0x1a) schemaUrl = cutText(wire.bytes, contentStart, pos, TEXT_LIMITS.schemaUrl)
     }
     this.beginResource(message, schemaUrl)
     for (let pos = start; pos < end; ) {

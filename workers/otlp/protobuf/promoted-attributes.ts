@@ -1,7 +1,8 @@
 import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { HttpStatusColumn } from '../../../clickhouse/tables/http-status-column.ts'
 import { ValueType } from './any-value.ts'
 import type { Attributes } from './attributes.ts'
-import { cutText } from './cut-text.ts'
+import { endOfCut, isOverlongSessionId, TEXT_LIMITS } from './cut-text.ts'
 
 const SESSION_ID = Buffer.from('session.id')
 const HTTP_ROUTE = Buffer.from('http.route')
@@ -9,6 +10,8 @@ const HTTP_STATUS = Buffer.from('http.response.status_code')
 /** Name of the status before the semantic conventions 1.20. */
 const HTTP_STATUS_OLD = Buffer.from('http.status_code')
 const MAX_HTTP_STATUS = 32_767
+/** The attribute is absent or not a status. */
+const NO_STATUS = -1
 
 /**
  * The attributes of one span that have their own columns, as positions of their texts in the attribute values. The last
@@ -20,8 +23,10 @@ export class PromotedAttributes {
   private sessionEnd = 0
   private routeStart = 0
   private routeEnd = 0
-  private httpStatus = 0
-  private httpStatusOld = 0
+  private httpStatus = NO_STATUS
+  private httpStatusOld = NO_STATUS
+  /** Session ids of this payload that are longer than a session id may be. Their spans have no session. */
+  overlongSessionIds = 0
 
   constructor(attributes: Attributes) {
     this.attributes = attributes
@@ -30,7 +35,19 @@ export class PromotedAttributes {
   begin(): void {
     this.sessionStart = this.sessionEnd = 0
     this.routeStart = this.routeEnd = 0
-    this.httpStatus = this.httpStatusOld = 0
+    this.httpStatus = this.httpStatusOld = NO_STATUS
+  }
+
+  /** Begins a payload. */
+  beginPayload(): void {
+    this.overlongSessionIds = 0
+  }
+
+  /** Ends the attributes of a span that is stored. */
+  end(): void {
+    if (!isOverlongSessionId(this.attributes.values.bytes, this.sessionStart, this.sessionEnd)) return
+    this.overlongSessionIds++
+    this.sessionEnd = this.sessionStart
   }
 
   /** Checks the last appended attribute. The length of the key rules out most attributes. */
@@ -47,9 +64,11 @@ export class PromotedAttributes {
     }
   }
 
-  /** HTTP status; 0 if there is none. */
+  /** Value of the column of the HTTP status. */
   get httpStatusCode(): number {
-    return this.httpStatus === 0 ? this.httpStatusOld : this.httpStatus
+    const status = this.httpStatus === NO_STATUS ? this.httpStatusOld : this.httpStatus
+    if (status === NO_STATUS) return HttpStatusColumn.none
+    return status === 0 ? HttpStatusColumn.zero : status
   }
 
   appendSessionId(target: GrowingBuffer): void {
@@ -59,12 +78,13 @@ export class PromotedAttributes {
 
   appendHttpRoute(target: GrowingBuffer): void {
     const { bytes, view } = this.attributes.values
-    target.string(bytes, view, this.routeStart, this.routeEnd)
+    const end = endOfCut(bytes, this.routeStart, this.routeEnd, TEXT_LIMITS.httpRoute)
+    target.string(bytes, view, this.routeStart, end)
   }
 
-  /** Returns the session id as text, cut to `limitBytes`. */
-  sessionId(limitBytes: number): string {
-    return cutText(this.attributes.values.bytes, this.sessionStart, this.sessionEnd, limitBytes)
+  /** Returns the session id as text. */
+  sessionId(): string {
+    return this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd)
   }
 
   /** Checks for `session.id` and `http.route`, which have the same length. */
@@ -92,17 +112,17 @@ export class PromotedAttributes {
     return type === ValueType.string || type === ValueType.int
   }
 
-  /** Returns the last value as an HTTP status: decimal digits up to 32767, else 0. */
+  /** Returns the last value as an HTTP status: decimal digits up to 32767, else `NO_STATUS`. */
   private lastStatus(): number {
     const { values, valueStart } = this.attributes
     const length = values.length - valueStart
-    if (!this.lastCounts() || length === 0 || length > 5) return 0
+    if (!this.lastCounts() || length === 0 || length > 5) return NO_STATUS
     let status = 0
     for (let i = valueStart; i < values.length; i++) {
       const digit = (values.bytes[i] as number) - 48
-      if (digit < 0 || digit > 9) return 0
+      if (digit < 0 || digit > 9) return NO_STATUS
       status = status * 10 + digit
     }
-    return status <= MAX_HTTP_STATUS ? status : 0
+    return status <= MAX_HTTP_STATUS ? status : NO_STATUS
   }
 }

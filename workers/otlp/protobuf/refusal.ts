@@ -22,6 +22,8 @@ export const ROW_REJECTIONS = {
   invalid_parent_span_id: 'neither absent nor 8 bytes',
   invalid_bucket_counts: 'a histogram whose bucket counts are neither absent nor one more than its bounds',
   exceptions_over_limit: 'an occurrence (not its span) above the limit of occurrences per payload',
+  findings_over_limit: 'an occurrence (not its span) of a finding above the limit of findings per payload',
+  session_id_too_long: 'a session id over 200 characters (not its record, which is stored without a session)',
 } as const
 /** A key of ROW_REJECTIONS. */
 export type RowRejection = keyof typeof ROW_REJECTIONS

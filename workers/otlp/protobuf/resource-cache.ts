@@ -1,6 +1,7 @@
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
 import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
 import { BytesCache } from './bytes-cache.ts'
+import { cutString, cutText, TEXT_LIMITS } from './cut-text.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
 /** Limit of the cached raw bytes. A batch with more resources converts some of them again. */
@@ -73,8 +74,8 @@ export class ResourceCache {
       if (tag === 0x0a) addAttribute(attributes, wire, wire.start, pos)
       else if (tag === 0x10) droppedAttributesCount = wire.low
     }
-    const serviceNameText = attributes.get('service.name')?.text ?? ''
-    const serviceVersionText = attributes.get('service.version')?.text ?? ''
+    const serviceNameText = cutString(attributes.get('service.name')?.text ?? '', TEXT_LIMITS.serviceName)
+    const serviceVersionText = cutString(attributes.get('service.version')?.text ?? '', TEXT_LIMITS.serviceVersion)
     return {
       resource: this.columns.resource.indexOf(canonicalJson(attributes)),
       serviceName: this.columns.serviceName.indexOf(serviceNameText),
@@ -96,8 +97,8 @@ export class ResourceCache {
     for (let pos = message.start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
-      if (tag === 0x0a) name = wire.bytes.toString('utf8', wire.start, pos)
-      else if (tag === 0x12) version = wire.bytes.toString('utf8', wire.start, pos)
+      if (tag === 0x0a) name = cutText(wire.bytes, wire.start, pos, TEXT_LIMITS.scopeName)
+      else if (tag === 0x12) version = cutText(wire.bytes, wire.start, pos, TEXT_LIMITS.scopeVersion)
       else if (tag === 0x1a) addAttribute(attributes, wire, wire.start, pos)
       else if (tag === 0x20) droppedAttributesCount = wire.low
     }

@@ -92,9 +92,20 @@ export class SpanDecoder {
       this.exceptions.discardPending()
       return rejection
     }
+    this.promoted.end()
     this.writeRow(wire, row)
     if (this.hasException || this.statusCode === STATUS_ERROR) this.deriveExceptions(wire, resource)
     return undefined
+  }
+
+  /** Begins a payload. */
+  beginPayload(): void {
+    this.promoted.beginPayload()
+  }
+
+  /** Spans of the payload that have a session id over the limit, and are stored without it. */
+  get overlongSessionIds(): number {
+    return this.promoted.overlongSessionIds
   }
 
   private begin(): void {
@@ -271,7 +282,7 @@ export class SpanDecoder {
       traceIdStart: this.traceId,
       spanIdStart: this.spanId,
       spanName: cutText(bytes, this.name, this.nameEnd, NAME_LIMIT_BYTES),
-      sessionId: this.promoted.sessionId(NAME_LIMIT_BYTES),
+      sessionId: this.promoted.sessionId(),
     }
     if (this.hasException) {
       this.exceptions.derivePending(ExceptionSource.spanEvent, resource, context)

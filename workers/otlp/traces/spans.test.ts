@@ -112,12 +112,79 @@ describe('a batch of spans', () => {
       [int('http.response.status_code', 500n), int('http.status_code', 200n)],
       { http_status_code: 500 },
     ],
+    ['the status 0', [int('http.response.status_code', 0n)], { http_status_code: 65_535 }],
+    [
+      'the status 0 before the older name',
+      [int('http.response.status_code', 0n), int('http.status_code', 200n)],
+      { http_status_code: 65_535 },
+    ],
     ['no status of -1', [int('http.response.status_code', -1n)], { http_status_code: 0 }],
     ['no status of 32768', [int('http.response.status_code', 32_768n)], { http_status_code: 0 }],
     ['no status of letters', [text('http.status_code', '2xx')], { http_status_code: 0 }],
   ])('promotes %s', (_, attributes = [], columns) => {
     batch.append(ORIGIN, payload([{ attributes }]))
     expect(rows('spans')[0]).toMatchObject(columns)
+  })
+
+  it('cuts the texts of keys between characters, and keeps the whole attributes', () => {
+    const long = 'é'.repeat(40_000)
+    const request = create(ExportTraceServiceRequestSchema, {
+      resourceSpans: [
+        {
+          resource: { attributes: [text('service.name', long), text('service.version', `x${long}`)] },
+          schemaUrl: long,
+          scopeSpans: [
+            {
+              scope: { name: long, version: long },
+              schemaUrl: long,
+              spans: [{ ...IDS, attributes: [text('http.route', `x${long}`), text('session.id', 'é'.repeat(200))] }],
+            },
+          ],
+        },
+      ],
+    })
+    batch.append(ORIGIN, Buffer.from(toBinary(ExportTraceServiceRequestSchema, request)))
+    const bytes = (value: string) => Buffer.from(value).toString('latin1')
+    const [row] = rows('spans')
+    expect(row).toMatchObject({
+      service_name: bytes('é'.repeat(512)),
+      service_version: bytes(`x${'é'.repeat(127)}`),
+      scope_name: bytes('é'.repeat(512)),
+      scope_version: bytes('é'.repeat(512)),
+      resource_schema_url: bytes('é'.repeat(1_024)),
+      scope_schema_url: bytes('é'.repeat(1_024)),
+      http_route: bytes(`x${'é'.repeat(511)}`),
+      session_id: bytes('é'.repeat(200)),
+      resource: bytes(`{"service.name":"${long}","service.version":"x${long}"}`),
+    })
+    expect(row?.attributes).toContainEqual(['http.route', bytes(`x${long}`)])
+  })
+
+  it('stores a span without its session when the id has over 200 characters, and counts it', () => {
+    const attributes = [text('session.id', 'a'.repeat(201))]
+    const failed = { attributes, status: { code: 2 as const } }
+    expect(batch.append(ORIGIN, payload([failed, {}]))).toEqual({
+      ok: true,
+      rows: 2,
+      rejected: { session_id_too_long: 1 },
+    })
+    expect(rows('spans')[0]).toMatchObject({ session_id: '', attributes: [['session.id', 'a'.repeat(201)]] })
+    expect(rows('exceptions')[0]).toMatchObject({ session_id: '' })
+    expect(batch.append(ORIGIN, payload([{}]))).toEqual({ ok: true, rows: 1, rejected: {} })
+  })
+
+  it('derives occurrences of at most 200 findings from a payload, the same ones each time, and keeps every span', () => {
+    const letters = (i: number) => String.fromCharCode(97 + (i % 26), 97 + (Math.floor(i / 26) % 26))
+    const spans = Array.from({ length: 300 }, (_, i) => ({ events: [exception(text('exception.type', letters(i)))] }))
+    const body = payload([...spans, ...spans])
+    const append = () => {
+      batch.reset()
+      expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 600, rejected: { findings_over_limit: 200 } })
+      return rows('exceptions').map(row => row.type)
+    }
+    const types = append()
+    expect(types).toEqual([...Array(2)].flatMap(() => Array.from({ length: 200 }, (_, i) => letters(i))))
+    expect(append()).toEqual(types)
   })
 
   it('converts a resource once for any order of its attributes', () => {

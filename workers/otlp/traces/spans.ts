@@ -4,6 +4,7 @@ import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { ExceptionDeriver } from '../../exceptions/exceptions.ts'
 import { createRecentStacks, type RecentStacks } from '../../exceptions/stack-requests.ts'
 import { Attributes } from '../protobuf/attributes.ts'
+import { cutText, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { NO_RESOURCE, OtlpBatch } from '../protobuf/otlp-batch.ts'
 import type { PayloadSource } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
@@ -44,6 +45,7 @@ class SpansBatch extends OtlpBatch {
   }
 
   protected beginPayload(source: PayloadSource): void {
+    this.#decoder.beginPayload()
     this.#exceptions.beginPayload(source)
   }
 
@@ -62,7 +64,7 @@ class SpansBatch extends OtlpBatch {
       if (tag === 0x12) {
         if (pos - wire.start >= MIN_SPAN_BYTES) rowLimit++
       } else if (tag === 0x0a) message.add(wire.start, pos)
-      else if (tag === 0x1a) schemaUrl = wire.bytes.toString('utf8', wire.start, pos)
+      else if (tag === 0x1a) schemaUrl = cutText(wire.bytes, wire.start, pos, TEXT_LIMITS.schemaUrl)
     }
     this.scopes.beginScope(message, schemaUrl)
     this.#table.reserveRows(rowLimit)
@@ -83,7 +85,9 @@ class SpansBatch extends OtlpBatch {
   }
 
   protected endPayload(): void {
-    if (this.#exceptions.overLimit > 0) this.reject('exceptions_over_limit', this.#exceptions.overLimit)
+    this.reject('exceptions_over_limit', this.#exceptions.overLimit)
+    this.reject('findings_over_limit', this.#exceptions.findingsOverLimit)
+    this.reject('session_id_too_long', this.#decoder.overlongSessionIds)
   }
 
   protected rewindPayload(): void {

@@ -26,6 +26,7 @@ describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
         serviceName: '',
         startTimeUnixNano: START + 123_456_790n,
         endTimeUnixNano: START + 123_456_790n,
+        httpStatusCode: 65_535,
       },
       {
         spanId: '00000000000000ac',
@@ -77,6 +78,7 @@ describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
           endTimeUnixNano: '1790000000123456790',
           durationMs: 0,
           statusCode: 'UNSET',
+          httpStatusCode: 0,
           occurrenceCount: 1,
           timestamp: '2026-09-21T14:13:20.123456790Z',
         },
