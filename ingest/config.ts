@@ -10,9 +10,14 @@ export const ingestConfigSchema = z.object({
   ...objectStoreSettings,
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
-  /** The most requests per queue that are accepted and not yet stored. Above it, requests get INGEST_BACKPRESSURE. */
+  /**
+   * The most cost per queue of requests that are accepted and not yet stored: estimated work in decoded bytes. A surface
+   * may have as much as is left. Above it, its requests get INGEST_BACKPRESSURE.
+   */
+  QUEUE_MAX_COST: count(4 * 1024 * 1024 * 1024),
+  /** The most requests per queue that are accepted and not yet stored: each costs at least this part of QUEUE_MAX_COST. */
   QUEUE_MAX_PAYLOADS: count(500_000),
-  /** The most bytes per queue of requests that are accepted and not yet stored. */
+  /** The most bytes per queue of these requests as sent: each byte costs at least this part of QUEUE_MAX_COST. */
   QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
   /** The share of Redis' maxmemory above which no request is accepted, because a full Redis stops the workers too. */
   REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),

@@ -1,14 +1,17 @@
 import type { Redis } from 'ioredis'
-import { SOURCE_MAP_MAX_BYTES } from '../schemas/http/limits.ts'
 import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
+import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import { Admission } from './admission/admission.ts'
+import { RedisClock } from './admission/redis-clock.ts'
 import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/authenticate-surface.ts'
 import { DailyUsage } from './auth/daily-usage.ts'
@@ -19,7 +22,8 @@ import { CommitFailures } from './commit/commit-failures.ts'
 import { createConditionalCommit } from './commit/conditional-commit.ts'
 import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
-import { commitTimeoutMs, GroupCommit } from './commit/group-commit.ts'
+import { GroupCommit } from './commit/group-commit.ts'
+import { LargeCommit } from './commit/large-commit.ts'
 import { createReceiptIssuer, followReceiptSecret, type ReceiptIssuer } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
 import type { BuildDeps, IngestDeps } from './deps.ts'
@@ -42,20 +46,22 @@ interface Wiring {
   readonly metrics: IngestMetrics
   readonly lifecycle: Lifecycle
   /** Opens a connection that is closed when the process stops. Each kind of write has its own, so that none waits for another. */
-  readonly connect: (url: string, timeoutMs?: number) => Redis
+  readonly connect: (url: string) => Redis
 }
 
 /** Collaborators that the sinks of all queues share. */
 interface SinkParts {
   readonly admission: Admission
+  /** The clock of the Redis of the queues. */
+  readonly clock: RedisClock
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
 }
 
 /** Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. */
 export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
-  const connect = (url: string, timeoutMs = config.COMMIT_TIMEOUT_MS): Redis => {
-    const redis = connectProducer(url, timeoutMs, logger)
+  const connect = (url: string): Redis => {
+    const redis = connectProducer(url, config.COMMIT_TIMEOUT_MS, logger)
     lifecycle.onStop('redis', () => redis.disconnect())
     return redis
   }
@@ -63,8 +69,10 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const directoryUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
   const directoryRedis = connect(directoryUrl)
   const directory = createDirectory(directoryRedis)
+  const clock = new RedisClock()
   const parts: SinkParts = {
-    admission: connectAdmission(wiring),
+    admission: connectAdmission(wiring, clock),
+    clock,
     failures: new CommitFailures({ logger, count: wiring.metrics.countCommitFailure }),
     receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger)),
   }
@@ -90,18 +98,28 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     },
     isReady: () => {
       if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
+      if (!clock.isKnown) return 'the clock of redis is not known yet'
       return parts.receipts.isReady || 'the secret of receipts is not known yet'
     },
     endWaits: () => builds.deps.verdicts.stop(),
   }
 }
 
-function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wiring): Admission {
+function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wiring, clock: RedisClock): Admission {
   const admission = new Admission(
-    { redis: connect(config.REDIS_URL), queues: ADMITTED_QUEUES, logger },
     {
-      maxPayloads: config.QUEUE_MAX_PAYLOADS,
-      maxBytes: config.QUEUE_MAX_BYTES,
+      redis: connect(config.REDIS_URL),
+      queues: ADMITTED_QUEUES,
+      logger,
+      clock,
+      onRefused: metrics.countRefusal,
+    },
+    {
+      limits: {
+        maxCost: config.QUEUE_MAX_COST,
+        maxPayloads: config.QUEUE_MAX_PAYLOADS,
+        maxBytes: config.QUEUE_MAX_BYTES,
+      },
       maxMemoryShare: config.REDIS_MAX_MEMORY_SHARE,
       pollMs: 250,
     },
@@ -117,29 +135,55 @@ interface ConnectedSinks {
   readonly connections: readonly Redis[]
 }
 
-function connectSinks(
-  { config, logger, metrics, lifecycle, connect }: Wiring,
-  { admission, failures, receipts }: SinkParts,
-): ConnectedSinks {
-  const largestMs = commitTimeoutMs(config.COMMIT_TIMEOUT_MS, SOURCE_MAP_MAX_BYTES)
-  const connected = INGEST_QUEUES.map(queue => {
-    const redis = connect(config.REDIS_URL, queue === 'source-maps' ? largestMs : config.COMMIT_TIMEOUT_MS)
-    const commit = new GroupCommit(
-      { redis, queue, receipts, logger },
-      {
-        maxCommitBytes: config.COMMIT_MAX_BYTES,
-        maxCommitFrames: config.COMMIT_MAX_FRAMES,
-        timeoutMs: config.COMMIT_TIMEOUT_MS,
-        onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
-      },
-    )
-    lifecycle.onStop(`commits of ${queue}`, () => commit.drain())
-    return { queue, redis, sink: createFrameSink(queue, { commit, admission, failures }) }
-  })
-  return {
-    sinks: Object.fromEntries(connected.map(({ queue, sink }) => [queue, sink])) as Record<IngestQueue, FrameSink>,
-    connections: connected.map(({ redis }) => redis),
+/** Large frames that this process writes at once. One surface alone may write half of them. */
+const MAX_LARGE_FRAMES = 8
+
+/** Memory of large frames that is kept between their commits. */
+const IDLE_LARGE_BYTES = 32 * 1024 * 1024
+
+function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
+  const { config, logger, metrics, lifecycle, connect } = wiring
+  const { admission, clock, failures, receipts } = parts
+  const connections: Redis[] = []
+  const connectOne = (): Redis => {
+    const redis = connect(config.REDIS_URL)
+    connections.push(redis)
+    return redis
   }
+  const large = {
+    redis: connectOne(),
+    slots: new FairShares(MAX_LARGE_FRAMES),
+    memory: new BufferPool(IDLE_LARGE_BYTES),
+  }
+  const sinks = INGEST_QUEUES.map(queue => {
+    const shares = admission.sharesOf(queue)
+    const priorityOf = (outstanding: number) => shares.bulkPriority(outstanding)
+    const onCommit = (frames: number, bytes: number, durationMs: number) =>
+      metrics.observeCommit(queue, frames, bytes, durationMs)
+    const common = { queue, receipts, clock, logger }
+    const commitOf = (lane: Lane): GroupCommit => {
+      const commit = new GroupCommit(
+        { ...common, redis: connectOne(), lane },
+        {
+          maxCommitBytes: config.COMMIT_MAX_BYTES,
+          maxCommitFrames: config.COMMIT_MAX_FRAMES,
+          timeoutMs: config.COMMIT_TIMEOUT_MS,
+          ...(lane === 'bulk' && { priorityOf }),
+          onCommit,
+        },
+      )
+      lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
+      return commit
+    }
+    const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
+    const largeCommit = new LargeCommit(
+      { ...common, ...large },
+      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
+    )
+    lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
+    return [queue, createFrameSink(queue, { commits, largeCommit, shares, failures })] as const
+  })
+  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, connections }
 }
 
 /** Connects what only the routes with a secret key use. */
@@ -169,6 +213,7 @@ function connectBuilds(
       parts: connectConditionalSink(wiring, parts, 'source-maps', partsRedis),
       completions: connectConditionalSink(wiring, parts, 'completions', completionsRedis),
       signing: { releases, objects, uploads },
+      refuseForMemory: () => parts.admission.refuseForMemory(),
       verdicts: connectVerdicts(wiring, uploads),
       onPart: metrics.countPart,
       onCompletion: metrics.countCompletion,
@@ -179,19 +224,21 @@ function connectBuilds(
 
 function connectConditionalSink(
   { config, logger, metrics, lifecycle }: Wiring,
-  { admission, failures, receipts }: SinkParts,
+  { admission, clock, failures, receipts }: SinkParts,
   queue: 'source-maps' | 'completions',
   redis: Redis,
 ): ConditionalSink {
+  const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
-    { redis, queue, receipts, logger },
+    { redis, queue, receipts, clock, logger },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
+      priorityOf: outstanding => shares.bulkPriority(outstanding),
       onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return createConditionalSink(queue, { commit, admission, failures })
+  return createConditionalSink(queue, { commit, shares, failures })
 }
 
 function connectVerdicts({ config, logger, metrics, lifecycle, connect }: Wiring, redis: Redis): VerdictWaits {

@@ -1,3 +1,4 @@
+import type { Problem } from '../schemas/http/problems.ts'
 import type { IngestQueue } from '../schemas/queues/names.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -38,6 +39,8 @@ export interface BuildDeps {
   /** The sink of the queue `completions`. */
   readonly completions: ConditionalSink
   readonly signing: SignMapsDeps
+  /** Returns INGEST_BACKPRESSURE when Redis is nearly full, for requests that write to it without a queue. */
+  readonly refuseForMemory: () => Problem | undefined
   readonly verdicts: VerdictWaits
   readonly onPart: (outcome: ClaimOutcome) => void
   readonly onCompletion: (outcome: CompletionOutcome) => void

@@ -1,6 +1,7 @@
 import type { AdmittedQueue, QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Admission } from './admission/admission.ts'
+import type { RefusalReason } from './admission/queue-shares.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
 import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
@@ -12,6 +13,8 @@ export interface IngestMetrics {
   observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void
   /** Counts a request that got a 503 because Redis did not confirm its commit. */
   countCommitFailure(queue: QueueName): void
+  /** Counts a request that got INGEST_BACKPRESSURE because its surface is over its share, or nothing is left. */
+  countRefusal(queue: AdmittedQueue, reason: RefusalReason): void
   /** Counts a replay chunk without usable metadata, which is acknowledged and not kept. */
   countIgnoredReplay(reason: MetadataFault): void
   /** Counts a part of a source map by the outcome of its claim. */
@@ -23,7 +26,7 @@ export interface IngestMetrics {
   /** Shows the number of waits for verdicts. */
   watchVerdicts(waits: Pick<VerdictWaits, 'size'>): void
   /** Shows the backlogs of these queues. */
-  watchBacklog(admission: Pick<Admission, 'backlog'>, queues: readonly AdmittedQueue[]): void
+  watchBacklog(admission: Pick<Admission, 'sharesOf'>, queues: readonly AdmittedQueue[]): void
 }
 
 /** Creates the metrics of the edge. */
@@ -55,6 +58,11 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
     help: 'Requests refused with 503 because Redis did not confirm their commit. The log has the cause.',
     labelNames: ['queue'],
   })
+  const refusals = metrics.counter({
+    name: 'penstock_refused_requests_total',
+    help: 'Requests refused with 429. Reason share: of the surface; full: the queue; memory: Redis; dead_letters: of the surface.',
+    labelNames: ['queue', 'reason'],
+  })
   const ignoredReplay = metrics.counter({
     name: 'penstock_ignored_replay_chunks_total',
     help: 'Replay chunks without usable metadata. They are acknowledged with an empty key and not kept.',
@@ -84,6 +92,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
       commitSeconds.observe({ queue }, durationMs / 1_000)
     },
     countCommitFailure: queue => commitFailures.inc({ queue }),
+    countRefusal: (queue, reason) => refusals.inc({ queue, reason }),
     countIgnoredReplay: reason => ignoredReplay.inc({ reason }),
     countPart: outcome => parts.inc({ outcome }),
     countCompletion: outcome => completions.inc({ outcome }),
@@ -104,7 +113,15 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
         help: 'Requests accepted and not yet stored.',
         labelNames: ['queue'],
         collect() {
-          for (const queue of queues) this.set({ queue }, admission.backlog(queue).payloads)
+          for (const queue of queues) this.set({ queue }, admission.sharesOf(queue).backlog.payloads)
+        },
+      })
+      metrics.gauge({
+        name: 'penstock_queue_cost_bytes',
+        help: 'Estimated work of the requests accepted and not yet stored, in decoded bytes. The limit is QUEUE_MAX_COST.',
+        labelNames: ['queue'],
+        collect() {
+          for (const queue of queues) this.set({ queue }, admission.sharesOf(queue).backlog.cost)
         },
       })
       metrics.gauge({
@@ -112,7 +129,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
         help: 'Bytes of the requests accepted and not yet stored, with their framing.',
         labelNames: ['queue'],
         collect() {
-          for (const queue of queues) this.set({ queue }, admission.backlog(queue).bytes)
+          for (const queue of queues) this.set({ queue }, admission.sharesOf(queue).backlog.bytes)
         },
       })
     },

@@ -1,5 +1,5 @@
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
-import { type BenchEdge, QUEUE_BYTES, startEdge, startWorkers } from '../services/start-product.ts'
+import { type BenchEdge, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
 import type { BenchClickHouse, BenchRedis } from '../services/start-stores.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { settleMerges } from './clickhouse-work.ts'
@@ -30,7 +30,7 @@ export async function startSpanSource(
 ): Promise<SpanSource> {
   const generator = await startGenerator()
   context.onEnd(() => generator.stop())
-  const edge = await startEdge(context, redis, { QUEUE_MAX_BYTES: String(QUEUE_BYTES) })
+  const edge = await startEdge(context, redis, QUEUE_LIMITS)
   const workers = await startWorkers(context, redis, clickhouse, ['spans'])
   const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid }
   return {

@@ -10,7 +10,7 @@ import {
 } from '../measure/measure-freshness.ts'
 import { measureStored, SPANS, tracesPlan } from '../measure/measure-stored.ts'
 import { capacityRow, idleRows, levelRows } from '../report/freshness-rows.ts'
-import { type BenchSurface, issueSurfaces, QUEUE_BYTES, startEdge, startWorkers } from '../services/start-product.ts'
+import { type BenchSurface, issueSurfaces, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Scenario, ScenarioContext } from '../support/scenario.ts'
 
@@ -64,7 +64,7 @@ async function startBench(context: ScenarioContext) {
   const clickhouse = await startBenchClickHouse(context)
   const generator = await startGenerator()
   context.onEnd(() => generator.stop())
-  const edge = await startEdge(context, redis, { QUEUE_MAX_BYTES: String(QUEUE_BYTES) })
+  const edge = await startEdge(context, redis, QUEUE_LIMITS)
   const workers = await startWorkers(context, redis, clickhouse, ['spans'])
   const [markerSurface] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
   return {

@@ -15,7 +15,7 @@ import {
 } from '../peers/pipeline-contenders.ts'
 import { COLLECTOR, startCollector } from '../peers/start-collector.ts'
 import { costRow, loadText, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
-import { QUEUE_BYTES, startEdge } from '../services/start-product.ts'
+import { QUEUE_LIMITS, startEdge } from '../services/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import type { Goal, Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
@@ -64,7 +64,7 @@ export const scenario: Scenario = {
     const asyncInserts = await hasAsyncInserts(clickhouse.client)
     const stage: PipelineStage = { context, generator, redis, clickhouse, hasAsyncInserts: asyncInserts }
     const { rivals, skipped } = await startRivals(stage)
-    const edge = await startEdge(context, redis, { QUEUE_MAX_BYTES: String(QUEUE_BYTES) })
+    const edge = await startEdge(context, redis, QUEUE_LIMITS)
     const rows: Row[] = []
     for (const signal of ['traces', 'logs', 'metrics'] as const) {
       const product = await startProduct(stage, edge, signal)

@@ -1,7 +1,7 @@
 import type { ProcessUse } from '../measure/process-meter.ts'
 import { readMetric } from '../support/read-metric.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
-import { type BenchEdge, type BenchWorkers, QUEUE_BYTES, startEdge, startWorkers } from './start-product.ts'
+import { type BenchEdge, type BenchWorkers, QUEUE_LIMITS, startEdge, startWorkers } from './start-product.ts'
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
 
 /** Number of processes of each kind. */
@@ -36,7 +36,7 @@ export function createFleet(context: ScenarioContext, redis: BenchRedis, clickho
       const started = Math.max(0, size.edges - edges.length) + Math.max(0, size.workers - workers.length)
       while (edges.length > size.edges) await edges.pop()?.stop()
       while (workers.length > size.workers) await workers.pop()?.stop()
-      const settings = { QUEUE_MAX_BYTES: String(QUEUE_BYTES) }
+      const settings = QUEUE_LIMITS
       edges.push(...(await startAll(size.edges - edges.length, () => startEdge(context, redis, settings))))
       workers.push(
         ...(await startAll(size.workers - workers.length, () => startWorkers(context, redis, clickhouse, ['spans']))),

@@ -4,100 +4,111 @@ import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import { type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
+import type { RedisClock } from './redis-clock.ts'
+import { costRules, decodedLimit, type QueueLimits } from './request-cost.ts'
 
 /** The collaborators of `Admission`. `redis` is the Redis of the queues. */
 export interface AdmissionDeps {
   readonly redis: Redis
   readonly queues: readonly AdmittedQueue[]
   readonly logger: Logger
+  /** The clock that every poll corrects. */
+  readonly clock: RedisClock
+  /** Called for each refused request. */
+  readonly onRefused?: (queue: AdmittedQueue, reason: RefusalReason) => void
   readonly now?: () => number
+  readonly random?: () => number
 }
 
-/** The bounds above which a queue refuses requests. */
+/** The bounds above which requests are refused. */
 export interface AdmissionOptions {
-  /** The most accepted requests of one queue that are not stored yet. */
-  readonly maxPayloads: number
-  /** The most bytes of these requests, per queue. */
-  readonly maxBytes: number
+  /** The limits of each queue. */
+  readonly limits: QueueLimits
   /** The largest share of Redis' maxmemory that may be used. */
   readonly maxMemoryShare: number
   /** The time between two reads of the counters. */
   readonly pollMs: number
 }
 
-/** The requests of a queue that are accepted and not yet stored. */
-export interface Backlog {
-  readonly payloads: number
-  readonly bytes: number
-}
+/** Cost of the dead letters that wait for the object store. A surface may have half of it. */
+const MAX_DEAD_LETTER_COST = 256 * 1024 * 1024
 
-/** The backlog of a queue, and how fast the workers reduce it. */
-interface Flow {
-  payloads: number
-  bytes: number
-  donePayloads: number
-  doneBytes: number
-  /** Moving averages, per second. */
-  payloadRate: number
-  byteRate: number
-  seenAt: number
-}
+/** Surfaces that are read from each queue. The others count as holding nothing. */
+const LISTED_SURFACES = 256
+
+/** Prices change slowly, so only every fourth poll reads them. */
+const POLLS_PER_PRICES = 4
+const LISTED_PRICES = 1_000
+
+/** A delay for clients while the memory of Redis is used up, whose owner may be any queue. */
+const MEMORY_RETRY_S = 10
 
 /**
- * Decides whether the queues take more requests. Polls the counters of the queues, so that admitting a request costs no
+ * Follows the shares of the surfaces in all queues. Polls their counters in Redis, so that deciding on a request costs no
  * round trip.
  */
 export class Admission {
   readonly #redis: Redis
-  readonly #queues: readonly AdmittedQueue[]
   readonly #logger: Logger
-  readonly #now: () => number
+  readonly #clock: RedisClock
   readonly #options: AdmissionOptions
-  readonly #flows: Map<AdmittedQueue, Flow>
+  readonly #queues: ReadonlyMap<AdmittedQueue, QueueShares>
+  /** All that is polled: the queues, and the dead letters. */
+  readonly #polled: readonly { readonly keys: ReturnType<typeof queueKeys>; readonly shares: QueueShares }[]
   readonly #timer: NodeJS.Timeout
   #memoryShare = 0
+  #polls = 0
   #polling = false
 
-  constructor({ redis, queues, logger, now = Date.now }: AdmissionDeps, options: AdmissionOptions) {
-    this.#redis = redis
-    this.#queues = queues
-    this.#logger = logger
-    this.#now = now
+  constructor(deps: AdmissionDeps, options: AdmissionOptions) {
+    const { queues, now = Date.now, random = Math.random, onRefused = () => {} } = deps
+    this.#redis = deps.redis
+    this.#logger = deps.logger
+    this.#clock = deps.clock
     this.#options = options
-    this.#flows = new Map(queues.map(queue => [queue, emptyFlow()]))
+    const deadLetters = new QueueShares({
+      queue: 'dead-letters',
+      rules: costRules({ ...options.limits, maxCost: MAX_DEAD_LETTER_COST }),
+      decodedLimit: 0,
+      now,
+      random,
+      onRefused: () => {},
+    })
+    const rules = costRules(options.limits)
+    const sharesOf = (queue: AdmittedQueue) =>
+      new QueueShares({
+        queue,
+        rules,
+        decodedLimit: decodedLimit(queue),
+        now,
+        random,
+        onRefused: reason => onRefused(queue, reason),
+        deadLetters,
+      })
+    this.#queues = new Map(queues.map(queue => [queue, sharesOf(queue)]))
+    this.#polled = [
+      ...[...this.#queues].map(([queue, shares]) => ({ keys: queueKeys(queue), shares })),
+      { keys: queueKeys('dead-letters'), shares: deadLetters },
+    ]
     this.#timer = setInterval(() => void this.#poll(), options.pollMs)
+    this.#redis.on('ready', () => void this.#poll())
+    this.#redis.on('close', () => this.#clock.reset())
     void this.#poll()
   }
 
-  /**
-   * Returns INGEST_BACKPRESSURE when the queue is over its depth or its bytes, or Redis is nearly full. Returns undefined
-   * when the request may be accepted.
-   */
-  refuse(queue: AdmittedQueue): Problem | undefined {
-    const { maxPayloads, maxBytes, maxMemoryShare } = this.#options
-    const flow = this.#flowOf(queue)
-    const isOverDepth = flow.payloads >= maxPayloads || flow.bytes >= maxBytes
-    if (!isOverDepth && this.#memoryShare < maxMemoryShare) return undefined
-    return {
-      code: 'INGEST_BACKPRESSURE',
-      message: isOverDepth
-        ? `the ${queue} queue is over its depth; retry after the delay`
-        : 'the store of the queues is nearly full; retry after the delay',
-      retryAfterSeconds: retryAfterSeconds(flow),
-    }
+  /** Returns the shares of a queue. */
+  sharesOf(queue: AdmittedQueue): QueueShares {
+    const shares = this.#queues.get(queue)
+    if (shares === undefined) throw new RangeError(`queue ${queue} is not followed`)
+    return shares
   }
 
-  /** Adds a request that this process accepted to the backlog, until the next poll reads the counters again. */
-  admitted(queue: AdmittedQueue, bytes: number): void {
-    const flow = this.#flowOf(queue)
-    flow.payloads++
-    flow.bytes += bytes
-  }
-
-  /** Returns the backlog of a queue as of the last poll, with the requests that this process accepted since. */
-  backlog(queue: AdmittedQueue): Backlog {
-    const { payloads, bytes } = this.#flowOf(queue)
-    return { payloads, bytes }
+  /** Returns INGEST_BACKPRESSURE when Redis is nearly full, or undefined. For requests that write to Redis without a queue. */
+  refuseForMemory(): Problem | undefined {
+    if (this.#memoryShare < this.#options.maxMemoryShare) return undefined
+    const message = 'the store of the queues is nearly full; retry after the delay'
+    return { code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: MEMORY_RETRY_S }
   }
 
   /** Stops polling. */
@@ -109,12 +120,7 @@ export class Admission {
     if (this.#polling || this.#redis.status !== 'ready') return
     this.#polling = true
     try {
-      const [memory, ...counters] = await Promise.all([
-        this.#redis.info('memory'),
-        ...this.#queues.map(queue => this.#redis.hgetall(queueKeys(queue).flow)),
-      ])
-      this.#memoryShare = usedShare(memory)
-      for (const [i, queue] of this.#queues.entries()) follow(this.#flowOf(queue), counters[i] ?? {}, this.#now())
+      await this.#read(this.#polls++ % POLLS_PER_PRICES === 0)
     } catch (error) {
       this.#logger.debug(errorFields(error), 'the counters of the queues could not be read')
     } finally {
@@ -122,45 +128,32 @@ export class Admission {
     }
   }
 
-  #flowOf(queue: AdmittedQueue): Flow {
-    const flow = this.#flows.get(queue)
-    if (flow === undefined) throw new RangeError(`queue ${queue} is not followed`)
-    return flow
+  async #read(withPrices: boolean): Promise<void> {
+    const redis = this.#redis
+    for (const { shares } of this.#polled) shares.beginPoll()
+    const [time, memory, ...counters] = await Promise.all([
+      redis.time(),
+      redis.info('memory'),
+      ...this.#polled.map(({ keys }) => readCounters(redis, keys, withPrices)),
+    ])
+    this.#clock.observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
+    this.#memoryShare = usedShare(memory)
+    const memoryFree = 1 - this.#memoryShare / this.#options.maxMemoryShare
+    for (const [i, { shares }] of this.#polled.entries()) shares.endPoll(counters[i] as QueueCounters, memoryFree)
   }
 }
 
-/** Updates a flow from the counters of its queue. */
-function follow(flow: Flow, counters: Readonly<Record<string, string>>, now: number): void {
-  const donePayloads = Number(counters.donePayloads ?? 0)
-  const doneBytes = Number(counters.doneBytes ?? 0)
-  const seconds = Math.max(0.001, (now - flow.seenAt) / 1_000)
-  if (flow.seenAt > 0) {
-    flow.payloadRate = average(flow.payloadRate, Math.max(0, donePayloads - flow.donePayloads) / seconds, seconds)
-    flow.byteRate = average(flow.byteRate, Math.max(0, doneBytes - flow.doneBytes) / seconds, seconds)
-  }
-  flow.payloads = Number(counters.acceptedPayloads ?? 0) - donePayloads
-  flow.bytes = Number(counters.acceptedBytes ?? 0) - doneBytes
-  flow.donePayloads = donePayloads
-  flow.doneBytes = doneBytes
-  flow.seenAt = now
-}
-
-/**
- * Returns the backlog divided by the measured drain rate, by payloads or by bytes, whichever takes longer. The result is
- * between 1 and 60 (docs/contract.md#backpressure).
- */
-function retryAfterSeconds(flow: Flow): number {
-  const seconds = Math.max(
-    flow.payloads > 0 ? flow.payloads / flow.payloadRate : 0,
-    flow.bytes > 0 ? flow.bytes / flow.byteRate : 0,
-  )
-  return Math.min(60, Math.max(1, Math.ceil(seconds)))
-}
-
-/** Returns a moving average in which the last five seconds have half of the weight. */
-function average(old: number, value: number, seconds: number): number {
-  const keep = 0.5 ** (seconds / 5)
-  return old * keep + value * (1 - keep)
+async function readCounters(
+  redis: Redis,
+  keys: ReturnType<typeof queueKeys>,
+  withPrices: boolean,
+): Promise<QueueCounters> {
+  const [flow, shares, prices] = await Promise.all([
+    redis.hgetall(keys.flow),
+    redis.zrevrange(keys.shares, 0, LISTED_SURFACES - 1, 'WITHSCORES'),
+    withPrices ? redis.zrevrange(keys.prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined,
+  ])
+  return { flow, shares, prices }
 }
 
 /** Returns the used share of Redis' maxmemory, or 0 if it has no limit. `info` is the reply of INFO memory. */
@@ -168,8 +161,4 @@ function usedShare(info: string): number {
   const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0)
   const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0)
   return limit === 0 ? 0 : used / limit
-}
-
-function emptyFlow(): Flow {
-  return { payloads: 0, bytes: 0, donePayloads: 0, doneBytes: 0, payloadRate: 0, byteRate: 0, seenAt: 0 }
 }

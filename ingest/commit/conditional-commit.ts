@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
+import { writeInPieces } from '../../shared/queue/large-values.ts'
 import {
   appendFrame,
   beginPayload,
@@ -8,13 +9,14 @@ import {
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
-import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
+import { LANES, newJobId, queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { createJobWriter } from './job-writer.ts'
+import type { Placement } from '../admission/queue-shares.ts'
+import type { RedisClock } from '../admission/redis-clock.ts'
+import { type CommitOutcome, type Condition, FencedCommit } from './fenced-commit.ts'
+import { LARGE_FRAME_BYTES } from './large-commit.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
-import { setInPlace } from './redis-transaction.ts'
 
 /** Accepts frames one by one, where Redis decides whether a frame is accepted. */
 export interface ConditionalCommit {
@@ -23,45 +25,35 @@ export interface ConditionalCommit {
    * returns. Resolves once Redis has run the condition and, if it accepted, has the frame and its job on disk. Rejects
    * with a TransientError when Redis did not confirm: the frame is then enqueued once or not at all.
    */
-  commit(frame: PayloadFrame, condition: Condition): Promise<Committed>
+  commit(frame: PayloadFrame, place: Placement, condition: Condition): Promise<Committed>
   /** Resolves when nothing is in flight. */
   drain(): Promise<void>
 }
 
 /** The outcome of a conditional commit. */
-export interface Committed {
-  /** The value that the condition's Lua returned. */
-  readonly result: unknown
+export interface Committed extends CommitOutcome {
   /** The id of the frame's receipt. It is valid only if the condition accepted the frame. */
   readonly receiptId: string
 }
 
-/**
- * Lua that decides whether a frame is accepted. It calls `accept()` or `refuse()`, once, and returns a result. Its own
- * keys begin with KEYS[3], its own arguments with ARGV[2].
- */
-export interface Condition {
-  readonly lua: string
-  readonly keys: readonly string[]
-  readonly args: readonly (string | number)[]
+/** The collaborators of conditional commits. */
+export interface ConditionalCommitDeps {
+  readonly redis: Redis
+  readonly queue: 'source-maps' | 'completions'
+  readonly receipts: ReceiptIssuer
+  readonly clock: RedisClock
+  readonly logger: Logger
 }
 
 /** The bounds of conditional commits. */
 export interface ConditionalCommitOptions {
-  /** A write that Redis has not confirmed by then fails. */
+  /** A write that Redis has not confirmed by then fails. Each piece of a large payload has this time too. */
   readonly timeoutMs: number
+  /** Returns the priority of a bulk job whose surface has this cost outstanding. */
+  readonly priorityOf: (outstanding: number) => number
   /** Called after each confirmed write. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
-
-/** Precedes the Lua of every condition. KEYS payload, flow; ARGV bytes of the payload. */
-const PRELUDE = `
-local function accept()
-  redis.call('HINCRBY', KEYS[2], 'acceptedPayloads', 1)
-  redis.call('HINCRBY', KEYS[2], 'acceptedBytes', ARGV[1])
-end
-local function refuse() redis.call('UNLINK', KEYS[1]) end
-`
 
 /** Memory of payloads that is kept between commits. */
 const IDLE_PAYLOAD_BYTES = 8 * 1024 * 1024
@@ -72,45 +64,60 @@ const IDLE_PAYLOAD_BYTES = 8 * 1024 * 1024
  * The job of a refused frame finds no payload and does nothing.
  */
 export function createConditionalCommit(
-  deps: { redis: Redis; queue: 'source-maps' | 'completions'; receipts: ReceiptIssuer; logger: Logger },
+  deps: ConditionalCommitDeps,
   options: ConditionalCommitOptions,
 ): ConditionalCommit {
-  const { redis } = deps
   const keys = queueKeys(deps.queue)
-  const writer = createJobWriter(deps)
+  const commits = Object.fromEntries(LANES.map(lane => [lane, new FencedCommit({ ...deps, lane })]))
   const memory = new BufferPool(IDLE_PAYLOAD_BYTES)
   const inFlight = new Set<Promise<unknown>>()
 
-  async function write(payload: Buffer, condition: Condition): Promise<unknown> {
+  async function write(
+    payload: Buffer,
+    arrivedAtMs: number,
+    { share, cost, lane }: Placement,
+    condition: Condition,
+  ): Promise<CommitOutcome> {
     const startedAt = performance.now()
     const jobId = newJobId()
-    const names = [keys.payload(jobId), keys.flow, ...condition.keys]
-    const replies = writer.write(jobId, { payloads: 1, bytes: payload.length }, () => [
-      setInPlace(redis, keys.payload(jobId), payload),
-      redis.eval(PRELUDE + condition.lua, names.length, ...names, payload.length, ...condition.args),
-    ])
+    const isLarge = payload.length > LARGE_FRAME_BYTES
+    if (isLarge) await sendPieces(jobId, payload)
+    const content = {
+      jobId,
+      payload: isLarge ? undefined : payload,
+      bytes: payload.length,
+      frames: 1,
+      arrivedAtMs,
+      costs: new Map([[share.member, cost]]),
+      priority: lane === 'bulk' ? options.priorityOf(share.outstanding) : 0,
+    }
+    const outcome = await (commits[lane] as FencedCommit).write(content, options.timeoutMs, condition)
+    memory.giveBack(payload)
+    options.onCommit?.(1, payload.length, performance.now() - startedAt)
+    return outcome
+  }
+
+  async function sendPieces(jobId: string, payload: Buffer): Promise<void> {
     try {
-      const [, result] = await withDeadline(replies, options.timeoutMs, 'redis did not confirm in time')
-      memory.giveBack(payload)
-      options.onCommit?.(1, payload.length, performance.now() - startedAt)
-      return result
+      await writeInPieces(deps.redis, keys.arriving(jobId), payload)
     } catch (cause) {
-      writer.reconnect()
       throw new TransientError('the queue could not confirm the write', { cause })
     }
   }
 
   return {
-    commit(frame, condition) {
-      if (!writer.isUsable) return Promise.reject(new TransientError('redis is not connected'))
+    commit(frame, place, condition) {
+      if (!(commits[place.lane] as FencedCommit).isUsable) {
+        return Promise.reject(new TransientError('redis is not connected'))
+      }
       if (!deps.receipts.isReady) return Promise.reject(new TransientError('the secret of receipts is unknown'))
       const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[deps.queue], frame.receivedAtMs)
       const receiptId = receipts.issue(frame)
       const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
-      appendFrame(payload, beginPayload(payload), frame, receipts.receipt)
-      const written = write(payload, condition).finally(() => inFlight.delete(written))
+      appendFrame(payload, beginPayload(payload), frame, receipts.receipt, place.cost)
+      const written = write(payload, frame.receivedAtMs, place, condition).finally(() => inFlight.delete(written))
       inFlight.add(written)
-      return written.then(result => ({ result, receiptId }))
+      return written.then(outcome => ({ ...outcome, receiptId }))
     },
     async drain() {
       await Promise.allSettled(inFlight)

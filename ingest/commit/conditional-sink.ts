@@ -1,44 +1,56 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
-import type { Admission } from '../admission/admission.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { QueueShares } from '../admission/queue-shares.ts'
+import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
-import type { ConditionalCommit } from './conditional-commit.ts'
+import type { Committed, ConditionalCommit } from './conditional-commit.ts'
+import type { Condition } from './fenced-commit.ts'
+import { NOT_STORED } from './frame-sink.ts'
+
+/** The result of a store, or the problem of a request that is not stored. */
+export type Stored =
+  | { readonly ok: true; readonly value: Committed }
+  | { readonly ok: false; readonly problem: Problem }
 
 /** One queue as a route sees it whose frames are accepted on a condition. */
 export interface ConditionalSink {
-  /** Returns INGEST_BACKPRESSURE when the queue takes no more requests, or undefined. */
-  refuse(): Problem | undefined
+  /** Decides on the head of a request. Returns INGEST_BACKPRESSURE when the surface is over its share, or undefined. */
+  refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
   /**
-   * Calls `write`, which commits a frame, before it returns. Resolves with the result of `write`, or with undefined when
-   * Redis did not confirm. The request's problem is then NOT_STORED.
+   * Commits a frame on a condition. Copies the frame, body included, before it returns. Resolves with the problem
+   * INGEST_BACKPRESSURE when the surface is over its share, and with NOT_STORED when Redis did not confirm.
    */
-  store<T>(write: (commit: ConditionalCommit) => Promise<T>): Promise<T | undefined>
-  /** Adds a frame that was accepted to the backlog of the queue. */
-  admitted(bytes: number): void
+  store(frame: PayloadFrame, condition: Condition): Promise<Stored>
 }
 
 /** The collaborators of a conditional sink. */
 export interface ConditionalSinkDeps {
-  readonly commit: ConditionalCommit
-  readonly admission: Pick<Admission, 'refuse' | 'admitted'>
+  readonly commit: Pick<ConditionalCommit, 'commit'>
+  readonly shares: QueueShares
   readonly failures: Pick<CommitFailures, 'report'>
 }
 
 /** Creates the sink of a queue that is written by conditional commits. */
 export function createConditionalSink(
   queue: AdmittedQueue,
-  { commit, admission, failures }: ConditionalSinkDeps,
+  { commit, shares, failures }: ConditionalSinkDeps,
 ): ConditionalSink {
   return {
-    refuse: () => admission.refuse(queue),
-    async store(write) {
+    refuse: (surface, contentLength) => shares.refuse(surface, contentLength),
+    async store(frame, condition) {
+      const place = shares.place(frame, frame)
+      if ('code' in place) return { ok: false, problem: place }
+      shares.begin(place)
       try {
-        return await write(commit)
+        const value = await commit.commit(frame, place, condition)
+        shares.end(place, value.accepted)
+        return { ok: true, value }
       } catch (error) {
+        shares.end(place, false)
         failures.report(queue, error)
-        return undefined
+        return { ok: false, problem: NOT_STORED }
       }
     },
-    admitted: bytes => admission.admitted(queue, bytes),
   }
 }

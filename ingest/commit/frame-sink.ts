@@ -2,46 +2,74 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
 import type { Reply } from '../../shared/http/route.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import type { Admission } from '../admission/admission.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
+import type { Placement, QueueShares } from '../admission/queue-shares.ts'
+import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { EnqueuedFrame, GroupCommit } from './group-commit.ts'
+import { LARGE_FRAME_BYTES, type LargeCommit } from './large-commit.ts'
 
 /** One queue as a route sees it: the queue refuses a request, or accepts its frame. */
 export interface FrameSink {
-  /** Returns INGEST_BACKPRESSURE when the queue takes no more requests, or undefined. */
-  refuse(): Problem | undefined
+  /**
+   * Decides on the head of a request, before its body is read. Returns INGEST_BACKPRESSURE when the surface is over its
+   * share of the queue, or undefined.
+   */
+  refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
   /**
    * Enqueues the frame. Resolves once Redis has it on disk, with `reply` and the id of the request's receipt. If Redis
-   * does not confirm, resolves with the problem NOT_STORED, and without a receipt. Copies the frame, body included,
-   * before it returns.
+   * does not confirm, resolves with the problem NOT_STORED, and without a receipt. Returns the problem
+   * INGEST_BACKPRESSURE when the surface is over its share, now that the cost of the request is known. Copies the frame,
+   * body included, before it returns.
    */
-  accept(frame: PayloadFrame, reply: Reply, renderProblem: (problem: Problem) => Reply): Promise<Reply>
+  accept(frame: PayloadFrame, reply: Reply, renderProblem: (problem: Problem) => Reply): Reply | Promise<Reply>
 }
 
 /** The collaborators of a frame sink. */
 export interface FrameSinkDeps {
-  readonly commit: Pick<GroupCommit, 'enqueue'>
-  readonly admission: Pick<Admission, 'refuse' | 'admitted'>
+  readonly commits: Readonly<Record<Lane, Pick<GroupCommit, 'enqueue'>>>
+  readonly largeCommit: Pick<LargeCommit, 'enqueue'>
+  readonly shares: QueueShares
   readonly failures: Pick<CommitFailures, 'report'>
 }
 
-/** Creates the sink of a queue that is written by group commits. */
-export function createFrameSink(queue: IngestQueue, { commit, admission, failures }: FrameSinkDeps): FrameSink {
+/** Creates the sink of a queue that is written by group commits, and in pieces if a frame is large. */
+export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameSink {
+  const { commits, largeCommit, shares, failures } = deps
+
+  async function confirm(
+    enqueued: EnqueuedFrame,
+    place: Placement,
+    reply: Reply,
+    renderProblem: (problem: Problem) => Reply,
+  ): Promise<Reply> {
+    try {
+      await enqueued.confirmed
+    } catch (error) {
+      shares.end(place, false)
+      failures.report(queue, error)
+      return renderProblem(NOT_STORED)
+    }
+    shares.end(place, true)
+    return withReceipt(reply, enqueued.receiptId)
+  }
+
   return {
-    refuse: () => admission.refuse(queue),
-    async accept(frame, reply, renderProblem) {
-      const bytes = frame.body.length
-      let receiptId: string
+    refuse: (surface, contentLength) => shares.refuse(surface, contentLength),
+    accept(frame, reply, renderProblem) {
+      const place = shares.place(frame, frame)
+      if ('code' in place) return renderProblem(place)
+      let enqueued: EnqueuedFrame | undefined
       try {
-        const enqueued = commit.enqueue(frame)
-        receiptId = enqueued.receiptId
-        await enqueued.confirmed
+        const isLarge = frame.body.length > LARGE_FRAME_BYTES
+        enqueued = isLarge ? largeCommit.enqueue(frame, place) : commits[place.lane].enqueue(frame, place)
       } catch (error) {
         failures.report(queue, error)
         return renderProblem(NOT_STORED)
       }
-      admission.admitted(queue, bytes)
-      return withReceipt(reply, receiptId)
+      if (enqueued === undefined) return renderProblem(TOO_MANY_LARGE)
+      shares.begin(place)
+      return confirm(enqueued, place, reply, renderProblem)
     },
   }
 }
@@ -55,5 +83,11 @@ export function withReceipt(reply: Reply, receiptId: string): Reply {
 export const NOT_STORED: Problem = {
   code: 'INGEST_INFRA_UNAVAILABLE',
   message: 'the request could not be stored; send it again',
+  retryAfterSeconds: 1,
+}
+
+const TOO_MANY_LARGE: Problem = {
+  code: 'INGEST_BACKPRESSURE',
+  message: 'too many requests over 4 MiB of the surface are being stored; retry after the delay',
   retryAfterSeconds: 1,
 }

@@ -7,13 +7,14 @@ import {
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
-import { newJobId, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
+import { type Lane, newJobId } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { createJobWriter, type JobWriter } from './job-writer.ts'
+import type { RedisClock } from '../admission/redis-clock.ts'
+import type { RequestPlace } from '../admission/surface-share.ts'
+import { FencedCommit } from './fenced-commit.ts'
 import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
-import { setInPlace } from './redis-transaction.ts'
 
 /** A frame that waits for its commit, or whose commit is in flight. */
 export interface EnqueuedFrame {
@@ -30,7 +31,9 @@ export interface EnqueuedFrame {
 export interface GroupCommitDeps {
   readonly redis: Redis
   readonly queue: IngestQueue
+  readonly lane: Lane
   readonly receipts: ReceiptIssuer
+  readonly clock: RedisClock
   readonly logger: Logger
 }
 
@@ -40,29 +43,22 @@ export interface GroupCommitOptions {
   readonly maxCommitBytes: number
   /** The most frames of one commit. */
   readonly maxCommitFrames: number
-  /**
-   * A frame that is not confirmed within this time of its arrival fails, with all frames that arrived after it. Large
-   * commits get more time (`commitTimeoutMs`).
-   */
+  /** A frame that is not confirmed within this time of its arrival fails. */
   readonly timeoutMs: number
+  /** Returns the priority of a job whose most loaded surface has this cost outstanding. For the bulk lane. */
+  readonly priorityOf?: (outstanding: number) => number
   /** Called after each confirmed commit. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
-/** Only a commit with a whole source map is larger than this, and its client waits for a worker anyway. */
-const LARGE_COMMIT_BYTES = 20 * 1024 * 1024
-const LARGE_COMMIT_BYTES_PER_MS = 32 * 1024
-
 /**
- * Returns how long a commit of this size may take. Measured: 64 MiB took 250 to 450 ms on a quiet machine, and over
- * 800 ms on a busy one.
+ * The least time that a commit gets, even if its frames waited for slow commits before it. A client waits this much longer
+ * at most.
  */
-export function commitTimeoutMs(timeoutMs: number, bytes: number): number {
-  return timeoutMs + Math.max(0, bytes - LARGE_COMMIT_BYTES) / LARGE_COMMIT_BYTES_PER_MS
-}
-
-/** The least time that a commit gets, even if its frames waited for slow commits before it. */
 const MIN_COMMIT_MS = 100
+
+/** The most cost of one commit: about 0.2 s of work, for which a job occupies a worker. */
+const MAX_COMMIT_COST = 16 * 1024 * 1024
 
 /**
  * Buffers that are kept for later commits: one that is filled, one in flight, and some for a burst of large bodies.
@@ -76,8 +72,14 @@ interface Group {
   readonly receipts: OpenCommit
   bytes: number
   frames: number
+  cost: number
+  /** Cost by surface, as a member of `shares`. */
+  readonly costs: Map<string, number>
+  /** The highest outstanding cost of a surface in the group. */
+  outstanding: number
   /** When the first frame arrived, on the clock of `performance.now`. */
   readonly since: number
+  readonly arrivedAtMs: number
   /** Shared by all frames of the group, because they are stored or refused together. */
   readonly confirmed: Promise<void>
   readonly resolve: () => void
@@ -97,9 +99,7 @@ interface Group {
  * and the next commit is ready to go as soon as the current one is confirmed.
  */
 export class GroupCommit {
-  readonly #redis: Redis
-  readonly #keys: QueueKeys
-  readonly #writer: JobWriter
+  readonly #commit: FencedCommit
   readonly #receipts: ReceiptIssuer
   readonly #receiptKind: (typeof RECEIPT_KIND_OF_QUEUE)[IngestQueue]
   readonly #options: GroupCommitOptions
@@ -112,9 +112,7 @@ export class GroupCommit {
   readonly #spareBuffers: Buffer[] = []
 
   constructor(deps: GroupCommitDeps, options: GroupCommitOptions) {
-    this.#redis = deps.redis
-    this.#keys = queueKeys(deps.queue)
-    this.#writer = createJobWriter(deps)
+    this.#commit = new FencedCommit(deps)
     this.#receipts = deps.receipts
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
@@ -125,13 +123,16 @@ export class GroupCommit {
    * Adds a frame to the next commit. Copies the frame, body included, before it returns. Throws a TransientError when
    * Redis is not connected or receipts cannot be issued.
    */
-  enqueue(frame: PayloadFrame): EnqueuedFrame {
-    if (!this.#writer.isUsable) throw new TransientError('redis is not connected')
+  enqueue(frame: PayloadFrame, { share, cost }: RequestPlace): EnqueuedFrame {
+    if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
-    const group = this.#groupFor(frameBytes(frame), frame.receivedAtMs)
+    const group = this.#groupFor(frameBytes(frame), cost, frame.receivedAtMs)
     const receiptId = group.receipts.issue(frame)
-    group.bytes = appendFrame(group.buffer, group.bytes, frame, group.receipts.receipt)
+    group.bytes = appendFrame(group.buffer, group.bytes, frame, group.receipts.receipt, cost)
     group.frames++
+    group.cost += cost
+    group.costs.set(share.member, (group.costs.get(share.member) ?? 0) + cost)
+    group.outstanding = Math.max(group.outstanding, share.outstanding)
     if (!this.#inFlight) {
       this.#inFlight = true
       setImmediate(() => void this.#commitAll())
@@ -145,10 +146,14 @@ export class GroupCommit {
     return new Promise(resolve => this.#onIdle.push(resolve))
   }
 
-  #groupFor(bytes: number, arrivedAtMs: number): Group {
+  #groupFor(bytes: number, cost: number, arrivedAtMs: number): Group {
     const last = this.#waiting.at(-1)
-    const fits = last !== undefined && last.bytes + bytes <= last.buffer.length
-    if (fits && last.frames < this.#options.maxCommitFrames) return last
+    const fits =
+      last !== undefined &&
+      last.bytes + bytes <= last.buffer.length &&
+      last.frames < this.#options.maxCommitFrames &&
+      last.cost + cost <= MAX_COMMIT_COST
+    if (fits) return last
     const group = this.#openGroup(PAYLOAD_HEADER_BYTES + bytes, arrivedAtMs)
     this.#waiting.push(group)
     return group
@@ -166,7 +171,11 @@ export class GroupCommit {
       receipts,
       bytes: beginPayload(buffer),
       frames: 0,
+      cost: 0,
+      costs: new Map(),
+      outstanding: 0,
       since: performance.now(),
+      arrivedAtMs,
       confirmed: promise,
       resolve,
       reject,
@@ -176,19 +185,12 @@ export class GroupCommit {
   async #commitAll(): Promise<void> {
     for (let group = this.#waiting.shift(); group !== undefined; group = this.#waiting.shift()) {
       try {
-        // The time since the oldest arrival counts: the group may have waited for a commit that took nearly as long.
-        const waitedMs = performance.now() - group.since
-        const timeoutMs = Math.max(MIN_COMMIT_MS, commitTimeoutMs(this.#options.timeoutMs, group.bytes) - waitedMs)
-        await withDeadline(this.#commit(group), timeoutMs, 'redis did not confirm in time')
+        await this.#commitGroup(group)
         this.#keepBuffer(group.buffer)
         group.resolve()
-      } catch (cause) {
-        // The groups that wait would meet the same Redis, and their clients expect a reply within a second: all fail now.
-        const error = new TransientError('the queue could not confirm the write', { cause })
-        const failed = [group, ...this.#waiting]
-        this.#waiting = []
-        for (const { reject } of failed) reject(error)
-        this.#writer.reconnect()
+      } catch (error) {
+        // Only this group fails. The groups that wait were never sent: each is tried within its own time.
+        group.reject(error as TransientError)
       }
     }
     this.#inFlight = false
@@ -196,16 +198,41 @@ export class GroupCommit {
     this.#onIdle = []
   }
 
-  async #commit({ buffer, bytes, frames }: Group): Promise<void> {
+  async #commitGroup({ buffer, bytes, frames, costs, arrivedAtMs, outstanding, since }: Group): Promise<void> {
     const startedAt = performance.now()
-    const jobId = newJobId()
-    await this.#writer.write(jobId, { payloads: frames, bytes }, () => [
-      setInPlace(this.#redis, this.#keys.payload(jobId), buffer.subarray(0, bytes)),
-      this.#redis.hincrby(this.#keys.flow, 'acceptedPayloads', frames),
-      this.#redis.hincrby(this.#keys.flow, 'acceptedBytes', bytes),
-      this.#redis.zadd(this.#keys.pending, Date.now(), jobId),
-    ])
+    const timeoutMs = await this.#timeLeft(since)
+    const content = {
+      jobId: newJobId(),
+      payload: buffer.subarray(0, bytes),
+      bytes,
+      frames,
+      arrivedAtMs,
+      costs,
+      priority: this.#options.priorityOf?.(outstanding) ?? 0,
+    }
+    await this.#commit.write(content, timeoutMs)
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
+  }
+
+  /**
+   * Returns the time that a group has, when Redis is available. The time since its oldest arrival counts, because the
+   * group may have waited for a commit that took nearly as long. Throws a TransientError when the time is up.
+   */
+  async #timeLeft(since: number): Promise<number> {
+    const deadline = since + this.#options.timeoutMs
+    const latest = deadline + MIN_COMMIT_MS
+    if (!this.#commit.isUsable) await this.#reconnected(latest - performance.now())
+    const now = performance.now()
+    if (now >= latest || !this.#commit.isUsable) throw new TransientError('redis is not connected')
+    return Math.min(Math.max(MIN_COMMIT_MS, deadline - now), latest - now)
+  }
+
+  async #reconnected(withinMs: number): Promise<void> {
+    try {
+      await withDeadline(this.#commit.whenUsable(), withinMs, 'redis was not connected again in time')
+    } catch (cause) {
+      throw new TransientError('redis is not connected', { cause })
+    }
   }
 
   #keepBuffer(buffer: Buffer): void {

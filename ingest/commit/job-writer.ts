@@ -2,20 +2,31 @@ import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { JOB_OPTIONS, openQueue } from '../../shared/queue/queue.ts'
+import { JOB_OPTIONS, type Lane, openQueue } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { runTransaction } from './redis-transaction.ts'
 
-/** Adds jobs to one queue, each in one transaction with the data that it refers to. Never sends a job twice. */
+/** A job as it is added to its lane. */
+export interface NewJob {
+  readonly jobId: string
+  readonly data: CommitJob
+  /** A lower number goes first. 0 for a lane in the order of arrival. */
+  readonly priority: number
+}
+
+/** Adds jobs to one lane of a queue, each in one transaction with the data that it refers to. Never sends a job twice. */
 export interface JobWriter {
   /** False while Redis is unavailable: a write would fail. */
   readonly isUsable: boolean
+  /** Resolves when Redis is available. The promise of a writer that is usable has resolved. */
+  whenUsable(): Promise<void>
   /**
    * Sends `commands` and the job before it returns. Resolves with the replies of the commands once Redis has run and
-   * fsynced all of them.
+   * fsynced all of them. Rejects if one of them failed. A job that could not be added is only logged: the sweeper adds
+   * the job of every accepted payload.
    */
-  write(jobId: string, job: CommitJob, commands: () => readonly Promise<unknown>[]): Promise<unknown[]>
+  write(job: NewJob, commands: () => readonly Promise<unknown>[]): Promise<unknown[]>
   /**
    * Replaces the connection. A stalled connection would delay the next writes by the full timeout, while a new one
    * fails at once as long as Redis is unavailable.
@@ -23,46 +34,80 @@ export interface JobWriter {
   reconnect(): void
 }
 
-/** Creates the job writer of a queue. `redis` is a producer's connection (`connectProducer`). */
-export function createJobWriter(deps: { redis: Redis; queue: QueueName; logger: Logger }): JobWriter {
+/** The collaborators of a job writer. `redis` is a producer's connection (`connectProducer`). */
+export interface JobWriterDeps {
+  readonly redis: Redis
+  readonly queue: QueueName
+  readonly lane: Lane
+  readonly logger: Logger
+}
+
+/** Creates the job writer of a lane. */
+export function createJobWriter(deps: JobWriterDeps): JobWriter {
   const { redis, logger } = deps
   const bull = createIORedisClient(redis)
   let queue: Queue<CommitJob> | undefined
-  let usable = false
+  let usable = Promise.withResolvers<void>()
+  let isUsable = false
 
   if (redis.status === 'ready') open()
   redis.on('ready', open)
-  redis.on('close', () => {
-    usable = false
-  })
+  redis.on('close', markUnusable)
 
   /** Has BullMQ load its scripts, once. If the connection is lost meanwhile, the next "ready" starts it again. */
   function open(): void {
-    usable = queue !== undefined
-    if (usable) return
-    const opened = openQueue(redis, deps.queue, 'express')
+    if (queue !== undefined) {
+      markUsable()
+      return
+    }
+    const opened = openQueue(redis, deps.queue, deps.lane)
     opened.on('error', error => logger.debug(errorFields(error), 'queue error'))
     opened.waitUntilReady().then(
       () => {
         queue = opened
-        usable = redis.status === 'ready'
+        if (redis.status === 'ready') markUsable()
       },
       () => void opened.close(),
     )
   }
 
+  function markUsable(): void {
+    isUsable = true
+    usable.resolve()
+  }
+
+  function markUnusable(): void {
+    if (isUsable) usable = Promise.withResolvers<void>()
+    isUsable = false
+  }
+
+  function reconnect(): void {
+    if (isUsable) redis.disconnect(true)
+    markUnusable()
+  }
+
   return {
     get isUsable() {
-      return usable
+      return isUsable
     },
-    async write(jobId, data, commands) {
+    whenUsable: () => usable.promise,
+    async write({ jobId, data, priority }, commands) {
       if (queue === undefined) throw new TransientError('the queue is not open yet')
-      const job = new Job<CommitJob>(queue, 'commit', data, JOB_OPTIONS, jobId)
-      return runTransaction(redis, () => [...commands(), job.addJob(bull)])
+      const options = priority === 0 ? JOB_OPTIONS : { ...JOB_OPTIONS, priority }
+      const job = new Job<CommitJob>(queue, 'commit', data, options, jobId)
+      const results = [...(await runTransaction(redis, () => [...commands(), job.addJob(bull)]))]
+      const [jobError] = results.pop() ?? [null]
+      for (const [error] of results) if (error !== null) throw error
+      if (jobError !== null) {
+        logger.warn(
+          { queue: deps.queue, ...errorFields(jobError) },
+          'a job could not be added; the sweeper will add it',
+        )
+        // A new connection sends BullMQ's scripts again, in case Redis has lost them.
+        reconnect()
+      }
+      return results.map(([, reply]) => reply)
     },
-    reconnect() {
-      if (usable) redis.disconnect(true)
-      usable = false
-    },
+    reconnect,
   }
 }

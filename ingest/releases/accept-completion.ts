@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto'
+import type { Problem } from '../../schemas/http/problems.ts'
 import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
-import type { ConditionalCommit } from '../commit/conditional-commit.ts'
+import type { ConditionalSink } from '../commit/conditional-sink.ts'
 
 /** A completion with its record, which this request or an earlier one with the same body has written. */
 export interface RecordedCompletion {
+  readonly ok: true
   /** False when the same request was accepted within 24 h. The record is then that of the earlier request. */
   readonly isNew: boolean
   readonly record: CompletionRecord
@@ -18,21 +20,21 @@ export interface RecordedCompletion {
 export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 /**
- * KEYS[3] record, KEYS[4] sequence; ARGV[2] attempt, [3] lifetime. Microseconds of the clock are exact in a double until
+ * KEYS[6] record, KEYS[7] sequence; ARGV[10] attempt, [11] lifetime. Microseconds of the clock are exact in a double until
  * the year 2255. The last sequence outlives every record that was given one.
  */
 const ACCEPT = `
-local record = redis.call('GET', KEYS[3])
+local record = redis.call('GET', KEYS[6])
 if record then
   refuse()
   return {0, record}
 end
 local now = redis.call('TIME')
-local last = tonumber(redis.call('GET', KEYS[4]) or '0')
+local last = tonumber(redis.call('GET', KEYS[7]) or '0')
 local sequence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
-record = '{"attempt":"' .. ARGV[2] .. '","sequence":' .. sequence .. '}'
-redis.call('SET', KEYS[4], sequence, 'EX', 2 * ARGV[3])
-redis.call('SET', KEYS[3], record, 'EX', ARGV[3])
+record = '{"attempt":"' .. ARGV[10] .. '","sequence":' .. sequence .. '}'
+redis.call('SET', KEYS[7], sequence, 'EX', 2 * ARGV[11])
+redis.call('SET', KEYS[6], record, 'EX', ARGV[11])
 accept()
 return {1, record}
 `
@@ -42,10 +44,10 @@ return {1, record}
  * byte, has a number already. Copies the body before it returns. Does not parse the body, which may have 16 MiB.
  */
 export async function acceptCompletion(
-  commit: ConditionalCommit,
+  sink: Pick<ConditionalSink, 'store'>,
   release: ReleaseKey,
   { receivedAtMs, body }: { receivedAtMs: number; body: Buffer },
-): Promise<RecordedCompletion> {
+): Promise<RecordedCompletion | { readonly ok: false; readonly problem: Problem }> {
   const { workspaceId, surfaceId, slug } = release
   const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }
   const keys = uploadKeys(release)
@@ -58,11 +60,13 @@ export async function acceptCompletion(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const { result, receiptId } = await commit.commit(frame, {
+  const stored = await sink.store(frame, {
     lua: ACCEPT,
     keys: [keys.completion(attributes.digest), keys.sequence],
     args: [attributes.attempt, UPLOAD_LIFETIME_S],
   })
+  if (!stored.ok) return stored
+  const { result, receiptId } = stored.value
   const [isNew, record] = result as [number, string]
-  return { isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)), receiptId }
+  return { ok: true, isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)), receiptId }
 }

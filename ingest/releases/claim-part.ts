@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
-import type { ConditionalCommit } from '../commit/conditional-commit.ts'
+import type { ConditionalSink } from '../commit/conditional-sink.ts'
 
 /**
  * The outcome of a claim.
@@ -26,45 +27,50 @@ export interface SourceMapPart {
 }
 
 /**
- * KEYS[3] parts of the path, KEYS[4] declared maps; ARGV[2] part, [3] claim, [4] size, [5] path, [6] byte
- * limit, [7] lifetime. A sealed hash lives as long as its manifest.
+ * KEYS[6] parts of the path, KEYS[7] declared maps; ARGV[10] part, [11] claim, [12] size, [13] path, [14] byte
+ * limit, [15] lifetime. A sealed hash lives as long as its manifest.
  */
 const CLAIM = `
-local sealed = redis.call('HEXISTS', KEYS[3], 'sealed') == 1
-local claim = redis.call('HGET', KEYS[3], ARGV[2])
+local sealed = redis.call('HEXISTS', KEYS[6], 'sealed') == 1
+local claim = redis.call('HGET', KEYS[6], ARGV[10])
 if claim then
   refuse()
-  if claim ~= ARGV[3] then return 'conflict' end
-  if not sealed then redis.call('EXPIRE', KEYS[3], ARGV[7]) end
+  if claim ~= ARGV[11] then return 'conflict' end
+  if not sealed then redis.call('EXPIRE', KEYS[6], ARGV[15]) end
   return 'repeated'
 end
 if sealed then
   refuse()
   return 'sealed'
 end
-local limit = tonumber(ARGV[6])
-local declared = redis.call('HGET', KEYS[4], ARGV[5])
+local limit = tonumber(ARGV[14])
+local declared = redis.call('HGET', KEYS[7], ARGV[13])
 if declared then limit = math.min(limit, cjson.decode(declared).size) end
-local bytes = tonumber(redis.call('HGET', KEYS[3], 'bytes') or '0') + tonumber(ARGV[4])
+local bytes = tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') + tonumber(ARGV[12])
 if bytes > limit then
   refuse()
   return 'too_large'
 end
-redis.call('HSET', KEYS[3], ARGV[2], ARGV[3], 'bytes', bytes)
-redis.call('EXPIRE', KEYS[3], ARGV[7])
+redis.call('HSET', KEYS[6], ARGV[10], ARGV[11], 'bytes', bytes)
+redis.call('EXPIRE', KEYS[6], ARGV[15])
 accept()
 return 'claimed'
 `
+
+/** A claim, or the problem of a part that could not be judged. */
+export type ClaimedPart =
+  | { readonly ok: true; readonly outcome: ClaimOutcome; readonly receiptId: string }
+  | { readonly ok: false; readonly problem: Problem }
 
 /**
  * Claims a part and enqueues its bytes, both or neither. The receipt is valid only if the part was claimed. Copies the
  * body before it returns.
  */
 export async function claimPart(
-  commit: ConditionalCommit,
+  sink: Pick<ConditionalSink, 'store'>,
   release: ReleaseKey,
   { path, part, receivedAtMs, body }: SourceMapPart,
-): Promise<{ outcome: ClaimOutcome; receiptId: string }> {
+): Promise<ClaimedPart> {
   const { workspaceId, surfaceId, slug } = release
   const keys = uploadKeys(release)
   const sha256 = hash('sha256', body)
@@ -78,10 +84,11 @@ export async function claimPart(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const { result, receiptId } = await commit.commit(frame, {
+  const stored = await sink.store(frame, {
     lua: CLAIM,
     keys: [keys.parts(path), keys.signed],
     args: [part, `${sha256}:${body.length}`, body.length, path, SOURCE_MAP_MAX_BYTES, UPLOAD_LIFETIME_S],
   })
-  return { outcome: result as ClaimOutcome, receiptId }
+  if (!stored.ok) return stored
+  return { ok: true, outcome: stored.value.result as ClaimOutcome, receiptId: stored.value.receiptId }
 }

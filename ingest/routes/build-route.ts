@@ -3,7 +3,6 @@ import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
 import {
   type ArrivingBody,
-  type BodyHandler,
   type Decision,
   problemReply,
   type Reply,
@@ -60,7 +59,7 @@ export function withRelease(
   head: RequestHead,
   body: ArrivingBody,
   unknownRelease: 'accepted' | 'refused',
-  take: (release: ReleaseKey) => BodyHandler,
+  take: (release: ReleaseKey) => Decision,
 ): Decision | Promise<Decision> {
   const slug = head.param('releaseSlug')
   return withBuild(deps, head, body, ({ surface }) => {

@@ -1,13 +1,15 @@
+import { COMPLETION_BYTES } from '../../schemas/http/limits.ts'
 import { completeSourceMaps } from '../../schemas/http/source-maps/operations.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { type BodyHandler, type HeldBody, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type Decision, type HeldBody, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
-import { NOT_STORED, withReceipt } from '../commit/frame-sink.ts'
+import { withReceipt } from '../commit/frame-sink.ts'
 import { acceptCompletion, type CompletionOutcome } from '../releases/accept-completion.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, type ReleaseRouteDeps, refuseBody, withRelease } from './build-route.ts'
+import { refuseHead } from './refuse-head.ts'
 import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 interface Deps extends ReleaseRouteDeps {
@@ -32,10 +34,11 @@ export function completeSourceMapsRoute(deps: Deps): Route {
   })
 }
 
-function takeCompletion(deps: Deps, release: ReleaseKey, type: BodyType): BodyHandler {
+function takeCompletion(deps: Deps, release: ReleaseKey, type: BodyType): Decision {
+  const backpressure = refuseHead(deps.sink, release, type.contentLength, COMPLETION_BYTES)
+  if (backpressure) return buildProblem(backpressure)
   return (body, held) =>
-    refuseBody(deps.sink.refuse(), type) ??
-    withVerdictWait(deps.verdicts, wait => complete(deps, release, { body, held, wait }))
+    refuseBody(undefined, type) ?? withVerdictWait(deps.verdicts, wait => complete(deps, release, { body, held, wait }))
 }
 
 async function complete(
@@ -43,14 +46,12 @@ async function complete(
   release: ReleaseKey,
   { body, held, wait }: { body: Buffer; held: HeldBody; wait: VerdictWait },
 ): Promise<Reply> {
-  const bytes = body.length
   const request = { receivedAtMs: deps.now(), body }
-  const recorded = await deps.sink.store(commit => acceptCompletion(commit, release, request))
-  if (recorded === undefined) return buildProblem(NOT_STORED)
+  const recorded = await acceptCompletion(deps.sink, release, request)
+  if (!recorded.ok) return buildProblem(recorded.problem)
   held.release()
   const { isNew, record, receiptId } = recorded
   deps.onCompletion(isNew ? 'accepted' : record.fileCount === undefined ? 'pending' : 'repeated')
-  if (isNew) deps.sink.admitted(bytes)
   if (record.fileCount !== undefined) return jsonReply({ ok: true, fileCount: record.fileCount })
   const reply = verdictReply(await wait.verdict(record.attempt))
   return isNew ? withReceipt(reply, receiptId) : reply

@@ -1,3 +1,4 @@
+import { EXPORT_BYTES } from '../../schemas/http/limits.ts'
 import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 import { drain } from '../../schemas/http/telemetry/operations.ts'
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
@@ -13,6 +14,7 @@ import {
 import { isProtobufMessage } from '../admission/protobuf-framing.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
+import { refuseHead } from './refuse-head.ts'
 import { type SurfaceRouteDeps, type TakeRequest, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
@@ -40,7 +42,10 @@ export function drainRoute(deps: Deps): Route {
   const signals = new Map<string, TakeRequest<BodyType>>()
   for (const [signal, queue] of Object.entries(SIGNAL_QUEUES)) {
     const signalDeps: SignalDeps = { sink: deps.sinks[queue], now: deps.now }
-    signals.set(signal, (surface, type) => body => takeExport(signalDeps, surface, type, body))
+    signals.set(signal, (surface, type) => {
+      const refused = refuseHead(signalDeps.sink, surface, type.contentLength, EXPORT_BYTES)
+      return refused === undefined ? body => takeExport(signalDeps, surface, type, body) : drainProblem(refused)
+    })
   }
   const unknownSignal: Problem = {
     code: 'NOT_FOUND',
@@ -62,8 +67,6 @@ function takeExport(
   type: BodyType,
   body: Buffer,
 ): Reply | Promise<Reply> {
-  const backpressure = sink.refuse()
-  if (backpressure) return drainProblem(backpressure)
   const contentType = type.mediaType
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
     return invalid(415, 'content-type must be application/x-protobuf or application/json')

@@ -1,3 +1,4 @@
+import type { Problem } from '../../schemas/http/problems.ts'
 import { registerRelease } from '../../schemas/http/releases/operations.ts'
 import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
@@ -13,6 +14,8 @@ import type { ReleaseLookup } from '../auth/release-lookup.ts'
 import { type BuildRouteDeps, buildProblem, invalid, refuseBody, unavailable, withBuild } from './build-route.ts'
 
 interface Deps extends BuildRouteDeps {
+  /** Returns INGEST_BACKPRESSURE when Redis is nearly full. */
+  readonly refuseForMemory: () => Problem | undefined
   readonly releases: Pick<ReleaseStore, 'register'>
   readonly releaseLookup: Pick<ReleaseLookup, 'remember'>
   readonly logger: Logger
@@ -29,7 +32,7 @@ export function registerReleaseRoute(deps: Deps): Route {
     accept(head, arriving) {
       const type = bodyTypeOf(head)
       return withBuild(deps, head, arriving, ({ surface }) => body => {
-        const refused = refuseBody(undefined, type)
+        const refused = refuseBody(deps.refuseForMemory(), type)
         if (refused) return refused
         const parsed = parseJsonBody(registerReleaseSchema, body, MAX_DEPTH)
         return parsed.ok ? register(deps, surface, parsed.value) : invalid(parsed.fault)

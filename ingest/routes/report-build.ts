@@ -1,13 +1,15 @@
+import { SMALL_BODY_BYTES } from '../../schemas/http/limits.ts'
 import { reportBuild } from '../../schemas/http/releases/operations.ts'
 import { buildReportSchema } from '../../schemas/http/releases/schemas.ts'
 import type { BuildReportJob } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { type BodyHandler, jsonReply, type Route } from '../../shared/http/route.ts'
+import { type Decision, jsonReply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
 import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
+import { refuseHead } from './refuse-head.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `build-reports`. */
@@ -28,9 +30,12 @@ export function reportBuildRoute(deps: Deps): Route {
   })
 }
 
-function takeReport({ sink, now }: Deps, { workspaceId, surfaceId, slug }: ReleaseKey, type: BodyType): BodyHandler {
+function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): Decision {
+  const { workspaceId, surfaceId, slug } = release
+  const backpressure = refuseHead(sink, release, type.contentLength, SMALL_BODY_BYTES)
+  if (backpressure) return buildProblem(backpressure)
   return body => {
-    const refused = refuseBody(sink.refuse(), type)
+    const refused = refuseBody(undefined, type)
     if (refused) return refused
     const fault = slugFault(slug)
     if (fault !== undefined) return invalid(fault)

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { SMALL_BODY_BYTES } from '../../schemas/http/limits.ts'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
 import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
 import { heartbeat, identifySession } from '../../schemas/http/sessions/operations.ts'
@@ -7,10 +8,11 @@ import type { SessionEvent } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { type BodyHandler, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type BodyHandler, type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
+import { refuseHead } from './refuse-head.ts'
 import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
@@ -70,23 +72,27 @@ function sessionRoute<S extends z.ZodType>(
   schema: S,
   makeEvent: MakeEvent<z.infer<S>>,
 ): Route {
-  const take =
+  const takeBody =
     (surface: SurfaceCaller, type: BodyType): BodyHandler =>
     body => {
-      const problem = deps.sink.refuse() ?? bodyTypeFault(type, MEDIA_TYPES)
+      const problem = bodyTypeFault(type, MEDIA_TYPES)
       if (problem) return runtimeProblem(problem)
       const parsed = parseJsonBody(schema, body)
       if (!parsed.ok) return invalid(parsed.fault)
       const made = makeEvent(parsed.value, parsed.json)
       return made.ok ? acceptEvent(deps, surface, made.event) : invalid(made.fault)
     }
+  const take = (surface: SurfaceCaller, type: BodyType): Decision => {
+    const refused = refuseHead(deps.sink, surface, type.contentLength, SMALL_BODY_BYTES)
+    return refused === undefined ? takeBody(surface, type) : runtimeProblem(refused)
+  }
   return operationRoute(operation, {
     renderProblem: runtimeProblem,
     accept: (head, body) => withSurface(deps, head, body, bodyTypeOf(head), take),
   })
 }
 
-function acceptEvent(deps: Deps, surface: SurfaceCaller, event: SessionEvent): Promise<Reply> {
+function acceptEvent(deps: Deps, surface: SurfaceCaller, event: SessionEvent): Reply | Promise<Reply> {
   const frame = {
     ...surface,
     receivedAtMs: deps.now(),

@@ -1,4 +1,5 @@
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
 import { signSourceMaps } from '../../schemas/http/source-maps/operations.ts'
 import { type SignedFile, type SignSourceMaps, signSourceMapsSchema } from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
@@ -20,6 +21,8 @@ import {
 } from './build-route.ts'
 
 interface Deps extends ReleaseRouteDeps {
+  /** Returns INGEST_BACKPRESSURE when Redis is nearly full. */
+  readonly refuseForMemory: () => Problem | undefined
   readonly signing: SignMapsDeps
 }
 
@@ -33,7 +36,7 @@ export function signSourceMapsRoute(deps: Deps): Route {
     accept(head, arriving) {
       const type = bodyTypeOf(head)
       return withRelease(deps, head, arriving, 'refused', release => body => {
-        const refused = refuseBody(undefined, type)
+        const refused = refuseBody(deps.refuseForMemory(), type)
         if (refused) return refused
         const parsed = parseJsonBody(signSourceMapsSchema, body)
         if (!parsed.ok) return invalid(parsed.fault)

@@ -1,14 +1,16 @@
+import { CHUNK_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { uploadReplay } from '../../schemas/http/replay/operations.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { type BodyHandler, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { decodeReplayMetadata, type MetadataFault } from '../admission/replay-metadata.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
+import { refuseHead } from './refuse-head.ts'
 import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
@@ -24,6 +26,7 @@ interface UploadHead {
   readonly sessionId: string
   readonly encodedMetadata: string | undefined
   readonly contentEncoding: string | undefined
+  readonly contentLength: number | undefined
 }
 
 /**
@@ -31,10 +34,10 @@ interface UploadHead {
  * the chunk is on disk in the queue. Does not decompress the chunk: the worker that stores it checks its content.
  */
 export function uploadReplayRoute(deps: Deps): Route {
-  const take =
-    (surface: SurfaceCaller, head: UploadHead): BodyHandler =>
-    body =>
-      takeChunk(deps, head, surface, body)
+  const take = (surface: SurfaceCaller, head: UploadHead): Decision => {
+    const refused = refuseHead(deps.sink, surface, head.contentLength, CHUNK_BYTES)
+    return refused === undefined ? body => takeChunk(deps, head, surface, body) : replayProblem(refused)
+  }
   return operationRoute(uploadReplay, {
     renderProblem: replayProblem,
     accept(head, body) {
@@ -43,6 +46,7 @@ export function uploadReplayRoute(deps: Deps): Route {
         // A beacon cannot set headers.
         encodedMetadata: head.header('x-replay-metadata') || head.query('metadata'),
         contentEncoding: head.header('content-encoding'),
+        contentLength: head.contentLength,
       }
       return withSurface(deps, head, body, upload, take)
     },
@@ -50,8 +54,6 @@ export function uploadReplayRoute(deps: Deps): Route {
 }
 
 function takeChunk(deps: Deps, head: UploadHead, surface: SurfaceCaller, body: Buffer): Reply | Promise<Reply> {
-  const backpressure = deps.sink.refuse()
-  if (backpressure) return replayProblem(backpressure)
   const { sessionId } = head
   if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
     return rejected(`sessionId must have 1 to ${SESSION_ID_MAX_CHARACTERS} characters, and no control characters`)

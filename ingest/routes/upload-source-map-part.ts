@@ -1,13 +1,14 @@
+import { SOURCE_MAP_PART_BYTES } from '../../schemas/http/limits.ts'
 import { uploadSourceMapPart } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapPartQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
-import { type BodyHandler, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
-import { NOT_STORED, withReceipt } from '../commit/frame-sink.ts'
+import { withReceipt } from '../commit/frame-sink.ts'
 import { type ClaimOutcome, claimPart, type SourceMapPart } from '../releases/claim-part.ts'
 import {
   buildProblem,
@@ -18,6 +19,7 @@ import {
   slugFault,
   withRelease,
 } from './build-route.ts'
+import { refuseHead } from './refuse-head.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `source-maps`. */
@@ -46,9 +48,11 @@ export function uploadSourceMapPartRoute(deps: Deps): Route {
   })
 }
 
-function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): BodyHandler {
+function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
+  const backpressure = refuseHead(deps.sink, release, head.type.contentLength, SOURCE_MAP_PART_BYTES)
+  if (backpressure) return buildProblem(backpressure)
   return body => {
-    const refused = refuseBody(deps.sink.refuse(), head.type, ['application/octet-stream', undefined])
+    const refused = refuseBody(undefined, head.type, ['application/octet-stream', undefined])
     if (refused) return refused
     const fault = slugFault(release.slug)
     if (fault !== undefined) return invalid(fault)
@@ -60,17 +64,14 @@ function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): BodyHandle
 }
 
 async function storePart(deps: Deps, release: ReleaseKey, part: SourceMapPart): Promise<Reply> {
-  const bytes = part.body.length
-  const claim = await deps.sink.store(commit => claimPart(commit, release, part))
-  if (claim === undefined) return buildProblem(NOT_STORED)
+  const claim = await claimPart(deps.sink, release, part)
+  if (!claim.ok) return buildProblem(claim.problem)
   const { outcome, receiptId } = claim
   deps.onPart(outcome)
   const refused = REFUSALS[outcome]
   if (refused) return refused
   const reply = jsonReply({ objectKey: partKey({ ...release, path: part.path }, part.part) })
-  if (outcome !== 'claimed') return reply
-  deps.sink.admitted(bytes)
-  return withReceipt(reply, receiptId)
+  return outcome === 'claimed' ? withReceipt(reply, receiptId) : reply
 }
 
 const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {

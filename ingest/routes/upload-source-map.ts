@@ -1,15 +1,17 @@
+import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { uploadSourceMap } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
-import type { BodyHandler, HeldBody, Reply, Route } from '../../shared/http/route.ts'
+import type { Decision, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { type FrameSink, withReceipt } from '../commit/frame-sink.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
+import { refuseHead } from './refuse-head.ts'
 import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 interface Deps extends ReleaseRouteDeps {
@@ -47,9 +49,11 @@ export function uploadSourceMapRoute(deps: Deps): Route {
   })
 }
 
-function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): BodyHandler {
+function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): Decision {
+  const backpressure = refuseHead(deps.sink, release, type.contentLength, SOURCE_MAP_MAX_BYTES)
+  if (backpressure) return buildProblem(backpressure)
   return (body, held) => {
-    const refused = refuseBody(deps.sink.refuse(), type)
+    const refused = refuseBody(undefined, type)
     if (refused) return refused
     const fault = slugFault(release.slug)
     if (fault !== undefined) return invalid(fault)

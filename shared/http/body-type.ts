@@ -1,12 +1,14 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { RequestHead } from './route.ts'
 
-/** The type of a body, as the head of its request states it. */
+/** The type and the length of a body, as the head of its request states them. */
 export interface BodyType {
   /** In lower case and without parameters. */
   readonly mediaType: string | undefined
   /** In lower case; `identity` if the header is absent. */
   readonly contentEncoding: string
+  /** The announced length; undefined for a chunked body. */
+  readonly contentLength: number | undefined
 }
 
 /** Reads the type of a body from the head of its request. */
@@ -14,6 +16,7 @@ export function bodyTypeOf(head: RequestHead): BodyType {
   return {
     mediaType: parseMediaType(head.header('content-type')),
     contentEncoding: head.header('content-encoding')?.trim().toLowerCase() ?? 'identity',
+    contentLength: head.contentLength,
   }
 }
 

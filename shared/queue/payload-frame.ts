@@ -101,9 +101,15 @@ export function beginPayload(buffer: Buffer): number {
 
 /**
  * Copies a frame with its body to the offset `at` and returns the offset after it. The buffer must have room for
- * `frameBytes`. `receipt` takes precedence over the receipt of the frame.
+ * `frameBytes`. `receipt` and `cost` take precedence over those of the frame.
  */
-export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, receipt?: Buffer): number {
+export function appendFrame(
+  buffer: Buffer,
+  at: number,
+  frame: PayloadFrame,
+  receipt?: Buffer,
+  cost: number = frameCost(frame),
+): number {
   let end = at + FIXED_BYTES
   if (receipt) buffer.set(receipt, at + RECEIPT_AT)
   else buffer.write(frame.receipt ?? NO_RECEIPT, at + RECEIPT_AT, 'latin1')
@@ -118,7 +124,7 @@ export function appendFrame(buffer: Buffer, at: number, frame: PayloadFrame, rec
   buffer[at + 14] = frame.workspaceId.length
   buffer[at + 15] = frame.surfaceId.length
   buffer.writeUInt32LE(end - attributesStart, at + 16)
-  buffer.writeUInt32LE(frameCost(frame), at + COST_AT)
+  buffer.writeUInt32LE(cost, at + COST_AT)
   buffer.set(frame.body, end)
   return end + frame.body.length
 }

@@ -249,9 +249,9 @@ describe('CORS', () => {
 })
 
 describe('backpressure', () => {
-  it('returns 429 with Retry-After while the queue exceeds its depth, and accepts again when it has drained', async () => {
-    await redis.del(keys.flow)
-    const small = await startEdge(url, { QUEUE_MAX_PAYLOADS: '3' })
+  it('returns 429 with Retry-After while a surface is over its share, and accepts again when its requests are done', async () => {
+    await redis.del(keys.flow, keys.shares)
+    const small = await startEdge(url, { QUEUE_MAX_PAYLOADS: '10' })
     try {
       const send = () =>
         fetch(`${small.baseUrl}/drain/v1/traces`, {
@@ -259,15 +259,18 @@ describe('backpressure', () => {
           headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey },
           body: new Uint8Array(EXPORT),
         })
-      const refused = await until('the queue is full', async () => {
+      const refused = await until('the surface has its share', async () => {
         const answer = await send()
         return answer.status === 429 ? answer : undefined
       })
-      expect(await acknowledged()).toHaveLength(3)
+      expect(await acknowledged()).toHaveLength(5)
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
       expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
-      expect(await refused.json()).toEqual({ code: 'INGEST_BACKPRESSURE', message: expect.stringContaining('depth') })
-      await redis.hincrby(keys.flow, 'donePayloads', 3)
+      expect(await refused.json()).toEqual({
+        code: 'INGEST_BACKPRESSURE',
+        message: expect.stringContaining('over its share'),
+      })
+      await redis.del(keys.flow, keys.shares)
       await until('the queue accepts again', async () => (await send()).status === 200)
     } finally {
       await small.stop()

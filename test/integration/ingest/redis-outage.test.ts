@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -116,12 +117,14 @@ it('exports are refused with 503 within a second while Redis hangs, and acknowle
 it('a request that waits for a slow group commit is refused within a second', async () => {
   const logger = pino({ level: 'silent' })
   const redis = connectProducer(server.url, 800, logger)
+  const clock = new RedisClock()
+  clock.observe(Date.now())
   const commits = new GroupCommit(
-    { redis, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
+    { redis, queue: 'spans', lane: 'express', receipts: createReceiptIssuer(() => Buffer.alloc(32)), clock, logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 },
   )
-  const enqueue = async (body: string) =>
-    commits.enqueue({
+  const enqueue = async (body: string) => {
+    const frame = {
       workspaceId: 'ws_1',
       surfaceId: 'srf_1',
       receivedAtMs: Date.now(),
@@ -129,7 +132,9 @@ it('a request that waits for a slow group commit is refused within a second', as
       contentEncoding: 'identity',
       attributes: '',
       body: Buffer.from(body),
-    }).confirmed
+    } as const
+    return commits.enqueue(frame, { share: { member: 'ws_1/srf_1', outstanding: 0 }, cost: 100 }).confirmed
+  }
   const accepted = () =>
     enqueue('opening').then(
       () => true,

@@ -15,23 +15,25 @@ afterEach(() => redis.disconnect())
 it('stores values byte for byte, whatever their size', async () => {
   for (const size of [0, 1, 16_383, 3_000_000]) {
     const value = Buffer.from(Array.from({ length: size }, (_, i) => (i * 31) % 256))
-    await runTransaction(redis, () => [setInPlace(redis, 'transaction:a', value), redis.incr('transaction:b')])
+    await runTransaction(redis, () => [setInPlace(redis, 'transaction:a', value, 60_000), redis.incr('transaction:b')])
     expect((await redis.getBuffer('transaction:a'))?.equals(value)).toBe(true)
+    expect(await redis.pttl('transaction:a')).toBeGreaterThan(0)
   }
   expect(await redis.get('transaction:b')).toBe('4')
 })
 
-it('rejects when a command fails', async () => {
-  const run = runTransaction(redis, () => [
-    setInPlace(redis, 'transaction:a', Buffer.from('text')),
+it('returns the error of a command that fails', async () => {
+  const results = await runTransaction(redis, () => [
+    setInPlace(redis, 'transaction:a', Buffer.from('text'), 60_000),
     redis.incr('transaction:a'),
   ])
-  await expect(run).rejects.toThrow('not an integer')
+  expect(results[0]).toEqual([null, 'OK'])
+  expect(results[1]?.[0]?.message).toContain('not an integer')
 })
 
 it('runs nothing when Redis refuses a command, and leaves the connection usable', async () => {
   const run = runTransaction(redis, () => [
-    setInPlace(redis, 'transaction:a', Buffer.from('text')),
+    setInPlace(redis, 'transaction:a', Buffer.from('text'), 60_000),
     redis.call('no-such-command'),
   ])
   await expect(run).rejects.toThrow('unknown command')
@@ -44,6 +46,6 @@ it('rejects a command that was sent too late to be part of it', async () => {
     await Promise.resolve()
     return redis.incr('transaction:b')
   }
-  const run = runTransaction(redis, () => [setInPlace(redis, 'transaction:a', Buffer.from('text')), late()])
+  const run = runTransaction(redis, () => [setInPlace(redis, 'transaction:a', Buffer.from('text'), 60_000), late()])
   await expect(run).rejects.toThrow('outside of its transaction')
 })

@@ -255,8 +255,8 @@ describe('both operations', () => {
   })
 
   it('return 429 when too many requests wait, before they read the body', async () => {
-    const full = await startEdge(redisUrl, { QUEUE_MAX_PAYLOADS: '5' })
-    await redis.hincrby(keys.flow, 'acceptedPayloads', 1_000)
+    const full = await startEdge(redisUrl, { QUEUE_MAX_COST: '1000000' })
+    await redis.hincrby(keys.flow, 'acceptedCost', 1_000_000)
     try {
       const answer = await until('the edge has seen the queue', async () => {
         const response = await fetch(full.baseUrl + HEARTBEAT, {
@@ -269,7 +269,7 @@ describe('both operations', () => {
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
       expect(await answer.json()).toMatchObject({ code: 'INGEST_BACKPRESSURE', service: 'frontier-runtime' })
     } finally {
-      await redis.hincrby(keys.flow, 'donePayloads', 1_000)
+      await redis.hincrby(keys.flow, 'doneCost', 1_000_000)
       await full.stop()
     }
   })

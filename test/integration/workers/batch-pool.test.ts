@@ -2,12 +2,13 @@ import { gzipSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
-import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
+import { decodePayload, encodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { LANES, openQueue, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { Batch } from '../../../workers/batch/batch.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
@@ -56,11 +57,15 @@ function frame(body: string): PayloadFrame {
 async function edge(maxCommitFrames = 8) {
   const producer = connectProducer(url, 1_000, logger)
   opened.push(() => producer.disconnect())
+  const clock = new RedisClock()
+  clock.observe(Date.now())
+  const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   const commit = new GroupCommit(
-    { redis: producer, queue: 'spans', receipts: createReceiptIssuer(() => Buffer.alloc(32)), logger },
+    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 1_000 },
   )
-  const enqueue = async (frame: PayloadFrame) => commit.enqueue(frame).confirmed
+  const enqueue = async (frame: PayloadFrame) =>
+    commit.enqueue(frame, { share: { member: shareMember(frame), outstanding: 0 }, cost: frameCost(frame) }).confirmed
   await until('the queue is open', () =>
     enqueue(frame('opening')).then(
       () => true,

@@ -22,18 +22,21 @@ const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())
 const { redis, settings, logLines, send, register, putPart, framesOf } = build
 
+/** The default of QUEUE_MAX_COST. */
+const FULL_COST = 4 * 1024 ** 3
+
 describe('backpressure', () => {
   const queued = BUILD_OPERATIONS.filter(([, , queue]) => queue !== undefined)
   let full: TestEdge
   beforeEach(async () => {
-    full = await startEdge(redisUrl, { ...settings, QUEUE_MAX_PAYLOADS: '100000' })
+    full = await startEdge(redisUrl, settings)
     return () => full.stop()
   })
 
   it.each(queued)('%s %s is refused before its body is read', async (method, path, queue) => {
     const { flow } = queueKeys(queue as 'completions')
     const slug = await register()
-    await redis.hincrby(flow, 'acceptedPayloads', 200_000)
+    await redis.hincrby(flow, 'acceptedCost', FULL_COST)
     try {
       const answer = await until('the edge has seen the queue', async () => {
         const current = await send(method, path.replace('rel_x', slug), { body: 'x', type: 'text/csv', of: full })
@@ -42,7 +45,7 @@ describe('backpressure', () => {
       expect(answer).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE'))
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
     } finally {
-      await redis.hincrby(flow, 'donePayloads', 200_000)
+      await redis.hincrby(flow, 'doneCost', FULL_COST)
     }
   })
 })

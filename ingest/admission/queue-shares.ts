@@ -1,0 +1,289 @@
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
+import { setBounded } from '../../shared/memory/bounded-map.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
+import { type CostRules, requestCost, statedDecodedBytes } from './request-cost.ts'
+import { average, type PricedRequest, type RequestSurface, SurfaceShare } from './surface-share.ts'
+
+/** Why a request is refused: its surface holds too much, or nothing is left for any surface. */
+export type RefusalReason = 'share' | 'full' | 'memory' | 'dead_letters'
+
+/** The counters of a queue as Redis has them. */
+export interface QueueCounters {
+  /** Fields of the hash `flow`. */
+  readonly flow: Readonly<Record<string, string>>
+  /** Surfaces and their costs, alternately, the highest cost first. */
+  readonly shares: readonly string[]
+  /** Surfaces and their prices, alternately. Undefined if they were not read. */
+  readonly prices: readonly string[] | undefined
+}
+
+/**
+ * Cost that a surface may have in a queue before its requests take the bulk lane: about half a second of work of one
+ * worker. A request of a higher cost takes the bulk lane in any case.
+ */
+export const EXPRESS_COST = 16 * 1024 * 1024
+
+/** Part of its limit to which a refused surface must fall before it is accepted again, so that it does not flap. */
+const REOPEN_PART = 0.8
+
+/** Surfaces that are known at once. The one that was seen first is forgotten, with its history. */
+const MAX_SURFACES = 20_000
+
+/** Time after which the workers have measured the requests of a new surface. */
+const HISTORY_MS = 30_000
+
+/** The bounds of prices, so that no wrong entry can exclude a surface or make its requests free. */
+const MIN_PRICE = 0.25
+const MAX_PRICE = 64
+
+const MIN_RETRY_S = 1
+/** The longest delay before the random part, which brings it to 60 s at most. */
+const MAX_RETRY_S = 40
+const JITTER_PART = 0.5
+/** The longest delay that the backlog of a surface adds to the place of its jobs in the bulk lane. */
+const MAX_BULK_DELAY_S = 300
+
+/** A request that was accepted: what it adds to the share of its surface, and the lane that it takes. */
+export interface Placement {
+  readonly share: SurfaceShare
+  readonly cost: number
+  readonly lane: Lane
+}
+
+/** The collaborators of `QueueShares`. */
+export interface QueueSharesDeps {
+  readonly queue: QueueName
+  readonly rules: CostRules
+  /** The most bytes that workers decode of one request. */
+  readonly decodedLimit: number
+  readonly now: () => number
+  readonly random: () => number
+  readonly onRefused: (reason: RefusalReason) => void
+  /** The shares of the dead letters, which bound every queue. */
+  readonly deadLetters?: QueueShares
+}
+
+/**
+ * Divides a queue among surfaces by dynamic thresholds, as `FairShares` does within a process: a surface may have as much
+ * unfinished cost as the queue has left. One surface alone gets half, and a surface with nothing is refused only when
+ * nothing is left. The shares are in Redis, so they cover all processes. Between two polls a process adds what it accepts
+ * itself.
+ */
+export class QueueShares {
+  readonly #deps: QueueSharesDeps
+  readonly #surfaces = new Map<string, SurfaceShare>()
+  readonly #messages: Readonly<Record<RefusalReason, string>>
+  #prices = new Map<string, number>()
+  /** Surfaces that Redis listed in the last poll. */
+  #listed: SurfaceShare[] = []
+  /** Surfaces with cost that was added since the last poll. */
+  #added: SurfaceShare[] = []
+  #polledCost = 0
+  #addedCost = 0
+  #addedAtPoll = 0
+  #inFlightCost = 0
+  #doneCost = 0
+  #drainRate = 0
+  #polledAtMs = 0
+  /** Free cost as the memory of Redis permits it. */
+  #memoryFree = Number.POSITIVE_INFINITY
+  #payloads = 0
+  #bytes = 0
+
+  constructor(deps: QueueSharesDeps) {
+    this.#deps = deps
+    this.#messages = {
+      share: `the surface is over its share of the ${deps.queue} queue; retry after the delay`,
+      full: `the ${deps.queue} queue is full; retry after the delay`,
+      memory: 'the store of the queues is nearly full; retry after the delay',
+      dead_letters: 'too many requests of the surface could not be stored; retry after the delay',
+    }
+  }
+
+  /** Cost of the accepted requests that are not finished. */
+  get used(): number {
+    return this.#polledCost + this.#addedCost + this.#inFlightCost
+  }
+
+  /** The accepted requests that are not finished as of the last poll, their bytes and their cost. */
+  get backlog(): { readonly payloads: number; readonly bytes: number; readonly cost: number } {
+    return { payloads: this.#payloads, bytes: this.#bytes, cost: this.used }
+  }
+
+  /** Returns the share of a surface. */
+  shareOf(surface: RequestSurface): SurfaceShare {
+    const known = this.#surfaces.get(surface.surfaceId)
+    if (known !== undefined && known.workspaceId === surface.workspaceId) return known
+    const share = new SurfaceShare(surface, this.#deps.rules.perByte, this.#deps.now())
+    share.price = this.#prices.get(share.member) ?? 1
+    setBounded(this.#surfaces, MAX_SURFACES, surface.surfaceId, share)
+    return share
+  }
+
+  /**
+   * Decides on the head of a request, by its announced length. Returns INGEST_BACKPRESSURE when the surface is over its
+   * share, or undefined.
+   */
+  refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined {
+    const share = this.shareOf(surface)
+    return this.#refuse(surface, share, contentLength === undefined ? 0 : contentLength * share.costPerByte)
+  }
+
+  /** Decides on a whole request. Returns its place in the queue, or INGEST_BACKPRESSURE. */
+  place(surface: RequestSurface, request: PricedRequest): Placement | Problem {
+    const { rules, decodedLimit, now } = this.#deps
+    const share = this.shareOf(surface)
+    const decoded = statedDecodedBytes(request.contentEncoding, request.body, decodedLimit)
+    const cost = requestCost(rules, request, decoded, share)
+    // The least cost of a request states nothing about the cost of its bytes.
+    if (cost > rules.perRequest) share.learn(request, decoded, cost)
+    const problem = this.#refuse(surface, share, cost)
+    if (problem !== undefined) return problem
+    const isExpress =
+      cost <= EXPRESS_COST &&
+      share.outstanding <= EXPRESS_COST &&
+      (decoded !== undefined || now() - share.firstSeenMs >= HISTORY_MS)
+    return { share, cost, lane: isExpress ? 'express' : 'bulk' }
+  }
+
+  /** Adds a request whose commit begins. */
+  begin({ share, cost }: Placement): void {
+    share.inFlight += cost
+    this.#inFlightCost += cost
+  }
+
+  /** Ends the commit of a request. Its cost counts until a poll includes it if it was `accepted`, else no more. */
+  end({ share, cost }: Placement, accepted: boolean): void {
+    share.inFlight -= cost
+    this.#inFlightCost -= cost
+    if (!accepted) return
+    if (share.added === 0) this.#added.push(share)
+    share.added += cost
+    this.#addedCost += cost
+  }
+
+  /**
+   * Returns the priority of a bulk job whose most loaded surface has this cost outstanding. It is the second in which that
+   * surface's work would end, so that surfaces with less work go first and no job waits without end. BullMQ takes 21 bits:
+   * the count starts again after 24 days.
+   */
+  bulkPriority(outstanding: number): number {
+    const delayS = outstanding === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, outstanding / this.#drainRate)
+    return 1 + (Math.floor(this.#deps.now() / 1_000 + delayS) % 2_097_150)
+  }
+
+  /** Notes what the poll that is about to be sent will include. */
+  beginPoll(): void {
+    for (const share of this.#added) share.addedAtPoll = share.added
+    this.#addedAtPoll = this.#addedCost
+  }
+
+  /** Takes the reply of the poll. `memoryFree` is the part of the memory of Redis that is left for the queues. */
+  endPoll({ flow, shares, prices }: QueueCounters, memoryFree: number): void {
+    const now = this.#deps.now()
+    const seconds = this.#polledAtMs === 0 ? 0 : Math.max(0.001, (now - this.#polledAtMs) / 1_000)
+    this.#polledAtMs = now
+    this.#followFlow(flow, seconds)
+    this.#followShares(shares, seconds)
+    if (prices !== undefined) this.#followPrices(prices)
+    this.#memoryFree = memoryFree * this.#deps.rules.maxCost
+  }
+
+  #followFlow(flow: Readonly<Record<string, string>>, seconds: number): void {
+    const doneCost = Number(flow.doneCost ?? 0)
+    if (seconds > 0) {
+      this.#drainRate = average(this.#drainRate, Math.max(0, doneCost - this.#doneCost) / seconds, seconds)
+    }
+    this.#doneCost = doneCost
+    this.#polledCost = Math.max(0, Number(flow.acceptedCost ?? 0) - doneCost)
+    this.#addedCost -= this.#addedAtPoll
+    this.#addedAtPoll = 0
+    this.#payloads = Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
+    this.#bytes = Number(flow.acceptedBytes ?? 0) - Number(flow.doneBytes ?? 0)
+  }
+
+  #followShares(shares: readonly string[], seconds: number): void {
+    const before = new Map<SurfaceShare, number>()
+    for (const share of [...this.#listed, ...this.#added]) before.set(share, share.polled + share.addedAtPoll)
+    for (const share of before.keys()) share.polled = 0
+    this.#listed = []
+    for (let i = 0; i + 1 < shares.length; i += 2) {
+      const share = this.#shareOfMember(shares[i] as string)
+      share.polled = Math.max(0, Number(shares[i + 1]))
+      this.#listed.push(share)
+    }
+    this.#added = []
+    for (const [share, expected] of before) {
+      share.added -= share.addedAtPoll
+      share.addedAtPoll = 0
+      if (share.added > 0) this.#added.push(share)
+      if (seconds > 0) {
+        share.drainRate = average(share.drainRate, Math.max(0, expected - share.polled) / seconds, seconds)
+      }
+    }
+  }
+
+  #followPrices(prices: readonly string[]): void {
+    for (const member of this.#prices.keys()) this.#shareOfMember(member).price = 1
+    this.#prices = new Map()
+    for (let i = 0; i + 1 < prices.length; i += 2) {
+      const member = prices[i] as string
+      const price = Math.min(MAX_PRICE, Math.max(MIN_PRICE, Number(prices[i + 1])))
+      this.#prices.set(member, price)
+      this.#shareOfMember(member).price = price
+    }
+  }
+
+  #shareOfMember(member: string): SurfaceShare {
+    const end = member.indexOf('/')
+    return this.shareOf({ workspaceId: member.slice(0, end), surfaceId: member.slice(end + 1) })
+  }
+
+  #refuse(surface: RequestSurface, share: SurfaceShare, cost: number): Problem | undefined {
+    const reason = this.#reasonToRefuse(share, cost)
+    if (reason !== undefined) return this.#problem(reason, share)
+    const letters = this.#deps.deadLetters
+    if (letters === undefined || letters.used === 0) return undefined
+    const held = letters.shareOf(surface)
+    if (held.outstanding === 0 || letters.#reasonToRefuse(held, 0) === undefined) return undefined
+    return this.#problem('dead_letters', held, letters)
+  }
+
+  #reasonToRefuse(share: SurfaceShare, cost: number): RefusalReason | undefined {
+    const free = this.#free
+    const limit = share.isRefused ? REOPEN_PART * free : free
+    const held = share.outstanding
+    // A surface with nothing may send a request of any cost, or a request over half of the queue could never be accepted.
+    share.isRefused = held >= limit || (held > 0 && held + cost > limit)
+    if (!share.isRefused) return undefined
+    if (free > 0) return 'share'
+    return this.#memoryFree <= 0 ? 'memory' : 'full'
+  }
+
+  /** Cost that is left for all surfaces. It is not positive when the queue or the memory of Redis is full. */
+  get #free(): number {
+    return Math.min(this.#deps.rules.maxCost - this.used, this.#memoryFree)
+  }
+
+  #problem(reason: RefusalReason, share: SurfaceShare, limited: QueueShares = this): Problem {
+    this.#deps.onRefused(reason)
+    return {
+      code: 'INGEST_BACKPRESSURE',
+      message: this.#messages[reason],
+      retryAfterSeconds: limited.#retryAfterSeconds(share),
+    }
+  }
+
+  /**
+   * Returns the time until the surface is accepted again at the current rates, with up to half more at random, so that the
+   * clients of a surface do not return together (docs/contract.md#backpressure). What the surface may have grows as the
+   * queue drains.
+   */
+  #retryAfterSeconds(share: SurfaceShare): number {
+    const excess = share.outstanding - REOPEN_PART * this.#free
+    const seconds = excess > 0 ? excess / (share.drainRate + REOPEN_PART * this.#drainRate) : 0
+    const bounded = Math.min(MAX_RETRY_S, Math.max(MIN_RETRY_S, seconds))
+    return Math.ceil(bounded * (1 + JITTER_PART * this.#deps.random()))
+  }
+}

@@ -1,0 +1,82 @@
+import type { ContentEncoding, ContentType } from '../../shared/queue/payload-frame.ts'
+import { shareMember } from '../../shared/queue/queue.ts'
+
+/** One surface in one queue. */
+export class SurfaceShare {
+  readonly workspaceId: string
+  /** Member of the surface in the sorted sets of the queue. */
+  readonly member: string
+  readonly firstSeenMs: number
+  price = 1
+  /** Decoded size over encoded size of recent compressed bodies; 0 if unknown. */
+  ratio = 0
+  /** Cost in Redis as of the last poll. */
+  polled = 0
+  /** Cost that this process has added since then. */
+  added = 0
+  /** The part of `added` that the poll in progress includes. */
+  addedAtPoll = 0
+  /** Cost of commits whose outcome is open. */
+  inFlight = 0
+  /** Cost that the workers finish per second; a moving average. */
+  drainRate = 0
+  isRefused = false
+
+  #recentCost: number
+  #recentBytes = 1
+
+  /** `costPerByte` is what a byte of a new surface is assumed to cost. */
+  constructor({ workspaceId, surfaceId }: RequestSurface, costPerByte: number, firstSeenMs: number) {
+    this.workspaceId = workspaceId
+    this.member = shareMember({ workspaceId, surfaceId })
+    this.#recentCost = costPerByte
+    this.firstSeenMs = firstSeenMs
+  }
+
+  /** Cost of the requests that are not finished. */
+  get outstanding(): number {
+    return this.polled + this.added + this.inFlight
+  }
+
+  /** What a byte of recent requests has cost. */
+  get costPerByte(): number {
+    return this.#recentCost / this.#recentBytes
+  }
+
+  /** Updates the averages with a request of this cost. `decoded` is its decoded size, if the body states one. */
+  learn({ body, contentEncoding }: PricedRequest, decoded: number | undefined, cost: number): void {
+    const bytes = body.length
+    this.#recentCost += (cost - this.#recentCost) * AVERAGE_PART
+    this.#recentBytes += (bytes - this.#recentBytes) * AVERAGE_PART
+    if (decoded === undefined || contentEncoding === 'identity') return
+    this.ratio += (decoded / bytes - this.ratio) * AVERAGE_PART
+  }
+}
+
+/** The place of an accepted request: what it adds to the share of its surface. */
+export interface RequestPlace {
+  readonly share: Pick<SurfaceShare, 'member' | 'outstanding'>
+  readonly cost: number
+}
+
+/** The surface that a request comes from. */
+export interface RequestSurface {
+  readonly workspaceId: string
+  readonly surfaceId: string
+}
+
+/** A request as its cost is estimated. */
+export interface PricedRequest {
+  readonly contentType: ContentType
+  readonly contentEncoding: ContentEncoding
+  readonly body: Buffer
+}
+
+/** Weight of the latest request in the moving averages of a surface. */
+const AVERAGE_PART = 1 / 8
+
+/** Returns a moving average in which the last five seconds have half of the weight. */
+export function average(old: number, value: number, seconds: number): number {
+  const keep = 0.5 ** (seconds / 5)
+  return old * keep + value * (1 - keep)
+}

@@ -1,0 +1,104 @@
+/**
+ * Lua that turns a payload from one that expires into one that is accepted. Payloads arrive with an expiry, so that one
+ * whose acceptance never runs leaves nothing behind.
+ *
+ * KEYS payload, flow, shares, pending, source; ARGV deadline in Unix ms, job id, arrival of the first frame, frames, bytes,
+ * cost, n, then n pairs of a surface and its cost. `source` is the key with the bytes: the payload itself, or the key
+ * under which the pieces of a large payload arrived.
+ */
+const ACCEPT = `
+local function accept()
+  if KEYS[5] ~= KEYS[1] then redis.call('RENAME', KEYS[5], KEYS[1]) end
+  if redis.call('PERSIST', KEYS[1]) == 0 then error('the payload is gone') end
+  redis.call('HINCRBY', KEYS[2], 'acceptedPayloads', ARGV[4])
+  redis.call('HINCRBY', KEYS[2], 'acceptedBytes', ARGV[5])
+  redis.call('HINCRBY', KEYS[2], 'acceptedCost', ARGV[6])
+  for i = 8, 7 + 2 * ARGV[7], 2 do redis.call('ZINCRBY', KEYS[3], ARGV[i + 1], ARGV[i]) end
+  redis.call('ZADD', KEYS[4], ARGV[3], ARGV[2])
+end
+local function refuse() redis.call('UNLINK', KEYS[5]) end
+`
+
+/**
+ * The fence: Redis may run a commit long after its clients were answered 503 and sent their requests again. Such a commit
+ * is refused by Redis' own clock. Returns the time, then 0 for a late commit.
+ */
+const FENCE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if now > tonumber(ARGV[1]) then
+  refuse()
+  return {now, 0}
+end
+`
+
+/** The number of keys of the scripts, before those of a condition. */
+export const ACCEPT_KEYS = 5
+
+/** Returns the time and 1. */
+export const ACCEPT_UNCONDITIONALLY = `${ACCEPT}${FENCE}
+accept()
+return {now, 1}
+`
+
+/**
+ * Returns the script that accepts the payload of one request on a condition. The condition calls `accept()` or `refuse()`,
+ * once, and returns a result. Its own keys begin with KEYS[6], its own arguments with ARGV[10]. The script returns the
+ * time, then 1 if the payload was accepted or 2 if not, then the result.
+ */
+export function acceptOnCondition(lua: string): string {
+  return `${ACCEPT}${FENCE}
+local outcome = 2
+local acceptPayload = accept
+accept = function()
+  outcome = 1
+  acceptPayload()
+end
+local function decide()
+${lua}
+end
+local result = decide()
+return {now, outcome, result}
+`
+}
+
+/** The keys of a commit in Redis. */
+export interface AcceptKeys {
+  readonly payload: string
+  readonly flow: string
+  readonly shares: string
+  readonly pending: string
+  /** The key with the bytes, if it is not the one of the payload. */
+  readonly source?: string
+}
+
+/** What a commit adds to its queue. */
+export interface Acceptance {
+  readonly jobId: string
+  /** The time of Redis, in Unix ms, after which the commit is refused. */
+  readonly deadlineMs: number
+  /** Unix time of the arrival of the first request. */
+  readonly arrivedAtMs: number
+  readonly frames: number
+  readonly bytes: number
+  /** Cost by member of `shares`. */
+  readonly costs: ReadonlyMap<string, number>
+}
+
+/** Returns the keys in the order of the scripts. */
+export function acceptKeys({ payload, flow, shares, pending, source = payload }: AcceptKeys): string[] {
+  return [payload, flow, shares, pending, source]
+}
+
+/** Returns the arguments in the order of the scripts. */
+export function acceptArguments(acceptance: Acceptance): (string | number)[] {
+  const { deadlineMs, jobId, arrivedAtMs, frames, bytes, costs } = acceptance
+  let cost = 0
+  for (const part of costs.values()) cost += part
+  const args = [Math.floor(deadlineMs), jobId, arrivedAtMs, frames, bytes, cost, costs.size]
+  for (const [member, part] of costs) args.push(member, part)
+  return args
+}
+
+/** The longest life of a payload that was written and not accepted. */
+export const UNACCEPTED_LIFETIME_MS = 60_000

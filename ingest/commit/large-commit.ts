@@ -1,0 +1,123 @@
+import type { Redis } from 'ioredis'
+import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
+import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
+import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
+import { PIECE_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
+import {
+  appendFrame,
+  beginPayload,
+  frameBytes,
+  PAYLOAD_HEADER_BYTES,
+  type PayloadFrame,
+} from '../../shared/queue/payload-frame.ts'
+import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
+import { withDeadline } from '../../shared/runtime/lifecycle.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { RedisClock } from '../admission/redis-clock.ts'
+import type { RequestPlace } from '../admission/surface-share.ts'
+import { FencedCommit } from './fenced-commit.ts'
+import type { EnqueuedFrame } from './group-commit.ts'
+import type { ReceiptIssuer } from './receipt-issuer.ts'
+
+/** A frame of more bytes is written in pieces, apart from the group commits, so that Redis serves others in between. */
+export const LARGE_FRAME_BYTES = 4 * 1024 * 1024
+
+/** Time for each piece beyond that of the commit. A piece takes about 10 ms on a quiet machine. */
+const PIECE_MS = 250
+
+/** The collaborators of `LargeCommit`. `redis` is a producer's connection that only large commits use. */
+export interface LargeCommitDeps {
+  readonly redis: Redis
+  readonly queue: IngestQueue
+  readonly receipts: ReceiptIssuer
+  readonly clock: RedisClock
+  readonly logger: Logger
+  /** Large frames that this process writes at once, for all queues. */
+  readonly slots: FairShares
+  /** The memory of payloads. */
+  readonly memory: BufferPool
+}
+
+/** The bounds of large commits. */
+export interface LargeCommitOptions {
+  /** How long Redis may take to confirm a piece, and the commit after the last one. */
+  readonly timeoutMs: number
+  /** Returns the priority of a job whose surface has this cost outstanding. */
+  readonly priorityOf: (outstanding: number) => number
+  /** Called after each confirmed commit. */
+  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
+}
+
+/** Writes frames over 4 MiB, each in a payload of its own, to the bulk lane of a queue. */
+export class LargeCommit {
+  readonly #deps: LargeCommitDeps
+  readonly #options: LargeCommitOptions
+  readonly #commit: FencedCommit
+  readonly #inFlight = new Set<Promise<void>>()
+
+  constructor(deps: LargeCommitDeps, options: LargeCommitOptions) {
+    this.#deps = deps
+    this.#options = options
+    this.#commit = new FencedCommit({ ...deps, lane: 'bulk' })
+  }
+
+  /**
+   * Begins to write a frame. Copies the frame, body included, before it returns. Returns undefined when its surface
+   * already writes as many large frames as it may. Throws a TransientError when Redis is not connected.
+   */
+  enqueue(frame: PayloadFrame, place: RequestPlace): EnqueuedFrame | undefined {
+    const { receipts, slots, memory, queue } = this.#deps
+    if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
+    if (!receipts.isReady) throw new TransientError('the secret of receipts is unknown')
+    const owner = place.share.member
+    if (!slots.take(owner, 1)) return undefined
+    const commit = receipts.open(RECEIPT_KIND_OF_QUEUE[queue], frame.receivedAtMs)
+    const receiptId = commit.issue(frame)
+    const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
+    appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)
+    const confirmed = this.#write(payload, frame.receivedAtMs, place).finally(() => {
+      slots.give(owner, 1)
+      this.#inFlight.delete(confirmed)
+    })
+    this.#inFlight.add(confirmed)
+    return { receiptId, confirmed }
+  }
+
+  /** Resolves when nothing is in flight. */
+  async drain(): Promise<void> {
+    await Promise.allSettled(this.#inFlight)
+  }
+
+  async #write(payload: Buffer, arrivedAtMs: number, { share, cost }: RequestPlace): Promise<void> {
+    const { timeoutMs, priorityOf, onCommit } = this.#options
+    const startedAt = performance.now()
+    const jobId = newJobId()
+    await this.#sendPieces(jobId, payload)
+    const content = {
+      jobId,
+      payload: undefined,
+      bytes: payload.length,
+      frames: 1,
+      arrivedAtMs,
+      costs: new Map([[share.member, cost]]),
+      priority: priorityOf(share.outstanding),
+    }
+    await this.#commit.write(content, timeoutMs)
+    // A payload whose write failed may still be in the socket, so only memory of a confirmed one is used again.
+    this.#deps.memory.giveBack(payload)
+    onCommit?.(1, payload.length, performance.now() - startedAt)
+  }
+
+  /** Each piece has the timeout of the connection's commands, and all of them together have one by their size. */
+  async #sendPieces(jobId: string, payload: Buffer): Promise<void> {
+    const { redis, queue } = this.#deps
+    const withinMs = this.#options.timeoutMs + (payload.length / PIECE_BYTES) * PIECE_MS
+    const pieces = writeInPieces(redis, queueKeys(queue).arriving(jobId), payload)
+    try {
+      await withDeadline(pieces, withinMs, 'redis did not take the pieces in time')
+    } catch (cause) {
+      throw new TransientError('the queue could not confirm the write', { cause })
+    }
+  }
+}
