@@ -130,7 +130,7 @@ export class QueueShares {
     return this.#refuse(surface, share, contentLength === undefined ? 0 : contentLength * share.costPerByte)
   }
 
-  /** Decides on a whole request. Returns its place in the queue, or INGEST_BACKPRESSURE. */
+  /** Decides on a whole request. Returns its share, cost and lane, or INGEST_BACKPRESSURE. */
   place(surface: RequestSurface, request: PricedRequest): Placement | Problem {
     const { rules, decodedLimit, now } = this.#deps
     const share = this.shareOf(surface)
@@ -277,8 +277,7 @@ export class QueueShares {
 
   /**
    * Returns the time until the surface is accepted again at the current rates, with up to half more at random, so that the
-   * clients of a surface do not return together (docs/contract.md#backpressure). What the surface may have grows as the
-   * queue drains.
+   * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains.
    */
   #retryAfterSeconds(share: SurfaceShare): number {
     const excess = share.outstanding - REOPEN_PART * this.#free

@@ -75,8 +75,9 @@ export interface PricedRequest {
 /** Weight of the latest request in the moving averages of a surface. */
 const AVERAGE_PART = 1 / 8
 
-/** Returns a moving average in which the last five seconds have half of the weight. */
+/** Returns a moving average in which the last five seconds have half of the weight. It begins with the first value. */
 export function average(old: number, value: number, seconds: number): number {
+  if (old === 0) return value
   const keep = 0.5 ** (seconds / 5)
   return old * keep + value * (1 - keep)
 }

@@ -1,0 +1,234 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { EXPRESS_COST, type Placement, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
+import { costRules } from './request-cost.ts'
+import type { PricedRequest, RequestSurface } from './surface-share.ts'
+
+const MIB = 1024 * 1024
+/** A byte of an uncompressed body costs one, and a request at least 1,000. */
+const LIMITS = { maxCost: 100 * MIB, maxPayloads: 104_858, maxBytes: 100 * MIB }
+
+const surface = (id: string): RequestSurface => ({ workspaceId: `ws_${id}`, surfaceId: `srf_${id}` })
+const bodyOf = (bytes: number): PricedRequest => ({
+  contentType: 'application/x-protobuf',
+  contentEncoding: 'identity',
+  body: Buffer.alloc(bytes),
+})
+
+function given(random = 0) {
+  const world = { now: 1_000_000, refusals: [] as RefusalReason[] }
+  const common = { now: () => world.now, random: () => random, decodedLimit: 64 * MIB }
+  const deadLetters = new QueueShares({
+    ...common,
+    queue: 'dead-letters',
+    rules: costRules({ ...LIMITS, maxCost: 10 * MIB }),
+    onRefused: () => {},
+  })
+  const rules = costRules(LIMITS)
+  const onRefused = (reason: RefusalReason) => void world.refusals.push(reason)
+  const queue = new QueueShares({ ...common, queue: 'spans', rules, onRefused, deadLetters })
+  return { world, queue, deadLetters }
+}
+
+/** Returns the counters of a queue with these costs of surfaces. */
+function counters(costs: Record<string, number>, more: { done?: number; prices?: string[] } = {}): QueueCounters {
+  const { done = 0, prices = [] } = more
+  const sum = Object.values(costs).reduce((total, cost) => total + cost, 0)
+  const entries = Object.entries(costs).sort(([, a], [, b]) => b - a)
+  return {
+    flow: { acceptedCost: String(sum + done), doneCost: String(done) },
+    shares: entries.flatMap(([id, cost]) => [`ws_${id}/srf_${id}`, String(cost)]),
+    prices,
+  }
+}
+
+function poll(queue: QueueShares, reply: QueueCounters, memoryFree = 1) {
+  queue.beginPoll()
+  queue.endPoll(reply, memoryFree)
+}
+
+/** Accepts a request, or returns false. */
+function accept(queue: QueueShares, id: string, bytes: number): boolean {
+  const place = queue.place(surface(id), bodyOf(bytes))
+  if ('code' in place) return false
+  queue.begin(place)
+  queue.end(place, true)
+  return true
+}
+
+describe('a surface', () => {
+  it('is refused at half of the queue, while another one is accepted', () => {
+    const { world, queue } = given()
+    let accepted = 0
+    while (accept(queue, 'a', MIB)) accepted++
+    expect(accepted).toBe(50)
+    expect(queue.refuse(surface('a'), 100)).toMatchObject({
+      code: 'INGEST_BACKPRESSURE',
+      message: 'the surface is over its share of the spans queue; retry after the delay',
+    })
+    expect(queue.refuse(surface('b'), 100)).toBeUndefined()
+    expect(accept(queue, 'b', MIB)).toBe(true)
+    expect(world.refusals).toEqual(['share', 'share'])
+  })
+
+  it('is refused when the queue is full, whatever it holds', () => {
+    const { queue } = given()
+    poll(queue, counters({ a: 60 * MIB, b: 40 * MIB }))
+    expect(queue.refuse(surface('c'), 1)).toMatchObject({ message: expect.stringContaining('is full') })
+  })
+
+  it('is refused earlier while the memory of Redis is short', () => {
+    const { world, queue } = given()
+    poll(queue, counters({ a: 20 * MIB }), 0.1)
+    expect(queue.refuse(surface('a'), 1)).toBeDefined()
+    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    poll(queue, counters({ a: 20 * MIB }), 0)
+    expect(queue.refuse(surface('b'), 1)).toBeDefined()
+    expect(world.refusals).toEqual(['share', 'memory'])
+  })
+
+  it('is accepted again at 80 % of its limit, so that it does not flap', () => {
+    const { queue } = given()
+    poll(queue, counters({ a: 50 * MIB }))
+    expect(queue.refuse(surface('a'), 0)).toBeDefined()
+    poll(queue, counters({ a: 45 * MIB }))
+    expect(queue.refuse(surface('a'), 0)).toBeDefined()
+    poll(queue, counters({ a: 44 * MIB }))
+    expect(queue.refuse(surface('a'), 0)).toBeUndefined()
+    poll(queue, counters({ a: 49 * MIB }))
+    expect(queue.refuse(surface('a'), 0)).toBeUndefined()
+  })
+
+  it('may send a request of any cost while it holds nothing', () => {
+    const { queue } = given()
+    expect(accept(queue, 'a', 90 * MIB)).toBe(true)
+    expect(accept(queue, 'a', 1)).toBe(false)
+  })
+
+  it('is judged on the head by what its bytes have cost', () => {
+    const { queue } = given()
+    poll(queue, counters({ a: 20 * MIB }, { prices: ['ws_a/srf_a', '10'] }))
+    for (let i = 0; i < 50; i++) queue.place(surface('a'), bodyOf(100_000))
+    expect(queue.refuse(surface('a'), 7 * MIB)).toMatchObject({ message: expect.stringContaining('share') })
+    expect(queue.refuse(surface('b'), 7 * MIB)).toBeUndefined()
+  })
+
+  it('is refused while it is over its share of the dead letters, and others are not', () => {
+    const { queue, deadLetters } = given()
+    poll(deadLetters, counters({ a: 6 * MIB }))
+    expect(queue.refuse(surface('a'), 1)).toMatchObject({ message: expect.stringContaining('could not be stored') })
+    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    poll(deadLetters, counters({ a: 6 * MIB, b: 5 * MIB }))
+    expect(queue.refuse(surface('c'), 1)).toBeUndefined()
+  })
+})
+
+describe('what a process adds between two polls', () => {
+  it('counts until a poll that began later includes it', () => {
+    const { queue } = given()
+    expect(accept(queue, 'a', 30 * MIB)).toBe(true)
+    queue.beginPoll()
+    expect(accept(queue, 'a', 10 * MIB)).toBe(true)
+    queue.endPoll(counters({ a: 30 * MIB }), 1)
+    expect([queue.used, queue.shareOf(surface('a')).outstanding]).toEqual([40 * MIB, 40 * MIB])
+    poll(queue, counters({ a: 25 * MIB }, { done: 15 * MIB }))
+    expect([queue.used, queue.shareOf(surface('a')).outstanding]).toEqual([25 * MIB, 25 * MIB])
+    poll(queue, counters({}, { done: 40 * MIB }))
+    expect([queue.used, queue.shareOf(surface('a')).outstanding]).toEqual([0, 0])
+  })
+
+  it('counts from the beginning of its commit, and no more when the commit fails', () => {
+    const { queue } = given()
+    const place = queue.place(surface('a'), bodyOf(60 * MIB)) as Placement
+    queue.begin(place)
+    expect(queue.refuse(surface('a'), 1)).toBeDefined()
+    queue.end(place, false)
+    expect(queue.refuse(surface('a'), 1)).toBeUndefined()
+    expect(queue.used).toBe(0)
+  })
+})
+
+describe('Retry-After', () => {
+  const retryAfter = (queue: QueueShares, id: string) => queue.refuse(surface(id), 1)?.retryAfterSeconds
+
+  it('grows with the backlog and falls with the drain rate', () => {
+    const delayWith = (heldMib: number, doneMib: number) => {
+      const { world, queue } = given()
+      poll(queue, counters({ a: (heldMib + doneMib) * MIB }))
+      world.now += 1_000
+      poll(queue, counters({ a: heldMib * MIB }, { done: doneMib * MIB }))
+      return retryAfter(queue, 'a')
+    }
+    // 60 MiB must fall to 0.8 of the free 40 MiB, by 1 MiB a second, while the free part grows by as much.
+    expect([60, 70, 80].map(held => delayWith(held, 1))).toEqual([16, 26, 36])
+    expect([1, 2, 8].map(done => delayWith(60, done))).toEqual([16, 8, 2])
+  })
+
+  it('is a whole number from 1 to 60 with up to half more at random, for any state', () => {
+    const state = fc.record({
+      held: fc.nat({ max: 300 * MIB }),
+      done: fc.nat({ max: 300 * MIB }),
+      random: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(state, ({ held, done, random }) => {
+        const { world, queue } = given(random)
+        poll(queue, counters({ a: held + done }))
+        world.now += 250
+        poll(queue, counters({ a: held, b: 50 * MIB }, { done }))
+        const delay = retryAfter(queue, 'a') ?? 1
+        expect(Number.isInteger(delay)).toBe(true)
+        expect(delay).toBeGreaterThanOrEqual(1)
+        expect(delay).toBeLessThanOrEqual(60)
+      }),
+    )
+    const jittered = [0, 0.5, 0.99].map(random => {
+      const { queue } = given(random)
+      poll(queue, counters({ a: 60 * MIB }))
+      return retryAfter(queue, 'a')
+    })
+    expect(jittered).toEqual([40, 50, 60])
+  })
+})
+
+describe('a request takes the bulk lane', () => {
+  const laneOf = (queue: QueueShares, id: string, request: PricedRequest) =>
+    (queue.place(surface(id), request) as Placement).lane
+
+  it('when its surface has more than half a second of work, until that is done', () => {
+    const { queue } = given()
+    expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
+    poll(queue, counters({ a: EXPRESS_COST + 1 }))
+    expect([laneOf(queue, 'a', bodyOf(10)), laneOf(queue, 'b', bodyOf(10))]).toEqual(['bulk', 'express'])
+    poll(queue, counters({ a: EXPRESS_COST }))
+    expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
+  })
+
+  it('when it is costly itself', () => {
+    const { queue } = given()
+    expect(laneOf(queue, 'a', bodyOf(EXPRESS_COST + 1))).toBe('bulk')
+  })
+
+  it('when its body states no decoded size and its surface is new', () => {
+    const { world, queue } = given()
+    const deflate: PricedRequest = { ...bodyOf(100), contentEncoding: 'deflate' }
+    expect(laneOf(queue, 'a', deflate)).toBe('bulk')
+    world.now += 30_000
+    expect([laneOf(queue, 'a', deflate), laneOf(queue, 'b', deflate)]).toEqual(['express', 'bulk'])
+  })
+})
+
+it('puts surfaces with less work first in the bulk lane, and later jobs behind older ones', () => {
+  const { world, queue } = given()
+  poll(queue, counters({ a: 60 * MIB }))
+  world.now += 1_000
+  poll(queue, counters({ a: 50 * MIB }, { done: 10 * MIB }))
+  const first = [0, 20 * MIB, 50 * MIB].map(outstanding => queue.bulkPriority(outstanding))
+  expect(first).toEqual([...first].sort((a, b) => a - b))
+  expect(new Set(first).size).toBe(3)
+  const heavy = queue.bulkPriority(90 * MIB)
+  world.now += 301_000
+  expect(queue.bulkPriority(0)).toBeGreaterThan(heavy)
+  world.now = Number.MAX_SAFE_INTEGER
+  expect(queue.bulkPriority(1)).toBeLessThanOrEqual(2_097_151)
+})
