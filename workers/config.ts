@@ -8,6 +8,7 @@ import {
   processSettings,
   redisSettings,
 } from '../shared/runtime/config.ts'
+import type { LetterLimits } from './queue/letter-quota.ts'
 import type { PoolOptions } from './queue/pool.ts'
 
 const MIB = 1024 * 1024
@@ -37,6 +38,9 @@ export const workersConfigSchema = z.object({
   /** Completions in progress, each of which reads 16 maps at the same time, and the bytes of their bodies. */
   COMPLETIONS_CONCURRENCY: count(4),
   COMPLETIONS_HELD_BYTES: count(16 * 1024 * 1024),
+  /** Bounds of the dead letters of one surface and day. Above them, requests that cannot be stored are only counted. */
+  DEAD_LETTER_MAX_BYTES_PER_DAY: count(256 * 1024 * 1024),
+  DEAD_LETTER_MAX_COUNT_PER_DAY: count(100_000),
   /**
    * Heap limit of the process that parses source maps, which this process starts. Its memory is up to 150 MiB more. Half
    * of it is for the map that is parsed: below the default, the largest maps of builds cannot be used.
@@ -66,6 +70,11 @@ export function poolsFromArguments(args: readonly string[], all: readonly QueueN
   if (flag < 0) return [...all]
   const names = args[flag]?.split('=')[1] ?? args[flag + 1] ?? ''
   return z.array(queueNameSchema).min(1).parse(names.split(','))
+}
+
+/** Returns the bounds of the dead letters of one surface and day. */
+export function letterLimits(config: WorkersConfig): LetterLimits {
+  return { maxBytes: config.DEAD_LETTER_MAX_BYTES_PER_DAY, maxLetters: config.DEAD_LETTER_MAX_COUNT_PER_DAY }
 }
 
 /** Returns the BullMQ options of a pool with this many jobs in progress. */

@@ -5,9 +5,11 @@ import { connectConsumer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import { ColumnMemory } from './batch/column-memory.ts'
-import type { WorkersConfig } from './config.ts'
+import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { readInternalBacklogs } from './queue/backlog.ts'
+import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { openPayloadReader } from './queue/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
 
@@ -19,6 +21,7 @@ export function connectWorkers(
 ): PoolsDeps {
   const redis = connectConsumer(config.REDIS_URL, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
+  metrics.watchBacklogs(() => readInternalBacklogs(redis))
   const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
@@ -36,6 +39,7 @@ export function connectWorkers(
     objects,
     releases: createReleaseStore(directoryRedis),
     addJobs: createJobAdder(redis).add,
+    letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,
     stopping,

@@ -6,6 +6,7 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import type { ColumnMemory } from './batch/column-memory.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import type { LetterQuota } from './queue/letter-quota.ts'
 import type { PayloadReader } from './queue/payload-reader.ts'
 import type { AddJobs } from './queue/process-frames.ts'
 
@@ -19,6 +20,8 @@ export interface PoolsDeps {
   readonly objects: ObjectStore
   readonly releases: ReleaseStore
   readonly addJobs: AddJobs
+  /** Bounds the dead letters of each surface. */
+  readonly letterQuota: LetterQuota
   readonly logger: Logger
   readonly metrics: WorkerMetrics
   /** Aborted when work that waits for an unavailable store is left to the next worker. */

@@ -1,6 +1,7 @@
 import type { QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Batch } from './batch/batch.ts'
+import type { QueueBacklog } from './queue/backlog.ts'
 import type { Pool } from './queue/pool.ts'
 import type { ReplayJobStats } from './replay/store-replay.ts'
 import type { CompletionStats } from './source-maps/store-completions.ts'
@@ -14,7 +15,11 @@ export interface WorkerMetrics {
   observeSourceMap(stats: SourceMapStats): void
   observeCompletion(stats: CompletionStats): void
   observeSymbolicationJob(stats: SymbolicationStats): void
+  /** Counts the dead letters of a job. */
+  observeLetters(queue: QueueName, kept: number, discarded: number): void
   watchPool(pool: Pool): void
+  /** Shows the backlogs of the queues that only workers write to. */
+  watchBacklogs(read: () => Promise<readonly QueueBacklog[]>): void
 }
 
 /** Creates the metrics of the workers. The number of series is bounded, because labels of reasons are closed unions. */
@@ -93,6 +98,11 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     labelNames: ['outcome'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
+  const deadLetters = metrics.counter({
+    name: 'penstock_dead_letters_total',
+    help: 'Dead letters by the queue that refused them: kept, or discarded over the bound of their surface and day.',
+    labelNames: ['queue', 'outcome'],
+  })
   const pools: Pool[] = []
   metrics.gauge({
     name: 'penstock_pool_active_jobs',
@@ -105,7 +115,7 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
 
   return {
     observeBatch(queue, batch, insertMs) {
-      const dead = batch.refused.length
+      const dead = batch.stats.refused
       payloads.inc({ queue, outcome: 'stored' }, batch.stats.frames - dead)
       if (dead > 0) payloads.inc({ queue, outcome: 'dead_lettered' }, dead)
       rows.inc({ queue }, batch.stats.rows)
@@ -139,6 +149,29 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       sourceMapBytes.inc({ kind: 'completion' }, storedBytes)
       if (outcome === 'completed') completionFiles.inc(files)
     },
+    observeLetters(queue, kept, discarded) {
+      if (kept > 0) deadLetters.inc({ queue, outcome: 'kept' }, kept)
+      if (discarded > 0) deadLetters.inc({ queue, outcome: 'discarded' }, discarded)
+    },
     watchPool: pool => void pools.push(pool),
+    watchBacklogs(read) {
+      const labelNames = ['queue'] as const
+      metrics.gauge({
+        name: 'penstock_queue_payloads',
+        help: 'Requests accepted and not yet stored.',
+        labelNames,
+        async collect() {
+          for (const { queue, payloads: waiting } of await read()) this.set({ queue }, waiting)
+        },
+      })
+      metrics.gauge({
+        name: 'penstock_queue_bytes',
+        help: 'Bytes of the requests accepted and not yet stored, with their framing.',
+        labelNames,
+        async collect() {
+          for (const { queue, bytes } of await read()) this.set({ queue }, bytes)
+        },
+      })
+    },
   }
 }

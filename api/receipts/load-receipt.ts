@@ -50,15 +50,24 @@ export async function loadReceipt(
   return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcome(row) }
 }
 
-function presentOutcome(row: ReceiptRow | undefined): Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'objectKey'> {
+type Result = Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'rejected' | 'objectKey'>
+
+function presentOutcome(row: ReceiptRow | undefined): Result {
   if (row === undefined) return { status: 'queued' }
-  const { reason, objectKey, storedAtMs } = row
-  if (reason === '') return { status: 'stored', storedAt: rfc3339FromUnixMs(Number(storedAtMs)) }
-  const label = labelOf(reason)
-  const status: ReceiptStatus = objectKey === '' ? 'refused' : 'dead_lettered'
-  return {
-    status,
-    reason: INTERNAL_REASONS.has(label) ? label : reason,
-    ...(objectKey !== '' && { objectKey }),
+  const { reason, storedAtMs, rejections } = row
+  const objectKey = row.objectKey || rejections[0]?.object_key
+  const letter = {
+    ...(rejections.length > 0 && {
+      rejected: rejections.map(({ reason: name, records }) => ({ reason: name, count: Number(records) })),
+    }),
+    ...(objectKey && { objectKey }),
   }
+  if (reason === '') return { status: 'stored', storedAt: rfc3339FromUnixMs(Number(storedAtMs)), ...letter }
+  const label = labelOf(reason)
+  return { status: statusOf(row), reason: INTERNAL_REASONS.has(label) ? label : reason, ...letter }
+}
+
+function statusOf({ isDiscarded, objectKey }: ReceiptRow): ReceiptStatus {
+  if (isDiscarded) return 'discarded'
+  return objectKey === '' ? 'refused' : 'dead_lettered'
 }

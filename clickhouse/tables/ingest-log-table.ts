@@ -8,7 +8,17 @@ export interface RefusedRequest {
   /** Index of the request in its group commit. */
   readonly index: number
   readonly reason: string
-  /** Key of the dead letter; empty if there is none. */
+  /** Key of the object with the dead letter; empty if there is none. */
+  readonly objectKey: string
+}
+
+/** Records of one request that are left out for one reason. */
+export interface RejectedRecords {
+  /** Index of the request in its group commit. */
+  readonly index: number
+  readonly reason: string
+  readonly records: number
+  /** Key of the object with the dead letter; empty if it was discarded. */
   readonly objectKey: string
 }
 
@@ -26,17 +36,23 @@ export interface IngestLogEntry {
   rows: number
   /** Number of records left out, by reason. */
   readonly rejected: Map<string, number>
-  /** Number of dead-lettered requests, by reason. */
+  /** Number of dead letters that are kept, by reason. */
   readonly deadLettered: Map<string, number>
+  /** Number of dead letters over the bound of their surface and day, which are not kept, by reason. */
+  readonly discarded: Map<string, number>
   /** Id of the group commit that the receipts name, in latin1; empty if the requests have no receipts. */
   readonly commit: string
   /** Indexes of the requests in the group commit. */
   readonly indexes: number[]
   /** The requests that are not stored. */
   readonly refused: RefusedRequest[]
+  /** Indexes of the requests whose dead letters are not kept. */
+  readonly discardedIndexes: number[]
+  /** The records that are left out, by request. */
+  readonly rejections: RejectedRecords[]
 }
 
-/** The column buffers of the table `ingest_log` (migrations 0005 and 0013). */
+/** The column buffers of the table `ingest_log` (migrations 0005, 0013 and 0015). */
 export class IngestLogTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()
@@ -51,6 +67,9 @@ export class IngestLogTable {
   readonly #commit = new GrowingBuffer()
   readonly #indexes = new IndexesColumn()
   readonly #refused = new RefusedColumn()
+  readonly #discarded = new CountsColumn()
+  readonly #discardedIndexes = new IndexesColumn()
+  readonly #rejections = new RejectionsColumn()
 
   readonly buffer = new TableBuffer('ingest_log', [
     column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
@@ -66,6 +85,13 @@ export class IngestLogTable {
     column('receipt_commit', 'FixedString(12)', this.#commit),
     column('receipt_indexes', 'Array(UInt32)', ...this.#indexes.parts),
     column('refused', 'Array(Tuple(index UInt32, reason String, object_key String))', ...this.#refused.parts),
+    column('discarded', 'Map(String, UInt64)', ...this.#discarded.parts),
+    column('discarded_indexes', 'Array(UInt32)', ...this.#discardedIndexes.parts),
+    column(
+      'rejections',
+      'Array(Tuple(index UInt32, reason String, records UInt64, object_key String))',
+      ...this.#rejections.parts,
+    ),
   ])
 
   /** Appends a row. */
@@ -83,6 +109,9 @@ export class IngestLogTable {
     appendCommit(this.#commit, entry.commit)
     this.#indexes.append(entry.indexes)
     this.#refused.append(entry.refused)
+    this.#discarded.append(entry.discarded)
+    this.#discardedIndexes.append(entry.discardedIndexes)
+    this.#rejections.append(entry.rejections)
     this.buffer.rows++
   }
 }
@@ -114,6 +143,29 @@ class RefusedColumn {
     for (const { index, reason, objectKey } of requests) {
       indexes.u32(index)
       reasons.text(reason)
+      objectKeys.text(objectKey)
+    }
+    offsets.integer64(indexes.length / 4)
+  }
+}
+
+/** An Array(Tuple(UInt32, String, UInt64, String)) column. */
+class RejectionsColumn {
+  readonly parts = [
+    new GrowingBuffer(),
+    new GrowingBuffer(),
+    new GrowingBuffer(),
+    new GrowingBuffer(),
+    new GrowingBuffer(),
+  ] as const
+
+  /** Appends a row. */
+  append(rejections: readonly RejectedRecords[]): void {
+    const [offsets, indexes, reasons, records, objectKeys] = this.parts
+    for (const { index, reason, records: count, objectKey } of rejections) {
+      indexes.u32(index)
+      reasons.text(reason)
+      records.integer64(count)
       objectKeys.text(objectKey)
     }
     offsets.integer64(indexes.length / 4)

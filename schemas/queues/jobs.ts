@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { queueNameSchema, RECEIPT_KINDS } from './names.ts'
+import { RECEIPT_KINDS } from './names.ts'
 
 /** BullMQ job data of a commit: the number of framed requests in its payload, and the size of the payload. */
 export const commitJobSchema = z.object({
@@ -8,19 +8,6 @@ export const commitJobSchema = z.object({
 })
 /** BullMQ job data of a commit. */
 export type CommitJob = z.infer<typeof commitJobSchema>
-
-/** Frame attributes of a dead letter: the request's origin, and why it could not be stored. */
-export const deadLetterSchema = z.object({
-  queue: queueNameSchema,
-  jobId: z.string(),
-  /** Position of the request in the payload of that job. */
-  index: z.number().int().min(0),
-  reason: z.string(),
-  /** Frame attributes of the request, unchanged. */
-  attributes: z.string(),
-})
-/** Frame attributes of a dead letter. */
-export type DeadLetter = z.infer<typeof deadLetterSchema>
 
 /** Frame attributes of the queue `build-reports`. The body is the report in JSON, validated by the edge. */
 export const buildReportJobSchema = z.object({ slug: z.string() })
@@ -35,7 +22,14 @@ export const settlementSchema = z.object({
   /** Size of the request as sent. */
   bytes: z.number().int().min(0),
   /** Present if the request is not stored. `objectKey` names its dead letter, and is empty where there is none. */
-  refusal: z.object({ reason: z.string(), objectKey: z.string() }).optional(),
+  refusal: z
+    .object({
+      reason: z.string(),
+      objectKey: z.string(),
+      /** The dead letter was over the bound of its surface and day, and is not kept. */
+      isDiscarded: z.boolean().default(false),
+    })
+    .optional(),
 })
 /** The outcome of a request. */
 export type Settlement = z.infer<typeof settlementSchema>

@@ -14,6 +14,7 @@ export const QUEUES = [
   'symbolication',
   'receipts',
   'dead-letters',
+  'dead-letter-index',
 ] as const
 /** Accepts the name of a queue. */
 export const queueNameSchema = z.enum(QUEUES)

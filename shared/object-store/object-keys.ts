@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 
-/** Returns the key of a request that could not be stored: the day of arrival, then the job and the index in the job. */
+/**
+ * Returns the key of an object with dead letters: those of one surface that arrived on the same day and are in one job of
+ * the queue `dead-letters`. `queue` is the queue that refused the requests.
+ */
 export function deadLetterKey(letter: {
   workspaceId: string
   surfaceId: string
   queue: string
   receivedAtMs: number
   jobId: string
-  index: number
 }): string {
   const day = new Date(letter.receivedAtMs).toISOString().slice(0, 10)
-  const parts = [letter.workspaceId, letter.surfaceId, letter.queue, day, `${letter.jobId}-${letter.index}`]
+  const parts = [letter.workspaceId, letter.surfaceId, letter.queue, day, letter.jobId]
   return `dead-letters/${parts.map(keyPart).join('/')}`
 }
 

@@ -36,6 +36,8 @@ export type RefusalLabel =
   | 'decoder_fault'
   // The job of the request was taken again and again by workers that ended without storing it. It was not decoded.
   | 'killed_worker'
+  // Some records break a rule. If all of them do, the request is a dead letter; else the others are stored.
+  | 'records_rejected'
   // The client of an upload or a completion was sent this problem.
   | ProblemCode
 
@@ -49,8 +51,18 @@ export type RejectionLabel =
   | 'findings_over_limit'
   | 'session_id_too_long'
 
+/** Labels of what is only counted. The record is stored with all its attributes, so that a dead letter would add nothing. */
+export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>(['session_id_too_long'])
+
+/** Records of one request that are left out for one reason. */
+export interface Rejection {
+  count: number
+  /** Positions of the first of them in the request, counted over all its resources and scopes. */
+  readonly indexes: number[]
+}
+
 /** Records that are left out of a stored request, by label. */
-export type RejectedCounts = Partial<Record<RejectionLabel, number>>
+export type RejectedByReason = Partial<Record<RejectionLabel, Rejection>>
 
 /** Why a request is not stored. */
 export interface Reason {
@@ -70,4 +82,10 @@ export function reasonText({ label, detail }: Reason): string {
 export function labelOf(text: string): string {
   const end = text.indexOf(':')
   return end < 0 ? text : text.slice(0, end)
+}
+
+/** Reads the detail of a stored reason; empty if there is none. */
+export function detailOf(text: string): string {
+  const end = text.indexOf(': ')
+  return end < 0 ? '' : text.slice(end + 2)
 }

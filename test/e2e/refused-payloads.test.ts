@@ -4,7 +4,7 @@ import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { listObjects } from '../support/oracles/list-objects.ts'
+import { listDeadLetters } from '../support/oracles/list-dead-letters.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -83,15 +83,13 @@ it('refused payloads are kept as they were sent, with their reason, and do not a
   const kept = await until(
     'the refused payloads are kept',
     async () => {
-      const objects = await listObjects(stack.services.s3, `dead-letters/${workspaceId}/${surfaceId}/spans/`)
-      return objects.length >= refused.length ? objects : undefined
+      const letters = await listDeadLetters(stack.services.s3, `dead-letters/${workspaceId}/${surfaceId}/spans/`)
+      return letters.length >= refused.length ? letters : undefined
     },
     { deadlineMs: 30_000 },
   )
-  expect(kept.map(object => decodeURIComponent(object.metadata.reason ?? '')).sort()).toEqual(
-    refused.map(sent => sent.reason).sort(),
-  )
-  expect(kept.map(object => object.bytes.toString('base64')).sort()).toEqual(
+  expect(kept.map(letter => letter.reason).sort()).toEqual(refused.map(sent => sent.reason).sort())
+  expect(kept.map(letter => letter.body.toString('base64')).sort()).toEqual(
     refused.map(sent => sent.body.toString('base64')).sort(),
   )
 

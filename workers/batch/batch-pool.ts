@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -178,7 +177,7 @@ export class BatchPool {
     const limits = isLarge ? { ...jobLimits, maxBodyBytes: Number.POSITIVE_INFINITY } : jobLimits
     const batch = await this.#openBatch(largeDeadline)
     const added = await batch.add(job, frames, payload.length, limits).finally(() => {
-      this.#rowsPool.settle(batch.rows, batch.refusedBytes)
+      this.#rowsPool.settle(batch.rows, batch.letterBytes)
     })
     if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
     return added
@@ -232,7 +231,7 @@ export class BatchPool {
     const { jobs } = batch
     if (jobs.length === 0) return
     try {
-      const batchId = randomUUID()
+      const batchId = batch.id
       const conflicts = await store.nameBatch(batchId, jobs)
       if (conflicts.size > 0) {
         // Another worker took some of these jobs meanwhile. All start over, and find the taken ones named or stored.

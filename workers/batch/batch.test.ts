@@ -1,8 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { deadLetterSchema } from '../../schemas/queues/dead-letters.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
 import { createLogsBatch } from '../otlp/logs/logs.ts'
-import { Batch } from './batch.ts'
+import { Batch, type BatchSource } from './batch.ts'
 import { JOB_LIMITS, JOB_RESERVE_BYTES, type JobLimits, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowBatch } from './row-batch.ts'
 
@@ -28,19 +30,123 @@ const nothing: RowBatch = {
   shrink() {},
 }
 
+const OBJECT_KEY = 'dead-letters/ws_1/srf_1/spans/1970-01-01/dead-batch'
+const SPANS: BatchSource = { queue: 'spans', kind: 'traces' }
+const refusing: RowBatch = { ...nothing, append: () => ({ ok: false, reason: 'truncated' }) }
+const add = (batch: Batch, frames: PayloadFrame[], jobId = 'a') =>
+  batch.add({ jobId, lane: 'express', token: '' }, frames, 1_040, NO_JOB_LIMITS)
+
+/** Returns the dead letters of a batch: their frames, and what their attributes describe. */
+function lettersOf(batch: Batch) {
+  return batch.letters.moves().flatMap(({ payload }) =>
+    decodePayload(payload).map(letter => ({
+      ...letter,
+      letter: deadLetterSchema.parse(JSON.parse(letter.attributes)),
+    })),
+  )
+}
+
+/** Returns the only row of the log of a batch. */
+function logOf(batch: Batch) {
+  const block = batch.tables().find(({ table }) => table === 'ingest_log')
+  const [row, ...others] = block ? rowsOf(readBlock(Buffer.concat(block.block))) : []
+  expect(others).toEqual([])
+  return row
+}
+
 it('copies refused requests out of their payload and counts their bytes', async () => {
-  const refusing = { ...nothing, append: () => ({ ok: false, reason: 'truncated' }) as const }
   const payload = Buffer.alloc(1_000, 'a')
-  const batch = new Batch({ queue: 'spans', kind: 'traces' }, refusing)
-  for (const jobId of ['a', 'b']) {
-    await batch.add({ jobId, lane: 'express', token: '' }, [{ ...frame, body: payload }], 1_040, NO_JOB_LIMITS)
-  }
+  const batch = new Batch(SPANS, refusing)
+  for (const jobId of ['a', 'b']) await add(batch, [{ ...frame, body: payload }], jobId)
   payload.fill('b') // the next payload uses its memory
-  expect(batch.refused.map(({ frame: refused }) => refused.body)).toEqual(Array(2).fill(Buffer.alloc(1_000, 'a')))
-  expect(batch.bytes).toBe(2_000)
-  const taking = new Batch({ queue: 'spans', kind: 'traces' }, nothing)
-  await taking.add({ jobId: 'a', lane: 'express', token: '' }, [frame], 1_040, NO_JOB_LIMITS)
+  expect(lettersOf(batch).map(({ body }) => body)).toEqual(Array(2).fill(Buffer.alloc(1_000, 'a')))
+  expect(batch.bytes).toBeGreaterThan(2_000)
+  expect(batch.bytes).toBeLessThan(3_000)
+  const taking = new Batch(SPANS, nothing)
+  await add(taking, [frame])
   expect(taking.bytes).toBe(0)
+})
+
+describe('a request with records that break a rule', () => {
+  const receipt = `${'c'.repeat(12)}\0\0\0\x07`
+  const rejected = { invalid_span_id: { count: 2, indexes: [1, 4] }, exceptions_over_limit: { count: 3, indexes: [] } }
+  const leavingOut = (rows: number): RowBatch => ({ ...nothing, append: () => ({ ok: true, rows, rejected }) })
+
+  it('is stored without them and becomes a dead letter that names them', async () => {
+    const batch = new Batch(SPANS, leavingOut(5), { id: 'batch' })
+    await add(batch, [{ ...frame, receipt, attributes: '{"a":1}' }])
+    const [letter] = lettersOf(batch)
+    expect(letter).toMatchObject({ body: frame.body, receipt })
+    expect(letter?.letter).toMatchObject({
+      queue: 'spans',
+      jobId: 'a',
+      index: 0,
+      reason: 'records_rejected',
+      rejected: [
+        { reason: 'invalid_span_id', count: 2, indexes: [1, 4] },
+        { reason: 'exceptions_over_limit', count: 3, indexes: [] },
+      ],
+      storedRecords: 5,
+      attributes: '{"a":1}',
+    })
+    expect(logOf(batch)).toMatchObject({
+      rejections: [
+        { index: 7, reason: 'invalid_span_id', records: 2n, object_key: OBJECT_KEY },
+        { index: 7, reason: 'exceptions_over_limit', records: 3n, object_key: OBJECT_KEY },
+      ],
+      refused: [],
+    })
+    expect(batch.stats).toMatchObject({ rows: 5, refused: 0 })
+  })
+
+  it('counts as refused if no record is stored', async () => {
+    const batch = new Batch(SPANS, leavingOut(0), { id: 'batch' })
+    await add(batch, [{ ...frame, receipt }])
+    expect(logOf(batch)).toMatchObject({
+      refused: [{ index: 7, reason: 'records_rejected', object_key: OBJECT_KEY }],
+    })
+    expect(batch.stats.refused).toBe(1)
+  })
+
+  it('is counted and not kept over the bound of its surface', async () => {
+    const batch = new Batch({ ...SPANS, letterQuota: { admit: async () => [false] } }, leavingOut(5))
+    await add(batch, [{ ...frame, receipt }])
+    expect(lettersOf(batch)).toEqual([])
+    expect(logOf(batch)).toMatchObject({
+      rejections: [
+        { index: 7, reason: 'invalid_span_id', records: 2n, object_key: '' },
+        { index: 7, reason: 'exceptions_over_limit', records: 3n, object_key: '' },
+      ],
+      discarded_indexes: [7],
+      refused: [],
+    })
+  })
+})
+
+it('keeps no body of a request over the bound of its surface, and notes that it is discarded', async () => {
+  const receipt = `${'c'.repeat(12)}\0\0\0\x07`
+  const batch = new Batch({ ...SPANS, letterQuota: { admit: async () => [false] } }, refusing)
+  await add(batch, [{ ...frame, receipt }])
+  expect(batch.bytes).toBeLessThan(100)
+  expect(batch.letters.moves()).toEqual([])
+  expect(logOf(batch)).toMatchObject({
+    refused: [{ index: 7, reason: 'truncated', object_key: '' }],
+    discarded_indexes: [7],
+  })
+})
+
+it('gives the dead letters of a batch that is formed again the same object keys', async () => {
+  const keysOf = async () => {
+    const batch = new Batch(SPANS, refusing, { id: 'batch' })
+    const large = { ...frame, body: Buffer.alloc(5 * 1024 * 1024) }
+    await add(batch, [frame, large, large, frame])
+    return batch.letters.moves().map(({ jobId, frames }) => [jobId, frames])
+  }
+  expect(await keysOf()).toEqual([
+    ['dead-batch', 2],
+    ['dead-batch-1', 2],
+  ])
+  expect(await keysOf()).toEqual(await keysOf())
 })
 
 it('stops decoding a job at the limit, but always decodes its first request', async () => {
@@ -79,7 +185,7 @@ describe('a job of requests that amplify', () => {
     expect(await batch.add(job, [good, ...Array(40).fill(bomb), good], 1, { ...NO_JOB_LIMITS })).toMatchObject({
       frames: 42,
     })
-    expect(batch.refused.map(({ reason }) => reason.label)).toEqual(Array(40).fill('rows_too_large'))
+    expect(lettersOf(batch).map(({ letter }) => letter.reason)).toEqual(Array(40).fill('rows_too_large'))
     expect(rows.rows).toBe(2)
     expect(rows.capacityBytes).toBeLessThan(16 * MIB)
   })

@@ -1,13 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
-import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import { type Reason, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
+import {
+  ONLY_COUNTED,
+  type RejectedByReason,
+  type Rejection,
+  type RejectionLabel,
+  reasonText,
+} from '../../shared/runtime/reason.ts'
 import { decompress } from '../decode/decompress.ts'
-import type { RefusedFrame } from '../queue/moves.ts'
+import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
+import type { LetterQuota } from '../queue/letter-quota.ts'
 import { addShare, type HeldJob } from '../queue/payload-store.ts'
 import type { JobLimits } from './job-limits.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
@@ -17,6 +24,8 @@ export interface BatchSource {
   readonly queue: QueueName
   /** The name of these requests in `ingest_log`. Undefined if the log has no rows for them. */
   readonly kind: string | undefined
+  /** Bounds the dead letters of a surface. Without it, all are kept. */
+  readonly letterQuota?: LetterQuota | undefined
 }
 
 /** The outcome of a job in a batch. `again`: the batch was abandoned before it was named, so the job must be looked at again. */
@@ -37,7 +46,18 @@ export interface BatchStats {
   rows: number
   /** Cost of the requests by surface. */
   readonly shares: Map<string, number>
+  /** Requests of which nothing is stored. */
+  refused: number
   readonly rejectedRows: Map<RejectionLabel, number>
+}
+
+/** Why a request becomes a dead letter, and what of it is stored. */
+type Refusal = Pick<RefusedFrame, 'reason' | 'rejected' | 'storedRecords' | 'storedTables'>
+
+/** A request of a job that becomes a dead letter, and the log entry in which it is counted. */
+interface LoggedRefusal {
+  readonly entry: IngestLogEntry
+  readonly request: RefusedFrame
 }
 
 /**
@@ -48,36 +68,49 @@ export type NotAdded = 'split' | 'large'
 
 /** Options of a batch. */
 export interface BatchOptions {
+  /** The id under which the batch is named; a new one by default. Object keys of dead letters derive from it. */
+  readonly id?: string
   /** Refuses every request for this reason, without decoding it. */
-  readonly refuseAll?: Reason | undefined
+  readonly refuseAll?: Refusal | undefined
 }
 
-/** Jobs whose rows are inserted together, and the requests among them that were refused. */
+/** Jobs whose rows are inserted together, and their dead letters. */
 export class Batch {
+  /** The id under which the batch is named. */
+  readonly id: string
   readonly rows: RowBatch
   readonly jobs: PooledJob[] = []
-  readonly refused: RefusedFrame[] = []
-  readonly stats: BatchStats = { frames: 0, payloadBytes: 0, rows: 0, shares: new Map(), rejectedRows: new Map() }
+  readonly letters: LetterMoves
+  readonly stats: BatchStats = {
+    frames: 0,
+    payloadBytes: 0,
+    rows: 0,
+    shares: new Map(),
+    refused: 0,
+    rejectedRows: new Map(),
+  }
   readonly #source: BatchSource
-  readonly #refuseAll: Reason | undefined
+  readonly #refuseAll: Refusal | undefined
   readonly #log = new IngestLogTable()
   #decodedBytes = 0
-  #refusedBytes = 0
+  #noteBytes = 0
 
   constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
     this.#source = source
     this.#refuseAll = options.refuseAll
     this.rows = rows
+    this.id = options.id ?? randomUUID()
+    this.letters = new LetterMoves(source.queue, this.id)
   }
 
-  /** Bytes of rows and of refused requests. Both are in memory until the batch is stored. */
+  /** Bytes of rows and of dead letters. Both are in memory until the batch is stored. */
   get bytes(): number {
-    return this.rows.bytes + this.#refusedBytes
+    return this.rows.bytes + this.letterBytes
   }
 
-  /** Bytes of the refused requests. */
-  get refusedBytes(): number {
-    return this.#refusedBytes
+  /** Bytes of the dead letters, and of what their receipts report. */
+  get letterBytes(): number {
+    return this.letters.bytes + this.#noteBytes
   }
 
   /**
@@ -90,19 +123,16 @@ export class Batch {
     payloadBytes: number,
     limits: JobLimits,
   ): Promise<PooledJob | NotAdded> {
-    const refusedBefore = this.refused.length
-    const refusedBytesBefore = this.#refusedBytes
+    const refusals: LoggedRefusal[] = []
     const entries = new Map<string, IngestLogEntry>()
     let notAdded: NotAdded | undefined = 'split'
     this.rows.markJob()
     try {
-      notAdded = await this.#appendAll(job, frames, entries, limits)
+      const reason = await this.#appendAll(job, frames, { entries, refusals }, limits)
+      if (reason === undefined) await this.#keepLetters(job.jobId, refusals)
+      notAdded = reason
     } finally {
-      if (notAdded !== undefined) {
-        this.rows.rewindJob()
-        this.refused.length = refusedBefore
-        this.#refusedBytes = refusedBytesBefore
-      }
+      if (notAdded !== undefined) this.rows.rewindJob()
     }
     if (notAdded !== undefined) return notAdded
     const pooled = poolJob(job, frames.length)
@@ -127,10 +157,10 @@ export class Batch {
   async #appendAll(
     { jobId }: HeldJob,
     frames: readonly PayloadFrame[],
-    entries: Map<string, IngestLogEntry>,
+    { entries, refusals }: { entries: Map<string, IngestLogEntry>; refusals: LoggedRefusal[] },
     limits: JobLimits,
   ): Promise<NotAdded | undefined> {
-    const { queue, kind } = this.#source
+    const { kind } = this.#source
     const maxDecodedBytes = this.#decodedBytes + limits.maxDecodedBytes
     const maxBytes = this.bytes + limits.maxColumnBytes
     const maxRows = this.rows.rows + limits.maxRows
@@ -138,23 +168,20 @@ export class Batch {
       const isOver = this.#decodedBytes > maxDecodedBytes || this.rows.rows > maxRows || this.bytes > maxBytes
       if (index > 0 && isOver) return 'split'
       const entry = entryOf(entries, kind ?? '', jobId, frame)
-      const reason = await this.#append(frame, entry, limits.maxBodyBytes)
-      if (reason === undefined) continue
-      if (reason === 'large') return frames.length > 1 ? 'split' : 'large'
-      // A copy of the body, because the memory of the payload is used again.
-      const request = { jobId, index, frame: { ...frame, body: Buffer.from(frame.body) }, reason }
-      this.refused.push(request)
-      this.#refusedBytes += frame.body.length + noteRefusal(entry, queue, request)
+      const refusal = await this.#append(frame, entry, limits.maxBodyBytes)
+      if (refusal === undefined) continue
+      if (refusal === 'large') return frames.length > 1 ? 'split' : 'large'
+      refusals.push({ entry, request: { jobId, index, frame, ...refusal } })
     }
     return undefined
   }
 
-  /** Appends the rows of a request and counts them, or returns the reason why none of them can be stored. */
+  /** Appends the rows of a request and counts them. Returns why the request becomes a dead letter, if it does. */
   async #append(
     frame: PayloadFrame,
     entry: IngestLogEntry,
     maxBodyBytes: number,
-  ): Promise<Reason | 'large' | undefined> {
+  ): Promise<Refusal | 'large' | undefined> {
     if (this.#refuseAll !== undefined) return this.#refuseAll
     let body = frame.body
     if (frame.contentEncoding !== 'identity') {
@@ -162,22 +189,51 @@ export class Batch {
       const decompressed = await decompress(frame.body, frame.contentEncoding, limitBytes)
       if (!decompressed.ok) {
         const isLarge = decompressed.reason === 'too_large_decompressed' && limitBytes < EXPORT_DECOMPRESSED_BYTES
-        return isLarge ? 'large' : { label: decompressed.reason }
+        return isLarge ? 'large' : { reason: { label: decompressed.reason } }
       }
       body = decompressed.body
     } else if (body.length > maxBodyBytes) return 'large'
     this.#decodedBytes += body.length
     try {
       const result = this.rows.append(frame, body)
-      if (!result.ok) return { label: result.reason, detail: result.detail }
+      if (!result.ok) return { reason: { label: result.reason, detail: result.detail } }
       entry.rows += result.rows
-      for (const [label, count = 0] of Object.entries(result.rejected)) increment(entry.rejected, label, count)
-      return undefined
+      const rejected = rejectionsOf(result.rejected)
+      for (const [label, { count }] of rejected) increment(entry.rejected, label, count)
+      const lost = rejected.filter(([label]) => !ONLY_COUNTED.has(label))
+      if (lost.length === 0) return undefined
+      const reason = { label: 'records_rejected' } as const
+      return { reason, rejected: Object.fromEntries(lost), storedRecords: result.rows }
     } catch (error) {
       // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.
-      return { label: 'decoder_fault', detail: describeError(error) }
+      return { reason: { label: 'decoder_fault', detail: describeError(error) } }
     }
   }
+
+  /** Keeps the refused requests of a job as dead letters, as far as their surfaces may have more of them on that day. */
+  async #keepLetters(jobId: string, refusals: readonly LoggedRefusal[]): Promise<void> {
+    if (refusals.length === 0) return
+    const { queue, letterQuota } = this.#source
+    const requests = refusals.map(({ request }) => request)
+    const isKept = await letterQuota?.admit(queue, jobId, requests)
+    for (const [i, { entry, request }] of refusals.entries()) {
+      const { frame } = request
+      // A copy of the body, because the memory of the payload is used again.
+      const keep = () => this.letters.add({ ...request, frame: { ...frame, body: Buffer.from(frame.body) } })
+      const objectKey = (isKept?.[i] ?? true) ? keep() : ''
+      if (isRefused(request)) this.stats.refused++
+      this.#noteBytes += note(entry, request, objectKey)
+    }
+  }
+}
+
+/** Returns whether nothing of the request is stored. */
+function isRefused({ rejected, storedRecords = 0 }: RefusedFrame): boolean {
+  return rejected === undefined || storedRecords === 0
+}
+
+function rejectionsOf(rejected: RejectedByReason): readonly [RejectionLabel, Rejection][] {
+  return Object.entries(rejected) as [RejectionLabel, Rejection][]
 }
 
 /** Returns the log entry of a job and surface, with this frame counted. */
@@ -192,8 +248,9 @@ function entryOf(
   const key = `${workspaceId} ${surfaceId} ${commit}`
   let entry = entries.get(key)
   if (entry === undefined) {
-    const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map(), deadLettered: new Map() }
-    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, commit, indexes: [], refused: [] }
+    const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map() }
+    const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
+    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, ...letters, commit, indexes: [] }
     entries.set(key, entry)
   }
   if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
@@ -204,16 +261,26 @@ function entryOf(
 }
 
 /**
- * Counts a request that becomes a dead letter and notes, for its receipt, where it will be stored. Returns the bytes of
- * the note.
+ * Counts a dead letter and notes, for the receipt of its request, which object will contain it. The key is empty if the
+ * letter is not kept. Returns the bytes of the note.
  */
-function noteRefusal(entry: IngestLogEntry, queue: QueueName, { frame, jobId, index, reason }: RefusedFrame): number {
-  increment(entry.deadLettered, reason.label, 1)
+function note(entry: IngestLogEntry, request: RefusedFrame, objectKey: string): number {
+  const { frame, reason, rejected = {} } = request
+  increment(objectKey === '' ? entry.discarded : entry.deadLettered, reason.label, 1)
   if (frame.receipt === undefined) return 0
-  const objectKey = deadLetterKey({ ...frame, queue, jobId, index })
-  const note = { index: indexOf(frame.receipt), reason: reasonText(reason), objectKey }
-  entry.refused.push(note)
-  return note.reason.length + objectKey.length
+  const index = indexOf(frame.receipt)
+  if (objectKey === '') entry.discardedIndexes.push(index)
+  let bytes = 0
+  for (const [label, { count }] of rejectionsOf(rejected)) {
+    entry.rejections.push({ index, reason: label, records: count, objectKey })
+    bytes += label.length + objectKey.length
+  }
+  if (isRefused(request)) {
+    const text = reasonText(reason)
+    entry.refused.push({ index, reason: text, objectKey })
+    bytes += text.length + objectKey.length
+  }
+  return bytes
 }
 
 function increment<K extends string>(counts: Map<K, number>, key: K, count: number): void {

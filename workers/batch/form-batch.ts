@@ -1,5 +1,5 @@
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
-import type { PayloadStore } from '../queue/payload-store.ts'
+import type { NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import { Batch, type BatchOptions, type BatchSource, type NotAdded } from './batch.ts'
 import { type JobLimits, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowBatch } from './row-batch.ts'
@@ -21,16 +21,16 @@ export interface FormBatchOptions extends BatchOptions {
 }
 
 /**
- * Forms a batch of the payloads of these jobs, in this order, with one payload in memory at a time. `gone`: a payload is
+ * Forms a named batch of the payloads of its jobs, in their order, with one payload in memory at a time. `gone`: a payload is
  * no longer in Redis. Payloads are deleted in one step with their batch, so another worker has stored or split it.
  */
 export async function formBatch(
   deps: FormBatchDeps,
-  jobIds: readonly string[],
+  { batchId, jobIds }: Pick<NamedBatch, 'batchId' | 'jobIds'>,
   rows: RowBatch,
   { limits = NO_JOB_LIMITS, ...options }: FormBatchOptions = {},
 ): Promise<FormedBatch> {
-  const batch = new Batch(deps, rows, options)
+  const batch = new Batch(deps, rows, { id: batchId, ...options })
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }

@@ -60,9 +60,9 @@ export class BatchResumer {
     try {
       await rowsPool.reserve(rows, reserveBytes, largeDeadline)
       release = await slots.acquire(1)
-      const formed: FormedBatch = await formBatch(this.#deps, record.jobIds, rows, { limits })
+      const formed: FormedBatch = await formBatch(this.#deps, named, rows, { limits })
       if (formed.ok) {
-        rowsPool.settle(rows, formed.batch.refusedBytes)
+        rowsPool.settle(rows, formed.batch.letterBytes)
         await storer.store(named, formed.batch, [holder])
       } else if (formed.reason === 'split' && record.jobIds.length === 1) await storer.split(named)
       else if (formed.reason !== 'gone') return 'large'

@@ -1,14 +1,20 @@
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import type { RefusalLabel, RejectedCounts } from '../../shared/runtime/reason.ts'
+import type { RefusalLabel, RejectedByReason } from '../../shared/runtime/reason.ts'
 
 /**
  * The outcome of appending one request. Either all its rows are in the batch, except those rejected for a reason, or none
  * is.
  */
 export type AppendResult =
-  | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<RejectedCounts> }
-  | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
+  | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<RejectedByReason> }
+  | {
+      readonly ok: false
+      readonly reason: RefusalLabel
+      readonly detail?: string | undefined
+      /** Tables that contain the rows of the request already, because a later table has refused its rows. */
+      readonly storedTables?: readonly string[]
+    }
 
 /** One insert of a batch: a table, and its rows as a block of ClickHouse's Native format. */
 export interface TableBlock {

@@ -4,7 +4,7 @@ import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.t
 import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { deadLetterMoves, frameMoves } from '../queue/moves.ts'
+import { frameMoves } from '../queue/moves.ts'
 import type { HeldJob, Move, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
 import type { Batch, BatchSource } from './batch.ts'
@@ -123,10 +123,10 @@ export class BatchStorer {
   }
 
   /** The job ids of the moves derive from the batch, so that a repetition after a crash adds no second job. */
-  #movesOf({ batchId }: NamedBatch, { refused, rows }: Batch): Move[] {
+  #movesOf({ batchId }: NamedBatch, { letters, rows }: Batch): Move[] {
     const requests = rows.stackRequests?.() ?? []
     return [
-      ...deadLetterMoves(this.#deps.queue, batchId, refused),
+      ...letters.moves(),
       ...frameMoves('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
     ]
   }
@@ -154,16 +154,17 @@ export class BatchStorer {
     let allStored = true
     for (const half of halves) {
       batch.rows.reset()
-      const again = await formBatch(this.#deps, half.jobIds, batch.rows)
+      const again = await formBatch(this.#deps, half, batch.rows)
       if (!again.ok || !(await this.store(half, again.batch, holders))) allStored = false
     }
     return allStored
   }
 
   /** Stores only the log of the jobs, and moves all their requests to the dead letters. */
-  async #deadLetter(named: NamedBatch, holders: readonly HeldJob[], refuseAll: Reason): Promise<boolean> {
+  async #deadLetter(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
     const startedAt = performance.now()
-    const formed = await formBatch(this.#deps, named.jobIds, NO_ROWS, { refuseAll })
+    const refuseAll = { reason, storedTables: named.storedTables }
+    const formed = await formBatch(this.#deps, named, NO_ROWS, { refuseAll })
     if (!formed.ok) return false
     await this.#insertTables(named, formed.batch, holders)
     return this.#finish(named, formed.batch, startedAt)

@@ -1,47 +1,133 @@
-import { deadLetterSchema } from '../../schemas/queues/jobs.ts'
+import { type DeadLetter, deadLetterSchema, type StoredLetter } from '../../schemas/queues/dead-letters.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
-import { metadataText } from '../../shared/object-store/metadata-text.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { type PayloadStore, sharesOf } from '../queue/payload-store.ts'
+import { encodeLetters, LETTER_CONTENT_TYPE, type LetterRange } from '../../shared/queue/letter-object.ts'
+import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
+import type { LaneBudget } from '../queue/lane-budget.ts'
+import { frameMoves } from '../queue/moves.ts'
+import type { TakenJob } from '../queue/pool.ts'
+import { type JobDeps, processJob } from '../queue/process-frames.ts'
 
-/** Bytes of one text in the metadata of an object. S3 stores at most 2 KB of metadata. */
-const METADATA_TEXT_LIMIT = 800
-/** Objects written at the same time. A refused batch of many small requests would take hours one by one. */
+/** Objects of one job that are written at the same time. A job has one object for each surface and day. */
 const CONCURRENT_PUTS = 16
 
 /** Dependencies of storing dead letters. */
-export interface DeadLettersDeps {
+export interface StoreDeadLettersDeps extends JobDeps {
   readonly objects: Pick<ObjectStore, 'put'>
-  readonly store: Pick<PayloadStore, 'look' | 'finishJob'>
-  /** Runs after each object, as a sign of progress. */
-  readonly onStored?: () => void
+  /** Payload bytes that the pool may hold at the same time. */
+  readonly held: LaneBudget
 }
 
-/** Writes each request of a dead-letter job to the object store as it was sent, with the reason in the metadata. */
-export async function storeDeadLetters(deps: DeadLettersDeps, jobId: string): Promise<void> {
-  const { payload } = await deps.store.look(jobId)
-  if (payload === null) return
-  const frames = decodePayload(payload)
-  await forEachConcurrently(frames, { concurrency: CONCURRENT_PUTS }, async frame => {
-    await put(deps.objects, frame)
-    deps.onStored?.()
-  })
-  await deps.store.finishJob(jobId, { frames: frames.length, bytes: payload.length, shares: sharesOf(frames) })
+/** A dead letter of a job, as it was moved and as it reads. */
+interface Letter {
+  readonly frame: PayloadFrame
+  readonly letter: DeadLetter
 }
 
-function put(objects: DeadLettersDeps['objects'], frame: PayloadFrame): Promise<void> {
-  const letter = deadLetterSchema.parse(JSON.parse(frame.attributes))
-  // The key derives from the request alone, so writing it twice leaves one object.
-  return objects.put(deadLetterKey({ ...frame, ...letter }), frame.body, {
-    contentType: frame.contentType,
-    metadata: {
-      reason: metadataText(letter.reason, METADATA_TEXT_LIMIT),
-      queue: letter.queue,
-      'received-at': new Date(frame.receivedAtMs).toISOString(),
-      'content-encoding': frame.contentEncoding,
-      ...(letter.attributes === '' ? {} : { attributes: metadataText(letter.attributes, METADATA_TEXT_LIMIT) }),
-    },
-  })
+/**
+ * Writes the dead letters of a job as objects, one for each surface and day, then finishes the job in one step that moves
+ * their index rows to the queue `dead-letter-index`. A failed write is repeated by itself. A worker that takes up the job
+ * after a crash writes the same bytes under the same keys.
+ */
+export async function storeDeadLetters(deps: StoreDeadLettersDeps, job: TakenJob): Promise<void> {
+  await deps.held.run(job.lane, job.payloadBytes, () =>
+    processJob(deps, job, async (frames, retry) => {
+      const groups = groupLetters(job.jobId, frames)
+      const rows: PayloadFrame[][] = new Array(groups.length)
+      await forEachConcurrently(groups, { concurrency: CONCURRENT_PUTS, stopOnFailure: true }, async (letters, i) => {
+        const stored = await storeGroup({ ...deps, retry }, job.jobId, letters)
+        rows[i] = stored.filter(({ letter }) => letter.queue !== 'dead-letter-index').map(({ row }) => row)
+      })
+      return { result: undefined, moves: frameMoves('dead-letter-index', `letters-${job.jobId}`, rows.flat()) }
+    }),
+  )
+}
+
+/** Groups letters by what their object key derives from, in the order of the first letter of each group. */
+function groupLetters(jobId: string, frames: readonly PayloadFrame[]): Letter[][] {
+  const groups = new Map<string, Letter[]>()
+  for (const [index, frame] of frames.entries()) {
+    const letter = readLetter(jobId, index, frame)
+    const key = deadLetterKey({ ...frame, queue: letter.queue, jobId })
+    const group = groups.get(key) ?? []
+    groups.set(key, group)
+    group.push({ frame, letter })
+  }
+  return [...groups.values()]
+}
+
+/** Reads the attributes of a letter. A letter of another version is kept too, since its bytes may be all that is left. */
+function readLetter(jobId: string, index: number, frame: PayloadFrame): DeadLetter {
+  const read = deadLetterSchema.safeParse(parseJson(frame.attributes))
+  if (read.success) return read.data
+  const unknown = { queue: 'dead-letters', reason: 'invalid_request: the attributes of the letter are unknown' }
+  return deadLetterSchema.parse({ ...unknown, jobId, index, attributes: frame.attributes })
+}
+
+interface IndexedLetter extends Letter {
+  readonly row: PayloadFrame
+}
+
+type StoreGroupDeps = Pick<StoreDeadLettersDeps, 'objects' | 'logger'> & { readonly retry: Retry }
+
+/**
+ * Writes the letters of a group as one object. If the store refuses the object permanently, each letter becomes an object of
+ * its own, so that one letter cannot keep the others. The index then records which letter the store refuses in any form.
+ */
+async function storeGroup(deps: StoreGroupDeps, jobId: string, letters: readonly Letter[]): Promise<IndexedLetter[]> {
+  const [first] = letters
+  if (first === undefined) return []
+  const objectKey = deadLetterKey({ ...first.frame, queue: first.letter.queue, jobId })
+  const ranges = await put(deps, objectKey, letters)
+  if (ranges) return letters.map((letter, i) => index(letter, objectKey, ranges[i]))
+  const indexed: IndexedLetter[] = []
+  for (const [i, letter] of letters.entries()) {
+    const ownKey = `${objectKey}.${i}`
+    const own = await put(deps, ownKey, [letter])
+    indexed.push(own ? index(letter, ownKey, own[0]) : index(letter, '', undefined))
+  }
+  return indexed
+}
+
+/** Writes an object, until it is stored. Returns the ranges of its letters, or undefined if the store refuses it permanently. */
+async function put(
+  { objects, retry, logger }: StoreGroupDeps,
+  key: string,
+  letters: readonly Letter[],
+): Promise<readonly LetterRange[] | undefined> {
+  const { body, metadata, ranges } = encodeLetters(letters.map(({ frame }) => frame))
+  try {
+    await retry('store dead letters', () => objects.put(key, body, { contentType: LETTER_CONTENT_TYPE, metadata }))
+    return ranges
+  } catch (error) {
+    if (!(error instanceof PermanentError)) throw error
+    const fields = { key, letters: letters.length, bytes: body.length, ...errorFields(error) }
+    logger.error(fields, 'the object store refuses dead letters')
+    return undefined
+  }
+}
+
+/** Returns the letter with the frame from which its row in `dead_letters` is made. */
+function index({ frame, letter }: Letter, objectKey: string, range: LetterRange | undefined): IndexedLetter {
+  const { attributes, ...rest } = letter
+  const stored: StoredLetter = {
+    ...rest,
+    objectKey,
+    offset: range?.offset ?? 0,
+    length: range?.length ?? 0,
+    bodyBytes: frame.body.length,
+    sessionId: sessionOf(attributes),
+  }
+  return { frame, letter, row: withJsonBody(frame, stored) }
+}
+
+/** Returns the session that the frame attributes of a request name; empty if they name none. */
+function sessionOf(attributes: string): string {
+  const value = attributes === '' ? undefined : parseJson(attributes)
+  const sessionId = typeof value === 'object' && value !== null && 'sessionId' in value ? value.sessionId : undefined
+  return typeof sessionId === 'string' ? sessionId : ''
 }

@@ -1,19 +1,29 @@
 import { poolOptions } from '../config.ts'
-import { storeDeadLetters } from '../dead-letters/store-dead-letters.ts'
+import { type StoreDeadLettersDeps, storeDeadLetters } from '../dead-letters/store-dead-letters.ts'
 import type { PoolsDeps } from '../deps.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 
-/** Each job writes 16 objects at the same time. */
-const CONCURRENT_JOBS = 2
+/** Jobs in progress, each of which writes 16 objects at the same time. */
+const CONCURRENT_JOBS = 4
+/** Bytes of the payloads in progress. A payload is 8 MiB, or one larger letter. */
+const HELD_BYTES = 24 * 1024 * 1024
 
-/** Starts the pool that writes refused requests to the object store. */
-export function startDeadLettersPool({ config, logger, objects, redis }: PoolsDeps): Pool {
-  const store = new RedisPayloadStore(redis, 'dead-letters')
-  const letters = { objects, store, onStored: () => pool.progress() }
+/** Starts the pool that writes dead letters to the object store. */
+export function startDeadLettersPool({ config, logger, objects, redis, addJobs, stopping }: PoolsDeps): Pool {
+  const letters: StoreDeadLettersDeps = {
+    objects,
+    store: new RedisPayloadStore(redis, 'dead-letters'),
+    held: new LaneBudget(HELD_BYTES),
+    addJobs,
+    logger,
+    stopping,
+    onAttempt: () => pool.progress(),
+  }
   const pool = startPool(
     'dead-letters',
-    { redisUrl: config.REDIS_URL, logger, process: job => storeDeadLetters(letters, job.jobId) },
+    { redisUrl: config.REDIS_URL, logger, process: job => storeDeadLetters(letters, job) },
     poolOptions(config, CONCURRENT_JOBS),
   )
   return pool

@@ -13,6 +13,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
     store: new RedisPayloadStore(deps.redis, 'replay'),
     held: new LaneBudget(config.REPLAY_HELD_BYTES),
     addJobs: deps.addJobs,
+    letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
     onAttempt: () => pool.progress(),

@@ -10,9 +10,13 @@ import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
-export function startRowsPool(source: BatchSource, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+export function startRowsPool(
+  { queue, kind }: Omit<BatchSource, 'letterQuota'>,
+  createRows: () => RowBatch,
+  deps: PoolsDeps,
+): Pool {
   const { config, logger, metrics, stopping } = deps
-  const { queue } = source
+  const source: BatchSource = { queue, kind, letterQuota: deps.letterQuota }
   const store = new RedisPayloadStore(deps.redis, queue, deps.payloads)
   const storer = new BatchStorer({
     ...source,

@@ -15,6 +15,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     store: new RedisPayloadStore(deps.redis, 'source-maps'),
     held: new LaneBudget(config.SOURCE_MAPS_HELD_BYTES),
     addJobs: deps.addJobs,
+    letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
     onAttempt: () => pool.progress(),

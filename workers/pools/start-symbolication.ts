@@ -30,6 +30,7 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
     manifests: createManifestReader(deps),
     tracer,
     addJobs: deps.addJobs,
+    letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
     now: Date.now,

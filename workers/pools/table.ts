@@ -8,6 +8,7 @@ import { createMetricsBatch } from '../otlp/metrics/metrics.ts'
 import { createSpansBatch } from '../otlp/traces/spans.ts'
 import type { Pool } from '../queue/pool.ts'
 import { createBuildReportsBatch } from '../rows/build-reports-batch.ts'
+import { createDeadLettersBatch } from '../rows/dead-letters-batch.ts'
 import { createReceiptsBatch } from '../rows/receipts-batch.ts'
 import { createReplayChunksBatch } from '../rows/replay-chunks-batch.ts'
 import { createSessionsBatch } from '../rows/sessions-batch.ts'
@@ -39,6 +40,8 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   symbolication: startSymbolicationPool,
   receipts: deps => startRowsPool({ queue: 'receipts', kind: undefined }, createReceiptsBatch, deps),
   'dead-letters': startDeadLettersPool,
+  'dead-letter-index': deps =>
+    startRowsPool({ queue: 'dead-letter-index', kind: undefined }, createDeadLettersBatch, deps),
 }
 
 /** Starts the pool of an OTLP signal, which accepts protobuf and JSON. */

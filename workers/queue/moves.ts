@@ -1,18 +1,7 @@
-import type { DeadLetter, Settlement } from '../../schemas/queues/jobs.ts'
+import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
-import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
 import { type Move, sharesOf } from './payload-store.ts'
-
-/** A request that cannot be stored and becomes a dead letter. */
-export interface RefusedFrame {
-  readonly jobId: string
-  /** Position of the request in the payload of that job. */
-  readonly index: number
-  readonly frame: PayloadFrame
-  readonly reason: Reason
-}
 
 /** A request that a job is done with. `refusal` is absent if the request is stored. */
 export interface SettledRequest extends Pick<Settlement, 'refusal'> {
@@ -33,21 +22,6 @@ export function frameMoves(
   const payload = { jobId, payload: encodePayload(frames), frames: frames.length, shares: sharesOf(frames) }
   const arrivedAtMs = frames.reduce((first, { receivedAtMs }) => Math.min(first, receivedAtMs), Number.MAX_SAFE_INTEGER)
   return [{ queue, ...payload, arrivedAtMs, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
-}
-
-/** Returns the move of refused requests to the dead letters. `id` is that of the job or batch that is finished. */
-export function deadLetterMoves(queue: QueueName, id: string, refused: readonly RefusedFrame[]): Move[] {
-  const frames = refused.map(({ frame, index, reason, jobId }): PayloadFrame => {
-    const letter: DeadLetter = { queue, jobId, index, reason: reasonText(reason), attributes: frame.attributes }
-    return { ...frame, cost: undefined, attributes: JSON.stringify(letter) }
-  })
-  return frameMoves('dead-letters', `dead-${id}`, frames)
-}
-
-/** Returns the settlement of a request that becomes a dead letter. */
-export function settleDeadLetter(queue: QueueName, refused: RefusedFrame): SettledRequest {
-  const { frame, jobId, index, reason } = refused
-  return { frame, refusal: { reason: reasonText(reason), objectKey: deadLetterKey({ ...frame, queue, jobId, index }) } }
 }
 
 /**

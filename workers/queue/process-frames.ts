@@ -5,14 +5,9 @@ import { type Retry, type RetryDeps, retryUntilStopped } from '../../shared/conc
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
 import type { LaneBudget } from './lane-budget.ts'
-import {
-  deadLetterMoves,
-  frameMoves,
-  type RefusedFrame,
-  type SettledRequest,
-  settleDeadLetter,
-  settlementMoves,
-} from './moves.ts'
+import type { RefusedFrame } from './letter-moves.ts'
+import { keepLetters, type LetterQuota } from './letter-quota.ts'
+import { frameMoves, type SettledRequest, settlementMoves } from './moves.ts'
 import { type HeldJob, type Move, type NewPayload, type PayloadStore, sharesOf } from './payload-store.ts'
 import type { TakenJob } from './pool.ts'
 
@@ -23,6 +18,8 @@ export type AddJobs = (queue: QueueName, payloads: readonly NewPayload[]) => Pro
 export interface JobDeps extends Omit<RetryDeps, 'holdsLock'> {
   readonly store: Pick<PayloadStore, 'look' | 'holdsLocks' | 'finishJob'>
   readonly addJobs: AddJobs
+  /** Bounds the dead letters of a surface. Without it, all are kept. */
+  readonly letterQuota?: LetterQuota | undefined
 }
 
 /** Result of the work on a job, and the payloads that go to other queues. */
@@ -90,7 +87,7 @@ export interface ProcessedFrame<Stats> {
   readonly refusal?: FrameRefusal | undefined
 }
 
-/** Why a frame is not stored, and whether its request is kept as a dead letter. */
+/** Why a frame is not stored, and whether its request becomes a dead letter. */
 export interface FrameRefusal {
   readonly reason: Reason
   readonly isDeadLetter: boolean
@@ -114,34 +111,45 @@ export function processFrames<Stats>(
         processed[index] = await processFrame(frame, index, retry)
         deps.onAttempt?.()
       })
-      return { result: processed.map(({ stats }) => stats), moves: movesOf(plan, job, frames, processed) }
+      const moves = await movesOf(plan, job, deps.letterQuota, frames, processed)
+      return { result: processed.map(({ stats }) => stats), moves }
     }),
   )
 }
 
-function movesOf(
+async function movesOf(
   { queue, next }: FramePlan,
   { jobId }: HeldJob,
+  quota: LetterQuota | undefined,
   frames: readonly PayloadFrame[],
   processed: readonly ProcessedFrame<unknown>[],
-): Move[] {
+): Promise<Move[]> {
+  const letters = await keepLetters(quota, queue, jobId, refusedFrames(jobId, frames, processed))
   const passedOn: PayloadFrame[] = []
-  const refused: RefusedFrame[] = []
   const settled: SettledRequest[] = []
   for (const [index, frame] of frames.entries()) {
     const outcome = processed[index]
     if (outcome?.passedOn) passedOn.push(outcome.passedOn)
-    if (outcome?.refusal?.isDeadLetter) {
-      const request = { jobId, index, frame, reason: outcome.refusal.reason }
-      refused.push(request)
-      settled.push(settleDeadLetter(queue, request))
-    } else if (outcome?.refusal) {
-      settled.push({ frame, refusal: { reason: reasonText(outcome.refusal.reason), objectKey: '' } })
+    if (outcome?.refusal) {
+      const objectKey = letters.objectKeys.get(index) ?? ''
+      const isDiscarded = outcome.refusal.isDeadLetter && objectKey === ''
+      settled.push({ frame, refusal: { reason: reasonText(outcome.refusal.reason), objectKey, isDiscarded } })
     } else if (!outcome?.passedOn || !next?.settlesRequests) settled.push({ frame })
   }
   return [
     ...settlementMoves({ jobId, kind: queue }, settled),
     ...(next ? frameMoves(next.queue, `${next.jobIdPrefix}-${jobId}`, passedOn) : []),
-    ...deadLetterMoves(queue, jobId, refused),
+    ...letters.moves,
   ]
+}
+
+function refusedFrames(
+  jobId: string,
+  frames: readonly PayloadFrame[],
+  processed: readonly ProcessedFrame<unknown>[],
+): RefusedFrame[] {
+  return frames.flatMap((frame, index) => {
+    const refusal = processed[index]?.refusal
+    return refusal?.isDeadLetter ? [{ jobId, index, frame, reason: refusal.reason }] : []
+  })
 }

@@ -11,8 +11,9 @@ export function createReceiptsBatch(): RowBatch {
   return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
     const { kind, jobId, bytes, refusal } = settlementSchema.parse(value)
     const index = indexOf(receipt)
-    // A refused request without an object was refused in its response, and is not a dead letter.
-    const deadLettered = new Map(refusal?.objectKey ? [[labelOf(refusal.reason), 1]] : [])
+    // A refused request that is neither kept nor discarded was refused in its response, and is not a dead letter.
+    const counted = (isCounted: boolean | undefined) =>
+      new Map(refusal && isCounted ? [[labelOf(refusal.reason), 1]] : [])
     table.append({
       workspaceId,
       surfaceId,
@@ -23,10 +24,13 @@ export function createReceiptsBatch(): RowBatch {
       bytes,
       rows: 0,
       rejected: new Map(),
-      deadLettered,
+      deadLettered: counted(refusal?.objectKey !== ''),
+      discarded: counted(refusal?.isDiscarded),
       commit: commitOf(receipt),
       indexes: [index],
       refused: refusal ? [{ index, ...refusal }] : [],
+      discardedIndexes: refusal?.isDiscarded ? [index] : [],
+      rejections: [],
     })
   })
 }

@@ -8,7 +8,9 @@ import { parseJson } from '../../shared/json/parse-json.ts'
 import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { deadLetterMoves, frameMoves, type RefusedFrame } from '../queue/moves.ts'
+import type { RefusedFrame } from '../queue/letter-moves.ts'
+import { keepLetters } from '../queue/letter-quota.ts'
+import { frameMoves } from '../queue/moves.ts'
 import type { HeldJob, Move } from '../queue/payload-store.ts'
 import { type JobDeps, processJob } from '../queue/process-frames.ts'
 import { type ResolvedRelease, type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
@@ -95,7 +97,8 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     }
     counts.postponed = postponed.length
     counts.deadLettered = refused.length
-    const moves = [...deadLetterMoves('symbolication', job.jobId, refused), ...postponedMoves(job.jobId, postponed)]
+    const letters = await keepLetters(deps.letterQuota, 'symbolication', job.jobId, refused)
+    const moves = [...letters.moves, ...postponedMoves(job.jobId, postponed)]
     return { result: counts, moves }
   })
   if (stats) deps.onDone?.(stats)

@@ -6,8 +6,12 @@ export interface ReceiptRow {
   readonly storedAtMs: string
   /** Empty unless the request was refused. */
   readonly reason: string
-  /** Key of the dead letter; empty if there is none. */
+  /** Key of the object with the dead letter; empty if there is none. */
   readonly objectKey: string
+  /** 1 if the dead letter of the request was over the bound of its surface and day, and is not kept. */
+  readonly isDiscarded: number
+  /** Records that are left out, by reason. The key is that of the dead letter; empty if there is none. */
+  readonly rejections: readonly { readonly reason: string; readonly records: string; readonly object_key: string }[]
 }
 
 /** Identifies a request by the content of its receipt. */
@@ -37,7 +41,9 @@ export async function selectReceipt(
     query: `
       SELECT toUnixTimestamp64Milli(stored_at) AS storedAtMs,
              arrayFirst(request -> request.index = {index: UInt32}, refused) AS refusal,
-             refusal.reason AS reason, refusal.object_key AS objectKey
+             refusal.reason AS reason, refusal.object_key AS objectKey,
+             has(discarded_indexes, {index: UInt32}) AS isDiscarded,
+             arrayFilter(rejection -> rejection.index = {index: UInt32}, rejections) AS rejections
       FROM ingest_log
       PREWHERE workspace_id = {workspaceId: String} AND surface_id = {surfaceId: String}
         AND received_at BETWEEN fromUnixTimestamp64Milli({fromMs: Int64}) AND fromUnixTimestamp64Milli({toMs: Int64})

@@ -11,11 +11,12 @@ export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[\w.!~*'()%-]
  * Outcomes of an accepted request (docs/contract.md#receipts).
  *
  * - queued: on disk, not processed yet
- * - stored: all records are stored, except those that break a rule; also a repeated replay chunk
+ * - stored: all records are stored, except those that `rejected` counts; also a repeated replay chunk
  * - dead_lettered: could not be stored, and is kept as it was sent
+ * - discarded: could not be stored, and is not kept, because its surface had too many dead letters on that day
  * - refused: the response stated why, and nothing is kept (an invalid source map, a completion without its maps)
  */
-export const RECEIPT_STATUSES = ['queued', 'stored', 'dead_lettered', 'refused'] as const
+export const RECEIPT_STATUSES = ['queued', 'stored', 'dead_lettered', 'discarded', 'refused'] as const
 /** Outcome of an accepted request. */
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
 
@@ -32,9 +33,22 @@ export const receiptSchema = z
     }),
     storedAt: z.iso.datetime().optional().meta({ description: 'When the request was stored.' }),
     reason: z.string().optional().meta({
-      description: 'Why the request was dead-lettered or refused: a name, for some followed by a colon and details.',
+      description:
+        'Why the request was dead-lettered, discarded or refused: a name, for some followed by a colon and details.',
     }),
-    objectKey: z.string().optional().meta({ description: 'The key of a dead-lettered request in the object store.' }),
+    rejected: z
+      .array(
+        z.strictObject({
+          reason: z.string().meta({ description: 'The rule that the records break.' }),
+          count: z.number().int().min(1).meta({ description: 'The number of records.' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'The records of the request that are not stored, by reason.' }),
+    objectKey: z.string().optional().meta({
+      description:
+        'The key of the object that contains the dead letter of the request. A request of which some records are not stored is a dead letter too.',
+    }),
   })
   .meta({ id: 'Receipt', description: 'The outcome of an accepted request. Absent fields are left out.' })
 /** A receipt. */

@@ -15,12 +15,13 @@ import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
-import { storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
+import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
+import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
 import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
 import { startPool, type TakenJob } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
-import { listObjects } from '../../support/oracles/list-objects.ts'
+import { listDeadLetters } from '../../support/oracles/list-dead-letters.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -127,6 +128,30 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
 async function backlog(queue: QueueName = 'spans'): Promise<number> {
   const flow = await redis.hgetall(queueKeys(queue).flow)
   return Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
+}
+
+/** Starts the pool that writes dead letters. */
+function startDeadLetters(objects: StoreDeadLettersDeps['objects']): void {
+  const jobs = createJobAdder(redis)
+  const stopping = new AbortController()
+  const deps: StoreDeadLettersDeps = {
+    objects,
+    store: new RedisPayloadStore(redis, 'dead-letters'),
+    held: new LaneBudget(1 << 24),
+    addJobs: jobs.add,
+    logger,
+    stopping: stopping.signal,
+  }
+  const pool = startPool(
+    'dead-letters',
+    { redisUrl: url, logger, process: job => storeDeadLetters(deps, job) },
+    { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
+  )
+  opened.push(async () => {
+    stopping.abort()
+    await pool.close()
+    await jobs.close()
+  })
 }
 
 /** Expects that Redis contains no payload, batch or job of the queue `spans`. */
@@ -350,13 +375,7 @@ describe('a payload that cannot be stored', () => {
     await Promise.all([...'abcdefghijklm'].map(line => commit.enqueue(frame(line === 'g' ? 'poison' : line))))
     worker(store)
     const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 5_000 })
-    const deadLetters = new RedisPayloadStore(redis, 'dead-letters')
-    const pool = startPool(
-      'dead-letters',
-      { redisUrl: url, logger, process: job => storeDeadLetters({ objects, store: deadLetters }, job.jobId) },
-      { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
-    )
-    opened.push(() => pool.close())
+    startDeadLetters(objects)
     await commit.enqueue(frame('undecodable bytes'))
     await expectAllDone()
     await until('the dead letters are kept', async () => (await backlog('dead-letters')) === 0)
@@ -368,11 +387,13 @@ describe('a payload that cannot be stored', () => {
     const log = store.lines('ingest_log').join('\n')
     expect(log).toContain('refused_by_clickhouse')
     expect(log).toContain('truncated')
-    const kept = await listObjects(services.s3, 'dead-letters/ws_1/srf_1/spans/2026-11-20/')
-    const recent = kept.filter(object => ['poison', 'undecodable bytes'].includes(object.body))
-    expect(recent.map(object => [object.body, decodeURIComponent(object.metadata.reason ?? '')]).sort()).toEqual([
-      ['poison', 'refused_by_clickhouse: no poison, please'],
-      ['undecodable bytes', 'truncated'],
+    const kept = await listDeadLetters(services.s3, 'dead-letters/ws_1/srf_1/spans/2026-11-20/')
+    const recent = kept.filter(letter => ['poison', 'undecodable bytes'].includes(letter.body.toString()))
+    const describe = ({ body, reason, storedTables }: (typeof kept)[number]) => [body.toString(), reason, storedTables]
+    // A replay of the letter must not write the first table again.
+    expect(recent.map(describe).sort()).toEqual([
+      ['poison', 'refused_by_clickhouse: no poison, please', ['first']],
+      ['undecodable bytes', 'truncated', []],
     ])
     objects.close()
   })

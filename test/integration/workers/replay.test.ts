@@ -17,6 +17,7 @@ import { decodePayload } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { encodeReplayMetadata } from '../../support/clients/encode-replay-metadata.ts'
+import { listDeadLetters } from '../../support/oracles/list-dead-letters.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
@@ -26,7 +27,7 @@ import { until } from '../../support/until.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
-const QUEUES = ['replay', 'replay-chunks', 'dead-letters'] as const
+const QUEUES = ['replay', 'replay-chunks', 'dead-letters', 'dead-letter-index'] as const
 const MIB = 1024 * 1024
 const START = 1_700_000_000_000
 /** Unique for this run, because other tests use the same object store. */
@@ -112,8 +113,8 @@ const rowsOf = (sessionId: string) =>
   )
 
 async function deadLetters() {
-  const kept = await listObjects(services.s3, `dead-letters/ws_1/${surfaceId}/replay/`)
-  return kept.map(({ bytes, metadata: said }) => ({ bytes, reason: decodeURIComponent(said.reason ?? '') }))
+  const kept = await listDeadLetters(services.s3, `dead-letters/ws_1/${surfaceId}/replay/`)
+  return kept.map(({ body: bytes, reason }) => ({ bytes, reason }))
 }
 
 async function inflated(key: string): Promise<Buffer> {

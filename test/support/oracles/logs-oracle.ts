@@ -1,7 +1,7 @@
 import type { ExportLogsServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecord } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
-import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import type { PayloadSource, RejectedRows } from '../../../workers/otlp/protobuf/refusal.ts'
 import {
   attributeColumns,
   canonicalJson,
@@ -9,6 +9,7 @@ import {
   hex,
   lastText,
   latin1,
+  noteRejection,
   promotedText,
   sessionIdOf,
   textOf,
@@ -22,7 +23,7 @@ type Row = Record<string, NativeValue>
 export interface ExpectedLogTables {
   logs: Row[]
   exceptions: Row[]
-  rejected: RejectedCounts
+  rejected: RejectedRows
 }
 
 /** Computes the rows of a payload of logs from the decoded message, in the terms of `readBlock`. */
@@ -49,7 +50,7 @@ export function expectedLogTables(origin: PayloadSource, request: ExportLogsServ
       for (const record of logRecords) {
         const rejection = rejectionOf(record)
         if (rejection !== undefined) {
-          result.rejected[rejection] = (result.rejected[rejection] ?? 0) + 1
+          noteRejection(result.rejected, rejection, result.logs.length)
           continue
         }
         result.logs.push({ ...shared, ...logRow(record, origin) })

@@ -8,14 +8,14 @@ import type {
   NumberDataPoint,
   SummaryDataPoint,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
-import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
-import { attributeColumns, canonicalJson, cut, latin1, promotedText, type Row } from './otlp-oracle.ts'
+import type { PayloadSource, RejectedRows } from '../../../workers/otlp/protobuf/refusal.ts'
+import { attributeColumns, canonicalJson, cut, latin1, noteRejection, promotedText, type Row } from './otlp-oracle.ts'
 import type { NativeValue } from './read-block.ts'
 
 /** Expected rows of points, and of their series. */
 export interface ExpectedPoints {
   points: Row[]
-  rejected: RejectedCounts
+  rejected: RejectedRows
 }
 
 /** Computes the rows of a payload from the decoded message with plain objects, in the terms of `readBlock`. */
@@ -48,7 +48,7 @@ export function expectedPoints(origin: PayloadSource, request: ExportMetricsServ
 function appendMetric(result: ExpectedPoints, shared: Row, metric: Metric): void {
   for (const { row, attributes, rejection } of pointsOf(metric)) {
     if (rejection !== undefined) {
-      result.rejected[rejection] = (result.rejected[rejection] ?? 0) + 1
+      noteRejection(result.rejected, rejection, result.points.length)
       continue
     }
     const whole: Row = {

@@ -2,7 +2,7 @@ import type { ExportTraceServiceRequest } from '../../../schemas/otlp/generated/
 import type { AnyValue, KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { Span, Span_Event } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
-import type { PayloadSource, RejectedCounts } from '../../../workers/otlp/protobuf/refusal.ts'
+import type { PayloadSource, RejectedRows, RowRejection } from '../../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './read-block.ts'
 
 /** Expected values of a row by column. */
@@ -12,7 +12,7 @@ export type Row = Record<string, NativeValue>
 export interface ExpectedTables {
   spans: Row[]
   exceptions: Row[]
-  rejected: RejectedCounts
+  rejected: RejectedRows
 }
 
 /** Computes the rows of a payload from the decoded message with plain objects, in the terms of `readBlock`. */
@@ -38,7 +38,7 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
       }
       for (const span of spans) {
         const rejection = rejectionOf(span)
-        if (rejection !== undefined) result.rejected[rejection] = (result.rejected[rejection] ?? 0) + 1
+        if (rejection !== undefined) noteRejection(result.rejected, rejection, result.spans.length)
         else {
           result.spans.push({ ...shared, ...spanRow(span) })
           result.exceptions.push(
@@ -49,6 +49,14 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
     }
   }
   return result
+}
+
+/** Notes a record that is left out after `stored` records of the payload that are not. */
+export function noteRejection(rejected: RejectedRows, reason: RowRejection, stored: number): void {
+  const index = Object.values(rejected).reduce((sum, { count }) => sum + count, stored)
+  rejected[reason] ??= { count: 0, indexes: [] }
+  rejected[reason].count++
+  rejected[reason].indexes.push(index)
 }
 
 function rejectionOf(span: Span) {

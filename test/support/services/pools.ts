@@ -7,9 +7,11 @@ import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
-import { workersConfigSchema } from '../../../workers/config.ts'
+import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
+import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
+import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
 import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import type { ServiceAddresses } from './services.ts'
@@ -23,18 +25,20 @@ export interface TestPools {
 
 /**
  * Starts pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse. The
- * directory is in the same database of Redis unless `directoryRedisUrl` names another.
+ * directory is in the same database of Redis unless `directoryRedisUrl` names another. `settings` replace defaults.
  */
 export function startPools(
   queues: readonly QueueName[],
   { redisUrl, directoryRedisUrl = redisUrl, clickhouseUrl, s3 }: ServiceAddresses & { directoryRedisUrl?: string },
   database: string,
+  settings: Record<string, string> = {},
 ): TestPools {
   const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
   const config = parseConfig(workersConfigSchema, {
     REDIS_URL: redisUrl,
     BATCH_MAX_AGE_MS: '20',
     JOB_STALLED_CHECK_MS: '500',
+    ...settings,
   })
   const redis = connectConsumer(redisUrl, logger)
   const directoryRedis = connectConsumer(directoryRedisUrl, logger)
@@ -46,8 +50,10 @@ export function startPools(
   const stopping = new AbortController()
   const releases = createReleaseStore(directoryRedis)
   const stores = { redis, payloads, clickhouse, objects, releases, columnMemory: new ColumnMemory() }
-  const deps = { ...stores, config, addJobs: jobs.add, logger, stopping: stopping.signal }
   const workerMetrics = createWorkerMetrics(metrics)
+  workerMetrics.watchBacklogs(() => readInternalBacklogs(redis))
+  const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
+  const deps = { ...stores, config, addJobs: jobs.add, letterQuota, logger, stopping: stopping.signal }
   const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))
   return {
     metrics: () => metrics.registry.metrics(),

@@ -107,7 +107,11 @@ describe('ids', () => {
     expect(result.ok && createSpansBatch().append(origin as never, result.message)).toEqual({
       ok: true,
       rows: 2,
-      rejected: { invalid_trace_id: 1, invalid_span_id: 1, invalid_parent_span_id: 1 },
+      rejected: {
+        invalid_trace_id: { count: 1, indexes: [1] },
+        invalid_span_id: { count: 1, indexes: [2] },
+        invalid_parent_span_id: { count: 1, indexes: [3] },
+      },
     })
   })
 

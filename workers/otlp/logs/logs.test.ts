@@ -84,7 +84,11 @@ describe('a batch of logs', () => {
       { ...full, eventName: 'bad', ...invalid },
       { ...full, eventName: 'last' },
     ])
-    expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 2, rejected: { [reason]: 1 } })
+    expect(batch.append(ORIGIN, body)).toEqual({
+      ok: true,
+      rows: 2,
+      rejected: { [reason]: { count: 1, indexes: [1] } },
+    })
     const [first, last] = rows('logs')
     expect(last).toEqual({ ...first, event_name: 'last' })
     expect(rows('exceptions')).toHaveLength(2)
@@ -260,7 +264,7 @@ describe('a batch of logs', () => {
     expect(batch.append(ORIGIN, payload([{ attributes }]))).toEqual({
       ok: true,
       rows: 1,
-      rejected: { session_id_too_long: 1 },
+      rejected: { session_id_too_long: { count: 1, indexes: [] } },
     })
     expect(rows('logs')[0]).toMatchObject({ session_id: '' })
     expect(rows('exceptions')[0]).toMatchObject({ session_id: '' })
@@ -271,7 +275,7 @@ describe('a batch of logs', () => {
     expect(batch.append(ORIGIN, payload(storm))).toEqual({
       ok: true,
       rows: 12_000,
-      rejected: { exceptions_over_limit: 2_000 },
+      rejected: { exceptions_over_limit: { count: 2_000, indexes: [] } },
     })
     expect(rows('exceptions')).toHaveLength(10_000)
   })

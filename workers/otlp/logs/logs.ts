@@ -75,16 +75,16 @@ class LogsBatch extends OtlpBatch {
       if (tag !== 0x12) continue
       const rejection = decoder.append(wire, wire.start, pos, row, resource)
       if (rejection === undefined) row++
-      else this.reject(rejection)
+      else this.reject(rejection, row)
     }
     this.#table.commitRows(row)
     this.scopes.fill(row - firstRow)
   }
 
   protected endPayload(): void {
-    this.reject('exceptions_over_limit', this.#exceptions.overLimit)
-    this.reject('findings_over_limit', this.#exceptions.findingsOverLimit)
-    this.reject('session_id_too_long', this.#decoder.overlongSessionIds)
+    this.leaveOut('exceptions_over_limit', this.#exceptions.overLimit)
+    this.leaveOut('findings_over_limit', this.#exceptions.findingsOverLimit)
+    this.leaveOut('session_id_too_long', this.#decoder.overlongSessionIds)
   }
 
   protected rewindPayload(): void {

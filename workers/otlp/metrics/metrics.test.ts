@@ -86,7 +86,7 @@ describe('a batch of metrics', () => {
       gauge('g', asInt(7n)),
     ])
     const whole = payload([histogram('h', full, full), gauge('g', asInt(7n))])
-    expect(append(body)).toEqual({ ok: true, rows: 3, rejected: { invalid_bucket_counts: 1 } })
+    expect(append(body)).toEqual({ ok: true, rows: 3, rejected: { invalid_bucket_counts: { count: 1, indexes: [1] } } })
     const found = rows()
     batch.reset()
     append(whole)

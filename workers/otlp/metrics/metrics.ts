@@ -21,7 +21,7 @@ class MetricsBatch extends OtlpBatch {
   readonly #table: MetricPointsTable
   readonly #decoder: MetricDecoder
   readonly #seriesScope: SeriesScope
-  readonly #onRejection = (reason: RowRejection) => this.reject(reason)
+  readonly #onRejection = (reason: RowRejection) => this.reject(reason, this.#table.buffer.rows)
 
   constructor(table: MetricPointsTable, decoder: MetricDecoder) {
     super(table.scope, table.buffer)

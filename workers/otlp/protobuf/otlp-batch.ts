@@ -6,7 +6,7 @@ import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { requestColumnBytes } from '../../batch/job-limits.ts'
 import { type AppendResult, blocksOf, type RowBatch, type TableBlock } from '../../batch/row-batch.ts'
 import { cutText, TEXT_LIMITS } from './cut-text.ts'
-import { type PayloadSource, Refusal, type RejectedCounts, type RowRejection } from './refusal.ts'
+import { MAX_REJECTED_INDEXES, type PayloadSource, Refusal, type RejectedRows, type RowRejection } from './refusal.ts'
 import { EmbeddedMessage, type ResourceEntry } from './resource-cache.ts'
 import { ScopeWriter } from './scope-writer.ts'
 import { WireCursor } from './wire.ts'
@@ -23,7 +23,9 @@ export abstract class OtlpBatch implements RowBatch {
   readonly #table: TableBuffer
   readonly #buffers: readonly TableBuffer[]
   readonly #budget: RowsBudget
-  #rejected: RejectedCounts = {}
+  #rejected: RejectedRows = {}
+  #rejectedRows = 0
+  #firstRow = 0
 
   /** `derived` are tables that get rows of their own from the same payloads. */
   constructor(columns: ScopeColumns, table: TableBuffer, derived: readonly TableBuffer[] = []) {
@@ -51,7 +53,9 @@ export abstract class OtlpBatch implements RowBatch {
 
   append(source: PayloadSource, body: Buffer, limitBytes = requestColumnBytes(body.length)): AppendResult {
     const rowsBefore = this.#table.rows
+    this.#firstRow = rowsBefore
     this.#rejected = {}
+    this.#rejectedRows = 0
     for (const buffer of this.#buffers) buffer.mark()
     this.#budget.begin(limitBytes)
     try {
@@ -119,10 +123,18 @@ export abstract class OtlpBatch implements RowBatch {
   /** Removes what the batch has left, except from the tables and the scopes. */
   protected abstract resetRows(): void
 
-  /** Counts records that are left out of the current payload. */
-  protected reject(reason: RowRejection, count = 1): void {
-    if (count === 0) return
-    this.#rejected[reason] = (this.#rejected[reason] ?? 0) + count
+  /** Counts a record that is left out of the current payload. `row` is the number of the row that it would have. */
+  protected reject(reason: RowRejection, row: number): void {
+    const index = row - this.#firstRow + this.#rejectedRows++
+    this.#rejected[reason] ??= { count: 0, indexes: [] }
+    const { indexes } = this.#rejected[reason]
+    this.#rejected[reason].count++
+    if (indexes.length < MAX_REJECTED_INDEXES) indexes.push(index)
+  }
+
+  /** Counts what is left out of the current payload while the records that contain it are stored. */
+  protected leaveOut(reason: RowRejection, count: number): void {
+    if (count > 0) this.#rejected[reason] = { count, indexes: [] }
   }
 
   #readRequest(body: Buffer): void {

@@ -1,4 +1,5 @@
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import type { Rejection } from '../../../shared/runtime/reason.ts'
 
 /** Fields of a payload frame from which rows derive, in addition to its body. */
 export type PayloadSource = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>
@@ -27,8 +28,10 @@ export const ROW_REJECTIONS = {
 } as const
 /** A key of ROW_REJECTIONS. */
 export type RowRejection = keyof typeof ROW_REJECTIONS
-/** Number of rows left out, by reason. */
-export type RejectedCounts = Partial<Record<RowRejection, number>>
+/** Most positions of rows left out for one reason that a payload reports. The others are only counted. */
+export const MAX_REJECTED_INDEXES = 1_000
+/** Rows left out of a payload, by reason, with the positions of their records in the payload. */
+export type RejectedRows = Partial<Record<RowRejection, Rejection>>
 
 /** Thrown to refuse a payload. It never leaves `append`, so it has no stack and one instance per reason. */
 export class Refusal {

@@ -58,10 +58,30 @@ describe('a batch of spans', () => {
       { ...full, name: 'bad', ...invalid },
       { name: 'last', ...full },
     ])
-    expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 2, rejected: { [reason]: 1 } })
+    expect(batch.append(ORIGIN, body)).toEqual({
+      ok: true,
+      rows: 2,
+      rejected: { [reason]: { count: 1, indexes: [1] } },
+    })
     const [first, last] = rows('spans')
     expect(last).toEqual({ ...first, name: 'last' })
     expect(rows('exceptions').map(row => row.span_name)).toEqual(['first', 'last'])
+  })
+
+  it('reports the positions of the first 1,000 spans left out for a reason, over all scopes and resources', () => {
+    const spans = Array.from({ length: 1_500 }, (_, i) =>
+      i % 3 === 0 ? { name: 'good' } : { spanId: new Uint8Array(3) },
+    )
+    const body = Buffer.concat([payload(spans), payload([{ traceId: new Uint8Array(16) }, { name: 'last' }])])
+    const indexes = Array.from({ length: 1_500 }, (_, i) => i).filter(i => i % 3 !== 0)
+    expect(indexes.length).toBe(1_000)
+    const invalid_span_id = { count: 1_000, indexes }
+    const invalid_trace_id = { count: 1, indexes: [1_500] }
+    expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 501, rejected: { invalid_span_id, invalid_trace_id } })
+    const more = payload(Array.from({ length: 1_200 }, () => ({ spanId: new Uint8Array(3) })))
+    const first = Array.from({ length: 1_000 }, (_, i) => i)
+    const rejected = { invalid_span_id: { count: 1_200, indexes: first } }
+    expect(batch.append(ORIGIN, more)).toEqual({ ok: true, rows: 0, rejected })
   })
 
   it('treats a parent id of zeros as that of a root', () => {
@@ -166,7 +186,7 @@ describe('a batch of spans', () => {
     expect(batch.append(ORIGIN, payload([failed, {}]))).toEqual({
       ok: true,
       rows: 2,
-      rejected: { session_id_too_long: 1 },
+      rejected: { session_id_too_long: { count: 1, indexes: [] } },
     })
     expect(rows('spans')[0]).toMatchObject({ session_id: '', attributes: [['session.id', 'a'.repeat(201)]] })
     expect(rows('exceptions')[0]).toMatchObject({ session_id: '' })
@@ -179,7 +199,8 @@ describe('a batch of spans', () => {
     const body = payload([...spans, ...spans])
     const append = () => {
       batch.reset()
-      expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 600, rejected: { findings_over_limit: 200 } })
+      const rejected = { findings_over_limit: { count: 200, indexes: [] } }
+      expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 600, rejected })
       return rows('exceptions').map(row => row.type)
     }
     const types = append()
@@ -255,7 +276,8 @@ describe('a batch of spans', () => {
     const body = payload(storm)
     const append = () => {
       batch.reset()
-      expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 12_000, rejected: { exceptions_over_limit: 2_000 } })
+      const rejected = { exceptions_over_limit: { count: 2_000, indexes: [] } }
+      expect(batch.append(ORIGIN, body)).toEqual({ ok: true, rows: 12_000, rejected })
     }
     expect(leastCpuMs(append, 1_000)).toBeLessThan(1_000)
     expect(rows('exceptions')).toHaveLength(10_000)

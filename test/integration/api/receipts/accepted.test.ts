@@ -94,7 +94,7 @@ describe('an accepted request', () => {
   it('is in exactly one row of the log, together with the others of its group commit', async () => {
     startWorkers()
     const sent = await Promise.all(Array.from({ length: 60 }, (_, i) => browse('POST /drain/v1/traces', span(`${i}`))))
-    const receipts = await Promise.all(sent.map(settled))
+    const receipts = await Promise.all(sent.map(request => settled(request)))
     expect(receipts.every(({ status }) => status === 'stored')).toBe(true)
     await expectOneRowEach(sent)
   })

@@ -64,13 +64,21 @@ afterAll(async () => {
   redis.disconnect()
 })
 
-export function startWorkers(): void {
-  pools ??= startPools(QUEUES, { ...services, redisUrl }, database.name)
+/** Starts the workers unless they run already. */
+export function startWorkers(settings: Record<string, string> = {}): void {
+  pools ??= startPools(QUEUES, { ...services, redisUrl }, database.name, settings)
 }
 
 export async function stopWorkers(): Promise<void> {
   await pools?.stop()
   pools = undefined
+}
+
+/** Creates another surface of the workspace. */
+export async function otherSurface() {
+  const surface = { workspaceId, surfaceId: newId('srf') }
+  const key = await issueKey(directory, surface)
+  return { ...surface, publicKey: key, credential: { headers: { 'x-service-public-key': key } } }
 }
 
 export interface Sent {
@@ -126,10 +134,10 @@ export async function receiptOf({ status, receiptId }: Sent, credential?: Creden
 }
 
 /** Waits until the request has left the queue and returns its receipt. */
-export async function settled({ receiptId }: Pick<Sent, 'receiptId'>): Promise<Receipt> {
+export async function settled({ receiptId }: Pick<Sent, 'receiptId'>, credential?: Credential): Promise<Receipt> {
   startWorkers()
   return until(`${receiptId} is settled`, async () => {
-    const { receipt } = receiptAnswerSchema.parse((await ask(receiptId)).body)
+    const { receipt } = receiptAnswerSchema.parse((await ask(receiptId, credential)).body)
     return receipt.status === 'queued' ? undefined : receipt
   })
 }

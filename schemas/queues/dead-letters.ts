@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { queueNameSchema } from './names.ts'
+
+const position = z.number().int().min(0)
+
+/** Records of one request that are left out for the same reason (docs/contract.md#dead-letters). */
+export const rejectedRecordsSchema = z.object({
+  reason: z.string(),
+  count: z.number().int().min(1),
+  /**
+   * Positions of the first of these records in the request, counted over all its resources and scopes. Empty for
+   * `exceptions_over_limit` and `findings_over_limit`, whose records are stored without some of their occurrences.
+   */
+  indexes: z.array(position),
+})
+/** Records of one request that are left out for the same reason. */
+export type RejectedRecords = z.infer<typeof rejectedRecordsSchema>
+
+/**
+ * Frame attributes of a dead letter: the job that contained the request, why it could not be stored, and what of it is
+ * stored already. Fields with a default are absent in letters of earlier versions.
+ */
+export const deadLetterSchema = z.object({
+  queue: queueNameSchema,
+  jobId: z.string(),
+  /** Position of the request in the payload of that job. */
+  index: position,
+  reason: z.string(),
+  /** When the request was refused, in Unix ms; 0 if unknown. */
+  refusedAtMs: z.number().default(0),
+  /** Tables that contain the rows of the request, because another table refused its rows. A replay must skip them. */
+  storedTables: z.array(z.string()).default([]),
+  /** Records that are left out. If there are any, all other records of the request are stored. */
+  rejected: z.array(rejectedRecordsSchema).default([]),
+  /** Number of records of the request that are stored. */
+  storedRecords: position.default(0),
+  /** Frame attributes of the request, unchanged. */
+  attributes: z.string(),
+})
+/** Frame attributes of a dead letter. */
+export type DeadLetter = z.infer<typeof deadLetterSchema>
+
+/**
+ * Frame body of the queue `dead-letter-index`: a stored dead letter, for its row in the table `dead_letters`. The frame has
+ * the ids, the arrival and the receipt of the request.
+ */
+export const storedLetterSchema = deadLetterSchema.omit({ attributes: true }).extend({
+  /** Key of the object that contains the letter; empty if the object store refuses the letter in every form. */
+  objectKey: z.string(),
+  /** Range of the letter in the object. */
+  offset: position,
+  length: position,
+  /** Size of the body as it was sent. */
+  bodyBytes: position,
+  /** Session that the request belongs to; empty if it names none outside its body. */
+  sessionId: z.string(),
+})
+/** A stored dead letter. */
+export type StoredLetter = z.infer<typeof storedLetterSchema>
