@@ -34,8 +34,8 @@ const SHARES = {
   manifestPages: { slots: 4, waiting: 64 },
   /** Bytes of large responses that their clients have not read yet. */
   replyBytes: 64 * 1024 * 1024,
-  /** Open replay chunks, besides the first one of each stream: 0.5 MB each. */
-  replayChunks: 64,
+  /** Open replay chunks, besides the first one of each stream: 0.5 MB each. Most sessions have one or two at a time. */
+  replayChunks: 32,
 } as const
 
 /** Limits of one query. A list reads a row per finding and day, so these numbers only stop what would never end. */
