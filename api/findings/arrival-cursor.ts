@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ArrivalKey } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import type { FindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
-import { decodeCursor, encodeCursor } from '../http/cursor.ts'
+import { decodeCursor, encodeCursor, INVALID_CURSOR } from '../http/cursor.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 
 /** The values that identify a list, such as its workspace and filters. A cursor is valid only in the list that returned it. */
@@ -18,6 +18,9 @@ export interface ArrivalCursor {
 
 /** Pages after the first read `finding_arrivals` (migration 0012), which keeps its rows for two days. */
 const SNAPSHOT_MAX_AGE_MS = 86_400_000
+
+/** How far the clock of ClickHouse, which dates snapshots, may be ahead of that of this process. */
+const CLOCK_DIFFERENCE_MS = 3_600_000
 
 const unixMs = z.string().regex(/^\d{1,15}$/)
 const cursorSchema = z
@@ -52,6 +55,7 @@ export function decodeArrivalCursor(
   if (cursor.value.list !== digestOf(list)) {
     return invalid('cursor is for a list with other filters: start again without it')
   }
+  if (snapshot && snapshot.asOfMs > nowMs + CLOCK_DIFFERENCE_MS) return INVALID_CURSOR
   if (snapshot && nowMs - snapshot.asOfMs > SNAPSHOT_MAX_AGE_MS) {
     return invalid('cursor is older than a day: start again without it')
   }

@@ -23,6 +23,11 @@ export function okReply(value: unknown): Reply {
   return jsonReply(value, 200, JSON_HEADERS)
 }
 
+/** Returns the same reply for a value that is JSON already. */
+export function okJson(body: string): Reply {
+  return { status: 200, headers: JSON_HEADERS, body }
+}
+
 /** Returns the reply of an operation that created something. */
 export function createdReply(value: unknown): Reply {
   return jsonReply(value, 201, JSON_HEADERS)

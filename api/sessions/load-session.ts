@@ -11,6 +11,7 @@ import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.t
 import { SESSION_LIST_MAX, type SessionAnswer } from '../../schemas/http/sessions/schemas.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import {
+  type PresentedIdentity,
   presentDevice,
   presentIdentity,
   presentSessionFinding,
@@ -21,14 +22,20 @@ import {
 /** Limit of the texts of all shown identities. One identity may have 256 KiB. */
 const IDENTITY_TEXT_BYTES = 4 * 1024 * 1024
 
+/** A session whose traits are the texts that were sent. */
+export type PresentedSession = Omit<SessionAnswer['session'], 'identity' | 'identities'> & {
+  readonly identity: PresentedIdentity | null
+  readonly identities: readonly PresentedIdentity[]
+}
+
 /** Loads a session. Returns undefined if nothing of it is retained in this workspace. Throws what `selectRows` throws. */
 export async function loadSession(
   client: ClickHouseClient,
   key: SessionKey,
   abortSignal: AbortSignal,
-): Promise<SessionAnswer['session'] | undefined> {
+): Promise<PresentedSession | undefined> {
   const [identities, devices, traces, findings, replay] = await Promise.all([
-    selectSessionIdentities(client, key, SESSION_LIST_MAX, abortSignal),
+    selectSessionIdentities(client, key, { limit: SESSION_LIST_MAX, limitBytes: IDENTITY_TEXT_BYTES }, abortSignal),
     selectSessionDevices(client, key, SESSION_LIST_MAX, abortSignal),
     selectSessionTraces(client, key, SESSION_LIST_MAX, abortSignal),
     selectSessionFindings(client, key, SESSION_LIST_MAX, abortSignal),

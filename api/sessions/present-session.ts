@@ -10,10 +10,14 @@ import type {
   SessionReplay,
   SessionTrace,
 } from '../../schemas/http/sessions/schemas.ts'
+import { JsonText } from '../../shared/json/json-text.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 
+/** An identity whose traits are the text that was sent. */
+export type PresentedIdentity = Omit<SessionIdentity, 'traits'> & { readonly traits: JsonText }
+
 /** Returns an identity of a session as responses show it. Absent members are left out. */
-export function presentIdentity(row: IdentityRow): SessionIdentity {
+export function presentIdentity(row: IdentityRow): PresentedIdentity {
   return {
     identifier: row.identifier,
     source: { type: row.sourceType, name: row.sourceName },
@@ -22,7 +26,7 @@ export function presentIdentity(row: IdentityRow): SessionIdentity {
     ...(row.email && { email: row.email }),
     ...(row.name && { name: row.name }),
     ...(row.country && { country: row.country }),
-    traits: JSON.parse(row.traits),
+    traits: new JsonText(row.traits),
     attachedAt: rfc3339FromUnixMs(Number(row.receivedAtMs)),
   }
 }

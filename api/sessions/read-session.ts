@@ -1,12 +1,12 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { readSession } from '../../schemas/http/sessions/operations.ts'
-import type { SessionAnswer } from '../../schemas/http/sessions/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { stringifyWithTexts } from '../../shared/json/json-text.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import type { Outcome } from '../http/outcome.ts'
+import { type Outcome, okJson } from '../http/outcome.ts'
 import { notFound, SESSIONS } from '../http/resource.ts'
-import { loadSession } from './load-session.ts'
+import { loadSession, type PresentedSession } from './load-session.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
@@ -16,7 +16,8 @@ interface Deps extends GuardedRouteDeps {
 export function readSessionRoute(deps: Deps): Route {
   return guardedRoute(deps, readSession, {
     resource: SESSIONS,
-    async run({ workspaceId, param, deadline }): Promise<Outcome<SessionAnswer>> {
+    reply: answer => okJson(stringifyWithTexts(answer)),
+    async run({ workspaceId, param, deadline }): Promise<Outcome<{ session: PresentedSession }>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
       const session = await loadSession(deps.clickhouse, { workspaceId, sessionId }, deadline)

@@ -14,7 +14,8 @@ const PAGE_LIMIT_DEFAULT = 50
 /** `cursor`: where a page begins. */
 export const cursorSchema = z
   .string()
-  .max(512)
+  .max(512, 'must have at most 512 characters')
+  .regex(/^[A-Za-z0-9_-]+$/, 'must be the nextCursor of the previous page')
   .optional()
   .meta({ description: 'The `nextCursor` of the previous page; absent for the first page.' })
 

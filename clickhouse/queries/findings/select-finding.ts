@@ -28,8 +28,10 @@ export async function selectFinding(
   const rows = await selectRows<WholeFindingRow>(client, {
     query: `
       SELECT ${FINDING_ROW},
-             groupUniqArray(surface_id) AS surfaceIds, groupUniqArray(service_name) AS serviceNames,
-             arraySort(arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions))) AS serviceVersions,
+             groupUniqArray(100)(surface_id) AS surfaceIds,
+             arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(findings.service_name)) AS serviceNames,
+             arraySort(arrayMap(version -> leftUTF8(version, 256),
+               arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions)))) AS serviceVersions,
              ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
              ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount, min(day) AS firstDay
       FROM findings

@@ -32,8 +32,8 @@ export function selectLastOccurrences(
               FROM findings WHERE ${ofFinding} GROUP BY day)
             WHERE later < {limit: UInt32}) AS first_day
       SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
-             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, session_id AS sessionId,
-             service_version AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
+             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, leftUTF8(session_id, 200) AS sessionId,
+             leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
       FROM exceptions
       WHERE ${ofFinding} AND received_at >= toDateTime64(first_day, 3, 'UTC')
       ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32}`,

@@ -29,7 +29,7 @@ export function selectSessionDevices(
     query: `
       SELECT device_id AS deviceId,
              argMaxIf(visitor_id, received_at, visitor_id != '') AS visitorId,
-             argMaxIf(fp_hash, received_at, fp_hash != '') AS fpHash,
+             leftUTF8(argMaxIf(fp_hash, received_at, fp_hash != ''), 1024) AS fpHash,
              toUnixTimestamp64Milli(min(received_at)) AS firstMs, toUnixTimestamp64Milli(max(received_at)) AS lastMs,
              count() AS heartbeatCount, count() OVER () AS total, min(firstMs) OVER () AS sessionFirstMs
       FROM session_heartbeats WHERE ${OF_SESSION}

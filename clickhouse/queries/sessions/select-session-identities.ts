@@ -22,22 +22,32 @@ export interface IdentityRow {
   readonly firstMs: string
 }
 
-/** Returns the identities of a session, the last received first. The order within a millisecond is stable. */
+const ORDER = 'received_at DESC, identifier DESC, source_type DESC, cityHash64(traits) DESC'
+
+/**
+ * Returns the identities of a session, the last received first, until their texts have `limitBytes`. The order within a
+ * millisecond is stable. Only the end of the session is read, because it may have any number of identities of 256 KiB.
+ */
 export function selectSessionIdentities(
   client: ClickHouseClient,
   key: SessionKey,
-  limit: number,
+  { limit, limitBytes }: { limit: number; limitBytes: number },
   signal: AbortSignal,
 ): Promise<IdentityRow[]> {
   return selectRows<IdentityRow>(client, {
     query: `
+      WITH (SELECT (count(), toUnixTimestamp64Milli(min(received_at))) FROM session_identities WHERE ${OF_SESSION}) AS whole
       SELECT identifier, source_type AS sourceType, source_name AS sourceName, device_id AS deviceId,
              visitor_id AS visitorId, fp_hash AS fpHash, avatar, email, name, country, traits,
-             toUnixTimestamp64Milli(received_at) AS receivedAtMs, count() OVER () AS total,
-             toUnixTimestamp64Milli(min(received_at) OVER ()) AS firstMs
-      FROM session_identities WHERE ${OF_SESSION}
-      ORDER BY received_at DESC, identifier DESC, source_type DESC, cityHash64(traits) DESC LIMIT {limit: UInt32}`,
-    params: { ...key, limit },
+             toUnixTimestamp64Milli(received_at) AS receivedAtMs, whole.1 AS total, whole.2 AS firstMs
+      FROM (
+        SELECT *, length(traits) + length(identifier) + length(source_name) + length(fp_hash) + length(avatar)
+                  + length(name) AS bytes,
+               sum(bytes) OVER (ORDER BY ${ORDER} ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+        FROM (SELECT * FROM session_identities WHERE ${OF_SESSION} ORDER BY ${ORDER} LIMIT {limit: UInt32}))
+      WHERE bytes_before < {limitBytes: UInt32}
+      ORDER BY ${ORDER}`,
+    params: { ...key, limit, limitBytes },
     signal,
   })
 }

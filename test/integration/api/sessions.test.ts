@@ -185,6 +185,34 @@ describe('a session', () => {
     expect(session.firstSeenAt).toBe(time(0))
   })
 
+  it('shows traits exactly as they were sent', async () => {
+    const traits = '{"10":1,"2":9007199254740993, "__proto__":{"x":1e400}, "a":"ü\\u0000","a":[1.50]}'
+    const row = { ...ownerColumns({ ...OWNER, sessionId: 'exact' }), received_at: at(NOW), identifier: 'i', traits }
+    await insertRows(client, 'session_identities', [{ ...row, source_type: 'custom', source_name: 's' }])
+    const url = `${api.baseUrl}/v3/sessions/exact`
+    const text = await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text()
+    expect(text.split(`"traits":${traits}`)).toHaveLength(3)
+    expect(sessionAnswerSchema.parse(JSON.parse(text)).session.identity?.identifier).toBe('i')
+  })
+
+  it('is read with any number of large identities, of which the last are shown', async () => {
+    const rows = Array.from({ length: 200 }, (_, i) => ({
+      ...ownerColumns({ ...OWNER, sessionId: 'large' }),
+      received_at: at(NOW + i),
+      identifier: `i${i}`,
+      source_type: 'custom',
+      source_name: 's',
+      traits: JSON.stringify({ text: 'x'.repeat(250_000) }),
+    }))
+    await insertRows(client, 'session_identities', rows)
+    const { session } = sessionAnswerSchema.parse((await ask('large')).body)
+    expect(session).toMatchObject({ identityCount: 200, truncated: true, identity: { identifier: 'i199' } })
+    expect(session.identities.map(({ identifier }) => identifier)).toEqual(
+      Array.from({ length: 16 }, (_, i) => `i${199 - i}`),
+    )
+    expect(session.firstSeenAt).toBe(time(0))
+  })
+
   it('is known by its spans alone', async () => {
     expect((await ask('spans only')).body).toMatchObject({
       session: {
