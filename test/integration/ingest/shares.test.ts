@@ -30,7 +30,7 @@ const keyOf: Record<string, string> = {}
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'penstock-shares-'))
-  server = await startRedis({ dir, port: await freePort(), log: () => {} })
+  server = await startRedis({ dir, port: await freePort(), password: 'test', log: () => {} })
   redis = new Redis(server.url)
 })
 
@@ -122,9 +122,9 @@ describe('a flood of one surface', () => {
     const frames = (await stored()).flatMap(payload => payload.frames)
     expect(frames.filter(frame => frame.surfaceId === 'srf_a')).toHaveLength(50)
     expect(frames.map(frame => frame.cost)).toEqual(Array(70).fill(COST))
-    expect(await redis.zrange(queueKeys('spans').shares, 0, -1, 'WITHSCORES')).toEqual([
-      ...['ws_b/srf_b', String(20 * COST)],
+    expect(await redis.zrevrange(queueKeys('spans').shares, 0, -1, 'WITHSCORES')).toEqual([
       ...['ws_a/srf_a', String(50 * COST)],
+      ...['ws_b/srf_b', String(20 * COST)],
     ])
     expect(await edge.metrics()).toMatch(/penstock_refused_requests_total\{queue="spans",reason="share"[^}]*\} 110/)
   })
