@@ -2,7 +2,8 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
-import { type CostRules, requestCost, statedDecodedBytes } from './request-cost.ts'
+import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
+import { type CostRules, requestCost } from './request-cost.ts'
 import { average, type PricedRequest, type RequestSurface, SurfaceShare } from './surface-share.ts'
 
 /** Why a request is refused: its surface holds too much, or nothing is left for any surface. */

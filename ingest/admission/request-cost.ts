@@ -1,6 +1,7 @@
 import { CHUNK_DECOMPRESSED_BYTES, EXPORT_DECOMPRESSED_BYTES, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
-import type { ContentEncoding, ContentType, PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { estimatedWork } from '../../shared/queue/request-work.ts'
 
 /** The limits of one queue, for the requests that are accepted and not yet finished. */
 export interface QueueLimits {
@@ -26,16 +27,6 @@ export function costRules({ maxCost, maxPayloads, maxBytes }: QueueLimits): Cost
   return { maxCost, perByte: maxCost / maxBytes, perRequest: Math.ceil(maxCost / maxPayloads) }
 }
 
-/** Decoded size over encoded size of a body whose decoded size is unknown, unless its surface has a higher ratio. */
-const UNKNOWN_RATIO = 8
-
-/** Work per decoded byte, in units of a byte of protobuf. Measured with traces: JSON takes three times as long. */
-const WEIGHTS: Readonly<Record<ContentType, number>> = {
-  'application/octet-stream': 1,
-  'application/x-protobuf': 1,
-  'application/json': 3,
-}
-
 /** A frame stores its cost in four bytes. */
 const MAX_FRAME_COST = 0xffff_ffff
 
@@ -58,7 +49,7 @@ export function requestCost(
   { price, ratio }: CostHistory,
 ): number {
   const bytes = body.length
-  const work = (decoded ?? bytes * Math.max(UNKNOWN_RATIO, ratio)) * WEIGHTS[contentType] * price
+  const work = estimatedWork(contentType, bytes, decoded, ratio) * price
   return Math.min(MAX_FRAME_COST, Math.ceil(Math.max(work, bytes * rules.perByte, rules.perRequest)))
 }
 
@@ -76,37 +67,3 @@ const DECODED_LIMITS: Readonly<Record<AdmittedQueue, number>> = {
 
 /** Returns the most bytes that workers decode of one request of a queue. */
 export const decodedLimit = (queue: AdmittedQueue): number => DECODED_LIMITS[queue]
-
-/**
- * Returns the decoded size that a body states, or undefined if it states none. It is at least the encoded size and at
- * most `limit`. A false statement is possible: workers measure the work and correct the price of the surface.
- */
-export function statedDecodedBytes(encoding: ContentEncoding, body: Buffer, limit: number): number | undefined {
-  if (encoding === 'identity') return body.length
-  const stated = encoding === 'gzip' ? gzipDecodedBytes(body) : encoding === 'zstd' ? zstdDecodedBytes(body) : undefined
-  return stated === undefined ? undefined : Math.max(body.length, Math.min(limit, stated))
-}
-
-/** Header, empty deflate block and trailer. */
-const SMALLEST_GZIP = 20
-
-/** Returns ISIZE (RFC 1952, 2.3.1): the decoded size of the last member, modulo 2^32. */
-function gzipDecodedBytes(body: Buffer): number {
-  return body.length < SMALLEST_GZIP ? 0 : body.readUInt32LE(body.length - 4)
-}
-
-const ZSTD_MAGIC = 0xfd2f_b528
-
-/** Returns Frame_Content_Size of the first frame (RFC 8878, 3.1.1.1), or undefined if the frame has none. */
-function zstdDecodedBytes(body: Buffer): number | undefined {
-  if (body.length < 6 || body.readUInt32LE(0) !== ZSTD_MAGIC) return undefined
-  const descriptor = body.readUInt8(4)
-  const isSingleSegment = (descriptor & 0x20) !== 0
-  const dictionaryIdBytes = [0, 1, 2, 4][descriptor & 3] as number
-  const at = 5 + (isSingleSegment ? 0 : 1) + dictionaryIdBytes
-  const sizeFlag = descriptor >> 6
-  const sizeBytes = sizeFlag === 0 ? (isSingleSegment ? 1 : 0) : 1 << sizeFlag
-  if (sizeBytes === 0 || at + sizeBytes > body.length) return undefined
-  if (sizeBytes === 8) return body.readUInt32LE(at) + body.readUInt32LE(at + 4) * 2 ** 32
-  return body.readUIntLE(at, sizeBytes) + (sizeBytes === 2 ? 256 : 0)
-}

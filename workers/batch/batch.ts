@@ -26,7 +26,12 @@ export interface BatchSource {
   readonly kind: string | undefined
   /** Bounds the dead letters of a surface. Without it, all are kept. */
   readonly letterQuota?: LetterQuota | undefined
+  /** Called with the decoded size of a large request and the time that decoding it took. */
+  readonly onDecoded?: (frame: PayloadFrame, decodedBytes: number, decodeMs: number) => void
 }
+
+/** Smaller requests are not measured: their work follows from their number. */
+const MEASURED_BYTES = 16 * 1024
 
 /** The outcome of a job in a batch. `again`: the batch was abandoned before it was named, so the job must be looked at again. */
 export type JobOutcome = 'stored' | 'again'
@@ -188,12 +193,16 @@ export class Batch {
       const limitBytes = Math.min(maxBodyBytes, EXPORT_DECOMPRESSED_BYTES)
       const decompressed = await decompress(frame.body, frame.contentEncoding, limitBytes)
       if (!decompressed.ok) {
-        const isLarge = decompressed.reason === 'too_large_decompressed' && limitBytes < EXPORT_DECOMPRESSED_BYTES
+        const isOverLimit = decompressed.reason === 'too_large_decompressed'
+        if (isOverLimit) this.#source.onDecoded?.(frame, limitBytes, 0)
+        const isLarge = isOverLimit && limitBytes < EXPORT_DECOMPRESSED_BYTES
         return isLarge ? 'large' : { reason: { label: decompressed.reason } }
       }
       body = decompressed.body
     } else if (body.length > maxBodyBytes) return 'large'
     this.#decodedBytes += body.length
+    const isMeasured = body.length >= MEASURED_BYTES && this.#source.onDecoded !== undefined
+    const startedAt = isMeasured ? performance.now() : 0
     try {
       const result = this.rows.append(frame, body)
       if (!result.ok) return { reason: { label: result.reason, detail: result.detail } }
@@ -207,6 +216,8 @@ export class Batch {
     } catch (error) {
       // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.
       return { reason: { label: 'decoder_fault', detail: describeError(error) } }
+    } finally {
+      if (isMeasured) this.#source.onDecoded?.(frame, body.length, performance.now() - startedAt)
     }
   }
 

@@ -8,6 +8,7 @@ import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
+import { SurfacePrices } from '../queue/surface-prices.ts'
 
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
 export function startRowsPool(
@@ -18,6 +19,7 @@ export function startRowsPool(
   const { config, logger, metrics, stopping } = deps
   const source: BatchSource = { queue, kind, letterQuota: deps.letterQuota }
   const store = new RedisPayloadStore(deps.redis, queue, deps.payloads)
+  const prices = new SurfacePrices(queue, deps)
   const storer = new BatchStorer({
     ...source,
     store,
@@ -37,7 +39,15 @@ export function startRowsPool(
     onAttempt: () => pool.progress(),
   })
   const batches = new BatchPool(
-    { ...source, store, storer, createRows, logger, memory: deps.columnMemory },
+    {
+      ...source,
+      store,
+      storer,
+      createRows,
+      logger,
+      memory: deps.columnMemory,
+      onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
+    },
     {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,
@@ -53,7 +63,10 @@ export function startRowsPool(
       redisUrl: config.REDIS_URL,
       logger,
       process: job => batches.process(job),
-      onClosing: () => batches.flush(),
+      onClosing: () => {
+        prices.stop()
+        batches.flush()
+      },
     },
     poolOptions(config, config.POOL_CONCURRENCY),
   )
