@@ -19,6 +19,7 @@ import { listSurfacesRoute } from './workspaces/list-surfaces.ts'
 import { listWorkspaceKeysRoute } from './workspaces/list-workspace-keys.ts'
 import { revokeSurfaceKeyRoute } from './workspaces/revoke-surface-key.ts'
 import { revokeWorkspaceKeyRoute } from './workspaces/revoke-workspace-key.ts'
+import { updateSurfaceKeyRoute } from './workspaces/update-surface-key.ts'
 
 /** Returns every route of the API, for any process that mounts them. */
 export function createApiRoutes(deps: ApiDeps): readonly Route[] {
@@ -35,6 +36,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     deleteSurfaceRoute(deps),
     listSurfaceKeysRoute(deps),
     createSurfaceKeyRoute(deps),
+    updateSurfaceKeyRoute(deps),
     revokeSurfaceKeyRoute(deps),
     listWorkspaceKeysRoute(deps),
     createWorkspaceKeyRoute(deps),

@@ -73,7 +73,7 @@ async function accessByKey({ directory, now }: Deps, key: string): Promise<Beare
     scopes.includes(permission)
       ? ', and the creator of the workspace key does not have it'
       : ', and it is not among the scopes of the workspace key'
-  return { is: 'known', caller: { workspaceId, userId: createdBy, permissions }, reasonForLack }
+  return { is: 'known', caller: { workspaceId, userId: createdBy, apiKeyId: record.id, permissions }, reasonForLack }
 }
 
 function refuseKey(state: 'malformed' | 'unknown' | 'revoked' | 'expired'): BearerAccess {

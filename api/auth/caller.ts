@@ -18,6 +18,8 @@ export interface Caller {
   readonly workspaceId: string
   /** The signed-in user, the creator of a workspace key, or the subject of a workload's token. */
   readonly userId: string
+  /** The id of the workspace key that was presented, or null for a token. */
+  readonly apiKeyId: string | null
   /** Permissions that the caller has in the workspace now. */
   readonly permissions: ReadonlySet<Permission>
 }

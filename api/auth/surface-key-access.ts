@@ -18,7 +18,7 @@ export type SurfaceKeyAccess =
   | { readonly ok: false; readonly problem: Problem }
 
 interface Deps {
-  readonly directory: Pick<Directory, 'surfaceKeyByDigest'>
+  readonly directory: Pick<Directory, 'effectiveSurfaceKey'>
   readonly now: () => number
 }
 
@@ -42,7 +42,7 @@ export async function surfaceKeyAccess(
   { kind, text }: PresentedSurfaceKey,
 ): Promise<SurfaceKeyAccess> {
   if (!isWellFormedKey(kind, text)) return refuse(kind, 'malformed')
-  const key = await directory.surfaceKeyByDigest(digestOf(text))
+  const key = await directory.effectiveSurfaceKey(digestOf(text))
   if (key?.kind !== kind) return refuse(kind, 'unknown')
   const state = keyState(key, now())
   return state === 'active' ? { ok: true, key } : refuse(kind, state)

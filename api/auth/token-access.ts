@@ -34,7 +34,8 @@ export async function accessByToken(
   if (workspace === undefined) return NOT_A_MEMBER
   const permissions = await permissionsIn(directory, workspace.id, verdict.claims)
   if (permissions === undefined) return NOT_A_MEMBER
-  return { is: 'known', caller: { workspaceId: workspace.id, userId: subject, permissions }, reasonForLack: () => '' }
+  const caller = { workspaceId: workspace.id, userId: subject, apiKeyId: null, permissions }
+  return { is: 'known', caller, reasonForLack: () => '' }
 }
 
 /**

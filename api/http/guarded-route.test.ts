@@ -11,7 +11,7 @@ import type { Access, Guard } from '../auth/caller.ts'
 import { type GuardedRequest, guardedRoute } from './guarded-route.ts'
 import { FINDINGS } from './resource.ts'
 
-const caller = { workspaceId: 'ws_1', userId: 'user_1', permissions: new Set<never>() }
+const caller = { workspaceId: 'ws_1', userId: 'user_1', apiKeyId: null, permissions: new Set<never>() }
 const query = z.object({ limit: z.string().regex(/^\d$/, 'must be a digit').optional() })
 
 function setup(run: (request: GuardedRequest<z.infer<typeof query>>) => Promise<unknown>, access?: Access) {

@@ -17,7 +17,7 @@ import { loadReceipt, type ReceiptReader } from './load-receipt.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
-  readonly directory: Pick<Directory, 'surfaceKeyByDigest'>
+  readonly directory: Pick<Directory, 'effectiveSurfaceKey'>
   readonly now: () => number
   /** Returns the key that seals the ids of receipts. It is read each time, because a move of the installation may change it. */
   readonly receiptSecret: () => Promise<Buffer | undefined>

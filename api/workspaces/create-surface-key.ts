@@ -16,6 +16,7 @@ import { queryDirectory } from '../http/query-directory.ts'
 import { notFound } from '../http/resource.ts'
 import { type CreationRouteDeps, creationRoute } from './creation-route.ts'
 import { keyExpiry, keyPrefix } from './keys.ts'
+import { presentLimits } from './present-workspace.ts'
 import { SURFACE } from './resources.ts'
 
 interface Deps extends CreationRouteDeps {
@@ -32,27 +33,34 @@ export function createSurfaceKeyRoute(deps: Deps): Route {
   return creationRoute(deps, createSurfaceKey, {
     resource: SURFACE,
     body: createSurfaceKeySchema,
-    async create({ caller: { workspaceId }, body, param }): Promise<Outcome<SurfaceKeyCreated>> {
+    async create({ caller, body, param }): Promise<Outcome<SurfaceKeyCreated>> {
       const surfaceId = param('surfaceId')
       if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
       const secret = generateKey(body.kind)
       const scopes = body.kind === 'secret' ? [...new Set(body.scopes)] : undefined
-      const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [] }, body, secret, deps.now())
+      const { workspaceId, userId, apiKeyId } = caller
+      const createdBy = { userId, apiKeyId }
+      const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [], createdBy }, body, secret, deps.now())
       const outcome = await queryDirectory(deps.directory.createSurfaceKey(record))
       if (outcome === 'no_surface') return notFound(SURFACE)
       if (outcome === 'too_many_keys') return TOO_MANY_KEYS
       const { id, kind, expiresAt } = record
-      return { ok: true, value: { key: { id, kind, secret, ...(scopes && { scopes }), expiresAt } } }
+      return {
+        ok: true,
+        value: { key: { id, kind, secret, ...(scopes && { scopes }), expiresAt, ...presentLimits(record) } },
+      }
     },
   })
 }
 
 function newRecord(
-  owner: Pick<SurfaceKey, 'workspaceId' | 'surfaceId' | 'scopes'>,
-  { kind, secondsUntilExpiration = null }: CreateSurfaceKey,
+  owner: Pick<SurfaceKey, 'workspaceId' | 'surfaceId' | 'scopes' | 'createdBy'>,
+  request: CreateSurfaceKey,
   secret: string,
   nowMs: number,
 ): SurfaceKey {
+  const { kind, secondsUntilExpiration = null, quotas } = request
+  const allowedOrigins = request.kind === 'public' ? request.allowedOrigins : undefined
   return {
     version: 1,
     id: newId('key'),
@@ -63,5 +71,7 @@ function newRecord(
     createdAt: rfc3339FromUnixMs(nowMs),
     expiresAt: keyExpiry(nowMs, secondsUntilExpiration),
     revokedAt: null,
+    ...(quotas && Object.keys(quotas).length > 0 && { quotas }),
+    ...(allowedOrigins && { allowedOrigins }),
   }
 }

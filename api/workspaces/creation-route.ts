@@ -3,13 +3,13 @@ import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { problemReply, type Route } from '../../shared/http/route.ts'
+import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type GuardedRouteDeps, guardOf, pathParameters, workspaceSlugOf } from '../http/guarded-route.ts'
 import { createdReply, invalid, type Outcome, refusalReply, replyOf } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
 
-/** Dependencies of every route that creates something. */
+/** Dependencies of every route that creates or changes something from a body. */
 export type CreationRouteDeps = Pick<GuardedRouteDeps, 'authenticate' | 'logger'>
 
 /** The part of a creating route that its operation does not state. */
@@ -19,6 +19,8 @@ export interface CreationRoute<S extends z.ZodType, T> {
   readonly body: S
   /** Runs for an accepted caller with a valid body. */
   readonly create: (request: CreationRequest<z.infer<S>>) => Promise<Outcome<T>>
+  /** Makes the reply of the value; a JSON reply with status 201 unless given. */
+  readonly reply?: (value: T) => Reply
 }
 
 /** A request whose caller is accepted and whose body is valid. */
@@ -29,14 +31,14 @@ export interface CreationRequest<B> {
 }
 
 /**
- * Returns the route of an operation that creates something from a JSON body. The body is received only after the credential
+ * Returns the route of an operation that creates or changes something from a JSON body. The body is received only after the credential
  * is accepted. The credential is checked again when the body is complete, because it may have been revoked while a slow body
  * arrived.
  */
 export function creationRoute<S extends z.ZodType, T>(
   { authenticate, logger }: CreationRouteDeps,
   operation: PermittedOperation,
-  { resource, body: schema, create }: CreationRoute<S, T>,
+  { resource, body: schema, create, reply = createdReply }: CreationRoute<S, T>,
 ): Route {
   const guard = guardOf(operation, resource)
   const paramsOf = pathParameters(operation)
@@ -58,7 +60,7 @@ export function creationRoute<S extends z.ZodType, T>(
         if (!access.ok) return problemReply(access.problem)
         const request = { caller: access.caller, body: body.value, param }
         const { unavailable } = resource
-        return replyOf(() => create(request), { operation, reply: createdReply, unavailable, logger })
+        return replyOf(() => create(request), { operation, reply, unavailable, logger })
       }
     },
   })

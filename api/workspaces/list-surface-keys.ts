@@ -15,7 +15,8 @@ import { presentSurfaceKey } from './present-workspace.ts'
 import { SURFACE } from './resources.ts'
 
 interface Deps extends GuardedRouteDeps {
-  readonly directory: Pick<Directory, 'surface' | 'surfaceKeys'>
+  readonly directory: Pick<Directory, 'surface' | 'surfaceKeys' | 'makerStates'>
+  readonly now: () => number
 }
 
 /** Returns the route that lists the keys of a surface without their secrets, newest first. */
@@ -36,7 +37,8 @@ export function listSurfaceKeysRoute(deps: Deps): Route {
       if (surface === undefined) return notFound(SURFACE)
       // A surface has at most SURFACE_KEYS_MAX keys, so all are read, and the page is cut out of them.
       const { shown, nextCursor } = cutDirectoryPage(keysAfter(keys, page.value.after), page.value)
-      return { ok: true, value: { keys: shown.map(presentSurfaceKey), nextCursor } }
+      const makers = await queryDirectory(directory.makerStates(workspaceId, shown, deps.now()))
+      return { ok: true, value: { keys: shown.map(key => presentSurfaceKey(key, makers)), nextCursor } }
     },
   })
 }

@@ -8,11 +8,13 @@ import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { durationSchema, parsedBy } from '../terminal.ts'
+import { addLimitOptions, LIMITS_HELP, type LimitOptions, originsAfter, quotasAfter } from './key-limits.ts'
 
 const HELP = `
 Prints only the key to stdout. It cannot be shown again, because only its SHA-256 is stored. A description goes to
 stderr. A public key is for browsers and exporters. A secret key is for builds and needs a scope:
 ${SECRET_KEY_SCOPES.join(', ')}.
+${LIMITS_HELP}
 
 ${exitCodesHelp({
   [EXIT.notFound]: 'the workspace or the surface does not exist',
@@ -24,7 +26,7 @@ Examples:
   $ npm run --silent cli -- key create --workspace acme --surface srf_0f3a6c1d2b4e5f607182 \\
       --kind secret --scope release:write --expires 90d > key.txt`
 
-interface KeyCreateOptions {
+interface KeyCreateOptions extends LimitOptions {
   readonly workspace: string
   readonly surface: string
   readonly kind: SurfaceKey['kind']
@@ -37,7 +39,7 @@ interface KeyCreateOptions {
 /** Adds `key create`, which creates a public or secret key of a surface. */
 export function addKeyCreate(parent: Command, context: DirectoryCommandContext): void {
   const { printError, exit } = context
-  parent
+  const command = parent
     .command('create')
     .description('create a key of a surface')
     .requiredOption(...WORKSPACE_OPTION)
@@ -49,11 +51,16 @@ export function addKeyCreate(parent: Command, context: DirectoryCommandContext):
       'its lifetime: 90s, 15m, 1h or 30d; without it, valid until revoked',
       parsedBy(durationSchema),
     )
+  addLimitOptions(command, { mayRemove: false })
     .option('--json', 'print the key and its description as JSON')
     .addHelpText('after', HELP)
     .action(async (options: KeyCreateOptions) => {
       if ((options.kind === 'secret') !== (options.scope !== undefined)) {
         printError(options.scope ? '--scope is only for secret keys' : 'a secret key needs a --scope')
+        return exit(EXIT.usage)
+      }
+      if (options.kind === 'secret' && options.allowOrigin) {
+        printError('--allow-origin is only for public keys')
         return exit(EXIT.usage)
       }
       await createKey(options, context)
@@ -79,12 +86,10 @@ function createKey(options: KeyCreateOptions, context: DirectoryCommandContext):
   })
 }
 
-function keyRecord(
-  { kind, surface, scope, expires }: KeyCreateOptions,
-  workspaceId: string,
-  secret: string,
-  now: number,
-): SurfaceKey {
+function keyRecord(options: KeyCreateOptions, workspaceId: string, secret: string, now: number): SurfaceKey {
+  const { kind, surface, scope, expires } = options
+  const quotas = quotasAfter({}, options)
+  const allowedOrigins = originsAfter(options)
   return {
     version: 1,
     id: newId('key'),
@@ -97,16 +102,19 @@ function keyRecord(
     createdAt: new Date(now).toISOString(),
     expiresAt: expires === undefined ? null : new Date(now + expires * 1_000).toISOString(),
     revokedAt: null,
+    ...(Object.keys(quotas).length > 0 && { quotas }),
+    ...(allowedOrigins && { allowedOrigins }),
   }
 }
 
 function printKey(
-  { id, kind, scopes, surfaceId, expiresAt }: SurfaceKey,
+  { id, kind, scopes, surfaceId, expiresAt, quotas, allowedOrigins }: SurfaceKey,
   secret: string,
   { json }: KeyCreateOptions,
   { print, printError }: DirectoryCommandContext,
 ): void {
-  const description = { id, kind, secret, ...(kind === 'secret' && { scopes }), expiresAt }
+  const limits = { ...(quotas && { quotas }), ...(allowedOrigins && { allowedOrigins }) }
+  const description = { id, kind, secret, ...(kind === 'secret' && { scopes }), expiresAt, ...limits }
   if (!json) printError(`${kind} key ${id} of ${surfaceId}: created, valid until ${expiresAt ?? 'it is revoked'}`)
   print(json ? JSON.stringify({ key: description }) : secret)
 }

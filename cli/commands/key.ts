@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { SurfaceKey, WorkspaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
+import type { MakerState } from '../../shared/directory/surface-keys.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { walkNewest } from '../directory/walk-newest.ts'
@@ -8,6 +9,8 @@ import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 import { rowOf } from '../terminal.ts'
 import { addKeyCreate } from './key-create.ts'
+import { describeLimits } from './key-limits.ts'
+import { addKeyUpdate } from './key-update.ts'
 
 const WHICH = `
 With --surface, the public and secret keys of that surface; without it, the API keys of the workspace. API keys can be
@@ -34,10 +37,10 @@ Examples:
 const SURFACE_OPTION = ['--surface <id>', 'the surface that the keys belong to'] as const
 /** Column heads of a list of surface keys, and of a list of workspace keys, which have a name and a creator. */
 const HEADS = {
-  surface: ['ID', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'KIND', 'SCOPES'],
+  surface: ['ID', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'KIND', 'CREATED BY', 'SCOPES AND LIMITS'],
   workspace: ['ID', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'CREATED BY', 'NAME', 'SCOPES'],
 } as const
-const WIDTHS = [24, 6, 7, 24, 24, 16, 16]
+const WIDTHS = [24, 6, 9, 24, 24, 16, 16]
 
 interface KeyOptions {
   readonly workspace: string
@@ -46,10 +49,11 @@ interface KeyOptions {
   readonly json?: boolean
 }
 
-/** Adds `key create`, `key list` and `key revoke`. */
+/** Adds `key create`, `key update`, `key list` and `key revoke`. */
 export function addKeys(parent: Command, context: DirectoryCommandContext): void {
   const command = parent.command('key').description('the keys of surfaces and of workspaces')
   addKeyCreate(command, context)
+  addKeyUpdate(command, context)
   addList(command, context)
   addRevoke(command, context)
 }
@@ -70,8 +74,10 @@ function addList(command: Command, context: DirectoryCommandContext): void {
           return exit(EXIT.notFound)
         }
         if (!json) print(rowOf(HEADS[surfaceId === undefined ? 'workspace' : 'surface'], WIDTHS))
-        for await (const key of keysOf(store, workspace.id, surfaceId)) {
-          const listed = listedKey(key, now())
+        const keys = surfaceId === undefined ? [] : await store.surfaceKeys(workspace.id, surfaceId)
+        const makers = await store.makerStates(workspace.id, keys, now())
+        for await (const key of surfaceId === undefined ? apiKeysOf(store, workspace.id) : keys) {
+          const listed = listedKey(key, now(), makers)
           print(json ? JSON.stringify(listed) : rowOf(cellsOf(listed), WIDTHS))
         }
       }),
@@ -103,26 +109,35 @@ function addRevoke(command: Command, context: DirectoryCommandContext): void {
     )
 }
 
-async function* keysOf(
-  store: Directory,
-  workspaceId: string,
-  surfaceId: string | undefined,
-): AsyncGenerator<SurfaceKey | WorkspaceKey> {
-  if (surfaceId === undefined) yield* walkNewest(page => store.workspaceKeys(workspaceId, page))
-  else yield* await store.surfaceKeys(workspaceId, surfaceId)
+function apiKeysOf(store: Directory, workspaceId: string): AsyncGenerator<WorkspaceKey> {
+  return walkNewest(page => store.workspaceKeys(workspaceId, page))
 }
 
 type ListedKey = ReturnType<typeof listedKey>
 
-function listedKey(key: SurfaceKey | WorkspaceKey, now: number) {
+function listedKey(key: SurfaceKey | WorkspaceKey, now: number, makers: ReadonlyMap<string, MakerState>) {
   const { id, prefix, scopes, createdAt, expiresAt, revokedAt } = key
-  const fieldsOfKind =
-    'kind' in key ? { kind: key.kind } : { kind: 'workspace' as const, name: key.name, createdBy: key.createdBy }
+  const fieldsOfKind = 'kind' in key ? surfaceFields(key, makers) : workspaceFields(key)
   return { id, ...fieldsOfKind, prefix, state: keyState(key, now), scopes, createdAt, expiresAt, revokedAt }
+}
+
+function workspaceFields({ name, createdBy }: WorkspaceKey) {
+  return { kind: 'workspace' as const, name, createdBy }
+}
+
+function surfaceFields(
+  { kind, createdBy, quotas, allowedOrigins }: SurfaceKey,
+  makers: ReadonlyMap<string, MakerState>,
+) {
+  const apiKeyState = createdBy?.apiKeyId ? (makers.get(createdBy.apiKeyId) ?? 'removed') : null
+  return { kind, createdBy: createdBy ? { ...createdBy, apiKeyState } : null, quotas, allowedOrigins }
 }
 
 function cellsOf(key: ListedKey): string[] {
   const { id, prefix, state, createdAt, expiresAt, scopes } = key
-  const cellsOfKind = key.kind === 'workspace' ? [key.createdBy, key.name] : [key.kind]
-  return [id, prefix, state, createdAt, expiresAt ?? 'never', ...cellsOfKind, scopes.join(' ')]
+  const common = [id, prefix, state, createdAt, expiresAt ?? 'never']
+  if (key.kind === 'workspace') return [...common, key.createdBy, key.name, scopes.join(' ')]
+  const maker = key.createdBy
+  const apiKey = maker?.apiKeyId ? ` with ${maker.apiKeyId} (${maker.apiKeyState})` : ''
+  return [...common, key.kind, maker ? maker.userId + apiKey : '-', `${scopes.join(' ')} ${describeLimits(key)}`.trim()]
 }

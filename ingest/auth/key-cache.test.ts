@@ -50,7 +50,7 @@ it('accepts a cached public key at once, without a lookup, for ten seconds', asy
   const { world, deps } = given(keyOf(key))
   const { authenticate } = createPublicKeyAuthenticator(deps)
   const first = await authenticate(key)
-  expect(first).toEqual({ ok: true, surface: { workspaceId: 'ws_1', surfaceId: 'srf_1' } })
+  expect(first).toMatchObject({ ok: true, surface: { workspaceId: 'ws_1', surfaceId: 'srf_1' } })
   world.time += 9_999
   expect(authenticate(key)).toBe(first)
   world.time += 1

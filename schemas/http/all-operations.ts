@@ -18,6 +18,7 @@ import {
   listWorkspaceKeys,
   revokeSurfaceKey,
   revokeWorkspaceKey,
+  updateSurfaceKey,
 } from './workspaces/operations.ts'
 
 /** Returns every operation of both processes, in the order of the document. */
@@ -48,6 +49,7 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     deleteSurface,
     listSurfaceKeys,
     createSurfaceKey,
+    updateSurfaceKey,
     revokeSurfaceKey,
     listWorkspaceKeys,
     createWorkspaceKey,

@@ -6,7 +6,7 @@ import { PROBLEMS, type ProblemCode, type ProblemService } from './problems.ts'
 
 /** The part of an operation that its route is made from: see `operationRoute` in `shared/http`. */
 export interface RoutedOperation {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path pattern, such as `/v3/findings/:findingId`. */
   readonly path: string
   /** Part of the service that the operation's own problems name. */

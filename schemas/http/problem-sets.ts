@@ -18,7 +18,8 @@ export const publicKeyProblems: readonly DocumentedProblem[] = [
   ...bodyProblems('frontier-runtime'),
   { code: 'AUTH_MISSING', when: 'the public key is absent' },
   { code: 'AUTH_PK_INVALID', when: 'the public key is malformed, unknown, revoked or expired' },
-  { code: 'INGEST_BACKPRESSURE', when: 'the queue is full, in depth or in bytes; retry after the delay' },
+  { code: 'PERMISSION_DENIED', when: 'the header Origin is not among the allowed origins of the public key' },
+  { code: 'INGEST_BACKPRESSURE', when: 'the queue is full, or the key is over a quota; retry after the delay' },
   INTERNAL,
   { code: 'INGEST_INFRA_UNAVAILABLE', when: 'a dependency failed before the request was on disk; send it again' },
 ]
@@ -34,7 +35,7 @@ export const secretKeyProblems: readonly DocumentedProblem[] = [
   {
     code: 'INGEST_BACKPRESSURE',
     service: 'frontier-buildtime',
-    when: 'too much work is waiting; retry after the delay',
+    when: 'too much work is waiting, or the key is over a quota; retry after the delay',
   },
   INTERNAL,
   {

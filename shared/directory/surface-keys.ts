@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { MAKER_STATES } from '../../schemas/http/workspaces/schemas.ts'
 import { type Member, type SurfaceKey, surfaceKeySchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
 import { earlier, keyEnd, keyState } from '../ids/key-state.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, parseRecord } from './record.ts'
@@ -15,8 +16,8 @@ export const WORKSPACE_SURFACE_KEYS_MAX = 50_000
 /** Number of revoked and expired keys that one creation removes when there are too many. */
 const REMOVED_AT_ONCE = 100
 
-/** How the API key that made a surface key stands. `suspended`: its creator lacks MAKING_PERMISSION at present. */
-export type MakerState = 'active' | 'revoked' | 'expired' | 'suspended' | 'removed'
+/** State of the API key that made a surface key. `suspended`: its creator lacks MAKING_PERMISSION at present. */
+export type MakerState = (typeof MAKER_STATES)[number]
 
 /**
  * The permission to make keys of surfaces. The scope `release:write` belongs to it: a secret key that was made by an API
@@ -58,7 +59,7 @@ export interface SurfaceKeyRecords {
   surfaceKeys(workspaceId: string, surfaceId: string): Promise<SurfaceKey[]>
   /** Returns 'revoked' also for a key that was already revoked. */
   revokeSurfaceKey(workspaceId: string, surfaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
-  /** Returns how the API keys stand that made these keys, by the id of the API key. */
+  /** Returns the states of the API keys that made these keys, by the id of the API key. */
   makerStates(workspaceId: string, made: readonly SurfaceKey[], now: number): Promise<Map<string, MakerState>>
 }
 

@@ -65,7 +65,7 @@ export type Decision = Reply | BodyHandler
 
 /** A route of the server. `operationRoute` makes it from an operation. */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Pattern of uWS, such as `/v3/findings/:findingId/traces/:traceId`. */
   readonly path: string
   /** 0 for routes without a body. */

@@ -18,9 +18,24 @@ export const ANSWERS = {
         createdAt: EXAMPLE_TIMES.createdAt,
         expiresAt: null,
         revokedAt: null,
+        createdBy: null,
       },
     ],
     nextCursor: null,
+  },
+  updateSurfaceKey: {
+    key: {
+      id: EXAMPLE.surfaceKeyId,
+      kind: 'public',
+      prefix: 'pk_jyh',
+      scopes: [],
+      createdAt: EXAMPLE_TIMES.createdAt,
+      expiresAt: null,
+      revokedAt: null,
+      createdBy: null,
+      quotas: { requestsPerSecond: 200, bytesPerDay: 10_000_000_000 },
+      allowedOrigins: ['https://shop.example', 'https://*.shop.example'],
+    },
   },
   createSurfaceKey: {
     key: {

@@ -17,7 +17,9 @@ import {
   surfaceKeyCreatedSchema,
   surfaceKeyIdSchema,
   surfaceKeysPageSchema,
+  surfaceKeyUpdatedSchema,
   surfacesPageSchema,
+  updateSurfaceKeySchema,
   workspaceKeyCreatedSchema,
   workspaceKeysPageSchema,
 } from './schemas.ts'
@@ -144,6 +146,39 @@ export const createSurfaceKey: PermittedOperation = {
     status: 201,
     description: 'Created. The key works at once.',
     contents: { 'application/json': { schema: surfaceKeyCreatedSchema, example: ANSWERS.createSurfaceKey } },
+  },
+  problems: workspaceCreationProblems,
+}
+
+/** Changes the quotas and the allowed origins of a key of a surface (docs/contract.md#quotas). */
+export const updateSurfaceKey: PermittedOperation = {
+  operationId: 'updateSurfaceKey',
+  method: 'PATCH',
+  path: '/v3/surfaces/:surfaceId/keys/:keyId',
+  service: 'operation',
+  tag: 'workspaces',
+  summary: 'Change the quotas and the allowed origins of a key of a surface',
+  description:
+    'Fields that are left out stay as they are, null removes a limit. Edges apply the change within a second.',
+  permission: 'org:surfaces:write',
+  credentials: MANAGER,
+  parameters: { path: surfaceKeyPath },
+  body: {
+    limitBytes: SMALL_BODY_BYTES,
+    contents: {
+      'application/json': {
+        schema: updateSurfaceKeySchema,
+        example: {
+          quotas: { requestsPerSecond: 200, bytesPerDay: 10_000_000_000 },
+          allowedOrigins: ['https://shop.example', 'https://*.shop.example'],
+        },
+      },
+    },
+  },
+  success: {
+    status: 200,
+    description: 'The changed key.',
+    contents: { 'application/json': { schema: surfaceKeyUpdatedSchema, example: ANSWERS.updateSurfaceKey } },
   },
   problems: workspaceCreationProblems,
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { permissionSchema } from '../../records/directory.ts'
+import { permissionSchema, QUOTA_MAX } from '../../records/directory.ts'
+import { isOriginPattern } from '../../records/origin-pattern.ts'
 import { exactObject, textOf, uuidSchema } from '../fields.ts'
 import { nextCursorSchema } from '../page.ts'
 
@@ -15,6 +16,9 @@ export const keyLifetimeSchema = z
   .max(LIFETIME_MAX_SECONDS, LIFETIME_RULE)
   .nullable()
   .meta({ description: 'Seconds. Null means no expiry.' })
+
+/** Id of a workspace API key. */
+export const apiKeyIdSchema = z.string().regex(/^key_[0-9a-z]{1,64}$/)
 
 /** Id of a surface. */
 export const surfaceIdSchema = z.string().regex(/^srf_[0-9a-z]{1,64}$/)
@@ -54,6 +58,36 @@ const scopeSchema = z.enum(SECRET_KEY_SCOPES, {
 })
 const secondsUntilExpiration = keyLifetimeSchema.optional()
 
+const QUOTA_RULE = `must be a whole number from 1 to ${QUOTA_MAX}`
+const quota = z.int(QUOTA_RULE).min(1, QUOTA_RULE).max(QUOTA_MAX, QUOTA_RULE)
+
+/** Quotas of a key of a surface (docs/contract.md#quotas). */
+export const quotasSchema = exactObject({
+  requestsPerSecond: quota.optional(),
+  bytesPerSecond: quota.optional(),
+  bytesPerDay: quota.optional(),
+}).meta({ id: 'KeyQuotas', description: 'Limits of one key. One that is absent is not limited.' })
+
+const quotasChangeSchema = exactObject({
+  requestsPerSecond: quota.nullable().optional(),
+  bytesPerSecond: quota.nullable().optional(),
+  bytesPerDay: quota.nullable().optional(),
+}).meta({ id: 'KeyQuotasChange', description: 'Quotas to change. Null removes one, an absent one stays.' })
+
+const ALLOWED_ORIGINS_MAX = 50
+const ORIGIN_MAX_CHARACTERS = 255
+/** Rule of an allowed origin, for messages. */
+export const ORIGIN_RULE =
+  'must be an origin such as https://shop.example, or https://*.shop.example for every host below'
+const originPatternSchema = textOf(1, ORIGIN_MAX_CHARACTERS).refine(isOriginPattern, ORIGIN_RULE)
+
+/** Origins whose pages may use a public key (docs/contract.md#allowed-origins). */
+export const allowedOriginsSchema = z
+  .array(originPatternSchema, 'must be an array of origins')
+  .min(1, 'must have at least one origin: null removes the rule')
+  .max(ALLOWED_ORIGINS_MAX, `must have at most ${ALLOWED_ORIGINS_MAX} items`)
+  .meta({ description: 'Requests with another Origin are refused. Requests without one pass.' })
+
 /** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export const createSurfaceKeySchema = z
   .discriminatedUnion(
@@ -63,6 +97,8 @@ export const createSurfaceKeySchema = z
         kind: z.literal('public'),
         scopes: z.never('must be left out: a public key has none').optional(),
         secondsUntilExpiration,
+        quotas: quotasSchema.optional(),
+        allowedOrigins: allowedOriginsSchema.optional(),
       }),
       exactObject({
         kind: z.literal('secret'),
@@ -72,6 +108,7 @@ export const createSurfaceKeySchema = z
           })
           .max(SURFACE_KEY_SCOPES_MAX, `must have at most ${SURFACE_KEY_SCOPES_MAX} items`),
         secondsUntilExpiration,
+        quotas: quotasSchema.optional(),
       }),
     ],
     { error: issue => (issue.code === 'invalid_union' ? 'must be "public" or "secret"' : 'must be a JSON object') },
@@ -79,6 +116,16 @@ export const createSurfaceKeySchema = z
   .meta({ id: 'CreateSurfaceKeyRequest' })
 /** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export type CreateSurfaceKey = z.infer<typeof createSurfaceKeySchema>
+
+/** Body of PATCH /v3/surfaces/{surfaceId}/keys/{keyId}. */
+export const updateSurfaceKeySchema = exactObject({
+  quotas: quotasChangeSchema.nullable().optional().meta({ description: 'Null removes all quotas.' }),
+  allowedOrigins: allowedOriginsSchema.nullable().optional().meta({ description: 'Null allows every origin.' }),
+})
+  .refine(change => Object.keys(change).length > 0, 'must have at least one field')
+  .meta({ id: 'UpdateSurfaceKeyRequest', minProperties: 1 })
+/** Body of PATCH /v3/surfaces/{surfaceId}/keys/{keyId}. */
+export type UpdateSurfaceKey = z.infer<typeof updateSurfaceKeySchema>
 
 /** Id of a key of a surface. */
 export const surfaceKeyIdSchema = z.string().regex(/^key_[0-9a-z]{1,64}$/)
@@ -93,11 +140,25 @@ export const surfaceKeyCreatedSchema = z.strictObject({
       secret: z.string().meta({ description: 'The value of the key, of either kind. No other response contains it.' }),
       scopes: z.array(scopeSchema).optional().meta({ description: 'Present for a secret key.' }),
       expiresAt: instant.nullable(),
+      quotas: quotasSchema.optional(),
+      allowedOrigins: z.array(z.string()).optional(),
     })
     .meta({ id: 'NewSurfaceKey' }),
 })
 /** Response of POST /v3/surfaces/{surfaceId}/keys. */
 export type SurfaceKeyCreated = z.infer<typeof surfaceKeyCreatedSchema>
+
+/** States of the API key that made a key of a surface (docs/contract.md#makers). */
+export const MAKER_STATES = ['active', 'revoked', 'expired', 'suspended', 'removed'] as const
+const makerSchema = z
+  .strictObject({
+    userId: z.string(),
+    apiKeyId: apiKeyIdSchema.nullable().meta({ description: 'Null if the user did not use an API key.' }),
+    apiKeyState: z.enum(MAKER_STATES).nullable().meta({
+      description: 'A secret key works only while this is `active` or null. A public key stays.',
+    }),
+  })
+  .meta({ id: 'SurfaceKeyMaker', description: 'Who created a key.' })
 
 /** A key of a surface, without its secret. */
 export const listedSurfaceKeySchema = z
@@ -109,10 +170,18 @@ export const listedSurfaceKeySchema = z
     createdAt: instant,
     expiresAt: instant.nullable(),
     revokedAt: instant.nullable(),
+    createdBy: makerSchema.nullable().meta({ description: 'Null for a key that an operator created.' }),
+    quotas: quotasSchema.optional(),
+    allowedOrigins: z.array(z.string()).optional(),
   })
   .meta({ id: 'SurfaceKey' })
 /** A key of a surface, without its secret. */
 export type ListedSurfaceKey = z.infer<typeof listedSurfaceKeySchema>
+
+/** Response of PATCH /v3/surfaces/{surfaceId}/keys/{keyId}. */
+export const surfaceKeyUpdatedSchema = z.strictObject({ key: listedSurfaceKeySchema })
+/** Response of PATCH /v3/surfaces/{surfaceId}/keys/{keyId}. */
+export type SurfaceKeyUpdated = z.infer<typeof surfaceKeyUpdatedSchema>
 
 /** Response of GET /v3/surfaces/{surfaceId}/keys, newest first. Includes revoked and expired keys. */
 export const surfaceKeysPageSchema = z
@@ -142,9 +211,6 @@ export const createWorkspaceKeySchema = exactObject({
 }).meta({ id: 'CreateWorkspaceKeyRequest' })
 /** Body of POST …/api-keys. */
 export type CreateWorkspaceKey = z.infer<typeof createWorkspaceKeySchema>
-
-/** Id of a workspace API key. */
-export const apiKeyIdSchema = z.string().regex(/^key_[0-9a-z]{1,64}$/)
 
 /** Response of POST …/api-keys. Only this response, and its repetitions within 24 h, contain the secret. */
 export const workspaceKeyCreatedSchema = z.strictObject({

@@ -159,7 +159,7 @@ class UwsServer implements HttpServer {
   }
 }
 
-const mountMethod = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const
+const mountMethod = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const
 
 const isHead = (request: HttpRequest) => request.getCaseSensitiveMethod() === 'HEAD'
 

@@ -165,6 +165,10 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: `/v3/surfaces/${surfaceId}/keys`,
     body: { kind: 'secret', scopes: ['release:write'] },
   })),
+  row('PATCH /v3/surfaces/:surfaceId/keys/:keyId', MANAGERS, 'absent', ({ surfaceId, surfaceKeyId }) => ({
+    path: `/v3/surfaces/${surfaceId}/keys/${surfaceKeyId}`,
+    body: { quotas: { requestsPerSecond: 1_000_000 } },
+  })),
   row('DELETE /v3/surfaces/:surfaceId/keys/:keyId', MANAGERS, 'absent', ({ surfaceId, surfaceKeyId }) => ({
     path: `/v3/surfaces/${surfaceId}/keys/${surfaceKeyId}`,
   })),
