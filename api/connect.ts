@@ -2,6 +2,7 @@ import { connectClickHouse } from '../clickhouse/connect.ts'
 import { readLimitSettings } from '../clickhouse/select.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../shared/concurrency/fair-slots.ts'
+import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
@@ -66,10 +67,14 @@ export function connectApi(
   const objects = connectObjectStore(config, config.API_QUERY_TIMEOUT_MS)
   lifecycle.onStop('object store', () => objects.close())
 
+  const adoption = adoptOnConnect(redis, logger)
   const directory = createDirectory(redis)
+  const { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey } = directory
+  // Every request begins with a credential, so nothing else is read before the directory is adopted.
+  const credentials = whenAdopted({ workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey }, adoption)
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
-    directory,
+    directory: credentials,
     logger,
     now,
   })
@@ -78,7 +83,7 @@ export function connectApi(
     deps: {
       authenticate,
       clickhouse,
-      directory,
+      directory: { ...directory, ...credentials },
       keyPepper: config.KEY_PEPPER,
       largeTraces: new FairSlots(SHARES.largeTraces),
       logger,
@@ -99,6 +104,7 @@ export function connectApi(
     async isReady() {
       if (wasReady) return true
       if (redis.status !== 'ready') return 'redis is not connected'
+      if (!adoption.isDone) return 'the directory is not adopted yet'
       const ping = await clickhouse.ping({ select: false, abort_signal: AbortSignal.timeout(800) })
       wasReady = ping.success
       return wasReady || 'clickhouse does not respond'

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { adoptDirectory } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
@@ -24,6 +25,7 @@ export async function withDirectory<T>(
   const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, COMMAND_TIMEOUT_MS, logger)
   try {
     await untilReady(redis)
+    await adoptDirectory(redis, logger)
     return await run({ redis, store: createDirectory(redis) })
   } finally {
     redis.disconnect()

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
+import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
@@ -68,18 +69,23 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const wiring: Wiring = { config, logger, metrics: createIngestMetrics(metrics), lifecycle, connect }
   const directoryUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
   const directoryRedis = connect(directoryUrl)
+  const adoption = adoptOnConnect(directoryRedis, logger)
   const directory = createDirectory(directoryRedis)
   const clock = new RedisClock()
   const parts: SinkParts = {
     admission: connectAdmission(wiring, clock),
     clock,
     failures: new CommitFailures({ logger, count: wiring.metrics.countCommitFailure }),
-    receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger)),
+    receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger, adoption.done)),
   }
   const { sinks, connections } = connectSinks(wiring, parts)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
-  const keys = { directory, logger, limits: new LimitsOfKeys(usage) }
+  const keys = {
+    directory: whenAdopted({ effectiveSurfaceKey: directory.effectiveSurfaceKey }, adoption),
+    logger,
+    limits: new LimitsOfKeys(usage),
+  }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
   const publicKeys = createPublicKeyAuthenticator(keys)
   const keyCaches = [publicKeys.cache, builds.deps.secretKeys.cache]

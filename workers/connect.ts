@@ -1,4 +1,5 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
+import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectConsumer } from '../shared/queue/redis.ts'
@@ -37,7 +38,7 @@ export function connectWorkers(
     columnMemory: new ColumnMemory(),
     clickhouse,
     objects,
-    releases: createReleaseStore(directoryRedis),
+    releases: whenAdopted(createReleaseStore(directoryRedis), adoptOnConnect(directoryRedis, logger)),
     addJobs: createJobAdder(redis).add,
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
+import { adoptDirectory } from '../../shared/directory/adopt.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -95,6 +96,7 @@ async function provisionDirectory(
   const redis = connectConsumer(access.directoryRedisUrl, logger)
   try {
     if (hasDirectoryRedis(config)) await moveDirectory(queues, redis)
+    await adoptDirectory(redis, logger)
     await provision(createDirectory(redis), secrets)
   } finally {
     queues.disconnect()

@@ -83,13 +83,22 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 const RETRY_MS = 1_000
 
 /**
- * Reads the secret whenever the directory connects, and stores it there again if the directory has lost it. Returns a
- * function that returns the secret, or undefined until it was read.
+ * Reads the secret whenever the directory connects, and stores it there again if the directory has lost it. `adopted`
+ * resolves when the secret of an earlier version can be read. Returns a function that returns the secret, or undefined until
+ * it was read.
  */
-export function followReceiptSecret(redis: Redis, logger: Logger): () => Buffer | undefined {
+export function followReceiptSecret(
+  redis: Redis,
+  logger: Logger,
+  adopted: Promise<void> = Promise.resolve(),
+): () => Buffer | undefined {
   let secret: Buffer | undefined
+  const ensure = async () => {
+    await adopted
+    return ensureReceiptSecret(redis, secret)
+  }
   const follow = () => {
-    ensureReceiptSecret(redis, secret).then(
+    ensure().then(
       found => {
         secret = found
       },

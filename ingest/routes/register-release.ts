@@ -1,7 +1,8 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import { registerRelease } from '../../schemas/http/releases/operations.ts'
 import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
-import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import type { Release } from '../../schemas/records/directory.ts'
+import { RELEASES_MAX, type ReleaseStore } from '../../shared/directory/release-store.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
@@ -24,6 +25,10 @@ interface Deps extends BuildRouteDeps {
 
 /** Many JSON parsers recurse. No real metadata is nested as deep as this. */
 const MAX_DEPTH = 100
+
+const TOO_MANY_RELEASES = invalid(
+  `version must bring a workspace to at most ${RELEASES_MAX} releases: delete releases that are not used`,
+)
 
 /** Registers a release. The same surface and version get the same slug (docs/contract.md#register-release). */
 export function registerReleaseRoute(deps: Deps): Route {
@@ -57,9 +62,10 @@ async function register(
       surfaceId,
       name: version,
       commit: gitCommit ?? null,
-      metadata: metadata ?? null,
+      metadata: (metadata as Release['metadata'] | undefined) ?? null,
       createdAt,
     })
+    if (release === 'too_many_releases') return TOO_MANY_RELEASES
     deps.releaseLookup.remember(release)
   } catch (error) {
     deps.logger.warn(errorFields(error), 'a release could not be registered')

@@ -3,6 +3,8 @@ const MIB = 1024 * KIB
 
 /** Most bytes of a body that is one small JSON object. */
 export const SMALL_BODY_BYTES = 256 * KIB
+/** Most bytes of the metadata of a release, as compact JSON. */
+export const RELEASE_METADATA_BYTES = 4 * KIB
 /** Most bytes of an OTLP export as sent. */
 export const EXPORT_BYTES = 20 * MIB
 /** Most bytes of an OTLP export when decompressed. A worker checks it. */

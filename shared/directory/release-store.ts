@@ -10,15 +10,20 @@ import { DIRECTORY_ROOT, parseRecord } from './record.ts'
 
 /** Stores the releases of a workspace, and which manifest of each is current. */
 export interface ReleaseStore {
-  /** Registers a release. Returns the release as it was first registered under this slug, because it never changes. */
-  register(release: Release): Promise<Release>
+  /**
+   * Registers a release. Returns the release as it was first registered under this slug, because it never changes. At
+   * RELEASES_MAX the oldest release without a manifest is removed. If all of them have one, the release is refused.
+   */
+  register(release: Release): Promise<Release | 'too_many_releases'>
+  /** Removes a release with its pointer. Its manifest and maps stay in the object store. */
+  remove(workspaceId: string, slug: string): Promise<'removed' | 'absent'>
   release(workspaceId: string, slug: string): Promise<Release | undefined>
   /** Returns a page of releases, the last registered first. `after` is the end of the previous page. */
   releases(workspaceId: string, page: { limit: number; after?: ReleaseCursor | undefined }): Promise<ReleasePage>
   manifest(workspaceId: string, slug: string): Promise<ManifestPointer | undefined>
   /**
-   * Makes a manifest current unless that of a later completion is. Returns the previous pointer, and whether this manifest
-   * is current now. A repeated call returns true as well.
+   * Makes a manifest current unless that of a later completion is, or the release was removed. Returns the previous pointer,
+   * and whether this manifest is current now. A repeated call returns true as well.
    */
   replaceManifest(
     workspaceId: string,
@@ -46,21 +51,63 @@ export interface ReleasePage {
   readonly end: ReleaseCursor | undefined
 }
 
-/** KEYS: record, index. ARGV: record, time of creation, slug. Returns the stored record. */
+/** Greatest number of releases of a workspace. */
+export const RELEASES_MAX = 10_000
+/** Number of releases without a manifest that one registration looks at when there are too many. */
+const UNFINISHED_READ = 100
+
+/**
+ * KEYS: record, index, releases without a manifest. ARGV: record, time of creation, slug, maximum. Returns the stored
+ * record or, when there are too many releases, the slugs of the oldest that may have no manifest.
+ */
 const REGISTER = `
 local record = redis.call('GET', KEYS[1])
 if record then return record end
+if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
+  return redis.call('ZRANGE', KEYS[3], 0, ${UNFINISHED_READ - 1})
+end
 redis.call('SET', KEYS[1], ARGV[1])
 redis.call('ZADD', KEYS[2], ARGV[2], ARGV[3])
+redis.call('ZADD', KEYS[3], ARGV[2], ARGV[3])
 return ARGV[1]
 `
 
-/** KEYS: pointer. ARGV: pointer, sequence. Returns whether the new pointer is current, and the previous one. */
+/**
+ * KEYS: index, releases without a manifest, then record and pointer of each release. ARGV: slug of each release. Removes the
+ * first that has no manifest, and takes those that have one off the list.
+ */
+const REMOVE_UNFINISHED = `
+for i, slug in ipairs(ARGV) do
+  redis.call('ZREM', KEYS[2], slug)
+  if redis.call('EXISTS', KEYS[2 * i + 2]) == 0 then
+    redis.call('DEL', KEYS[2 * i + 1])
+    redis.call('ZREM', KEYS[1], slug)
+    return 1
+  end
+end
+return 0
+`
+
+/**
+ * KEYS: pointer, record, releases without a manifest. ARGV: pointer, sequence, slug. Returns whether the new pointer is
+ * current, and the previous one.
+ */
 const REPLACE_MANIFEST = `
 local before = redis.call('GET', KEYS[1])
 if before and cjson.decode(before).sequence > tonumber(ARGV[2]) then return {0, before} end
+if redis.call('EXISTS', KEYS[2]) == 0 then return {0, before} end
 redis.call('SET', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[3])
 return {1, before}
+`
+
+/** KEYS: record, pointer, index, releases without a manifest. ARGV: slug. Returns whether there was a record. */
+const REMOVE = `
+local removed = redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[2])
+redis.call('ZREM', KEYS[3], ARGV[1])
+redis.call('ZREM', KEYS[4], ARGV[1])
+return removed
 `
 
 /** Creates the store of releases on the Redis of the directory. */
@@ -70,16 +117,24 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       const record = JSON.stringify(releaseSchema.parse(release))
       const { workspaceId, slug, createdAt } = release
       const createdAtMs = Date.parse(createdAt)
-      const stored = await redis.eval(
-        REGISTER,
-        2,
+      const key = releaseKeys.release(workspaceId, slug)
+      const lists = [releaseKeys.releases(workspaceId), releaseKeys.unfinished(workspaceId)]
+      for (let attempt = 0; attempt < REGISTER_ATTEMPTS; attempt++) {
+        const stored = await redis.eval(REGISTER, 3, key, ...lists, record, createdAtMs, slug, RELEASES_MAX)
+        if (!Array.isArray(stored)) return parseRecord(key, String(stored), releaseSchema)
+        if (stored.length === 0) break
+        await removeUnfinished(redis, workspaceId, stored as string[])
+      }
+      return 'too_many_releases'
+    },
+    async remove(workspaceId, slug) {
+      const keys = [
         releaseKeys.release(workspaceId, slug),
+        releaseKeys.manifest(workspaceId, slug),
         releaseKeys.releases(workspaceId),
-        record,
-        createdAtMs,
-        slug,
-      )
-      return parseRecord(releaseKeys.release(workspaceId, slug), String(stored), releaseSchema)
+        releaseKeys.unfinished(workspaceId),
+      ]
+      return (await redis.eval(REMOVE, keys.length, ...keys, slug)) === 1 ? 'removed' : 'absent'
     },
     async release(workspaceId, slug) {
       const key = releaseKeys.release(workspaceId, slug)
@@ -104,7 +159,8 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
     async replaceManifest(workspaceId, slug, pointer) {
       const record = JSON.stringify(manifestPointerSchema.parse(pointer))
       const key = releaseKeys.manifest(workspaceId, slug)
-      const reply = await redis.eval(REPLACE_MANIFEST, 1, key, record, pointer.sequence)
+      const keys = [key, releaseKeys.release(workspaceId, slug), releaseKeys.unfinished(workspaceId)]
+      const reply = await redis.eval(REPLACE_MANIFEST, keys.length, ...keys, record, pointer.sequence, slug)
       const [isCurrent, before] = reply as [number, string | null | undefined]
       return {
         isCurrent: isCurrent === 1,
@@ -126,6 +182,18 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
         await redis.srem(releaseKeys.maps(workspaceId), ...page.map(digestBytes))
     },
   }
+}
+
+/** Attempts to make room for a release. Each looks at UNFINISHED_READ releases that may have a manifest by now. */
+const REGISTER_ATTEMPTS = 5
+
+async function removeUnfinished(redis: Redis, workspaceId: string, slugs: readonly string[]): Promise<void> {
+  const records = slugs.flatMap(slug => [
+    releaseKeys.release(workspaceId, slug),
+    releaseKeys.manifest(workspaceId, slug),
+  ])
+  const keys = [releaseKeys.releases(workspaceId), releaseKeys.unfinished(workspaceId), ...records]
+  await redis.eval(REMOVE_UNFINISHED, keys.length, ...keys, ...slugs)
 }
 
 /**
@@ -170,13 +238,14 @@ async function readAll(
 }
 
 /**
- * Redis keys of releases, their index by time, their manifest pointers and the set of stored maps. A client may send any
- * slug. Encoding it ensures that it cannot name a key of another kind.
+ * Redis keys of releases, their index by time, the index by time of those that may have no manifest, their manifest pointers
+ * and the set of stored maps. A client may send any slug. Encoding it ensures that it cannot name a key of another kind.
  */
 export const releaseKeys = {
   release: (workspaceId: string, slug: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:release:${encodeURIComponent(slug)}`,
   releases: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:releases`,
+  unfinished: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:unfinished-releases`,
   manifest: (workspaceId: string, slug: string) => `${releaseKeys.release(workspaceId, slug)}:manifest`,
   maps: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:stored-maps`,
 }

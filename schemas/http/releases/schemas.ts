@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { jsonObjectSchema } from '../fields.ts'
+import { formatBytes, RELEASE_METADATA_BYTES } from '../limits.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
 
 /** Slug of a release: `rel_` and, if the service generated it, 26 base32 characters. Any other slug is unknown. */
@@ -8,6 +9,26 @@ export const releaseSlugSchema = z
   .string()
   .regex(/^rel_.*$/, 'must begin with rel_')
   .max(128)
+
+/**
+ * Metadata of a release. Its values are not validated one by one: JSON has no others, and thousands of small values would
+ * hold up every other request of the process.
+ */
+const metadataSchema = z
+  .unknown()
+  .refine(value => typeof value === 'object' && value !== null && !Array.isArray(value), {
+    error: 'must be a JSON object',
+    abort: true,
+  })
+  .refine(
+    metadata => Buffer.byteLength(JSON.stringify(metadata)) <= RELEASE_METADATA_BYTES,
+    `must have at most ${formatBytes(RELEASE_METADATA_BYTES)} as JSON without blanks`,
+  )
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    description: `Free-form data of the build: at most ${formatBytes(RELEASE_METADATA_BYTES)}, nested at most 100 deep.`,
+  })
 
 /**
  * Body of POST /v3/releases (docs/contract.md#register-release). Unknown fields are refused, because a misspelled
@@ -21,9 +42,7 @@ export const registerReleaseSchema = z
       .max(200)
       .meta({ description: 'The `service.version` of the telemetry of this release.' }),
     commit: z.string().max(200).optional(),
-    metadata: jsonObjectSchema
-      .optional()
-      .meta({ description: 'Free-form data of the build, nested at most 100 deep.' }),
+    metadata: metadataSchema.optional(),
   })
   .meta({ id: 'RegisterReleaseRequest' })
 /** Body of POST /v3/releases. */

@@ -190,6 +190,63 @@ describe('surfaces and their keys', () => {
     })
   })
 
+  it('sets, changes and removes the quotas and allowed origins of a key', async () => {
+    const { ask, makeSurface, makeKey } = await workspace()
+    const { id } = await makeSurface()
+    const quotas = { requestsPerSecond: 1_000, bytesPerDay: 10_000_000 }
+    const allowedOrigins = ['https://shop.example']
+    const key = await makeKey(id, { kind: 'public', quotas, allowedOrigins })
+    expect(key).toMatchObject({ quotas, allowedOrigins })
+    const path = `/v3/surfaces/${id}/keys/${key.id}`
+    const listed = async () =>
+      surfaceKeysPageSchema.parse((await ask(`GET /v3/surfaces/${id}/keys`)).body).keys.find(each => each.id === key.id)
+    expect(await listed()).toMatchObject({ quotas, allowedOrigins, createdBy: { apiKeyId: null, apiKeyState: null } })
+
+    const changed = await ask(`PATCH ${path}`, { quotas: { requestsPerSecond: null, bytesPerSecond: 5 } })
+    expect(changed).toMatchObject({ status: 200, body: { key: { allowedOrigins } } })
+    expect((await listed())?.quotas).toEqual({ bytesPerSecond: 5, bytesPerDay: 10_000_000 })
+    expect((await ask(`PATCH ${path}`, { quotas: null, allowedOrigins: null })).status).toBe(200)
+    expect(await listed()).not.toHaveProperty('quotas')
+    expect(await listed()).not.toHaveProperty('allowedOrigins')
+
+    for (const [body, message] of [
+      [{}, /at least one field/],
+      [{ quotas: { requestsPerSecond: 0 } }, /^quotas.requestsPerSecond must be a whole number/],
+      [{ quotas: { perSecond: 1 } }, /^quotas must not have the field "perSecond"/],
+      [{ allowedOrigins: ['shop.example'] }, /^allowedOrigins.0 must be an origin/],
+      [{ allowedOrigins: [] }, /^allowedOrigins must have at least one origin/],
+    ] as const) {
+      const refused = await ask(`PATCH ${path}`, body)
+      const expected = { code: 'REQUEST_INVALID', message: expect.stringMatching(message), service: 'operation' }
+      expect(refused).toMatchObject({ status: 400, body: expected })
+    }
+    const secret = await makeKey(id, { kind: 'secret', scopes: [] })
+    expect(await ask(`PATCH /v3/surfaces/${id}/keys/${secret.id}`, { allowedOrigins })).toMatchObject({ status: 400 })
+    expectNotFound(await ask(`PATCH /v3/surfaces/${id}/keys/key_0`, { quotas: null }), 'the surface has no such key')
+  })
+
+  it('ends a secret key with the API key that made it, and shows that of a public key', async () => {
+    const { slug, ask, makeSurface } = await workspace()
+    const { id } = await makeSurface()
+    const scopes = ['org:surfaces:write']
+    const request = { idempotencyKey: randomUUID(), name: 'ci', scopes, secondsUntilExpiration: null }
+    const made = await ask(`POST /v3/workspaces/${slug}/api-keys`, request)
+    const { apiKey } = workspaceKeyCreatedSchema.parse(made.body)
+    const make = async (body: object) =>
+      surfaceKeyCreatedSchema.parse((await ask(`POST /v3/surfaces/${id}/keys`, body, apiKey.secret)).body).key
+    const secretKey = await make({ kind: 'secret', scopes: ['release:write'] })
+    const publicKey = await make({ kind: 'public' })
+    expect([(await register(secretKey.secret)).status, (await heartbeat(publicKey.secret)).status]).toEqual([200, 200])
+
+    expect((await ask(`DELETE /v3/workspaces/${slug}/api-keys/${apiKey.id}`)).status).toBe(200)
+    const isRefused = async () => (await register(secretKey.secret)).status === 401
+    await until('the secret key is refused', isRefused, { deadlineMs: 11_000 })
+    expect((await heartbeat(publicKey.secret)).status).toBe(200)
+    const page = surfaceKeysPageSchema.parse((await ask(`GET /v3/surfaces/${id}/keys`)).body)
+    const makers = page.keys.map(({ createdBy }) => createdBy)
+    expect(makers).toEqual(Array(2).fill({ userId: 'user_1', apiKeyId: apiKey.id, apiKeyState: 'revoked' }))
+  }, 20_000)
+
   it('gives a secret key its scopes and expiry, and shows it once', async () => {
     const { ask, makeSurface, makeKey } = await workspace()
     const { id } = await makeSurface()

@@ -144,6 +144,12 @@ async function forgetOldRequests(redis: Redis): Promise<void> {
   }
 }
 
+/** The order in which surfaces were deleted is not moved: nothing but forgetting the oldest of 10,000 depends on it. */
+async function movedContents(redis: Redis): Promise<Record<string, unknown>> {
+  const contents = Object.entries(await contentsOf(redis))
+  return Object.fromEntries(contents.filter(([key]) => !key.endsWith(':deleted-surfaces')))
+}
+
 it('an imported export gives the same directory, with every index, and exports as the same text', async () => {
   const property = fc.asyncProperty(contents, async content => {
     await Promise.all([from.flushdb(), to.flushdb()])
@@ -157,9 +163,9 @@ it('an imported export gives the same directory, with every index, and exports a
     expect(await to.dbsize()).toBe(0)
     expect(await imported(exportedText)).toEqual(dry)
     expect(await exported(TO)).toBe(exportedText)
-    expect(await contentsOf(to)).toEqual(await contentsOf(from))
+    expect(await contentsOf(to)).toEqual(await movedContents(from))
     expect(await imported(exportedText)).toEqual({ ...dry, added: 0, unchanged: records })
-    expect(await contentsOf(to)).toEqual(await contentsOf(from))
+    expect(await contentsOf(to)).toEqual(await movedContents(from))
   })
   await fc.assert(property, { numRuns: 25 })
 })
@@ -233,7 +239,7 @@ describe('a record that differs', () => {
     })
     expect(await exported(TO)).toBe(changed)
     await imported(before, ['--replace'])
-    expect(await contentsOf(to)).toEqual(await contentsOf(from))
+    expect(await contentsOf(to)).toEqual(await movedContents(from))
   })
 
   it('that is the secret of receipts stays, unless it shall be replaced', async () => {

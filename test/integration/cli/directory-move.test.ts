@@ -148,8 +148,10 @@ it('the directory contains only keys of known families, some of each, and all of
   const unused = FAMILIES.filter(({ pattern }) => !names.some(name => pattern.test(name)))
   expect(unused, 'names of keys that nothing here has written').toEqual([])
 
-  expect(after.values).toEqual(before.values)
-  for (const name of names) {
+  // The order in which surfaces were deleted is not moved: nothing but forgetting the oldest of 10,000 depends on it.
+  const moved = names.filter(name => !name.endsWith(':deleted-surfaces'))
+  expect(after.values).toEqual(Object.fromEntries(moved.map(name => [name, before.values[name]])))
+  for (const name of moved) {
     const [left, leftBefore] = [after.leftMs.get(name) ?? 0, before.leftMs.get(name) ?? 0]
     expect(Math.abs(left - leftBefore), name).toBeLessThan(30_000)
   }

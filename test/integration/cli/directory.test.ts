@@ -211,10 +211,21 @@ describe('surfaces and keys', () => {
     ]) {
       expect(await run([...create, ...bad]), bad.join(' ')).toMatchObject({ code: 2, stdout: '' })
     }
+    const limits = ['--requests-per-second', '20', '--allow-origin', 'https://shop.example', 'https://*.shop.example']
+    const limited = await done<{ key: { id: string } }>([...create, '--kind', 'public', ...limits])
+    const allowedOrigins = ['https://shop.example', 'https://*.shop.example']
+    const which = ['key', 'update', '--workspace', 'acme', '--surface', surface, '--key', limited.key.id]
+    const { id: workspaceId } = (await store.workspaceBySlug('acme')) ?? { id: '' }
+    const record = () => store.surfaceKey(workspaceId, surface, limited.key.id)
+    expect(await record()).toMatchObject({ quotas: { requestsPerSecond: 20 }, allowedOrigins })
+    await done([...which, '--requests-per-second', 'none', '--bytes-per-day', '5000', '--allow-origin', 'none'])
+    expect(await record()).toMatchObject({ quotas: { bytesPerDay: 5_000 } })
+    expect(await record()).not.toHaveProperty('allowedOrigins')
+    expect((await run(which)).code).toBe(2)
+    expect((await run([...which, '--allow-origin', 'shop.example'])).stderr).toContain('must be an origin')
     const nowhere = ['key', 'create', '--workspace', 'acme', '--surface', 'srf_0', '--kind', 'public']
     expect(await run(nowhere)).toMatchObject({ code: 3, stdout: '' })
-    const workspaceId = (await store.workspaceBySlug('acme'))?.id ?? ''
-    expect(await store.surfaceKeys(workspaceId, surface)).toHaveLength(1)
+    expect(await store.surfaceKeys(workspaceId, surface)).toHaveLength(2)
     expect(await store.surfaceIds(workspaceId)).toEqual([surface])
   })
 

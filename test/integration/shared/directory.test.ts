@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { SurfaceKey, WorkspaceKey } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DirectoryRecordError, directoryKeys } from '../../../shared/directory/record.ts'
-import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
+import { createReleaseStore, RELEASES_MAX, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../../shared/directory/surface-keys.ts'
 import { DELETED_SURFACE_KEYS_KEPT, DELETED_SURFACES_KEPT } from '../../../shared/directory/surfaces.ts'
 import { WORKSPACE_KEYS_MAX } from '../../../shared/directory/workspace-keys.ts'
@@ -463,6 +463,56 @@ describe('releases', () => {
       expect(await releases.release('ws_1', other), other).toBeUndefined()
       expect(await releases.manifest('ws_1', other), other).toBeUndefined()
     }
+  })
+
+  it('make room for a new one: the oldest without a manifest is removed', async () => {
+    const releases = createReleaseStore(redis)
+    const at = (ms: number) => new Date(NOW + ms).toISOString()
+    const pointer = {
+      version: 1,
+      sequence: 1,
+      objectKey: 'a/b',
+      sourceMapCount: 1,
+      sourceFileCount: 1,
+      completedAt: AT,
+    } as const
+    for (const [ms, slug] of ['rel_a', 'rel_b', 'rel_c'].entries()) {
+      await registerRelease(releases, { slug, createdAt: at(ms) })
+    }
+    expect(await releases.replaceManifest('ws_1', 'rel_a', pointer)).toMatchObject({ isCurrent: true })
+    const others = Array.from({ length: RELEASES_MAX - 3 }, (_, i) => [String(NOW + 10), `rel_x${i}`]).flat()
+    await redis.zadd(releaseKeys.releases('ws_1'), ...others)
+    await registerRelease(releases, { slug: 'rel_d', createdAt: at(20) })
+    expect(await releases.release('ws_1', 'rel_a')).toBeDefined()
+    expect(await releases.release('ws_1', 'rel_b')).toBeUndefined()
+    expect(await redis.zcard(releaseKeys.releases('ws_1'))).toBe(RELEASES_MAX)
+    // Registered again, it needs no room.
+    await registerRelease(releases, { slug: 'rel_c' })
+
+    for (const slug of ['rel_c', 'rel_d']) await releases.replaceManifest('ws_1', slug, pointer)
+    const refused = registerRelease(releases, { slug: 'rel_e' })
+    await expect(refused).rejects.toThrow('too many releases')
+    expect(await redis.zcard(releaseKeys.unfinished('ws_1'))).toBe(0)
+  })
+
+  it('are removed with their pointer, which a late completion does not write again', async () => {
+    const releases = createReleaseStore(redis)
+    await registerRelease(releases, { slug: 'rel_a' })
+    const pointer = {
+      version: 1,
+      sequence: 1,
+      objectKey: 'a/b',
+      sourceMapCount: 1,
+      sourceFileCount: 1,
+      completedAt: AT,
+    } as const
+    await releases.replaceManifest('ws_1', 'rel_a', pointer)
+    expect(await releases.remove('ws_2', 'rel_a')).toBe('absent')
+    expect(await releases.remove('ws_1', 'rel_a')).toBe('removed')
+    expect(await releases.remove('ws_1', 'rel_a')).toBe('absent')
+    const late = await releases.replaceManifest('ws_1', 'rel_a', { ...pointer, sequence: 2 })
+    expect(late).toEqual({ isCurrent: false, before: undefined })
+    expect(await redis.keys('*rel*')).toEqual([])
   })
 
   it('fail with an error that names the key when their record is invalid', async () => {

@@ -19,11 +19,11 @@ export function manifestFile(number: number, change: Partial<ManifestFile> = {})
 }
 
 /** Registers a release as the edge does. */
-export function registerRelease(
+export async function registerRelease(
   store: ReleaseStore,
   release: Pick<Release, 'slug'> & Partial<Release>,
 ): Promise<Release> {
-  return store.register({
+  const registered = await store.register({
     version: 1,
     workspaceId: 'ws_1',
     surfaceId: 'srf_1',
@@ -33,6 +33,8 @@ export function registerRelease(
     createdAt: new Date().toISOString(),
     ...release,
   })
+  if (registered === 'too_many_releases') throw new Error('the workspace has too many releases')
+  return registered
 }
 
 /** Writes a manifest and has it hold, as a completion does; what it replaces is deleted. */

@@ -39,6 +39,8 @@ describe('register', () => {
     ['an unknown field', { version: '1', comit: 'x' }, undefined, 400, /comit/],
     ['metadata that is not an object', { version: '1', metadata: [] }, undefined, 400, /^metadata /],
     ['nesting without end', deep, undefined, 400, /nested/],
+    ['large metadata', { version: '1', metadata: { a: 'x'.repeat(5_000) } }, undefined, 400, /^metadata .*4 KiB/],
+    ['many values', `{"version":"1","metadata":{"a":[${'0,'.repeat(120_000)}0]}}`, undefined, 400, /^metadata .*4 KiB/],
     ['no JSON', '{', undefined, 400, /not valid JSON/],
     ['a form', 'version=1', 'application/x-www-form-urlencoded', 415, /content-type/],
     ['text', '{"version":"1"}', 'text/plain', 415, /content-type/],
