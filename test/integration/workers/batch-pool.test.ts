@@ -242,7 +242,7 @@ describe('a pool of named batches', () => {
       {
         maxRows: 1_000,
         maxBytes: 1 << 20,
-        maxAgeMs: 50,
+        maxAgeMs: 2_000,
         maxConcurrentInserts: 1,
         maxFetchedBytes: 1 << 20,
         jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
@@ -251,7 +251,7 @@ describe('a pool of named batches', () => {
     const queue = openQueue(redis, 'spans', 'express')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
     for (const jobId of jobIds) {
-      await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 700)
+      await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 10_000)
       void batches
         .process({ jobId, lane: 'express', token: 'the dead worker', payloadBytes: 100, losses: 0 })
         .catch(() => {})
