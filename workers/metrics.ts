@@ -3,6 +3,7 @@ import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics
 import type { Batch } from './batch/batch.ts'
 import type { QueueBacklog } from './queue/backlog.ts'
 import type { Pool } from './queue/pool.ts'
+import type { RepeatedFailures } from './queue/repeated-failures.ts'
 import type { ReplayJobStats } from './replay/store-replay.ts'
 import type { CompletionStats } from './source-maps/store-completions.ts'
 import type { SourceMapStats } from './source-maps/store-source-maps.ts'
@@ -20,6 +21,8 @@ export interface WorkerMetrics {
   watchPool(pool: Pool): void
   /** Shows the backlogs of the queues that only workers write to. */
   watchBacklogs(read: () => Promise<readonly QueueBacklog[]>): void
+  /** Shows the failures of a pool, and returns them. */
+  watchFailures(queue: QueueName, failures: RepeatedFailures): RepeatedFailures
 }
 
 /** Creates the metrics of the workers. The number of series is bounded, because labels of reasons are closed unions. */
@@ -98,6 +101,15 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     labelNames: ['outcome'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
+  const watched = new Map<QueueName, RepeatedFailures>()
+  metrics.gauge({
+    name: 'penstock_failing_attempts',
+    help: 'Attempts of the insert or upload that its store has refused most often in a row, and that still fails.',
+    labelNames: ['queue'],
+    collect() {
+      for (const [queue, failures] of watched) this.set({ queue }, failures.mostAttempts)
+    },
+  })
   const deadLetters = metrics.counter({
     name: 'penstock_dead_letters_total',
     help: 'Dead letters by the queue that refused them: kept, or discarded over the bound of their surface and day.',
@@ -172,6 +184,10 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
           for (const { queue, bytes } of await read()) this.set({ queue }, bytes)
         },
       })
+    },
+    watchFailures(queue, failures) {
+      watched.set(queue, failures)
+      return failures
     },
   }
 }

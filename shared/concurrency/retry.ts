@@ -14,6 +14,8 @@ export interface RetryDeps {
   readonly stopping: AbortSignal
   /** Runs before every attempt, as a sign of progress while the store is unavailable. */
   readonly onAttempt?: (() => void) | undefined
+  /** Runs after every attempt that failed with a passing fault. An error that it throws ends the retries. */
+  readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
 /** Repeats an operation until it succeeds. The first argument names the operation in the log. */
@@ -33,6 +35,7 @@ export async function retryUntilStopped<T>(deps: RetryDeps, operation: string, w
       return await work()
     } catch (error) {
       if (error instanceof PermanentError) throw error
+      deps.onFailure?.(error)
       const waitMs = retryDelayMs(attempt)
       if (attempt === 1 || attempt % 10 === 0) {
         deps.logger.warn({ operation, attempt, waitMs, ...errorFields(error) }, 'operation failed, will be retried')

@@ -6,6 +6,7 @@ import type { Reason } from '../../shared/runtime/reason.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
+import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
@@ -38,11 +39,6 @@ export interface BatchPoolDeps extends BatchSource {
   readonly logger: Logger
 }
 
-/** A job that this many workers have lost is suspected to end its workers. */
-const SUSPECT_LOSSES = 3
-/** A suspected job that was alone this often without an end is set aside. */
-const MAX_TIMES_ALONE = 2
-
 interface OpenBatch {
   readonly batch: Batch
   readonly timer: NodeJS.Timeout
@@ -62,15 +58,16 @@ export class BatchPool {
   readonly #slots: Budget
   readonly #rowsPool: RowsPool
   readonly #resumer: BatchResumer
+  readonly #suspects: Suspects
   #open: OpenBatch | undefined
   #decoding: Promise<unknown> = Promise.resolve()
-  #suspects: Promise<unknown> = Promise.resolve()
 
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
     this.#fetched = new LaneBudget(options.maxFetchedBytes)
     this.#slots = new Budget(options.maxConcurrentInserts)
+    this.#suspects = new Suspects(deps.store, deps.logger)
     const rows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
     this.#rowsPool = new RowsPool(deps.queue, deps.memory, rows)
     this.#resumer = new BatchResumer({ ...deps, rowsPool: this.#rowsPool, slots: this.#slots }, options)
@@ -88,26 +85,21 @@ export class BatchPool {
   }
 
   /**
-   * Processes jobs that several workers have lost one at a time, so that a job that ends its worker is known by the number
-   * of times that it was alone. Such a job is set aside undecoded. A batch of several jobs is resumed as it is: all of its
-   * jobs were decoded when it was named, and its inserts may have been confirmed.
+   * Processes a job that several workers have lost, alone, or sets it aside undecoded. A batch of several jobs is resumed as
+   * it is: all of its jobs were decoded when it was named, and its inserts may have been confirmed.
    */
-  #processSuspect(job: TakenJob): Promise<void> {
-    const turn = this.#suspects.then(async () => {
-      const { store } = this.#deps
-      const { batchId, payload } = await store.look(job.jobId)
-      if (payload !== null) store.giveBack(payload)
-      const record = batchId === null ? undefined : await store.batch(batchId)
-      if (record !== undefined && record.jobIds.length > 1) {
-        await this.#run(job)
-      } else if ((await store.countAlone(job.jobId)) > MAX_TIMES_ALONE) {
-        const detail = `${job.losses} workers ended while they had it`
-        this.#deps.logger.error({ jobId: job.jobId, losses: job.losses }, 'a job is set aside undecoded')
-        await this.setAside(job, { label: 'killed_worker', detail })
-      } else await this.takeAlone(job)
-    })
-    this.#suspects = turn.catch(() => undefined)
-    return turn
+  async #processSuspect(job: TakenJob): Promise<void> {
+    const { store } = this.#deps
+    const { batchId, payload } = await store.look(job.jobId)
+    if (payload !== null) store.giveBack(payload)
+    const record = batchId === null ? undefined : await store.batch(batchId)
+    if (record !== undefined && record.jobIds.length > 1) await this.#run(job)
+    else {
+      await this.#suspects.run(job, {
+        process: () => this.takeAlone(job),
+        setAside: reason => this.setAside(job, reason),
+      })
+    }
   }
 
   /** Processes a job in a batch of its own. For a job that may have ended the workers that had taken it before. */

@@ -3,16 +3,21 @@ import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
+import { RepeatedFailures } from '../queue/repeated-failures.ts'
+import { Suspects } from '../queue/suspects.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
 
 /** Starts the pool that builds the manifests of releases. */
 export function startCompletionsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
+  const store = new RedisPayloadStore(deps.redis, 'completions')
   const completions: StoreCompletionsDeps = {
     redis: deps.redis,
     objects: deps.objects,
     releases: deps.releases,
-    store: new RedisPayloadStore(deps.redis, 'completions'),
+    store,
+    suspects: new Suspects(store, logger),
+    failures: deps.metrics.watchFailures('completions', new RepeatedFailures()),
     held: new LaneBudget(config.COMPLETIONS_HELD_BYTES),
     addJobs: deps.addJobs,
     logger,

@@ -11,6 +11,8 @@ import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
+import { refuseJob } from '../queue/process-frames.ts'
+import { Suspects } from '../queue/suspects.ts'
 import { createManifestReader } from '../symbolication/manifest-reader.ts'
 import { type SymbolicateJobDeps, symbolicateJob } from '../symbolication/symbolicate-job.ts'
 import { createMapGuards } from '../symbolication/tracing/map-guards.ts'
@@ -24,9 +26,11 @@ const CONCURRENT_JOBS = 4
 export function startSymbolicationPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
   const tracer = startTracer(deps)
+  const store = new RedisPayloadStore(deps.redis, 'symbolication')
+  const suspects = new Suspects(store, logger)
   const symbolication: SymbolicateJobDeps = {
     ...clickhouseAccess(deps),
-    store: new RedisPayloadStore(deps.redis, 'symbolication'),
+    store,
     manifests: createManifestReader(deps),
     tracer,
     addJobs: deps.addJobs,
@@ -42,7 +46,11 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => symbolicateJob(symbolication, job),
+      process: job =>
+        suspects.run(job, {
+          process: () => symbolicateJob(symbolication, job),
+          setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
+        }),
       onClosed: () => tracer.close(),
     },
     poolOptions(config, CONCURRENT_JOBS),

@@ -5,10 +5,11 @@ import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } fr
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
 /** A job is up to 4 MiB of chunks, or one larger chunk. The batch of the queue `replay-chunks` reports stored chunks. */
-const PLAN: FramePlan = {
+const PLAN: FramePlan<StoredChunk> = {
   queue: 'replay',
   concurrency: 4,
   next: { queue: 'replay-chunks', jobIdPrefix: 'chunks', settlesRequests: true },
+  statsOfRefusal: reason => ({ outcome: 'refused', reason }),
 }
 
 /** Counters of one job of replay chunks. */

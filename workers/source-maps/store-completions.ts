@@ -16,10 +16,16 @@ import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } fr
 import { type CompletedRelease, type CompleteReleaseDeps, completeRelease } from './complete-release.ts'
 import { deliverCompletion } from './publish-verdict.ts'
 
-const PLAN: FramePlan = {
+const PLAN: FramePlan<CompletionStats> = {
   queue: 'completions',
   concurrency: 1,
   next: { queue: 'symbolication', jobIdPrefix: 'release', settlesRequests: false },
+  statsOfRefusal: (_reason, { receivedAtMs }) => ({
+    outcome: 'failed',
+    files: 0,
+    storedBytes: 0,
+    ageMs: Date.now() - receivedAtMs,
+  }),
 }
 
 /**

@@ -6,7 +6,11 @@ import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } fr
 import { type StorePartDeps, storePart } from './store-part.ts'
 import { type StoredSingle, type StoreSingleDeps, storeSingle } from './store-single.ts'
 
-const PLAN: FramePlan = { queue: 'source-maps', concurrency: 4 }
+const PLAN: FramePlan<SourceMapStats> = {
+  queue: 'source-maps',
+  concurrency: 4,
+  statsOfRefusal: ({ label }) => ({ kind: 'part', outcome: label, storedBytes: 0, deadLettered: true }),
+}
 
 /** The outcome of one upload. */
 export interface SourceMapStats {
@@ -25,7 +29,7 @@ export interface StoreSourceMapsDeps extends Omit<StorePartDeps & StoreSingleDep
 
 /** Stores the uploads of a job, then finishes it in one step that moves refused parts to the dead letters. */
 export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: TakenJob): Promise<void> {
-  const uploads = await processFrames(deps, PLAN, job, (frame, _index, retry) => {
+  const uploads = await processFrames(deps, PLAN, job, async (frame, _index, retry) => {
     const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
     const storeDeps = { ...deps, retry }
     return upload.kind === 'single' ? processSingle(storeDeps, frame, upload) : processPart(storeDeps, frame, upload)

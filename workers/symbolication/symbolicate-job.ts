@@ -6,13 +6,13 @@ import {
 } from '../../schemas/queues/symbolication.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
-import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from '../queue/letter-moves.ts'
 import { keepLetters } from '../queue/letter-quota.ts'
 import { frameMoves } from '../queue/moves.ts'
 import type { HeldJob, Move } from '../queue/payload-store.ts'
-import { type JobDeps, processJob } from '../queue/process-frames.ts'
+import { isFaultOfFrame, type JobDeps, processJob } from '../queue/process-frames.ts'
 import { type ResolvedRelease, type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
 
@@ -82,8 +82,7 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
           counts.resolvedFrames += row.resolvedFrameCount
         }
       } catch (error) {
-        if (!(error instanceof PermanentError)) throw error
-        const reason: Reason = { label: 'refused_by_clickhouse', detail: error.message }
+        const reason = reasonOf(error)
         for (const { index, payloadFrame } of group.requests) {
           refused.push({ jobId: job.jobId, index, frame: payloadFrame, reason })
         }
@@ -91,9 +90,13 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     }
     for (const { index, payloadFrame, request } of requests) {
       if (request.kind !== 'release') continue
-      const { findings, after } = await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
-      counts.findingsResolvedAgain += findings
-      if (after !== undefined) postponed.push(withJsonBody(payloadFrame, { ...request, after }))
+      try {
+        const { findings, after } = await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
+        counts.findingsResolvedAgain += findings
+        if (after !== undefined) postponed.push(withJsonBody(payloadFrame, { ...request, after }))
+      } catch (error) {
+        refused.push({ jobId: job.jobId, index, frame: payloadFrame, reason: reasonOf(error) })
+      }
     }
     counts.postponed = postponed.length
     counts.deadLettered = refused.length
@@ -102,6 +105,13 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     return { result: counts, moves }
   })
   if (stats) deps.onDone?.(stats)
+}
+
+/** Returns why requests are refused. Rethrows an error that another attempt may not have. */
+function reasonOf(error: unknown): Reason {
+  if (error instanceof PermanentError) return { label: 'refused_by_clickhouse', detail: error.message }
+  if (isFaultOfFrame(error)) return { label: 'decoder_fault', detail: describeError(error) }
+  throw error
 }
 
 /** Throws a TransientError if the job has requests of one workspace only and this workspace has no time left. */

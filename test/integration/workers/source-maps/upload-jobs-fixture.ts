@@ -13,6 +13,8 @@ import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { uploadKeys, verdictKey } from '../../../../shared/queue/upload-keys.ts'
 import { LaneBudget } from '../../../../workers/queue/lane-budget.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payload-store.ts'
+import { RepeatedFailures } from '../../../../workers/queue/repeated-failures.ts'
+import { Suspects } from '../../../../workers/queue/suspects.ts'
 import { storeCompletions } from '../../../../workers/source-maps/store-completions.ts'
 import { storeSourceMaps } from '../../../../workers/source-maps/store-source-maps.ts'
 import { digestOf, type FileEntry, mapOf, type NamedMap } from '../../../support/clients/release-client.ts'
@@ -101,6 +103,8 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
     releases: fault.wrap(releases, ['release', 'manifest', 'replaceManifest', 'storedMaps', 'addStoredMaps']),
     store: fault.wrap(new RedisPayloadStore(redis, queue), ['look', 'holdsLocks', 'finishJob']),
     held: new LaneBudget(64 * MIB),
+    suspects: new Suspects({ countAlone: async () => 1 }, logger),
+    failures: new RepeatedFailures(),
     addJobs: async () => {},
     now: Date.now,
     logger,

@@ -1,0 +1,43 @@
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { Reason } from '../../shared/runtime/reason.ts'
+import type { PayloadStore } from './payload-store.ts'
+import type { TakenJob } from './pool.ts'
+
+/** A job that this many workers have lost is suspected to end its workers. */
+export const SUSPECT_LOSSES = 3
+/** A suspected job that was alone this often without an end is set aside. */
+export const MAX_TIMES_ALONE = 2
+
+/** Two ways to end a suspected job. */
+export interface SuspectWork<Result> {
+  readonly process: () => Promise<Result>
+  /** Refuses every request of the job without reading it. */
+  readonly setAside: (reason: Reason) => Promise<Result>
+}
+
+/**
+ * Processes jobs that several workers have lost one at a time, so that a job that ends its worker is known by the number of
+ * times that it was alone.
+ */
+export class Suspects {
+  readonly #store: Pick<PayloadStore, 'countAlone'>
+  readonly #logger: Logger
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(store: Pick<PayloadStore, 'countAlone'>, logger: Logger) {
+    this.#store = store
+    this.#logger = logger
+  }
+
+  /** Processes a job at once if it is not suspected, and else in turn. */
+  run<Result>(job: TakenJob, work: SuspectWork<Result>): Promise<Result> {
+    if (job.losses < SUSPECT_LOSSES) return work.process()
+    const turn = this.#turn.then(async () => {
+      if ((await this.#store.countAlone(job.jobId)) <= MAX_TIMES_ALONE) return work.process()
+      this.#logger.error({ jobId: job.jobId, losses: job.losses }, 'a job is set aside undecoded')
+      return work.setAside({ label: 'killed_worker', detail: `${job.losses} workers ended while they had it` })
+    })
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+}
