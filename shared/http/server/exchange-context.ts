@@ -20,6 +20,8 @@ export interface ExchangeContext extends BodyContext {
   /** Whether the server is stopping. Responses then ask the client to close the connection. */
   stopping: boolean
   inFlight: number
+  /** Number of responses without a body so far. */
+  emptyReplies: number
   /** Called when `inFlight` falls to zero. */
   onIdle: (() => void) | undefined
 }

@@ -5,12 +5,13 @@ import type { ExchangeContext } from './exchange-context.ts'
 import { faultReply, logFault, overLimit, renderProblem, tooManyArriving, tooMuchHeld } from './problem.ts'
 import { ReadPace } from './read-pace.ts'
 import {
+  endAtOnce,
   endGradually,
   endWithoutBody,
   type Framing,
   hasNoBody,
+  isEmpty,
   isStream,
-  LARGE_REPLY_BYTES,
   writeHead,
   writeWithoutEnding,
 } from './reply.ts'
@@ -33,6 +34,12 @@ const UNDECIDED_BYTES = 64 * 1024
 
 /** uWS closes a connection whose body brings less than 160 KB in 10 s, unless its timer is restarted before. */
 const SWEEPS_PER_RESTART = 4
+
+/**
+ * A connection is closed after one of 1,000 responses without a body. uWS does not report that a client leaves those
+ * unread, and keeps them all for one that only sends requests. nginx closes a connection after 1,000 requests too.
+ */
+const EMPTY_REPLIES_PER_CLOSE = 1_000
 
 /**
  * One request, from its head to the end of its response.
@@ -240,7 +247,10 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
       this.#observe(reply.status)
       if (isStream(reply.body) && !hasNoBody(reply, this)) void this.#stream(reply, reply.body)
       else if (this.#bodyArriving && !this.#restIsSkipped) this.#answerAndDiscard(reply)
-      else this.#res.cork(() => this.#write(reply))
+      else if (isEmpty(reply, this) && ++this.#context.emptyReplies % EMPTY_REPLIES_PER_CLOSE === 0) {
+        this.#res.cork(() => writeWithoutEnding(this.#res, reply, this))
+        setImmediate(() => this.#hangUp())
+      } else this.#res.cork(() => this.#write(reply))
     } catch (error) {
       logFault(this.#route, error, this.#context.logger)
       this.#hangUp()
@@ -256,9 +266,8 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     const { body } = reply
     writeHead(this.#res, reply, this, this.#context.stopping)
     if (hasNoBody(reply, this)) endWithoutBody(this.#res, reply)
-    else if (body === undefined || isStream(body)) this.#res.end()
-    else if (body.length <= LARGE_REPLY_BYTES) this.#res.end(body)
-    else {
+    else if (!body || isStream(body)) this.#res.end()
+    else if (!endAtOnce(this.#res, body)) {
       endGradually(this.#res, body, this.#keepPace(), () => this.#finish())
       return
     }

@@ -37,6 +37,28 @@ describe('pipelined requests', () => {
   })
 })
 
+describe('a client that sends requests and reads nothing', () => {
+  it.each([
+    ['GET', '/'],
+    ['GET', '/nowhere'],
+    ['HEAD', '/'],
+    ['OPTIONS', '/'],
+    ['POST', '/'],
+  ])('loses its connection after some %s of %s, before the server keeps many responses', async (method, target) => {
+    const port = await serve([get(() => text('x'.repeat(1_000))), post(() => ({ status: 200 }))])
+    const connection = new RawConnection(port)
+    connection.socket.pause()
+    const before = process.memoryUsage.rss()
+    const requests = rawRequest(method, target, { 'content-length': '0' }).repeat(1_000)
+    await until('the connection to be closed', async () => {
+      if (connection.socket.writable && connection.socket.writableLength < MIB) connection.send(requests)
+      return connection.error !== undefined
+    })
+    expect(process.memoryUsage.rss() - before).toBeLessThan(32 * MIB)
+    expect((await request(port, rawRequest('GET', '/'))).status).toBe(200)
+  })
+})
+
 describe('a large response', () => {
   it.each([
     ['text', 'é'.repeat(3_000_000)],

@@ -37,8 +37,21 @@ export function endWithoutBody(res: HttpResponse, reply: Reply): void {
   res.endWithoutBody()
 }
 
+/** Reports whether no byte follows the head of the response. */
+export function isEmpty(reply: Reply, framing: Framing): boolean {
+  return !reply.body || hasNoBody(reply, framing)
+}
+
 /** Largest response that uWS may copy into its buffer whole. A larger one waits for the client's window. */
-export const LARGE_REPLY_BYTES = 64 * 1024
+const LARGE_REPLY_BYTES = 64 * 1024
+
+/**
+ * Ends the response after the head, unless it is large or the client has not read the responses before it: `end` of uWS would
+ * add to them without a bound. `endGradually` continues then.
+ */
+export function endAtOnce(res: HttpResponse, body: string | Uint8Array): boolean {
+  return body.length <= LARGE_REPLY_BYTES && res.tryEnd(body, byteLength(body))[1]
+}
 
 /**
  * Writes the body as fast as the client reads, instead of letting uWS copy it whole. Calls `done` once all is written. The
@@ -56,7 +69,7 @@ export function endGradually(res: HttpResponse, content: string | Uint8Array, pa
     return sent
   }
   res.onWritable(send)
-  send(0)
+  send(res.getWriteOffset())
 }
 
 /**

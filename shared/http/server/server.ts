@@ -94,6 +94,7 @@ class UwsServer implements HttpServer {
       now: options.now ?? (() => performance.now()),
       stopping: false,
       inFlight: 0,
+      emptyReplies: 0,
       onIdle: undefined,
     }
     this.#context = context
