@@ -4,6 +4,7 @@ import { identityProvidersSchema } from '../schemas/http/sessions/identify-sessi
 import {
   clickhouseSettings,
   count,
+  httpSettings,
   objectStoreSettings,
   port,
   processSettings,
@@ -27,6 +28,7 @@ function hasCredentials(text: string): boolean {
 export const apiConfigSchema = z
   .object({
     ...processSettings,
+    ...httpSettings,
     ...redisSettings,
     ...clickhouseSettings,
     ...objectStoreSettings,

@@ -1,11 +1,19 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
 import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
-import { count, objectStoreSettings, port, processSettings, redisSettings } from '../shared/runtime/config.ts'
+import {
+  count,
+  httpSettings,
+  objectStoreSettings,
+  port,
+  processSettings,
+  redisSettings,
+} from '../shared/runtime/config.ts'
 
 /** The settings of the edge. */
 export const ingestConfigSchema = z.object({
   ...processSettings,
+  ...httpSettings,
   ...redisSettings,
   ...objectStoreSettings,
   INGEST_PORT: port(4318),

@@ -47,6 +47,6 @@ const admin = createAdminServer({
   logger,
 })
 lifecycle.onStop('admin server', () => admin.close())
-await admin.listen(config.BIND_HOST, config.WORKERS_ADMIN_PORT)
+await admin.listen(config.ADMIN_BIND_HOST, config.WORKERS_ADMIN_PORT)
 runUntilSignal(lifecycle, logger)
 logger.info({ pools: queues }, 'workers are running')

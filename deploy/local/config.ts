@@ -70,9 +70,11 @@ export function hasDirectoryRedis(config: LocalConfig): boolean {
 
 /** Returns the ports that this start will listen on, by the name of the setting that changes each of them. */
 export function portsOf(config: LocalConfig): Map<string, { port: number; host: string }> {
-  const own = ['INGEST_PORT', 'INGEST_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
+  const own = ['INGEST_PORT', 'API_PORT'] as const
+  const admin = ['INGEST_ADMIN_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
   const ports = new Map<string, { port: number; host: string }>()
   for (const name of own) ports.set(name, { port: config[name], host: config.BIND_HOST })
+  for (const name of admin) ports.set(name, { port: config[name], host: config.ADMIN_BIND_HOST })
   if (!config.REDIS_URL) ports.set('REDIS_PORT', { port: config.REDIS_PORT, host: '127.0.0.1' })
   if (hasDirectoryRedis(config) && config.CONTROL_REDIS_PORT) {
     ports.set('CONTROL_REDIS_PORT', { port: config.CONTROL_REDIS_PORT, host: '127.0.0.1' })

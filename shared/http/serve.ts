@@ -1,11 +1,11 @@
 import { createAdminServer, type Health } from '../runtime/admin-server.ts'
 import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { createMetrics } from '../runtime/metrics.ts'
+import type { Metrics } from '../runtime/metrics.ts'
 import { openApiRoute } from './openapi-route.ts'
 import type { Route } from './route.ts'
 import { createRequestObserver } from './server/request-metrics.ts'
-import { createHttpServer } from './server/server.ts'
+import { createHttpServer, type HttpServer } from './server/server.ts'
 
 /** A process that serves HTTP. */
 export interface ServedProcess {
@@ -15,6 +15,8 @@ export interface ServedProcess {
   readonly adminPort: number
   readonly settings: {
     readonly BIND_HOST: string
+    readonly ADMIN_BIND_HOST: string
+    readonly MAX_CONNECTIONS: number
     readonly HELD_BODY_BYTES: number
     readonly IDENTITY_PROVIDERS: readonly string[]
     readonly SHUTDOWN_DEADLINE_MS: number
@@ -23,7 +25,7 @@ export interface ServedProcess {
   /** Ends the waits of requests when the process is about to stop. */
   readonly endWaits?: () => void
   readonly logger: Logger
-  readonly metrics: ReturnType<typeof createMetrics>
+  readonly metrics: Metrics
   /** Already contains what the routes need, so that it stops after the server. */
   readonly lifecycle: Lifecycle
 }
@@ -39,8 +41,10 @@ export async function serve(served: ServedProcess): Promise<void> {
     routes: [...served.routes, openApiRoute({ identityProviders: settings.IDENTITY_PROVIDERS })],
     logger,
     heldBodyLimitBytes: settings.HELD_BODY_BYTES,
+    connectionsLimit: settings.MAX_CONNECTIONS,
     observe: createRequestObserver(metrics),
   })
+  watchConnections(metrics, server)
   const admin = createAdminServer({
     registry: metrics.registry,
     isLive: () => true,
@@ -54,8 +58,25 @@ export async function serve(served: ServedProcess): Promise<void> {
     served.endWaits?.()
   })
 
-  await admin.listen(settings.BIND_HOST, served.adminPort)
+  await admin.listen(settings.ADMIN_BIND_HOST, served.adminPort)
   const port = await server.listen(settings.BIND_HOST, served.port)
   runUntilSignal(lifecycle, logger)
   logger.info({ port }, 'listening')
+}
+
+function watchConnections(metrics: Metrics, server: HttpServer): void {
+  metrics.gauge({
+    name: 'penstock_connections',
+    help: 'Open connections of clients.',
+    collect() {
+      this.set(server.connections)
+    },
+  })
+  metrics.gauge({
+    name: 'penstock_held_body_bytes',
+    help: 'Bytes of request bodies in memory.',
+    collect() {
+      this.set(server.heldBodyBytes)
+    },
+  })
 }

@@ -30,7 +30,18 @@ export const count = (fallback: number) => z.coerce.number().int().min(1).defaul
 /** Settings of every process. */
 export const processSettings = {
   BIND_HOST: z.string().default('127.0.0.1'),
+  /**
+   * Address of the admin port. Its metrics and reasons need no credential, so it does not follow BIND_HOST: probes and
+   * scrapers of other machines need 0.0.0.0 and a network that clients cannot reach.
+   */
+  ADMIN_BIND_HOST: z.string().default('127.0.0.1'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
+}
+
+/** Settings of the processes that serve HTTP. */
+export const httpSettings = {
+  /** The most open connections. Further ones are closed at once. One that sends nothing is closed after 10 s. */
+  MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
 }
 
 const redisUrl = z.url({ protocol: /^rediss?$/ })

@@ -14,14 +14,15 @@ export interface Addresses {
 
 /** Returns the addresses at which this machine reaches the processes. */
 export function addressesOf(config: LocalConfig): Addresses {
-  const at = (port: number) => `http://${reachableHost(config.BIND_HOST)}:${port}`
+  const at = (port: number, host = config.BIND_HOST) => `http://${reachableHost(host)}:${port}`
+  const adminAt = (port: number) => at(port, config.ADMIN_BIND_HOST)
   return {
     baseUrl: at(config.INGEST_PORT),
     apiUrl: at(config.API_PORT),
     adminUrls: {
-      ingest: at(config.INGEST_ADMIN_PORT),
-      workers: at(config.WORKERS_ADMIN_PORT),
-      api: at(config.API_ADMIN_PORT),
+      ingest: adminAt(config.INGEST_ADMIN_PORT),
+      workers: adminAt(config.WORKERS_ADMIN_PORT),
+      api: adminAt(config.API_ADMIN_PORT),
     },
   }
 }
@@ -75,6 +76,7 @@ export function processEnvironment(
     ...auth,
     KEY_PEPPER: inherited.KEY_PEPPER || secrets.keyPepper,
     BIND_HOST: config.BIND_HOST,
+    ADMIN_BIND_HOST: config.ADMIN_BIND_HOST,
     LOG_LEVEL: config.LOG_LEVEL,
     INGEST_PORT: String(config.INGEST_PORT),
     INGEST_ADMIN_PORT: String(config.INGEST_ADMIN_PORT),

@@ -169,6 +169,24 @@ describe('close', () => {
   })
 })
 
+describe('the limit of connections', () => {
+  it('closes further connections at once, and accepts new ones when others have closed', async () => {
+    const port = await serve([getRoute('/', () => text('served'))], { connectionsLimit: 3 })
+    const connections = Array.from({ length: 5 }, () => new RawConnection(port))
+    await until('two closed connections', () => connections.filter(({ closed }) => closed).length === 2)
+    const open = connections.filter(({ closed }) => !closed)
+    for (const connection of open) {
+      expect((await connection.send(rawRequest('GET', '/')).response()).body).toBe('served')
+    }
+    open[0]?.socket.destroy()
+    await until('a new connection to be served', async () => {
+      const response = await request(port, rawRequest('GET', '/')).catch(() => undefined)
+      return response?.body === 'served'
+    })
+    for (const { socket } of open) socket.destroy()
+  })
+})
+
 describe('the limit of held bodies', () => {
   it('refuses a body with 429 while others are handled', async () => {
     const waiting: ((reply: Reply) => void)[] = []

@@ -10,7 +10,7 @@ import type { ExchangeContext } from './exchange-context.ts'
 import { renderProblem } from './problem.ts'
 import { READ_ALLOWANCE_MS } from './read-pace.ts'
 import { RequestHeadView } from './request-head.ts'
-import { type HttpRequest, type us_listen_socket, uws } from './uws.ts'
+import { type HttpRequest, type HttpResponse, type us_listen_socket, uws } from './uws.ts'
 
 /** Options of a server. */
 export interface HttpServerOptions {
@@ -20,6 +20,8 @@ export interface HttpServerOptions {
   readonly heldBodyLimitBytes: number
   /** Limit of the bodies that arrive in more than one piece, which their owners share. */
   readonly arrivingBodiesLimit?: number
+  /** Limit of open connections. Further ones are closed as soon as they are accepted. No limit unless given. */
+  readonly connectionsLimit?: number
   /** Called once per routed request. The status is 499 if the client left before the response. */
   readonly observe?: (route: Route, status: number, durationMs: number) => void
   readonly now?: () => number
@@ -42,6 +44,8 @@ export interface HttpServer {
   /** Stops listening at once, waits for the requests in flight until the deadline, then closes every connection. */
   close(deadlineMs: number): Promise<void>
   readonly heldBodyBytes: number
+  /** Number of open connections. */
+  readonly connections: number
 }
 
 /**
@@ -69,6 +73,7 @@ class UwsServer implements HttpServer {
   readonly #context: ExchangeContext
   readonly #logger: Logger
   readonly #sweeper: NodeJS.Timeout
+  #connections = 0
   #listening: us_listen_socket | undefined
 
   constructor(options: HttpServerOptions) {
@@ -99,6 +104,7 @@ class UwsServer implements HttpServer {
     }
     this.#context = context
     this.#logger = options.logger
+    this.#limitConnections(options.connectionsLimit ?? Number.POSITIVE_INFINITY)
     for (const routes of groupByPath(options.routes)) this.#mount(routes)
     const unknownPath: Route = { method: 'GET', path: '/*', bodyLimitBytes: 0, accept: () => notFound }
     this.#app.any('/*', (res, request) => new HttpExchange(context, unknownPath, res, isHead(request)).start(request))
@@ -109,6 +115,10 @@ class UwsServer implements HttpServer {
 
   get heldBodyBytes(): number {
     return this.#context.held.used
+  }
+
+  get connections(): number {
+    return this.#connections
   }
 
   listen(host: string, port: number): Promise<number> {
@@ -130,6 +140,15 @@ class UwsServer implements HttpServer {
     await new Promise(resolve => setImmediate(resolve))
     clearInterval(this.#sweeper)
     this.#app.close()
+  }
+
+  /** Counts connections as they open and close, and closes new ones beyond the limit. */
+  #limitConnections(limit: number): void {
+    const follow = (res: HttpResponse, change: number): void => {
+      this.#connections += change
+      if (change > 0 && this.#connections > limit) res.close()
+    }
+    this.#app.filter((res, change) => follow(res, Number(change)))
   }
 
   /** Mounts the routes of one path: their own methods, HEAD where there is a GET, OPTIONS, and 405 for all others. */
