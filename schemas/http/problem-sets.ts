@@ -19,7 +19,10 @@ export const publicKeyProblems: readonly DocumentedProblem[] = [
   { code: 'AUTH_MISSING', when: 'the public key is absent' },
   { code: 'AUTH_PK_INVALID', when: 'the public key is malformed, unknown, revoked or expired' },
   { code: 'PERMISSION_DENIED', when: 'the header Origin is not among the allowed origins of the public key' },
-  { code: 'INGEST_BACKPRESSURE', when: 'the queue is full, or the key is over a quota; retry after the delay' },
+  {
+    code: 'INGEST_BACKPRESSURE',
+    when: 'the surface is over its share of the queue, the queue is full, or the key is over a quota; retry after the delay',
+  },
   INTERNAL,
   { code: 'INGEST_INFRA_UNAVAILABLE', when: 'a dependency failed before the request was on disk; send it again' },
 ]
