@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
@@ -81,7 +82,7 @@ export class RedisLetterQuota implements LetterQuota {
     const asked = new Map<string, Usage>()
     const counters = requests.map(({ frame }) => counterOf(frame))
     for (const [i, request] of requests.entries()) add(asked, counters[i] as string, letterBytes(request))
-    const used = await this.#count(`${queue}:${jobId}`, asked)
+    const used = await this.#count(decisionOf(queue, jobId, requests), asked)
     const decisions = requests.map((request, i) => {
       const counter = counters[i] as string
       const bytes = letterBytes(request)
@@ -93,11 +94,11 @@ export class RedisLetterQuota implements LetterQuota {
     return decisions
   }
 
-  /** Adds the usage to the counters, once for each job. Returns the counters before the job. */
-  async #count(job: string, asked: ReadonlyMap<string, Usage>): Promise<Map<string, Usage>> {
+  /** Adds the usage to the counters, once for each decision. Returns the counters before it. */
+  async #count(decision: string, asked: ReadonlyMap<string, Usage>): Promise<Map<string, Usage>> {
     const { maxBytes, maxLetters } = this.#limits
     const { quota } = queueKeys('dead-letters')
-    const keys = [quota(`job:${job}`), ...[...asked.keys()].map(counter => quota(counter))]
+    const keys = [quota(decision), ...[...asked.keys()].map(counter => quota(counter))]
     const args = [DECISION_LIFETIME_S, COUNTER_LIFETIME_S, maxBytes, maxLetters]
     const usage = [...asked.values()].flatMap(({ bytes, letters }) => [bytes, letters])
     const redis = this.#redis as unknown as CountLetters
@@ -106,6 +107,12 @@ export class RedisLetterQuota implements LetterQuota {
       [...asked.keys()].map((counter, i) => [counter, { bytes: reply[2 * i] ?? 0, letters: reply[2 * i + 1] ?? 0 }]),
     )
   }
+}
+
+/** Returns the name of the decision about these requests. A job may be refused in part first, and later as a whole. */
+function decisionOf(queue: QueueName, jobId: string, requests: readonly RefusedFrame[]): string {
+  const indexes = hash('sha256', requests.map(({ index }) => index).join(' ')).slice(0, 16)
+  return `job:${queue}:${jobId}:${indexes}`
 }
 
 /** Adds a letter to a counter and returns the counter as it was before. */

@@ -270,6 +270,13 @@ describe('the bound of dead letters', () => {
     expect(await quota().admit('logs', 'first', job)).toEqual([false, false])
   })
 
+  it('decides again about a job that is refused as a whole after some of its requests were', async () => {
+    const [first, second] = [request(900), { ...request(900, { surfaceId: 'srf_other' }), index: 1 }]
+    expect(await quota().admit('spans', 'job', [second])).toEqual([true])
+    expect(await quota().admit('spans', 'job', [first, second])).toEqual([true, false])
+    expect(await quota().admit('spans', 'next', [first])).toEqual([false])
+  })
+
   it('leaves only its counters in Redis once it is reached, and these expire', async () => {
     await quota().admit('spans', 'first', [request(2_000)])
     const before = (await redis.keys('*')).length

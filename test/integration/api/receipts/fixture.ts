@@ -114,9 +114,13 @@ export function span(name: string): string {
 }
 
 export const LINE = '{"type":2,"timestamp":1700000000000}\n'
-export function uploadChunk(segmentId: number, body = LINE) {
+export function uploadChunk(segmentId: number, body = LINE, key = publicKey) {
   const metadata = encodeReplayMetadata({ windowId: 'w', segmentId, firstTs: 1, lastTs: 2 })
-  const headers = { 'content-type': 'application/octet-stream', 'x-replay-metadata': metadata }
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'x-replay-metadata': metadata,
+    'x-service-public-key': key,
+  }
   return browse('POST /v3/replay/upload/session-1', body, headers)
 }
 

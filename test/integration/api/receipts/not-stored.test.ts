@@ -105,11 +105,13 @@ describe('a request that cannot be stored', () => {
     const receipt = await settled(sent, other.credential)
     expect(receipt).toMatchObject({ status: 'stored', rejected: [{ reason: 'invalid_span_id', count: 1 }] })
     expect(receipt).not.toHaveProperty('objectKey')
+    const chunk = await settled(await uploadChunk(0, 'no JSON lines', other.publicKey), other.credential)
+    expect(chunk).toMatchObject({ status: 'discarded', reason: expect.stringMatching(/^not_json_lines: /) })
     const [log] = await database.rows<{ discarded: string; kept: string }>(
       `SELECT sum(arraySum(mapValues(discarded))) AS discarded, sum(arraySum(mapValues(dead_lettered))) AS kept
        FROM ingest_log WHERE surface_id = '${other.surfaceId}'`,
     )
-    expect([Number(log?.discarded), Number(log?.kept)]).toEqual([3, 2])
+    expect([Number(log?.discarded), Number(log?.kept)]).toEqual([4, 2])
     await stopWorkers()
   })
 
