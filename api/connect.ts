@@ -41,7 +41,7 @@ const SHARES = {
 
 /** Limits of one query. A list reads a row per finding and day, so these numbers only stop what would never end. */
 const READ_LIMITS = {
-  memoryBytes: 1024 ** 3,
+  memoryBytes: 512 * 1024 ** 2,
   readRows: 1_000_000_000,
   readBytes: 16 * 1024 ** 3,
   resultBytes: 16 * 1024 ** 2,

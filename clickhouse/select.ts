@@ -37,6 +37,8 @@ export interface ReadLimits {
   readonly resultBytes: number
 }
 
+const OVERCOMMIT_BYTES = 64 * 1024 ** 2
+
 /** Returns the settings of a client that only reads. A single read may lower the limits. */
 export function readLimitSettings(limits: ReadLimits): ClickHouseSettings {
   return {
@@ -45,6 +47,11 @@ export function readLimitSettings(limits: ReadLimits): ClickHouseSettings {
     // By default the server estimates after ten seconds how long a query will take, instead of measuring.
     timeout_before_checking_execution_speed: 0,
     max_memory_usage: String(limits.memoryBytes),
+    // Groups and sorts go to disk instead of over the limit.
+    max_bytes_before_external_group_by: String(limits.memoryBytes / 4),
+    max_bytes_before_external_sort: String(limits.memoryBytes / 4),
+    // When the memory of the server is used up, it cancels the query that is most above this amount. Inserts have 1 GiB.
+    memory_overcommit_ratio_denominator: String(OVERCOMMIT_BYTES),
     max_rows_to_read: String(limits.readRows),
     max_bytes_to_read: String(limits.readBytes),
     max_result_bytes: String(limits.resultBytes),

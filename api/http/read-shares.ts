@@ -15,7 +15,7 @@ export interface ReadShares {
 
 /** A request that needs a share. */
 export interface SharedRequest {
-  /** The id of the workspace, or of a surface in it. Requests with the same owner have one share together. */
+  /** The id of the workspace, or one of all its surfaces. Requests with the same owner have one share together. */
   readonly owner: string
   readonly operation: RoutedOperation
   /** Fires when the time of the request is over or its client has left. */
@@ -36,9 +36,15 @@ export async function withinShares(
   try {
     return countedReply(await run(), shares.replyBytes, owner, operation)
   } finally {
-    slot.release()
+    // ClickHouse notices after a moment that a client has left. Without this delay, a client that leaves at once could have
+    // any number of queries there.
+    if (signal.aborted) setTimeout(() => slot.release(), CANCELLATION_MS).unref()
+    else slot.release()
   }
 }
+
+/** Time after which a query of an abandoned request has ended: the server looks for its client every 100 ms. */
+const CANCELLATION_MS = 500
 
 /** Returns the refusal of a request over the share of its workspace. `reason` names what the workspace has too much of. */
 export function overShareProblem(reason: string, { service }: RoutedOperation): Problem {

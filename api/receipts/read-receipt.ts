@@ -71,8 +71,9 @@ async function readAs(deps: Deps, credential: PresentedCredential, id: string, d
   const reader = await readerOf(deps, credential)
   if (!reader.ok) return refusalReply(reader.problem, readReceipt)
   const { workspaceId, surfaceId } = reader.value
-  // A public key is on every page, so the requests with it have a share of their own.
-  const owner = surfaceId === undefined ? workspaceId : `${workspaceId}/${surfaceId}`
+  // A public key is on every page, so the requests with keys of surfaces have a share of their own. It is one for all
+  // surfaces, because a workspace may have thousands.
+  const owner = surfaceId === undefined ? workspaceId : `${workspaceId}/surfaces`
   return withinShares(deps.shares, { owner, operation: readReceipt, signal: deadline }, async () => {
     const secret = await queryDirectory(deps.receiptSecret())
     const receipt = await loadReceipt({ ...deps, secret }, reader.value, id, deadline)

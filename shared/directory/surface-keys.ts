@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { MAKER_STATES } from '../../schemas/http/workspaces/schemas.ts'
 import { type Member, type SurfaceKey, surfaceKeySchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
@@ -11,6 +12,8 @@ import { writeSurfaceKey } from './writes.ts'
  * together, which takes 50 ms for 5,000.
  */
 export const SURFACE_KEYS_MAX = 5_000
+/** Records that are validated without a pause, in which other requests are served. They take 3 ms. */
+const RECORDS_PER_TURN = 250
 /** Greatest number of surface keys of a workspace. Revoked and expired keys count, but make room for new ones. */
 export const WORKSPACE_SURFACE_KEYS_MAX = 50_000
 /** Number of revoked and expired keys that one creation removes when there are too many. */
@@ -171,6 +174,7 @@ export async function loadSurfaceKeys(
   const texts = at.length === 0 ? [] : await redis.mget(at)
   const found: StoredKey[] = []
   for (const [i, text] of texts.entries()) {
+    if (i % RECORDS_PER_TURN === RECORDS_PER_TURN - 1) await nextTurn()
     // Validating thousands of records takes long enough to skip it for all but the one that is needed.
     if (text === null || (keyId !== undefined && !text.includes(JSON.stringify(keyId)))) continue
     const key = parseRecord(at[i] ?? '', text, surfaceKeySchema)
