@@ -35,9 +35,12 @@ export const workersConfigSchema = z.object({
   /** Jobs of source maps and parts in progress, and the bytes of their payloads. A map over the bound is processed alone. */
   SOURCE_MAPS_CONCURRENCY: count(8),
   SOURCE_MAPS_HELD_BYTES: count(32 * 1024 * 1024),
-  /** Completions in progress, each of which reads 16 maps at the same time, and the bytes of their bodies. */
+  /**
+   * Completions in progress, one of a workspace at a time. Each reads 16 maps at the same time. The bytes of their bodies
+   * have room for four of the largest.
+   */
   COMPLETIONS_CONCURRENCY: count(4),
-  COMPLETIONS_HELD_BYTES: count(16 * 1024 * 1024),
+  COMPLETIONS_HELD_BYTES: count(64 * 1024 * 1024),
   /** Bounds of the dead letters of one surface and day. Above them, requests that cannot be stored are only counted. */
   DEAD_LETTER_MAX_BYTES_PER_DAY: count(256 * 1024 * 1024),
   DEAD_LETTER_MAX_COUNT_PER_DAY: count(100_000),

@@ -9,7 +9,10 @@ import type { ConditionalSink } from '../commit/conditional-sink.ts'
 /** A completion with its record, which this request or an earlier one with the same body has written. */
 export interface RecordedCompletion {
   readonly ok: true
-  /** False when the same request was accepted within 24 h. The record is then that of the earlier request. */
+  /**
+   * False when the same request was accepted within 24 h, and no other one of the release since. The record is then that of
+   * the earlier request.
+   */
   readonly isNew: boolean
   readonly record: CompletionRecord
   /** The id of this request's receipt. It is valid only if the request is new. */
@@ -21,18 +24,20 @@ export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 /**
  * KEYS[6] record, KEYS[7] sequence; ARGV[10] attempt, [11] lifetime. Microseconds of the clock are exact in a double until
- * the year 2255. The last sequence outlives every record that was given one.
+ * the year 2255. The last sequence outlives every record that was given one. A request that was accepted before another one
+ * gets a new number, because its client wants to go back to it.
  */
 const ACCEPT = `
 local record = redis.call('GET', KEYS[6])
-if record then
+local last = tonumber(redis.call('GET', KEYS[7]) or '0')
+if record and cjson.decode(record).sequence == last then
   refuse()
   return {0, record}
 end
 local now = redis.call('TIME')
-local last = tonumber(redis.call('GET', KEYS[7]) or '0')
 local sequence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
-record = '{"attempt":"' .. ARGV[10] .. '","sequence":' .. sequence .. '}'
+local repeats = record and string.format(',"repeats":%.0f', cjson.decode(record).sequence) or ''
+record = '{"attempt":"' .. ARGV[10] .. '","sequence":' .. sequence .. repeats .. '}'
 redis.call('SET', KEYS[7], sequence, 'EX', 2 * ARGV[11])
 redis.call('SET', KEYS[6], record, 'EX', ARGV[11])
 accept()
@@ -40,8 +45,8 @@ return {1, record}
 `
 
 /**
- * Gives a completion its number in the order of acceptance and enqueues it, unless a request with the same body, byte for
- * byte, has a number already. Copies the body before it returns. Does not parse the body, which may have 16 MiB.
+ * Gives a completion its number in the order of acceptance and enqueues it, unless the last request of the release has the
+ * same body, byte for byte. Copies the body before it returns. Does not parse the body, which may have 16 MiB.
  */
 export async function acceptCompletion(
   sink: Pick<ConditionalSink, 'store'>,

@@ -17,6 +17,9 @@ import type { ConditionalSink } from '../commit/conditional-sink.ts'
  */
 export type ClaimOutcome = 'claimed' | 'repeated' | 'conflict' | 'sealed' | 'too_large'
 
+/** How long the claims of one map live at most, from its first part. */
+const CLAIMS_LIFETIME_S = UPLOAD_LIFETIME_S + 22 * 60 * 60
+
 /** A part of a source map as it was received. */
 export interface SourceMapPart {
   readonly path: string
@@ -28,7 +31,8 @@ export interface SourceMapPart {
 
 /**
  * KEYS[6] parts of the path, KEYS[7] declared maps; ARGV[10] part, [11] claim, [12] size, [13] path, [14] byte
- * limit, [15] lifetime. A sealed hash lives as long as its manifest.
+ * limit, [15] lifetime, [16] lifetime since the first part. A sealed hash lives as long as its manifest. A repeated part does
+ * not extend the claims: the objects of the parts may be deleted after two days, and a claim must not outlive its object.
  */
 const CLAIM = `
 local sealed = redis.call('HEXISTS', KEYS[6], 'sealed') == 1
@@ -36,7 +40,6 @@ local claim = redis.call('HGET', KEYS[6], ARGV[10])
 if claim then
   refuse()
   if claim ~= ARGV[11] then return 'conflict' end
-  if not sealed then redis.call('EXPIRE', KEYS[6], ARGV[15]) end
   return 'repeated'
 end
 if sealed then
@@ -51,8 +54,11 @@ if bytes > limit then
   refuse()
   return 'too_large'
 end
+local now = tonumber(redis.call('TIME')[1])
+redis.call('HSETNX', KEYS[6], 'since', now)
+local age = now - tonumber(redis.call('HGET', KEYS[6], 'since'))
 redis.call('HSET', KEYS[6], ARGV[10], ARGV[11], 'bytes', bytes)
-redis.call('EXPIRE', KEYS[6], ARGV[15])
+redis.call('EXPIRE', KEYS[6], math.max(1, math.min(tonumber(ARGV[15]), tonumber(ARGV[16]) - age)))
 accept()
 return 'claimed'
 `
@@ -87,7 +93,15 @@ export async function claimPart(
   const stored = await sink.store(frame, {
     lua: CLAIM,
     keys: [keys.parts(path), keys.signed],
-    args: [part, `${sha256}:${body.length}`, body.length, path, SOURCE_MAP_MAX_BYTES, UPLOAD_LIFETIME_S],
+    args: [
+      part,
+      `${sha256}:${body.length}`,
+      body.length,
+      path,
+      SOURCE_MAP_MAX_BYTES,
+      UPLOAD_LIFETIME_S,
+      CLAIMS_LIFETIME_S,
+    ],
   })
   if (!stored.ok) return stored
   return { ok: true, outcome: stored.value.result as ClaimOutcome, receiptId: stored.value.receiptId }

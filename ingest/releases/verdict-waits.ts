@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type Verdict, verdictSchema } from '../../schemas/queues/source-maps.ts'
+import { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import { VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -24,7 +25,7 @@ export interface VerdictWaitsDeps {
 
 /** The bounds of waits for verdicts. */
 export interface VerdictWaitsOptions {
-  /** The number of slots. */
+  /** The number of slots, which surfaces share. One surface alone gets half of them. */
   readonly maxWaiting: number
   /** The longest wait for one verdict. */
   readonly deadlineMs: number
@@ -43,10 +44,10 @@ export class VerdictWaits {
   readonly #subscriber: Redis
   readonly #logger: Logger
   readonly #options: VerdictWaitsOptions
+  readonly #slots: FairShares
   readonly #timer: NodeJS.Timeout
   /** Waits by attempt. A request that was sent twice waits twice for the same attempt. */
   readonly #waiting = new Map<string, Set<(verdict: Verdict | undefined) => void>>()
-  #taken = 0
   #stopped = false
 
   constructor({ redis, subscriber, logger }: VerdictWaitsDeps, options: VerdictWaitsOptions) {
@@ -54,6 +55,7 @@ export class VerdictWaits {
     this.#subscriber = subscriber
     this.#logger = logger
     this.#options = options
+    this.#slots = new FairShares(options.maxWaiting)
     if (subscriber.status === 'ready') this.#subscribe()
     subscriber.on('ready', () => this.#subscribe())
     subscriber.on('message', (_channel, attempt: string) => {
@@ -64,18 +66,18 @@ export class VerdictWaits {
 
   /** The number of slots in use. */
   get size(): number {
-    return this.#taken
+    return this.#slots.used
   }
 
-  /** Reserves a slot. Returns undefined when all are in use. */
-  begin(): VerdictWait | undefined {
-    if (this.#taken >= this.#options.maxWaiting) return undefined
-    this.#taken++
+  /** Reserves a slot for a surface. Returns undefined when the surface has its share of the slots. */
+  begin(surface: { readonly workspaceId: string; readonly surfaceId: string }): VerdictWait | undefined {
+    const owner = `${surface.workspaceId}/${surface.surfaceId}`
+    if (!this.#slots.take(owner, 1)) return undefined
     let ended = false
     return {
       verdict: attempt => this.#verdictOf(attempt),
       end: () => {
-        if (!ended) this.#taken--
+        if (!ended) this.#slots.give(owner, 1)
         ended = true
       },
     }

@@ -22,7 +22,8 @@ interface Deps extends ReleaseRouteDeps {
 
 /**
  * Gives the completion of a release its number in the order of acceptance, and replies with the verdict of the worker that
- * carries it out. The same request gets the same reply for 24 h, without new work (docs/contract.md#source-map-complete).
+ * carries it out. The same request gets the same reply for 24 h, without new work, until another one follows
+ * (docs/contract.md#source-map-complete).
  */
 export function completeSourceMapsRoute(deps: Deps): Route {
   return operationRoute(completeSourceMaps, {
@@ -38,7 +39,8 @@ function takeCompletion(deps: Deps, release: ReleaseKey, type: BodyType): Decisi
   const backpressure = refuseHead(deps.sink, release, type.contentLength, COMPLETION_BYTES)
   if (backpressure) return buildProblem(backpressure)
   return (body, held) =>
-    refuseBody(undefined, type) ?? withVerdictWait(deps.verdicts, wait => complete(deps, release, { body, held, wait }))
+    refuseBody(undefined, type) ??
+    withVerdictWait(deps.verdicts, release, wait => complete(deps, release, { body, held, wait }))
 }
 
 async function complete(

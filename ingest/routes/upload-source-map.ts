@@ -59,7 +59,9 @@ function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): D
     if (fault !== undefined) return invalid(fault)
     const query = parseQuery(sourceMapQuerySchema, { path })
     if (!query.ok) return invalid(query.fault)
-    return withVerdictWait(deps.verdicts, wait => storeMap(deps, release, { ...query.value, body, held, wait }))
+    return withVerdictWait(deps.verdicts, release, wait =>
+      storeMap(deps, release, { ...query.value, body, held, wait }),
+    )
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Verdict } from '../../schemas/queues/source-maps.ts'
 import { jsonReply, type Reply } from '../../shared/http/route.ts'
+import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, unavailable } from './build-route.ts'
 
@@ -7,14 +8,15 @@ import { buildProblem, unavailable } from './build-route.ts'
 const RETRY_AFTER_SECONDS = 5
 
 /**
- * Runs `work` with a reserved slot to wait for a worker's verdict. Returns INGEST_BACKPRESSURE when no slot is free. The
- * body is valid only until `work` returns its promise.
+ * Runs `work` with a reserved slot to wait for a worker's verdict. Returns INGEST_BACKPRESSURE when the surface has its
+ * share of the slots. The body is valid only until `work` returns its promise.
  */
 export function withVerdictWait(
   verdicts: Pick<VerdictWaits, 'begin'>,
+  surface: SurfaceCaller,
   work: (wait: VerdictWait) => Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const wait = verdicts.begin()
+  const wait = verdicts.begin(surface)
   if (wait === undefined) {
     const message = 'too many uploads and completions are in progress; retry after the delay'
     return buildProblem({ code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: 1 })

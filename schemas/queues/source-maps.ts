@@ -37,6 +37,8 @@ export const completionRecordSchema = z.object({
   sequence: z.number().int().min(1),
   /** Absent while the completion is in progress. */
   fileCount: z.number().int().min(0).optional(),
+  /** Sequence of an earlier completion with the same body, which another one has replaced. */
+  repeats: z.number().int().min(1).optional(),
 })
 /** Record of an accepted completion. */
 export type CompletionRecord = z.infer<typeof completionRecordSchema>

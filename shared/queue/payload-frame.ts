@@ -129,6 +129,27 @@ export function appendFrame(
   return end + frame.body.length
 }
 
+/** Number of bytes at the beginning of a payload that contain the owner of its first frame. */
+export const OWNER_BYTES = PAYLOAD_HEADER_BYTES + FIXED_BYTES + 2 * 255
+
+/**
+ * Reads workspace and surface of the first frame from the beginning of a payload. Returns undefined if there is no frame or
+ * its owner is cut. Throws a RangeError for an unknown version.
+ */
+export function ownerOfPayload(head: Buffer): Pick<PayloadFrame, 'workspaceId' | 'surfaceId'> | undefined {
+  if (head.length <= PAYLOAD_HEADER_BYTES + 15) return undefined
+  const fixedBytes = FIXED_BYTES_OF[head[0] ?? 0]
+  if (fixedBytes === undefined) throw new RangeError(`payload version ${head[0]} is not ${VERSION}`)
+  const workspaceStart = PAYLOAD_HEADER_BYTES + fixedBytes
+  const surfaceStart = workspaceStart + head.readUInt8(PAYLOAD_HEADER_BYTES + 14)
+  const end = surfaceStart + head.readUInt8(PAYLOAD_HEADER_BYTES + 15)
+  if (end > head.length) return undefined
+  return {
+    workspaceId: head.toString('latin1', workspaceStart, surfaceStart),
+    surfaceId: head.toString('latin1', surfaceStart, end),
+  }
+}
+
 /** Splits a payload into frames, whose bodies are views into it. Throws a RangeError if the payload is not complete. */
 export function decodePayload(payload: Buffer): PayloadFrame[] {
   const version = payload[0]

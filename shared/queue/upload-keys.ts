@@ -13,8 +13,9 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
  * - signed: path → JSON of DeclaredMap, as the last sign call declared it (hash)
  * - singles: path → `sha256:size` of the last single upload (hash, written by the worker)
  * - parts: for each path (hash): `{part}` → `sha256:size`, the claim; `stored:{part}` → 1 once its object is stored;
- *   `bytes` → sum of the sizes; `assembled` → `count:sha256:size`, the map that was assembled from the first `count`
- *   parts, once it is stored; `sealed` → the sequence of the manifest that contains this map, if there is one
+ *   `bytes` → sum of the sizes; `since` → Unix time of the first claim; `assembled` → `count:sha256:size`, the map that was
+ *   assembled from the first `count` parts, once it is stored; `sealed` → the sequence of the manifest that contains this
+ *   map, if there is one
  * - completion: JSON of the CompletionRecord of one request, which the SHA-256 of its body identifies
  * - sequence: the sequence of the last accepted completion
  */

@@ -11,6 +11,7 @@ import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { createReleaseClient, entryOf, type FileEntry, mapOf } from '../support/clients/release-client.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -92,6 +93,30 @@ it.each([
     expect(await count('dead-letters/')).toBe(0)
   },
 )
+
+it('a release goes back to an earlier completion that is sent again, in spite of kill -9 of the workers', async () => {
+  const client = createReleaseClient(stack.ingestUrl, stack.secrets.secretKey)
+  const slug = await client.register(`back-${randomBytes(4).toString('hex')}`)
+  const maps = ['a.js.map', 'b.js.map'].map(path => ({ path, bytes: mapOf(randomBytes(8).toString('hex')) }))
+  await client.upload(slug, maps)
+  const [first, second] = maps.map(map => [entryOf(map)]) as [FileEntry[], FileEntry[]]
+  const completed = (files: FileEntry[]) =>
+    until('the release is completed', async () => {
+      const { status, body } = await client.complete(slug, files)
+      return status !== 503 && { status, body }
+    })
+  const done = { status: 200, body: { ok: true, fileCount: 1 } }
+  expect(await completed(first)).toEqual(done)
+  expect(await completed(second)).toEqual(done)
+  await stack.workers.kill9()
+  const again = completed(first)
+  await stack.workers.restart()
+  expect(await again).toEqual(done)
+  const pointer = await createReleaseStore(redis).manifest(stack.secrets.workspaceId, slug)
+  const object = await objects.get(pointer?.objectKey ?? '', 1024 * 1024)
+  const manifest = manifestSchema.parse(JSON.parse(object?.body.toString() ?? ''))
+  expect(manifest.files.map(({ path }) => path)).toEqual(['a.js.map'])
+})
 
 /** Writes bundles and maps that are all different, also between builds. */
 async function writeBuild(seed: string, fileCount: number): Promise<void> {

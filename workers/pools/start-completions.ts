@@ -5,6 +5,7 @@ import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
+import { CompletionTurns, HELD_COMPLETIONS } from '../source-maps/completion-turns.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
 
 /** Starts the pool that builds the manifests of releases. */
@@ -26,10 +27,19 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     onAttempt: () => pool.progress(),
     onCompletion: deps.metrics.observeCompletion,
   }
+  let isClosing = false
+  const turns = new CompletionTurns({ redis: deps.redis, isClosing: () => isClosing }, config.COMPLETIONS_CONCURRENCY)
   const pool = startPool(
     'completions',
-    { redisUrl: config.REDIS_URL, logger, process: job => storeCompletions(completions, job) },
-    poolOptions(config, config.COMPLETIONS_CONCURRENCY),
+    {
+      redisUrl: config.REDIS_URL,
+      logger,
+      process: job => turns.run(job.jobId, () => storeCompletions(completions, job)),
+      onClosing: () => {
+        isClosing = true
+      },
+    },
+    poolOptions(config, HELD_COMPLETIONS),
   )
   return pool
 }

@@ -29,6 +29,8 @@ export interface AcceptedCompletion extends ReleaseKey {
   /** Position in the order in which the edges accepted completions. */
   readonly sequence: number
   readonly body: Buffer
+  /** Sequence of an earlier completion with the same body, which another one has replaced. */
+  readonly repeats?: number | undefined
 }
 
 /** The outcome of a completion. */
@@ -66,7 +68,7 @@ export async function completeRelease(
   if (!read.ok) return refused('REQUEST_INVALID', read.message)
 
   const contents = new MapContents(deps, workspaceId)
-  const round = { ...deps, releaseKey: accepted, keys: uploadKeys(accepted), contents }
+  const round = { ...deps, repeats: accepted.repeats, releaseKey: accepted, keys: uploadKeys(accepted), contents }
   for (let n = 1; n <= MAX_ROUNDS; n++) {
     const made = await makeManifestCurrent(round, accepted.sequence, read.completion)
     if (made.outcome === 'overtaken') continue
@@ -85,6 +87,7 @@ interface Round extends CompleteReleaseDeps {
   readonly releaseKey: ReleaseKey
   readonly keys: UploadKeys
   readonly contents: MapContents
+  readonly repeats: number | undefined
 }
 
 type MadeManifest =
@@ -108,8 +111,10 @@ async function makeManifestCurrent(
     const own = await retry('read a manifest', () => readManifest(objects, pointer.objectKey))
     if (own) return { outcome: 'current', manifest: own }
   }
-  const current = lazily(() => currentFiles(objects, pointer?.objectKey))
-  const collected = await collectMaps({ ...round, current }, files)
+  const current = lazily(() => filesOf(objects, pointer?.objectKey))
+  const { repeats } = round
+  const repeated = repeats && lazily(() => filesOf(objects, manifestKey(workspaceId, slug, repeats)))
+  const collected = await collectMaps({ ...round, current, repeated: repeated || undefined }, files)
   // Needed even if other maps are missing: these maps were verified and need not be sent again.
   await releases.addStoredMaps(workspaceId, [...contents.written])
   if (!collected.ok) {
@@ -150,7 +155,8 @@ async function replaceManifest({ objects, releases, releaseKey, retry }: Round, 
   return isCurrent
 }
 
-async function currentFiles(
+/** Returns the files of a manifest by path. Returns none if the manifest was deleted. */
+async function filesOf(
   objects: ObjectStore,
   objectKey: string | undefined,
 ): Promise<ReadonlyMap<string, ManifestFile>> {

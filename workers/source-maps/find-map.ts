@@ -18,6 +18,11 @@ export interface FindMapDeps {
   readonly contents: MapContents
   /** Returns the files of the current manifest by path. Reads the manifest on the first call. */
   readonly current: () => Promise<ReadonlyMap<string, ManifestFile>>
+  /**
+   * Returns the files by path that an earlier completion with the same body has named, as far as its manifest is still
+   * stored. Absent if there was none.
+   */
+  readonly repeated?: (() => Promise<ReadonlyMap<string, ManifestFile>>) | undefined
   readonly retry: Retry
 }
 
@@ -30,13 +35,14 @@ export type FoundMap =
 /**
  * Finds and stores the map of one entry (docs/contract.md#source-map-complete). The candidates are, in this order: the
  * object at the signed address, the parts, the last single upload, the map stored before the sign call, and the map that
- * the current manifest names. A candidate whose bytes do not match `hash` is skipped. If `hash` cannot be compared, the
- * first candidate is used.
+ * the current manifest names. A completion that repeats an earlier one, whose uploads are gone, also finds the map that the
+ * earlier one has named. A candidate whose bytes do not match `hash` is skipped. If `hash` cannot be compared, the first
+ * candidate is used.
  */
 export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: PathUploads): Promise<FoundMap> {
   const declared = parseDeclaredHash(entry.hash)
   let fault: string | undefined
-  for (const look of [lookAtStaged, lookAtParts, lookAtSingle, lookAtDeclared, lookAtManifest]) {
+  for (const look of CANDIDATES) {
     const looked = await deps.retry('look up a source map', () => look(deps, { entry, declared, uploads }))
     if (looked.outcome === 'found') {
       const { path, hash, debugId, chunkUrl } = entry
@@ -47,6 +53,8 @@ export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: 
   }
   return { ok: false, fault: fault ?? 'was not uploaded' }
 }
+
+const CANDIDATES = [lookAtStaged, lookAtParts, lookAtSingle, lookAtDeclared, lookAtManifest, lookAtRepeated] as const
 
 interface Wanted {
   readonly entry: ManifestEntry
@@ -98,6 +106,13 @@ async function lookAtSingle({ contents }: FindMapDeps, { declared, uploads }: Wa
 async function lookAtDeclared({ contents }: FindMapDeps, { declared, uploads }: Wanted): Promise<LookedUp> {
   const sha256 = uploads.declared?.sha256
   return sha256 === undefined ? ABSENT : contents.find(sha256, declared)
+}
+
+async function lookAtRepeated({ contents, repeated }: FindMapDeps, { entry, declared }: Wanted): Promise<LookedUp> {
+  if (repeated === undefined) return ABSENT
+  if (declared?.algorithm === 'sha256') return contents.findStored(declared.hex)
+  const file = (await repeated()).get(entry.path)
+  return file ? contents.find(file.sha256, declared) : ABSENT
 }
 
 async function lookAtManifest({ contents, current }: FindMapDeps, { entry, declared }: Wanted): Promise<LookedUp> {

@@ -137,7 +137,7 @@ const UNSEAL_PARTS = `
 for _, key in ipairs(KEYS) do
   local sealed = redis.call('HGET', key, 'sealed')
   if sealed and tonumber(sealed) <= tonumber(ARGV[1]) then
-    redis.call('HDEL', key, 'sealed')
+    redis.call('HDEL', key, 'sealed', 'since')
     redis.call('EXPIRE', key, ARGV[2])
   end
 end

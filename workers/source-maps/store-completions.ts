@@ -80,7 +80,12 @@ async function processCompletion(
   }
   const completeDeps = { ...deps, retry: untilStopping(deps.stopping, retry) }
   try {
-    const completed = await completeRelease(completeDeps, { ...release, sequence: record.sequence, body })
+    const completed = await completeRelease(completeDeps, {
+      ...release,
+      sequence: record.sequence,
+      repeats: record.repeats,
+      body,
+    })
     const fileCount = completed.outcome === 'refused' ? 0 : completed.fileCount
     await deliverCompletion(redis, recordKey, { ...record, fileCount }, verdictOf(completed))
     if (completed.outcome === 'refused') {

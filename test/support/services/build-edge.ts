@@ -91,7 +91,7 @@ export async function startBuildEdge({ s3 }: ServiceAddresses, redisUrl: string)
     AWS_ACCESS_KEY_ID: s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
   }
-  const edge = await startEdge(redisUrl, { ...settings, VERDICT_TIMEOUT_MS: '1500', VERDICT_MAX_WAITING: '3' }, logger)
+  const edge = await startEdge(redisUrl, { ...settings, VERDICT_TIMEOUT_MS: '1500', VERDICT_MAX_WAITING: '6' }, logger)
   let releaseCount = 0
 
   async function send(method: string, path: string, request: BuildRequest = {}): Promise<BuildResponse> {
