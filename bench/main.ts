@@ -27,6 +27,7 @@ const SCENARIOS = [
   'auth',
   'pipeline',
   'freshness',
+  'fairness',
   'growth',
   'trace-read',
   'replay',

@@ -26,14 +26,18 @@ export interface PayloadPlan {
   readonly pool: number
   /** Whether every request gets new trace and span ids and the current time. */
   readonly freshIds: boolean
+  /** Whether the bodies begin as gzip does and continue with random bytes, so that no worker can decode them. */
+  readonly undecodable?: boolean
 }
 
 /**
  * When requests are sent. `closed`: a connection sends its next request when the last one has its response; after a 429
- * it waits for Retry-After. `open`: requests are due at a fixed rate, whatever the server does, and latency counts from
+ * it waits for Retry-After, unless it is `impatient`. `open`: requests are due at a fixed rate, whatever the server does, and latency counts from
  * the time at which a request was due.
  */
-export type LoadMode = { readonly kind: 'closed' } | { readonly kind: 'open'; readonly requestsPerSecond: number }
+export type LoadMode =
+  | { readonly kind: 'closed'; readonly impatient?: boolean }
+  | { readonly kind: 'open'; readonly requestsPerSecond: number }
 
 /** Result of one load. */
 export interface LoadResult {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Signal } from '../../schemas/queues/names.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
@@ -22,8 +23,16 @@ const BODIES: Record<Signal, (records: number, poolIndex: number) => Buffer> = {
 }
 
 /** Builds a pool of bodies. Done once per plan, because building a body costs more than sending it. */
-export function buildBodies({ signal = 'traces', spans, pool }: PayloadPlan): Buffer[] {
-  return Array.from({ length: pool }, (_, i) => BODIES[signal](spans, i))
+export function buildBodies({ signal = 'traces', spans, pool, undecodable }: PayloadPlan): Buffer[] {
+  return Array.from({ length: pool }, (_, i) => (undecodable ? undecodableBody() : BODIES[signal](spans, i)))
+}
+
+const UNDECODABLE_BYTES = 2_048
+/** Magic, method and flags of gzip (RFC 1952), which is all that an edge looks at. */
+const GZIP_HEAD = Buffer.from([0x1f, 0x8b, 8, 0])
+
+function undecodableBody(): Buffer {
+  return Buffer.concat([GZIP_HEAD, randomBytes(UNDECODABLE_BYTES - GZIP_HEAD.length)])
 }
 
 /** Builds the request that carries this body. */
@@ -33,6 +42,6 @@ export function prepareRequest(plan: LoadPlan, body: Buffer, poolIndex: number):
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = Buffer.from(`POST ${plan.path} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1')
   const { signal = 'traces', freshIds } = plan.payload
-  const renewable = freshIds ? findRenewable(signal, body, head.length) : NOTHING_RENEWABLE
+  const renewable = freshIds && !plan.payload.undecodable ? findRenewable(signal, body, head.length) : NOTHING_RENEWABLE
   return { bytes: Buffer.concat([head, body]), renewable }
 }

@@ -106,7 +106,8 @@ class LoadRun {
       const counts = this.#schedule ? dueAt >= window.start && dueAt < window.end : now < window.end
       if (counts) this.#latency.record(now - dueAt)
     }
-    return !this.#schedule && status === 429 ? retryAfterSeconds * 1_000 : 0
+    const { mode } = this.#plan
+    return mode.kind === 'closed' && !mode.impatient && status === 429 ? retryAfterSeconds * 1_000 : 0
   }
 }
 

@@ -54,8 +54,15 @@ export async function measureIdle(bench: FreshnessBench, count: number): Promise
   })
 }
 
-/** Sends markers at fixed times during a load. Throws unless everything that was acknowledged is stored. */
-export async function measureUnderLoad(bench: FreshnessBench, plan: LoadPlan): Promise<LoadedFreshness> {
+/**
+ * Sends markers at fixed times during a load. Throws unless everything that was acknowledged is stored. `storedSpans`
+ * returns the spans of the load that must be stored.
+ */
+export async function measureUnderLoad(
+  bench: FreshnessBench,
+  plan: LoadPlan,
+  storedSpans: (load: LoadResult) => number = acceptedSpans,
+): Promise<LoadedFreshness> {
   const meter = meterProcesses(bench.pids)
   return withMarkers(bench, async (sender, watch) => {
     let use: Record<string, ProcessUse> = {}
@@ -77,7 +84,7 @@ export async function measureUnderLoad(bench: FreshnessBench, plan: LoadPlan): P
     await sender.untilAnswered()
     await watch.untilVisible()
     const acknowledged = sender.markers.filter(marker => marker.acknowledgedAt !== undefined).length
-    await untilStored(bench.clickhouse.client, acceptedSpans(load) + acknowledged)
+    await untilStored(bench.clickhouse.client, storedSpans(load) + acknowledged)
     return { load, use, drainSeconds: (performance.now() - endedAt) / 1_000 }
   })
 }

@@ -49,7 +49,7 @@ export function idleRows(rounds: readonly Freshness[]): Row[] {
 }
 
 /** Returns the times from acknowledgement to visibility in ms, ascending. */
-function freshnessOf(markers: readonly Marker[]): number[] {
+export function freshnessOf(markers: readonly Marker[]): number[] {
   return spansBetween(markers, marker => marker.acknowledgedAt)
 }
 
@@ -64,7 +64,7 @@ function spansBetween(markers: readonly Marker[], from: (marker: Marker) => numb
 }
 
 /** Returns the smallest value that this share of the values does not exceed. */
-function valueAt(ascending: readonly number[], quantile: number): number {
+export function valueAt(ascending: readonly number[], quantile: number): number {
   const value = ascending[Math.ceil(ascending.length * quantile) - 1]
   if (value === undefined) throw new RangeError('no marker was acknowledged')
   return value

@@ -30,13 +30,13 @@ export interface BenchRedis {
  */
 export async function startBenchRedis(
   context: ScenarioContext,
-  options: { ownRewrites: boolean },
+  options: { ownRewrites: boolean; maxMemory?: string },
 ): Promise<BenchRedis> {
   const service = await startRedis({
     dir: join(context.dir, 'redis'),
     port: await freePort(),
     password: STORE_PASSWORD,
-    maxMemory: '8gb',
+    maxMemory: options.maxMemory ?? '8gb',
     log: () => {},
   })
   context.onEnd(() => service.stop())

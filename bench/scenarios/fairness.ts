@@ -1,0 +1,175 @@
+import { Redis } from 'ioredis'
+import { QUEUES } from '../../schemas/queues/names.ts'
+import type { LoadPlan, LoadResult } from '../load/plan.ts'
+import { startGenerator } from '../load/start-generator.ts'
+import type { Marker } from '../measure/marker-sender.ts'
+import { type FreshnessBench, type LoadedFreshness, measureUnderLoad } from '../measure/measure-freshness.ts'
+import { acceptedSpans, SPANS, tracesPlan } from '../measure/measure-stored.ts'
+import { freshnessOf, valueAt } from '../report/freshness-rows.ts'
+import { type BenchSurface, issueSurfaces, startEdge, startWorkers } from '../services/start-product.ts'
+import { startBenchS3 } from '../services/start-s3.ts'
+import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+
+const CONNECTIONS = 64
+/** Bodies of a flood, as a share of which the edge holds at most. */
+const POOL = 4 * CONNECTIONS
+
+/** A flood from one surface, and which of its requests must be stored. */
+interface Flood {
+  readonly name: string
+  readonly plan: Omit<LoadPlan, 'durationMs' | 'warmUpMs'>
+  readonly storedSpans: (load: LoadResult) => number
+}
+
+/** Name of the flood that costs the product least, which the others are compared with. */
+const UNKNOWN_PATH = 'an unknown path'
+
+/** Measures what the flood of one surface costs another. */
+export const scenario: Scenario = {
+  name: 'fairness',
+  question:
+    'What do other surfaces notice when one surface floods the edge as fast as the machine can send, with valid payloads ' +
+    'of 200 spans or with bodies that cannot be decoded?',
+  async run(context) {
+    const bench = await startBench(context)
+    const results = new Map(bench.floods.map(({ name }) => [name, [] as LoadedFreshness[]]))
+    const memoryShares: number[] = []
+    const [rounds, durationMs] = context.quick ? [1, 3_000] : [5, 8_000]
+    for (let round = 1; round <= rounds; round++) {
+      for (const { name, plan, storedSpans } of bench.floods) {
+        const watch = watchMemory(bench.redisUrl)
+        const measured = await measureUnderLoad(bench, { ...plan, warmUpMs: 1_000, durationMs }, storedSpans)
+        results.get(name)?.push(measured)
+        memoryShares.push(await watch.stop())
+        context.progress(`round ${round}/${rounds}: ${name}: ${statusText(measured.load)}`)
+      }
+    }
+    return {
+      rows: [...[...results].flatMap(([name, measured]) => floodRows(name, measured)), memoryRow(memoryShares)],
+      method: `${rounds} round${rounds === 1 ? '' : 's'} of ${durationMs / 1_000} s for each flood, 1 s of warm-up before each`,
+      notes: NOTES,
+      facts: bench.facts,
+    }
+  },
+}
+
+const NOTES = [
+  `The flood is a closed loop over ${CONNECTIONS} connections that sends the next request as soon as it has a response, also after a 429. The other surface sends a request of one span every 4 ms over separate connections.`,
+  'All settings have their defaults, and Redis has 2 GB, as with `npm start`.',
+  'The flood of an unknown path gets 404 from the head of each request. It shows what the machine, the load generator and the HTTP server take from the other surface without any work of the queues.',
+  'The flood is stored or dead-lettered completely before the next one starts, and the run fails if a span of it or of the other surface is missing.',
+]
+
+async function startBench(context: ScenarioContext) {
+  const redis = await startBenchRedis(context, { ownRewrites: true, maxMemory: '2gb' })
+  const clickhouse = await startBenchClickHouse(context)
+  const generator = await startGenerator()
+  context.onEnd(() => generator.stop())
+  const s3 = await startBenchS3(context)
+  const edge = await startEdge(context, redis)
+  const workers = await startWorkers(context, redis, clickhouse, QUEUES, s3.env)
+  const [markerSurface] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
+  const valid = {
+    ...tracesPlan(edge.port, [edge.publicKey]),
+    connections: CONNECTIONS,
+    payload: { spans: SPANS, pool: POOL, freshIds: true },
+    mode: { kind: 'closed', impatient: true },
+  } as const
+  const nothing = () => 0
+  const floods: Flood[] = [
+    { name: UNKNOWN_PATH, plan: { ...valid, path: '/drain/v1/unknown' }, storedSpans: nothing },
+    { name: 'valid payloads', plan: valid, storedSpans: acceptedSpans },
+    {
+      name: 'undecodable bodies',
+      plan: {
+        ...valid,
+        headers: { ...valid.headers, 'content-encoding': 'gzip' },
+        payload: { ...valid.payload, undecodable: true },
+      },
+      storedSpans: nothing,
+    },
+  ]
+  const bench: FreshnessBench = {
+    generator,
+    clickhouse,
+    port: edge.port,
+    markerSurface,
+    pids: {
+      edge: edge.pid,
+      worker: workers.pid,
+      Redis: redis.pid,
+      ClickHouse: clickhouse.pid,
+      'markers and polls': process.pid,
+    },
+  }
+  const facts = { Redis: redis.version, ClickHouse: clickhouse.version }
+  return { ...bench, floods, facts, redisUrl: redis.url(edge.queueDatabase) }
+}
+
+function floodRows(flood: string, rounds: readonly LoadedFreshness[]): Row[] {
+  const under = `under a flood of ${flood}`
+  const quantile = (of: (markers: readonly Marker[]) => number[], value: number) =>
+    rounds.map(({ markers }) => valueAt(of(markers), value))
+  return [
+    { name: `acknowledged p50 ${under}`, unit: 'ms', samples: quantile(acknowledgementsOf, 0.5) },
+    {
+      name: `acknowledged p99 ${under}`,
+      unit: 'ms',
+      samples: quantile(acknowledgementsOf, 0.99),
+      ...(flood !== UNKNOWN_PATH && {
+        ratios: [{ to: `acknowledged p99 under a flood of ${UNKNOWN_PATH}`, goal: { atMost: 2 } }],
+      }),
+      details: { 'responses to the flood': rounds.map(({ load }) => statusText(load)).join('; ') },
+    },
+    { name: `stored p99 ${under}`, unit: 'ms', samples: quantile(freshnessOf, 0.99), goal: { atMost: 2_000 } },
+    {
+      name: `refused requests of others ${under}`,
+      unit: 'requests',
+      samples: rounds.map(({ markers }) => markers.filter(marker => marker.isRefused).length),
+      goal: { atMost: 0 },
+    },
+  ]
+}
+
+/** Returns the times from sending to acknowledgement in ms, ascending. */
+function acknowledgementsOf(markers: readonly Marker[]): number[] {
+  return markers
+    .flatMap(({ sentAt, acknowledgedAt }) => (acknowledgedAt === undefined ? [] : [acknowledgedAt - sentAt]))
+    .toSorted((a, b) => a - b)
+}
+
+function memoryRow(shares: readonly number[]): Row {
+  return { name: 'largest share of Redis’ memory in use', unit: '%', samples: shares, goal: { atMost: 70 } }
+}
+
+const WATCH_EVERY_MS = 100
+
+/** Watches the share of maxmemory that Redis uses. `stop` returns the largest share, in percent. */
+function watchMemory(url: string): { stop(): Promise<number> } {
+  const redis = new Redis(url)
+  let largest = 0
+  const look = async () => {
+    const info = await redis.info('memory')
+    const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+    largest = Math.max(largest, (100 * figure('used_memory')) / figure('maxmemory'))
+  }
+  let looking = look()
+  const timer = setInterval(() => {
+    looking = looking.then(look)
+  }, WATCH_EVERY_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await looking
+      redis.disconnect()
+      return largest
+    },
+  }
+}
+
+function statusText({ statuses }: LoadResult): string {
+  return Object.entries(statuses)
+    .map(([status, count]) => `${count.toLocaleString('en')} × ${status}`)
+    .join(', ')
+}
