@@ -31,8 +31,11 @@ const UNDECODABLE_BYTES = 2_048
 /** Magic, method and flags of gzip (RFC 1952), which is all that an edge looks at. */
 const GZIP_HEAD = Buffer.from([0x1f, 0x8b, 8, 0])
 
+/** The trailer states a small decoded size, so that the edge expects little work. */
 function undecodableBody(): Buffer {
-  return Buffer.concat([GZIP_HEAD, randomBytes(UNDECODABLE_BYTES - GZIP_HEAD.length)])
+  const body = Buffer.concat([GZIP_HEAD, randomBytes(UNDECODABLE_BYTES - GZIP_HEAD.length)])
+  body.writeUInt32LE(4 * UNDECODABLE_BYTES, UNDECODABLE_BYTES - 4)
+  return body
 }
 
 /** Builds the request that carries this body. */
