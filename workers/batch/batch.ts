@@ -208,6 +208,7 @@ export class Batch {
       if (!result.ok) return { reason: { label: result.reason, detail: result.detail } }
       entry.rows += result.rows
       const rejected = rejectionsOf(result.rejected)
+      if (rejected.length === 0) return undefined
       for (const [label, { count }] of rejected) increment(entry.rejected, label, count)
       const lost = rejected.filter(([label]) => !ONLY_COUNTED.has(label))
       if (lost.length === 0) return undefined

@@ -42,6 +42,7 @@ export class LetterMoves {
   readonly #id: string
   readonly #now: () => number
   readonly #parts: Part[] = []
+  #bytes = 0
 
   /** `id` is that of the job or batch that is finished by the script with the moves. */
   constructor(queue: QueueName, id: string, now: () => number = Date.now) {
@@ -52,7 +53,7 @@ export class LetterMoves {
 
   /** Bytes of the letters, which are in memory until they are moved. */
   get bytes(): number {
-    return this.#parts.reduce((sum, part) => sum + part.bytes, 0)
+    return this.#bytes
   }
 
   /** Adds a letter and returns the key of the object that will contain it. Keeps the body of its frame. */
@@ -67,6 +68,7 @@ export class LetterMoves {
     }
     part.frames.push(frame)
     part.bytes += bytes
+    this.#bytes += bytes
     return deadLetterKey({ ...frame, queue: this.#queue, jobId: this.#jobId(this.#parts.length - 1) })
   }
 

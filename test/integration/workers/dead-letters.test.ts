@@ -8,7 +8,7 @@ import { newCommit } from '../../../shared/ids/receipt.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodeLetter } from '../../../shared/queue/letter-object.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
+import { queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
 import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
@@ -211,6 +211,20 @@ describe('dead letters', () => {
     expect(found).toHaveLength(1)
     const kept = await collect(objects.list(`dead-letters/${surface.workspaceId}/`))
     expect(kept.flat().map(({ key }) => key)).toEqual([found[0]?.object_key])
+  })
+
+  it('count as the work of their surface until they are stored', async () => {
+    await enqueue('spans', 'job', [frame(Buffer.alloc(5_000, 'x')), frame(Buffer.alloc(3_000, 'x'), 1)])
+    start(['spans'])
+    await allDone('spans')
+    const { shares } = queueKeys('dead-letters')
+    const held = await redis.zscore(shares, shareMember(surface))
+    expect(Number(held)).toBeGreaterThan(8_000)
+    expect(Number(held)).toBeLessThan(10_000)
+    await stopPools()
+    start(QUEUES)
+    await allDone(...QUEUES)
+    expect(await redis.zcard(shares)).toBe(0)
   })
 
   it('over the bound of their surface are counted, and leave nothing else behind', async () => {
