@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
-import type { ChildExit, ChildProcess } from '../../../deploy/local/processes/child-process.ts'
+import type { ChildExit, ChildProcess, LineLog } from '../../../deploy/local/processes/child-process.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
@@ -37,6 +37,8 @@ export interface StackOptions {
   readonly services?: ServicesOptions
   /** Settings of single processes. */
   readonly perProcess?: Partial<Record<ProcessName, Record<string, string>>>
+  /** Receives each line of output, with the name of the process before it. */
+  readonly log?: LineLog
 }
 
 /** Starts the servers and every process of the product with these settings. */
@@ -80,7 +82,9 @@ export async function startStack(settings: Record<string, string> = {}, options:
         script: PROCESSES[name],
         env: { ...env, ...options.perProcess?.[name] },
         adminUrl: `http://127.0.0.1:${adminPorts[name]}`,
-        log: line => process.env.STACK_LOG && console.log(`${name} ${line}`),
+        log: options.log
+          ? line => options.log?.(`${name} ${line}`)
+          : line => process.env.STACK_LOG && console.log(`${name} ${line}`),
         signal: new AbortController().signal,
       })
     let child: ChildProcess = await start()
