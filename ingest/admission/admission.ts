@@ -41,7 +41,7 @@ const LISTED_SURFACES = 256
 const POLLS_PER_PRICES = 4
 const LISTED_PRICES = 1_000
 
-/** A delay for clients while the memory of Redis is used up, whose owner may be any queue. */
+/** The least delay while the memory of Redis is used up. Up to half more is added at random. */
 const MEMORY_RETRY_S = 10
 
 /**
@@ -53,6 +53,7 @@ export class Admission {
   readonly #logger: Logger
   readonly #clock: RedisClock
   readonly #options: AdmissionOptions
+  readonly #random: () => number
   readonly #queues: ReadonlyMap<AdmittedQueue, QueueShares>
   /** All that is polled: the queues, and the dead letters. */
   readonly #polled: readonly { readonly keys: ReturnType<typeof queueKeys>; readonly shares: QueueShares }[]
@@ -67,6 +68,7 @@ export class Admission {
     this.#logger = deps.logger
     this.#clock = deps.clock
     this.#options = options
+    this.#random = random
     const deadLetters = new QueueShares({
       queue: 'dead-letters',
       rules: costRules({ ...options.limits, maxCost: MAX_DEAD_LETTER_COST }),
@@ -108,7 +110,11 @@ export class Admission {
   refuseForMemory(): Problem | undefined {
     if (this.#memoryShare < this.#options.maxMemoryShare) return undefined
     const message = 'the store of the queues is nearly full; retry after the delay'
-    return { code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: MEMORY_RETRY_S }
+    return {
+      code: 'INGEST_BACKPRESSURE',
+      message,
+      retryAfterSeconds: Math.ceil(MEMORY_RETRY_S * (1 + this.#random() / 2)),
+    }
   }
 
   /** Stops polling. */

@@ -132,6 +132,16 @@ it('requests that waited for a late commit are stored within their own time', as
   }
 })
 
+it('a commit whose script Redis has lost leaves nothing but a payload that expires, and the next one is accepted', async () => {
+  expect(await send('before 1')).toBe(200)
+  await redis.script('FLUSH')
+  expect(await send('lost 1')).toBe(503)
+  expect(await redis.zcard(keys.pending)).toBe(1)
+  const lifetimes = await Promise.all((await redis.keys(`${keys.payloadPrefix}*`)).map(key => redis.pttl(key)))
+  expect(lifetimes.sort((a, b) => a - b)).toEqual([-1, expect.toSatisfy((ms: number) => ms > 0 && ms <= 60_000)])
+  await until('the next export is accepted', async () => (await send('after 1')) === 200)
+})
+
 describe('a body over 4 MiB', () => {
   it('does not delay a small one: Redis serves it between two pieces', async () => {
     const monitor = await redis.monitor()
