@@ -1,7 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import { describe, expect, it } from 'vitest'
 import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
-import { classifyClickHouseError, quoteIdentifier } from './client.ts'
+import { classifyClickHouseError, clickHouseCode, clickHouseText, quoteIdentifier } from './client.ts'
 
 const fromServer = (code: number, message = 'x') => new ClickHouseError({ code: String(code), type: 'T', message })
 
@@ -33,6 +33,14 @@ describe('classifyClickHouseError', () => {
     expect(classifyClickHouseError(new Error('Code: 117. DB::Exception: (INCORRECT_DATA)'))).toBeInstanceOf(
       TransientError,
     )
+  })
+
+  it('keeps the text of the server, which may quote values, out of the message', () => {
+    const error = classifyClickHouseError(fromServer(6, "Cannot parse input: expected '5' before: 'secret value'"))
+    expect(error.message).toBe('ClickHouse 6 T')
+    expect(clickHouseText(error)).toContain('secret value')
+    expect(clickHouseCode(error)).toBe('6')
+    expect(clickHouseCode(classifyClickHouseError(new Error('connect ECONNREFUSED')))).toBeUndefined()
   })
 
   it('returns classified errors unchanged and keeps the cause of others', () => {

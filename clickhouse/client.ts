@@ -142,15 +142,32 @@ const CONTENT_FAULTS = new Set([
   676, // CANNOT_PARSE_IPV6
 ])
 
-/** Classifies an error by ClickHouse's code: permanent if the inserted bytes cause it, else transient. */
+/**
+ * Classifies an error by ClickHouse's code: permanent if the inserted bytes cause it, else transient. The message has the
+ * code alone, because ClickHouse's text may quote values of a request (`clickHouseText`).
+ */
 export function classifyClickHouseError(error: unknown): PermanentError | TransientError {
   if (error instanceof PermanentError || error instanceof TransientError) return error
   if (error instanceof ClickHouseError) {
-    const message = `ClickHouse ${error.code} ${error.type ?? ''}: ${error.message.slice(0, 500)}`
+    const message = `ClickHouse ${error.code} ${error.type ?? ''}`.trimEnd()
     const Kind = CONTENT_FAULTS.has(Number(error.code)) ? PermanentError : TransientError
     return new Kind(message, { cause: error })
   }
   return new TransientError(`the request to ClickHouse failed: ${errorMessage(error).slice(0, 500)}`, { cause: error })
+}
+
+/** Returns the code with which ClickHouse answered, as text, or undefined if it did not answer. */
+export function clickHouseCode(error: unknown): string | undefined {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof ClickHouseError ? cause.code : undefined
+}
+
+/** Returns ClickHouse's own text of a classified error. It may quote values, so it must not be logged above `debug`. */
+export function clickHouseText(error: unknown): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if (at instanceof ClickHouseError) return at.message.slice(0, 500)
+  }
+  return undefined
 }
 
 /** Returns whether ClickHouse raised a classified error with this code. */

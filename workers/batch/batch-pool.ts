@@ -9,6 +9,7 @@ import type { TakenJob } from '../queue/pool.ts'
 import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
+import { InsertSlot } from './insert-slot.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
 import { inBatchOfItsOwn, lockLost, nameAlone } from './name-alone.ts'
 import { BatchResumer } from './resume-batch.ts'
@@ -43,7 +44,7 @@ interface OpenBatch {
   readonly batch: Batch
   readonly timer: NodeJS.Timeout
   /** The insert slot, which is requested once, by age or by size. */
-  slot?: Promise<() => void>
+  slot?: Promise<InsertSlot>
 }
 
 /**
@@ -200,8 +201,8 @@ export class BatchPool {
     if (named !== undefined) await this.#deps.storer.split(named)
   }
 
-  #slotOf(batch: OpenBatch): Promise<() => void> {
-    batch.slot ??= this.#slots.acquire(1)
+  #slotOf(batch: OpenBatch): Promise<InsertSlot> {
+    batch.slot ??= new InsertSlot(this.#slots).hold()
     return batch.slot
   }
 
@@ -210,15 +211,15 @@ export class BatchPool {
     const sealed = this.#open
     if (sealed === undefined) return
     clearTimeout(sealed.timer)
-    const release = await this.#slotOf(sealed)
+    const slot = await this.#slotOf(sealed)
     this.#open = undefined
-    void this.#storeSealed(sealed.batch).finally(() => {
-      release()
+    void this.#storeSealed(sealed.batch, slot).finally(() => {
+      slot.release()
       this.#rowsPool.giveBack(sealed.batch.rows)
     })
   }
 
-  async #storeSealed(batch: Batch): Promise<void> {
+  async #storeSealed(batch: Batch, slot: InsertSlot): Promise<void> {
     const { store, storer, logger } = this.#deps
     const { jobs } = batch
     if (jobs.length === 0) return
@@ -235,7 +236,7 @@ export class BatchPool {
         return
       }
       const named: NamedBatch = { batchId, jobIds: jobs.map(job => job.jobId), storedTables: [] }
-      const isStored = await storer.store(named, batch, jobs)
+      const isStored = await storer.store(named, batch, jobs, slot)
       for (const job of jobs) job.resolve(isStored ? 'stored' : 'again')
     } catch (error) {
       for (const job of jobs) job.reject(error)

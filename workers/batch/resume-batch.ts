@@ -2,6 +2,7 @@ import type { Budget } from '../../shared/concurrency/budget.ts'
 import type { BatchRecord, HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import type { BatchSource } from './batch.ts'
 import { type FormedBatch, formBatch } from './form-batch.ts'
+import { InsertSlot } from './insert-slot.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_JOB_RESERVE_BYTES, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowsPool } from './rows-pool.ts'
 import type { BatchStorer } from './store-batch.ts'
@@ -56,19 +57,19 @@ export class BatchResumer {
     const named: NamedBatch = { batchId, ...record }
     const { limits, reserveBytes } = this.#boundsOf(record, largeDeadline !== undefined)
     const rows = await rowsPool.take()
-    let release: (() => void) | undefined
+    const slot = new InsertSlot(slots)
     try {
       await rowsPool.reserve(rows, reserveBytes, largeDeadline)
-      release = await slots.acquire(1)
+      await slot.hold()
       const formed: FormedBatch = await formBatch(this.#deps, named, rows, { limits })
       if (formed.ok) {
         rowsPool.settle(rows, formed.batch.letterBytes)
-        await storer.store(named, formed.batch, [holder])
+        await storer.store(named, formed.batch, [holder], slot)
       } else if (formed.reason === 'split' && record.jobIds.length === 1) await storer.split(named)
       else if (formed.reason !== 'gone') return 'large'
       return undefined
     } finally {
-      release?.()
+      slot.release()
       rowsPool.giveBack(rows)
     }
   }

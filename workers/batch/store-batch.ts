@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
+import { clickHouseText } from '../../clickhouse/client.ts'
 import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
-import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { frameMoves } from '../queue/moves.ts'
 import type { HeldJob, Move, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
 import type { Batch, BatchSource } from './batch.ts'
+import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
-import type { RowBatch, TableBlock } from './row-batch.ts'
+import type { InsertSlot } from './insert-slot.ts'
+import type { RowBatch } from './row-batch.ts'
 
 /**
  * Above this backlog of the queue `symbolication`, batches leave their requests out, so that a client that sends endless
@@ -17,49 +19,37 @@ import type { RowBatch, TableBlock } from './row-batch.ts'
  */
 const SYMBOLICATION_BACKLOG_BYTES = 128 * 1024 * 1024
 
-/** Inserts one block. Repeated with the same token, it adds nothing. Throws a PermanentError or a TransientError. */
-export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
-
 /** Dependencies of storing a batch. */
-export interface BatchStorerDeps extends BatchSource, Omit<RetryDeps, 'holdsLock'> {
+export interface BatchStorerDeps extends BatchSource, BlockInserterDeps {
   readonly store: PayloadStore
-  readonly insert: InsertBlock
   readonly addJobs: AddJobs
   readonly onStored?: (batch: Batch, insertMs: number) => void
-}
-
-/** ClickHouse refused the content of a batch. Names the tables that had accepted their blocks before. */
-class RefusedBatchError extends Error {
-  override readonly name = 'RefusedBatchError'
-  readonly storedTables: readonly string[]
-
-  constructor(storedTables: readonly string[], cause: PermanentError) {
-    super(cause.message, { cause })
-    this.storedTables = storedTables
-  }
 }
 
 /** Inserts named batches into ClickHouse and isolates the requests that ClickHouse refuses. */
 export class BatchStorer {
   readonly #deps: BatchStorerDeps
+  readonly #inserter: BlockInserter
 
   constructor(deps: BatchStorerDeps) {
     this.#deps = deps
+    this.#inserter = new BlockInserter(deps)
   }
 
   /**
    * Stores a named batch, and retries until it is stored. The holders are the jobs whose locks this worker must hold.
    * Returns false if another worker has stored or split the batch. Its jobs must be looked at again then.
    */
-  async store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<boolean> {
+  async store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[], slot?: InsertSlot): Promise<boolean> {
     const startedAt = performance.now()
     try {
-      await this.#insertTables(named, batch, holders)
+      await this.#inserter.insert(named, batch.tables(), holders, slot)
     } catch (error) {
       if (!(error instanceof RefusedBatchError)) throw error
       const { batchId, jobIds } = named
       this.#deps.logger.warn({ batchId, jobs: jobIds.length, ...errorFields(error.cause) }, 'batch was refused')
-      return this.#isolate({ ...named, storedTables: error.storedTables }, batch, holders, error)
+      this.#deps.logger.debug({ batchId, text: clickHouseText(error) }, 'batch was refused')
+      return this.#isolate({ ...named, storedTables: error.storedTables }, batch, { holders, slot, error })
     }
     return this.#finish(named, batch, startedAt)
   }
@@ -68,7 +58,7 @@ export class BatchStorer {
    * Replaces the only job of a named batch by two jobs, each with half of its requests, and does nothing if another worker
    * has done so. The parts are already named, so the workers that take them resume their batches.
    */
-  async split(named: NamedBatch): Promise<void> {
+  async split(named: NamedBatch, isCondemned = false): Promise<void> {
     const { store, addJobs, queue } = this.#deps
     const payload = await store.payload(named.jobIds[0] ?? '')
     if (payload === null) return
@@ -76,7 +66,7 @@ export class BatchStorer {
     const middle = Math.ceil(frames.length / 2)
     const parts = [frames.slice(0, middle), frames.slice(middle)].map(part => ({
       jobId: newJobId(),
-      batchId: randomUUID(),
+      batchId: partIdOf(named, isCondemned, randomUUID()),
       payload: encodePayload(part),
       frames: part.length,
     }))
@@ -91,22 +81,6 @@ export class BatchStorer {
   /** Moves all requests of a named batch to the dead letters for this reason, without decoding them. */
   setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
     return this.#deadLetter(named, holders, reason)
-  }
-
-  /** Inserts the blocks in turn. The batch keeps its slot while it retries, so the pool pauses while ClickHouse is unavailable. */
-  async #insertTables(named: NamedBatch, batch: Batch, holders: readonly HeldJob[]): Promise<void> {
-    const retryDeps = { ...this.#deps, holdsLock: () => this.#deps.store.holdsLocks(holders) }
-    const stored = [...named.storedTables]
-    for (const block of batch.tables()) {
-      if (block.rows === 0 || stored.includes(block.table)) continue
-      const token = `${named.batchId}:${block.table}`
-      try {
-        await retryUntilStopped(retryDeps, `insert into ${block.table}`, () => this.#deps.insert(block, token))
-      } catch (error) {
-        throw error instanceof PermanentError ? new RefusedBatchError(stored, error) : error
-      }
-      stored.push(block.table)
-    }
   }
 
   /** Deletes what is stored and moves what derives from it. Returns false if another worker has done so before. */
@@ -135,18 +109,17 @@ export class BatchStorer {
   async #isolate(
     named: NamedBatch,
     batch: Batch,
-    holders: readonly HeldJob[],
-    error: RefusedBatchError,
+    { holders, slot, error }: { holders: readonly HeldJob[]; slot: InsertSlot | undefined; error: RefusedBatchError },
   ): Promise<boolean> {
     const [only] = batch.jobs
     if (batch.jobs.length === 1 && only !== undefined) {
       if (only.frames === 1) return this.#deadLetter(named, holders, refusedByClickHouse(error))
-      await this.split(named)
+      await this.split(named, error.isCondemned)
       return true
     }
     const middle = Math.ceil(named.jobIds.length / 2)
     const halves = [named.jobIds.slice(0, middle), named.jobIds.slice(middle)].map(jobIds => ({
-      batchId: randomUUID(),
+      batchId: partIdOf(named, error.isCondemned, randomUUID()),
       jobIds,
       storedTables: named.storedTables,
     }))
@@ -155,7 +128,7 @@ export class BatchStorer {
     for (const half of halves) {
       batch.rows.reset()
       const again = await formBatch(this.#deps, half, batch.rows)
-      if (!again.ok || !(await this.store(half, again.batch, holders))) allStored = false
+      if (!again.ok || !(await this.store(half, again.batch, holders, slot))) allStored = false
     }
     return allStored
   }
@@ -166,13 +139,14 @@ export class BatchStorer {
     const refuseAll = { reason, storedTables: named.storedTables }
     const formed = await formBatch(this.#deps, named, NO_ROWS, { refuseAll })
     if (!formed.ok) return false
-    await this.#insertTables(named, formed.batch, holders)
+    await this.#inserter.insert(named, formed.batch.tables(), holders, undefined)
     return this.#finish(named, formed.batch, startedAt)
   }
 }
 
 function refusedByClickHouse(error: Error): Reason {
-  return { label: 'refused_by_clickhouse', detail: error.message }
+  const text = clickHouseText(error)
+  return { label: 'refused_by_clickhouse', detail: text === undefined ? error.message : `${error.message}: ${text}` }
 }
 
 /** The rows of a batch that refuses every request. */

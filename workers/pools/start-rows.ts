@@ -8,6 +8,7 @@ import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
+import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { SurfacePrices } from '../queue/surface-prices.ts'
 
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
@@ -32,6 +33,7 @@ export function startRowsPool(
         timeoutMs: config.INSERT_TIMEOUT_MS,
         signal: stopping,
       }),
+    failures: metrics.watchFailures(queue, new RepeatedFailures()),
     addJobs: deps.addJobs,
     logger,
     stopping,

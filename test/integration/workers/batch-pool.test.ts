@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib'
+import { ClickHouseError } from '@clickhouse/client'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -10,6 +11,7 @@ import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodePayload, encodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, openQueue, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
+import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { Batch } from '../../../workers/batch/batch.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
@@ -88,6 +90,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
     store: payloads,
     insert: store.insert,
     addJobs: jobs.add,
+    condemnAfter: { attempts: 3, ms: 300 },
     logger,
     stopping: stopping.signal,
   })
@@ -455,6 +458,70 @@ describe('a job that several workers have lost', () => {
 
 /** A time at which no job of a fresh payload can still be on its way. */
 const later = () => Date.now() + 60_000
+
+describe('a batch that ClickHouse refuses again and again with a code that is not of the content', () => {
+  const refusal = (code: string) =>
+    new TransientError(`ClickHouse ${code}`, { cause: new ClickHouseError({ message: 'Code', code, type: 'MEMORY' }) })
+
+  it('is divided while others of its table are accepted, until the request at fault is alone', async () => {
+    const commit = await edge()
+    const store = new TokenStore()
+    store.before = ({ table, lines }) => {
+      if (table === 'second' && lines.includes('too much')) throw refusal('241')
+    }
+    worker(store)
+    const sent = [...'abcdefghijklm']
+    await Promise.all(['too much', ...sent].map(line => commit.enqueue(frame(line))))
+    let others = 0
+    await until('the dead letter is moved', async () => {
+      await commit.enqueue(frame(`other ${others++}`))
+      return (await backlog('dead-letters')) === 1
+    })
+    await expectAllDone()
+    const expected = ['opening', ...sent, ...Array.from({ length: others }, (_, i) => `other ${i}`)].sort()
+    expect(store.lines('second').sort()).toEqual(expected)
+    expect(store.lines('first').sort()).toEqual([...expected, 'too much'].sort())
+    const [moved = ''] = await redis.keys(queueKeys('dead-letters').payload('dead-*'))
+    const [letter] = decodePayload((await redis.getBuffer(moved)) as Buffer)
+    expect(letter?.body.toString()).toBe('too much')
+    expect(JSON.parse(letter?.attributes ?? '')).toMatchObject({
+      reason: expect.stringContaining('refused_by_clickhouse: refused again and again: ClickHouse 241'),
+      storedTables: ['first'],
+    })
+  }, 60_000)
+
+  it('is kept while ClickHouse refuses everything, and stored afterwards', async () => {
+    const commit = await edge()
+    const store = new TokenStore()
+    let attempts = 0
+    store.before = ({ table }) => {
+      if (table === 'second' && attempts++ < 5) throw refusal('252')
+    }
+    worker(store)
+    await commit.enqueue(frame('a'))
+    await expectAllDone()
+    expect(attempts).toBeGreaterThan(5)
+    expect(store.lines('second').sort()).toEqual(['a', 'opening'])
+    expect(await backlog('dead-letters')).toBe(0)
+  }, 60_000)
+
+  it('is stored when only one attempt was refused for its content, after one that timed out', async () => {
+    const commit = await edge()
+    const store = new TokenStore()
+    let attempts = 0
+    store.before = ({ table }) => {
+      if (table !== 'second') return
+      attempts++
+      if (attempts === 1) TokenStore.lost()
+      if (attempts === 2) throw new PermanentError('ClickHouse 33')
+    }
+    worker(store)
+    await commit.enqueue(frame('a'))
+    await expectAllDone()
+    expect(store.lines('second').sort()).toEqual(['a', 'opening'])
+    expect(await backlog('dead-letters')).toBe(0)
+  })
+})
 
 it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
