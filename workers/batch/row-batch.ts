@@ -8,13 +8,7 @@ import type { RefusalLabel, RejectedByReason } from '../../shared/runtime/reason
  */
 export type AppendResult =
   | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<RejectedByReason> }
-  | {
-      readonly ok: false
-      readonly reason: RefusalLabel
-      readonly detail?: string | undefined
-      /** Tables that contain the rows of the request already, because a later table has refused its rows. */
-      readonly storedTables?: readonly string[]
-    }
+  | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
 
 /** One insert of a batch: a table, and its rows as a block of ClickHouse's Native format. */
 export interface TableBlock {
