@@ -4,6 +4,7 @@ import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
+import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
@@ -68,6 +69,8 @@ export function connectApi(
   lifecycle.onStop('object store', () => objects.close())
 
   const adoption = adoptOnConnect(redis, logger)
+  const directoryMemory = new DirectoryMemory({ redis, logger })
+  lifecycle.onStop('memory of the directory', () => directoryMemory.stop())
   const directory = createDirectory(redis)
   const { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey } = directory
   // Every request begins with a credential, so nothing else is read before the directory is adopted.
@@ -84,6 +87,7 @@ export function connectApi(
       authenticate,
       clickhouse,
       directory: { ...directory, ...credentials },
+      directoryMemory,
       keyPepper: config.KEY_PEPPER,
       largeTraces: new FairSlots(SHARES.largeTraces),
       logger,

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
+import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -12,6 +13,8 @@ import type { ReplayShares } from './replay/read-replay-events.ts'
 export interface ApiDeps {
   readonly authenticate: Authenticate
   readonly clickhouse: ClickHouseClient
+  /** Refuses what would fill the Redis of the directory. */
+  readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
   readonly directory: Directory
   /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
   readonly keyPepper: string
@@ -24,7 +27,7 @@ export interface ApiDeps {
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
   readonly queryTimeoutMs: number
   readonly receiptSecret: () => Promise<Buffer | undefined>
-  readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest'>
+  readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest' | 'remove'>
   readonly replayShares: ReplayShares
   readonly retentionDays: number
   readonly shares: ReadShares

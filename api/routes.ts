@@ -4,6 +4,7 @@ import { listFindingTracesRoute } from './findings/list-finding-traces.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
 import { readFindingRoute } from './findings/read-finding.ts'
 import { readReceiptRoute } from './receipts/read-receipt.ts'
+import { deleteReleaseRoute } from './releases/delete-release.ts'
 import { listReleasesRoute } from './releases/list-releases.ts'
 import { readReleaseRoute } from './releases/read-release.ts'
 import { readReplayRoute } from './replay/read-replay.ts'
@@ -43,6 +44,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     revokeWorkspaceKeyRoute(deps),
     listReleasesRoute(deps),
     readReleaseRoute(deps),
+    deleteReleaseRoute(deps),
     readReceiptRoute(deps),
   ]
 }

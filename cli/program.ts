@@ -11,6 +11,7 @@ import { addDirectoryExport } from './commands/directory-export.ts'
 import { addDirectoryImport } from './commands/directory-import.ts'
 import { addKeys } from './commands/key.ts'
 import { addMembers } from './commands/member.ts'
+import { addReleases } from './commands/release.ts'
 import { addSessionsDelete } from './commands/sessions-delete.ts'
 import { addSourcemapsUpload } from './commands/sourcemaps-upload.ts'
 import { addSurfaces } from './commands/surface.ts'
@@ -36,6 +37,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addMembers(program, context)
   addSurfaces(program, context)
   addKeys(program, context)
+  addReleases(program, context)
   addToken(program, context)
   // `control` is the former name of the group, which scripts may still use.
   const directory = program.command('directory').alias('control').description('export and import of the directory')

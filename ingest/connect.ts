@@ -3,6 +3,7 @@ import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/que
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
+import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
@@ -203,6 +204,8 @@ function connectBuilds(
   const connect = () => wiring.connect(config.REDIS_URL)
   const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
   const releases = createReleaseStore(directoryRedis)
+  const directoryMemory = new DirectoryMemory({ redis: directoryRedis, logger: wiring.logger })
+  lifecycle.onStop('memory of the directory', () => directoryMemory.stop())
 
   const objects = connectObjectStore(
     { ...config, S3_ENDPOINT: config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT },
@@ -219,6 +222,7 @@ function connectBuilds(
       parts: connectConditionalSink(wiring, parts, 'source-maps', partsRedis),
       completions: connectConditionalSink(wiring, parts, 'completions', completionsRedis),
       signing: { releases, objects, uploads },
+      directoryMemory,
       refuseForMemory: () => parts.admission.refuseForMemory(),
       verdicts: connectVerdicts(wiring, uploads),
       onPart: metrics.countPart,

@@ -1,5 +1,6 @@
 import type { Problem } from '../schemas/http/problems.ts'
 import type { IngestQueue } from '../schemas/queues/names.ts'
+import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
@@ -32,7 +33,7 @@ export interface IngestDeps extends BuildDeps {
 /** Dependencies that only the routes with a secret key use. */
 export interface BuildDeps {
   readonly secretKeys: SecretKeyAuthenticator
-  readonly releases: Pick<ReleaseStore, 'register'>
+  readonly releases: Pick<ReleaseStore, 'register' | 'manifest'>
   readonly releaseLookup: ReleaseLookup
   /** The sink of parts, which are claimed, in the queue `source-maps`. */
   readonly parts: ConditionalSink
@@ -41,6 +42,8 @@ export interface BuildDeps {
   readonly signing: SignMapsDeps
   /** Returns INGEST_BACKPRESSURE when Redis is nearly full, for requests that write to it without a queue. */
   readonly refuseForMemory: () => Problem | undefined
+  /** Refuses what would fill the Redis of the directory. */
+  readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
   readonly verdicts: VerdictWaits
   readonly onPart: (outcome: ClaimOutcome) => void
   readonly onCompletion: (outcome: CompletionOutcome) => void

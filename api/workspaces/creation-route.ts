@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
+import type { DirectoryMemory } from '../../shared/directory/directory-memory.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
@@ -10,7 +11,9 @@ import { createdReply, invalid, type Outcome, refusalReply, replyOf } from '../h
 import type { Resource } from '../http/resource.ts'
 
 /** Dependencies of every route that creates or changes something from a body. */
-export type CreationRouteDeps = Pick<GuardedRouteDeps, 'authenticate' | 'logger'>
+export interface CreationRouteDeps extends Pick<GuardedRouteDeps, 'authenticate' | 'logger'> {
+  readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
+}
 
 /** The part of a creating route that its operation does not state. */
 export interface CreationRoute<S extends z.ZodType, T> {
@@ -36,7 +39,7 @@ export interface CreationRequest<B> {
  * arrived.
  */
 export function creationRoute<S extends z.ZodType, T>(
-  { authenticate, logger }: CreationRouteDeps,
+  { authenticate, logger, directoryMemory }: CreationRouteDeps,
   operation: PermittedOperation,
   { resource, body: schema, create, reply = createdReply }: CreationRoute<S, T>,
 ): Route {
@@ -52,8 +55,8 @@ export function creationRoute<S extends z.ZodType, T>(
       if (!accepted.ok) return problemReply(accepted.problem)
       arriving.belongsTo(accepted.caller.workspaceId)
       return async bytes => {
-        const typeFault = bodyTypeFault(type, ['application/json'])
-        if (typeFault) return refusalReply(typeFault, operation)
+        const fault = directoryMemory.refuse() ?? bodyTypeFault(type, ['application/json'])
+        if (fault) return refusalReply(fault, operation)
         const body = parseJsonBody(schema, bytes)
         if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
         const access = await authenticate(authorization, guard, slug)

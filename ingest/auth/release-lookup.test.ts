@@ -6,14 +6,25 @@ const release = { workspaceId: 'ws_1', slug: 'rel_a', surfaceId: 'srf_1' } as Re
 
 function given(...releases: Release[]) {
   const lookups: string[] = []
-  const lookup = createReleaseLookup({
-    async release(workspaceId, slug) {
+  const clock = { ms: 0 }
+  const store = {
+    async release(workspaceId: string, slug: string) {
       lookups.push(`${workspaceId}/${slug}`)
       return releases.find(known => known.workspaceId === workspaceId && known.slug === slug)
     },
-  })
-  return { lookups, lookup, releases }
+  }
+  return { lookups, lookup: createReleaseLookup(store, () => clock.ms), releases, clock }
 }
+
+it('looks up a release again after a minute, because it may have been deleted', async () => {
+  const { lookup, releases, clock } = given(release)
+  expect(await lookup.surfaceOf('ws_1', 'rel_a')).toBe('srf_1')
+  releases.length = 0
+  clock.ms += 59_999
+  expect(lookup.surfaceOf('ws_1', 'rel_a')).toBe('srf_1')
+  clock.ms += 1
+  expect(await lookup.surfaceOf('ws_1', 'rel_a')).toBeUndefined()
+})
 
 it('looks up a registered release once, and an unknown one each time', async () => {
   const { lookups, lookup, releases } = given()

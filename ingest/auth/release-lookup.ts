@@ -14,27 +14,36 @@ export interface ReleaseLookup {
 }
 
 const MAX_RELEASES = 50_000
+/** A release may be deleted, and this long its uploads are still accepted. Its completion is refused in any case. */
+const MAX_AGE_MS = 60_000
 
 /**
- * Creates a cache of the directory's releases. A registered release never changes, so it is cached. An unknown release is
+ * Creates a cache of the directory's releases. A registered release never changes, so it is cached for a minute. An unknown release is
  * looked up for each request, because another edge may register it between two requests of a build. Concurrent requests
  * share one lookup.
  */
-export function createReleaseLookup(releases: Pick<ReleaseStore, 'release'>): ReleaseLookup {
-  const surfaces = new Map<string, string>()
+export function createReleaseLookup(
+  releases: Pick<ReleaseStore, 'release'>,
+  now: () => number = Date.now,
+): ReleaseLookup {
+  const surfaces = new Map<string, { readonly surfaceId: string; readonly validUntil: number }>()
   const lookups = new Map<string, Promise<string | undefined>>()
+
+  function keep(name: string, surfaceId: string): void {
+    setBounded(surfaces, MAX_RELEASES, name, { surfaceId, validUntil: now() + MAX_AGE_MS })
+  }
 
   async function lookUp(name: string, workspaceId: string, slug: string): Promise<string | undefined> {
     const surfaceId = (await releases.release(workspaceId, slug))?.surfaceId
-    if (surfaceId !== undefined) setBounded(surfaces, MAX_RELEASES, name, surfaceId)
+    if (surfaceId !== undefined) keep(name, surfaceId)
     return surfaceId
   }
 
   return {
     surfaceOf(workspaceId, slug) {
       const name = nameOf(workspaceId, slug)
-      const surfaceId = surfaces.get(name)
-      if (surfaceId !== undefined) return surfaceId
+      const known = surfaces.get(name)
+      if (known !== undefined && known.validUntil > now()) return known.surfaceId
       let lookup = lookups.get(name)
       if (lookup === undefined) {
         lookup = lookUp(name, workspaceId, slug).finally(() => lookups.delete(name))
@@ -42,8 +51,7 @@ export function createReleaseLookup(releases: Pick<ReleaseStore, 'release'>): Re
       }
       return lookup
     },
-    remember: ({ workspaceId, slug, surfaceId }) =>
-      setBounded(surfaces, MAX_RELEASES, nameOf(workspaceId, slug), surfaceId),
+    remember: ({ workspaceId, slug, surfaceId }) => keep(nameOf(workspaceId, slug), surfaceId),
   }
 }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
@@ -62,6 +63,21 @@ redis.call('EXPIRE', KEYS[6], math.max(1, math.min(tonumber(ARGV[15]), tonumber(
 accept()
 return 'claimed'
 `
+
+/** KEYS parts of the path. */
+const FORGET_SEALED = `
+if redis.call('HEXISTS', KEYS[1], 'sealed') == 0 then return 0 end
+redis.call('DEL', KEYS[1])
+return 1
+`
+
+/**
+ * Removes the claims of a path whose map belonged to the manifest of a release that was deleted since. Returns whether there
+ * were any. To be called only while the release has no manifest: those of a current one stay.
+ */
+export async function forgetSealedClaims(redis: Redis, release: ReleaseKey, path: string): Promise<boolean> {
+  return (await redis.eval(FORGET_SEALED, 1, uploadKeys(release).parts(path))) === 1
+}
 
 /** A claim, or the problem of a part that could not be judged. */
 export type ClaimedPart =

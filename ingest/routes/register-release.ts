@@ -1,7 +1,7 @@
-import type { Problem } from '../../schemas/http/problems.ts'
 import { registerRelease } from '../../schemas/http/releases/operations.ts'
 import { type RegisterRelease, registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
 import type { Release } from '../../schemas/records/directory.ts'
+import type { DirectoryMemory } from '../../shared/directory/directory-memory.ts'
 import { RELEASES_MAX, type ReleaseStore } from '../../shared/directory/release-store.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
@@ -15,8 +15,7 @@ import type { ReleaseLookup } from '../auth/release-lookup.ts'
 import { type BuildRouteDeps, buildProblem, invalid, refuseBody, unavailable, withBuild } from './build-route.ts'
 
 interface Deps extends BuildRouteDeps {
-  /** Returns INGEST_BACKPRESSURE when Redis is nearly full. */
-  readonly refuseForMemory: () => Problem | undefined
+  readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
   readonly releases: Pick<ReleaseStore, 'register'>
   readonly releaseLookup: Pick<ReleaseLookup, 'remember'>
   readonly logger: Logger
@@ -37,7 +36,7 @@ export function registerReleaseRoute(deps: Deps): Route {
     accept(head, arriving) {
       const type = bodyTypeOf(head)
       return withBuild(deps, head, arriving, ({ surface }) => body => {
-        const refused = refuseBody(deps.refuseForMemory(), type)
+        const refused = refuseBody(deps.directoryMemory.refuse(), type)
         if (refused) return refused
         const parsed = parseJsonBody(registerReleaseSchema, body, MAX_DEPTH)
         return parsed.ok ? register(deps, surface, parsed.value) : invalid(parsed.fault)

@@ -1,15 +1,24 @@
+import type { Redis } from 'ioredis'
 import { SOURCE_MAP_PART_BYTES } from '../../schemas/http/limits.ts'
 import { uploadSourceMapPart } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapPartQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
 import { type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
 import { withReceipt } from '../commit/frame-sink.ts'
-import { type ClaimOutcome, claimPart, type SourceMapPart } from '../releases/claim-part.ts'
+import {
+  type ClaimedPart,
+  type ClaimOutcome,
+  claimPart,
+  forgetSealedClaims,
+  type SourceMapPart,
+} from '../releases/claim-part.ts'
 import {
   buildProblem,
   invalid,
@@ -17,6 +26,7 @@ import {
   refusal,
   refuseBody,
   slugFault,
+  unavailable,
   withRelease,
 } from './build-route.ts'
 import { refuseHead } from './refuse-head.ts'
@@ -24,6 +34,9 @@ import { refuseHead } from './refuse-head.ts'
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `source-maps`. */
   readonly sink: ConditionalSink
+  readonly releases: Pick<ReleaseStore, 'manifest'>
+  /** The Redis of the queues, where claims are stored. */
+  readonly signing: { readonly uploads: Redis }
   readonly onPart: (outcome: ClaimOutcome) => void
   readonly now: () => number
 }
@@ -65,6 +78,8 @@ function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
 
 async function storePart(deps: Deps, release: ReleaseKey, part: SourceMapPart): Promise<Reply> {
   const claim = await claimPart(deps.sink, release, part)
+  // The body is gone by now, so the client sends it again.
+  if (await isOfDeleted(deps, release, part, claim)) return CLAIMS_REMOVED
   if (!claim.ok) return buildProblem(claim.problem)
   const { outcome, receiptId } = claim
   deps.onPart(outcome)
@@ -72,6 +87,29 @@ async function storePart(deps: Deps, release: ReleaseKey, part: SourceMapPart): 
   if (refused) return refused
   const reply = jsonReply({ objectKey: partKey({ ...release, path: part.path }, part.part) })
   return outcome === 'claimed' ? withReceipt(reply, receiptId) : reply
+}
+
+const CLAIMS_REMOVED = buildProblem(
+  unavailable(
+    'the parts of this path belonged to a release that was deleted, and are removed now; send the part again',
+  ),
+)
+
+/** Returns whether a part conflicted with claims of a release that was deleted and registered again. Removes them then. */
+async function isOfDeleted(
+  { releases, signing: { uploads }, logger }: Deps,
+  release: ReleaseKey,
+  { path }: SourceMapPart,
+  claim: ClaimedPart,
+): Promise<boolean> {
+  if (!claim.ok || (claim.outcome !== 'sealed' && claim.outcome !== 'conflict')) return false
+  try {
+    if ((await releases.manifest(release.workspaceId, release.slug)) !== undefined) return false
+    return await forgetSealedClaims(uploads, release, path)
+  } catch (error) {
+    logger.warn(errorFields(error), 'the claims of a deleted release could not be removed')
+    return false
+  }
 }
 
 const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {

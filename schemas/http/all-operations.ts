@@ -1,7 +1,7 @@
 import { listFindings, listFindingTraces, readFinding } from './findings/operations.ts'
 import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
-import { listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
+import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay/operations.ts'
 import { readOpenApi } from './service/operations.ts'
 import { heartbeat, identifySessionWith, readSession } from './sessions/operations.ts'
@@ -37,6 +37,7 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     reportBuild,
     listReleases,
     readRelease,
+    deleteRelease,
     readSession,
     readReplay,
     readReplayEvents,

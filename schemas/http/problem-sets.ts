@@ -101,19 +101,19 @@ export const sessionsProblems = [
   ),
 ]
 
+/** Problems of the operation that deletes a release. */
+export const releaseProblems = callerProblems(
+  'api-analytics',
+  { code: 'RELEASE_NOT_FOUND', when: 'there is no such release' },
+  {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    service: 'api-analytics',
+    when: 'releases are unavailable; retry after the delay',
+  },
+)
+
 /** Problems of operations that read releases. */
-export const releasesProblems = [
-  queryFault('api-analytics'),
-  ...callerProblems(
-    'api-analytics',
-    { code: 'RELEASE_NOT_FOUND', when: 'there is no such release' },
-    {
-      code: 'INGEST_INFRA_UNAVAILABLE',
-      service: 'api-analytics',
-      when: 'releases are unavailable; retry after the delay',
-    },
-  ),
-]
+export const releasesProblems = [queryFault('api-analytics'), ...releaseProblems]
 
 /** Problems of the operation that reads a receipt. */
 export const receiptsProblems = [
@@ -149,5 +149,8 @@ export const workspaceCreationProblems: readonly DocumentedProblem[] = [
     problem.status === 408 ? { ...problem, service: 'gateway' as const } : problem,
   ),
   ...workspaceProblems.filter(({ code }) => code !== 'INGEST_BACKPRESSURE'),
-  { code: 'INGEST_BACKPRESSURE', when: 'the server is receiving too many bodies at once; retry after the delay' },
+  {
+    code: 'INGEST_BACKPRESSURE',
+    when: 'the server receives too many bodies at once, or its store is nearly full; retry after the delay',
+  },
 ]

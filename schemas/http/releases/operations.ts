@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { READER, SECRET_KEY } from '../credentials.ts'
+import { MANAGER, READER, SECRET_KEY } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
-import { releasesProblems, secretKeyProblems } from '../problem-sets.ts'
+import { releaseProblems, releasesProblems, secretKeyProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import {
   buildReportSchema,
@@ -120,4 +120,24 @@ export const readRelease: PermittedOperation = {
     contents: { 'application/json': { schema: releaseAnswerSchema, example: ANSWERS.readRelease } },
   },
   problems: releasesProblems,
+}
+
+/** Deletes a release (docs/contract.md#delete-release). */
+export const deleteRelease: PermittedOperation = {
+  operationId: 'deleteRelease',
+  method: 'DELETE',
+  path: '/v3/releases/:releaseSlug',
+  service: 'api-analytics',
+  tag: 'releases',
+  summary: 'Delete a release and its manifest',
+  description: 'Stack frames of its exceptions are not resolved any more. Registered again, it begins without maps.',
+  credentials: MANAGER,
+  permission: 'org:surfaces:delete',
+  parameters: { path: slugPath },
+  success: {
+    status: 200,
+    description: 'Deleted.',
+    contents: { 'application/json': { schema: telemetryResponseSchema, example: { ok: true } } },
+  },
+  problems: releaseProblems,
 }

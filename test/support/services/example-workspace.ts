@@ -6,9 +6,11 @@ import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/sche
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
+import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { openApiRoute } from '../../../shared/http/openapi-route.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { createHttpServer } from '../../../shared/http/server/server.ts'
+import { registerRelease } from '../workspaces/stored-releases.ts'
 import { call, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
 import { startPools } from './pools.ts'
@@ -73,7 +75,10 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
       withoutOrg: await signToken({ sub: userId, org: undefined }),
       withoutPermissions: await signToken({ sub: 'user_none', org: workspaceSlug }),
     },
-    restore: () => restore(directory),
+    async restore() {
+      await restore(directory)
+      await registerRelease(createReleaseStore(redis), { ...OWNER, slug: EXAMPLE.releaseSlug, name: EXAMPLE.version })
+    },
     async stop() {
       await pools.stop()
       await server.close(1_000)

@@ -126,6 +126,10 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   read('GET /v3/releases', 'own', (_, query) => `/v3/releases?${query}`),
   read('GET /v3/releases/:releaseSlug', 'absent', ({ releaseSlug }, query) => `/v3/releases/${releaseSlug}?${query}`),
 
+  row('DELETE /v3/releases/:releaseSlug', MANAGERS, 'absent', ({ releaseSlug }) => ({
+    path: `/v3/releases/${releaseSlug}`,
+  })),
+
   read('GET /v3/findings', 'own', (_, query) => `/v3/findings?${query}`),
   read('GET /v3/findings', 'own', ({ surfaceId }) => `/v3/findings?surface=${surfaceId}`),
   read('GET /v3/findings/:findingId', 'absent', ({ findingId }) => `/v3/findings/${findingId}`),

@@ -54,6 +54,11 @@ afterAll(async () => {
 
 export const ask = (path: string, bearer = token) => request(api.baseUrl, path, bearer)
 
+export async function deleteRelease(slug: string, bearer = token): Promise<number> {
+  const headers = { authorization: `Bearer ${bearer}` }
+  return (await fetch(`${api.baseUrl}/v3/releases/${slug}`, { method: 'DELETE', headers })).status
+}
+
 export async function askRelease(slug: string, query = '') {
   const { status, body } = await ask(`/v3/releases/${slug}${query}`)
   expect(status).toBe(200)

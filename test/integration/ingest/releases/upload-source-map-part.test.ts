@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey } from '../../../../shared/object-store/object-keys.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
@@ -17,6 +18,26 @@ afterAll(() => build.stop())
 const { redis, edge, logLines, send, register, sign, putPart, framesOf } = build
 
 describe('a part', () => {
+  it('conflicts with the map of a manifest, until the release is deleted', async () => {
+    const slug = await register()
+    const path = 'assets/app.js.map'
+    expect((await putPart(slug, path, 0, randomBytes(10))).status).toBe(200)
+    await redis.hset(uploadKeys({ ...OWNER, slug }).parts(path), 'sealed', 1)
+    const releases = createReleaseStore(redis)
+    const counters = { sourceMapCount: 1, sourceFileCount: 1, completedAt: new Date().toISOString() }
+    await releases.replaceManifest('ws_1', slug, { version: 1, sequence: 1, objectKey: 'a', ...counters })
+    for (const part of [0, 1]) {
+      expect(await putPart(slug, path, part, randomBytes(10))).toMatchObject(refusal(409, 'RELEASE_UPLOAD_CONFLICT'))
+    }
+    await releases.remove('ws_1', slug)
+    expect(await putPart(slug, path, 0, randomBytes(10))).toMatchObject(
+      refusal(503, 'INGEST_INFRA_UNAVAILABLE', /send the part again/),
+    )
+    expect((await putPart(slug, path, 0, randomBytes(10))).status).toBe(200)
+    expect((await putPart(slug, path, 1, randomBytes(10))).status).toBe(200)
+    expect(await putPart(slug, path, 1, randomBytes(10))).toMatchObject(refusal(409, 'RELEASE_UPLOAD_CONFLICT'))
+  })
+
   it('is answered with its object key and is in the queue once, however often it is sent', async () => {
     const slug = await register()
     const [one, two] = [randomBytes(300), randomBytes(100)]
@@ -111,6 +132,9 @@ describe('a part', () => {
     const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')
     await redis.hset(claims, 'sealed', '1')
     await redis.persist(claims)
+    const counters = { sourceMapCount: 1, sourceFileCount: 1, completedAt: new Date().toISOString() }
+    const pointer = { version: 1, sequence: 1, objectKey: 'a', ...counters } as const
+    await createReleaseStore(redis).replaceManifest('ws_1', slug, pointer)
     expect((await putPart(slug, 'a.map', 0, body)).status).toBe(200)
     expect(await putPart(slug, 'a.map', 1, body)).toMatchObject(refusal(409, 'RELEASE_UPLOAD_CONFLICT', /no further/))
     expect(await redis.ttl(claims)).toBe(-1)
