@@ -38,7 +38,7 @@ export const apiConfigSchema = z
     API_QUERY_TIMEOUT_MS: count(10_000),
     /** How many days rows are kept. It must be the value with which the migrations ran. */
     RETENTION_DAYS: count(30),
-    /** How many replays may be read at once. Further ones return 503. */
+    /** How many replays may be read at once. A workspace may read as many as are still free; further ones return 429. */
     REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),
     /** Limit of the request bodies in memory, in bytes. */

@@ -91,11 +91,11 @@ describe('the memory of the API', () => {
     const readers = Array.from({ length: READERS }, () => slowReader())
     // Each stream is in the middle of the first long event, and the times of those in the other open chunks are known.
     const isReading = () => readers.every(({ bytes }) => bytes() > 512 * 1024)
-    await until('all streams to be read', isReading, { deadlineMs: 100_000 })
+    await until('all streams to be read', isReading, { deadlineMs: 90_000 })
     for (const { socket } of readers) socket.destroy()
     expect(new Set(readers.map(({ head }) => head()))).toEqual(new Set(['HTTP/1.1 200 OK']))
     expect(highWaterOf(api.pid)).toBeLessThan(256 * MIB)
-  })
+  }, 120_000)
 
   /** Reads 64 KiB every half second. */
   function slowReader() {
