@@ -30,6 +30,8 @@ const DIRECTORY_TIMEOUT_MS = 1_000
 const SHARES = {
   /** Requests in progress, with up to five queries each, and requests that wait for one of them to finish. */
   requests: { slots: 32, waiting: 512 },
+  /** Lists of findings, which read a row for each finding and day, and use all cores of ClickHouse for it. */
+  findingLists: { slots: 8, waiting: 64 },
   /** Large traces in memory. The skeleton and the tree of the largest trace take 65 MB. */
   largeTraces: { slots: 2, waiting: 64 },
   /** Pages of manifests in memory, with up to 8 MiB of files each. */
@@ -89,6 +91,7 @@ export function connectApi(
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
+      findingLists: new FairSlots(SHARES.findingLists),
       largeTraces: new FairSlots(SHARES.largeTraces),
       logger,
       now,

@@ -21,6 +21,8 @@ export interface ApiDeps {
   /** Slots for large traces. */
   readonly largeTraces: Pick<FairSlots, 'run'>
   readonly logger: Logger
+  /** Slots for lists of findings. */
+  readonly findingLists: Pick<FairSlots, 'run'>
   /** Slots for pages of manifests. */
   readonly manifestPages: Pick<FairSlots, 'run'>
   readonly now: () => number

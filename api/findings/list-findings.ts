@@ -5,6 +5,7 @@ import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select
 import { listFindings } from '../../schemas/http/findings/operations.ts'
 import type { FindingsPage } from '../../schemas/http/findings/schemas.ts'
 import { listFindingsQuerySchema } from '../../schemas/http/findings/schemas.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
@@ -15,6 +16,8 @@ import { presentFinding } from './present-finding.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
+  /** Slots for the queries that search for a page. */
+  readonly findingLists: Pick<FairSlots, 'run'>
   readonly now: () => number
 }
 
@@ -41,7 +44,8 @@ export function listFindingsRoute(deps: Deps): Route {
       if (!after.ok) return after
       const snapshot = after.value?.snapshot ?? (await selectFindingsSnapshot(clickhouse, deadline))
       const page = { workspaceId, snapshot, filter, limit: limit + 1, after: after.value?.last }
-      const arrivals = await selectFindingsPage(clickhouse, page, deadline)
+      const search = () => selectFindingsPage(clickhouse, page, deadline)
+      const arrivals = await deps.findingLists.run(workspaceId, search, deadline)
       const { shown, nextCursor } = cutPage(arrivals, limit, last => encodeArrivalCursor(list, { last, snapshot }))
       const findingIds = shown.map(({ id }) => id)
       const rows = await selectFindings(clickhouse, { workspaceId, findingIds }, deadline)
