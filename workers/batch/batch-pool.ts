@@ -1,9 +1,9 @@
 import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
@@ -35,6 +35,8 @@ export interface BatchPoolDeps extends BatchSource {
   readonly store: PayloadStore
   readonly storer: Pick<BatchStorer, 'store' | 'split' | 'setAside'>
   readonly createRows: () => RowBatch
+  /** The lane whose jobs are collected. */
+  readonly lane: Lane
   /** The memory that the pools of the process share. */
   readonly memory: ColumnMemory
   readonly logger: Logger
@@ -48,14 +50,14 @@ interface OpenBatch {
 }
 
 /**
- * Collects jobs into named batches (`workers/README.md`). One batch is open. Sealed batches wait for an insert slot. While
+ * Collects the jobs of one lane into named batches (`workers/README.md`). One batch is open. Sealed batches wait for an insert slot. While
  * all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an unavailable store pauses
  * the pool with bounded memory.
  */
 export class BatchPool {
   readonly #deps: BatchPoolDeps
   readonly #options: BatchPoolOptions
-  readonly #fetched: LaneBudget
+  readonly #fetched: Budget
   readonly #slots: Budget
   readonly #rowsPool: RowsPool
   readonly #resumer: BatchResumer
@@ -66,11 +68,11 @@ export class BatchPool {
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
-    this.#fetched = new LaneBudget(options.maxFetchedBytes)
+    this.#fetched = new Budget(options.maxFetchedBytes)
     this.#slots = new Budget(options.maxConcurrentInserts)
     this.#suspects = new Suspects(deps.store, deps.logger)
     const rows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
-    this.#rowsPool = new RowsPool(deps.queue, deps.memory, rows)
+    this.#rowsPool = new RowsPool(`${deps.queue} ${deps.lane}`, deps.memory, rows)
     this.#resumer = new BatchResumer({ ...deps, rowsPool: this.#rowsPool, slots: this.#slots }, options)
   }
 
@@ -82,7 +84,7 @@ export class BatchPool {
     if (job.losses >= SUSPECT_LOSSES) return this.#processSuspect(job)
     // A payload of this size has one request.
     const isLarge = job.payloadBytes > LARGE_BODY_BYTES || (await this.#run(job)) === 'large'
-    if (isLarge) await this.#deps.memory.runLarge(deadline => this.#run(job, deadline))
+    if (isLarge) await this.#deps.memory.runLarge(job.lane, deadline => this.#run(job, deadline))
   }
 
   /**
@@ -107,7 +109,7 @@ export class BatchPool {
   async takeAlone(job: HeldJob): Promise<void> {
     await inBatchOfItsOwn(this.#deps.store, job, async ({ batchId }) => {
       if ((await this.#resumer.resume(batchId, job)) === undefined) return
-      await this.#deps.memory.runLarge(deadline => this.#resumer.resume(batchId, job, deadline))
+      await this.#deps.memory.runLarge(job.lane, deadline => this.#resumer.resume(batchId, job, deadline))
     })
   }
 
@@ -124,7 +126,7 @@ export class BatchPool {
     const { store } = this.#deps
     let resumed: string | undefined
     for (;;) {
-      const release = await this.#fetched.acquire(job.lane, job.payloadBytes)
+      const release = await this.#fetched.acquire(job.payloadBytes)
       let added: PooledJob | NotAdded
       try {
         const { batchId, payload } = await store.look(job.jobId)

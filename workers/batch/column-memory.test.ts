@@ -48,7 +48,7 @@ it('runs one large job at a time, and lets only a few wait', async () => {
   let most = 0
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const run = () =>
-    memory.runLarge(async () => {
+    memory.runLarge('express', async () => {
       most = Math.max(most, ++running)
       await released
       running--

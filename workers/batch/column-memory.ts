@@ -1,12 +1,13 @@
-import { Budget } from '../../shared/concurrency/budget.ts'
 import { FairShares } from '../../shared/concurrency/fair-shares.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
+import { LaneBudget } from '../queue/lane-budget.ts'
 
 /** Memory of the columns of all row batches of a process, before the batches that are always admitted. */
 const COLUMN_MEMORY_BYTES = 320 * 1024 * 1024
 /** A pool may hold at most twice what is free: two thirds if it is the only one with work, two sevenths of three. */
 const SHARE_WEIGHT = 2
-/** Large jobs that wait for their turn. Further ones are retried later, so that they do not occupy a whole pool. */
+/** Large jobs of a lane that wait for their turn. Further ones are retried later, so that they do not occupy a whole pool. */
 const MAX_WAITING_LARGE = 8
 /** How long a large job waits for its turn or for memory before it is retried later. */
 const LARGE_WAIT_MS = 30_000
@@ -18,8 +19,8 @@ const LARGE_WAIT_MS = 30_000
  */
 export class ColumnMemory {
   readonly #shares: FairShares
-  readonly #large = new Budget(1)
-  #waitingLarge = 0
+  readonly #large = new LaneBudget(1)
+  readonly #waitingLarge: Record<Lane, number> = { express: 0, bulk: 0 }
   /** Bytes of pools that were admitted although no share was free. */
   readonly #admitted = new Map<string, number>()
   readonly #givers: (() => void)[] = []
@@ -71,11 +72,13 @@ export class ColumnMemory {
    * Runs a large job while no other large job of the process is in progress. Throws a TransientError if others have waited
    * before it for too long: BullMQ retries the job later. The signal fires when memory must be available.
    */
-  async runLarge<T>(work: (deadline: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#waitingLarge >= MAX_WAITING_LARGE) throw new TransientError('other large requests wait to be decoded')
+  async runLarge<T>(lane: Lane, work: (deadline: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#waitingLarge[lane] >= MAX_WAITING_LARGE) {
+      throw new TransientError('other large requests wait to be decoded')
+    }
     const deadline = AbortSignal.timeout(LARGE_WAIT_MS)
-    this.#waitingLarge++
-    const release = await this.#large.acquire(1, deadline).finally(() => this.#waitingLarge--)
+    this.#waitingLarge[lane]++
+    const release = await this.#large.acquire(lane, 1, deadline).finally(() => this.#waitingLarge[lane]--)
     try {
       return await work(deadline)
     } finally {

@@ -1,4 +1,5 @@
 import { insertNative } from '../../clickhouse/client.ts'
+import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import type { BatchSource } from '../batch/batch.ts'
 import { BatchPool } from '../batch/batch-pool.ts'
 import { JOB_LIMITS } from '../batch/job-limits.ts'
@@ -40,34 +41,38 @@ export function startRowsPool(
     onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
     onAttempt: () => pool.progress(),
   })
-  const batches = new BatchPool(
-    {
-      ...source,
-      store,
-      storer,
-      createRows,
-      logger,
-      memory: deps.columnMemory,
-      onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
-    },
-    {
-      maxRows: config.BATCH_MAX_ROWS,
-      maxBytes: config.BATCH_MAX_BYTES,
-      maxAgeMs: config.BATCH_MAX_AGE_MS,
-      maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
-      maxFetchedBytes: config.POOL_FETCHED_BYTES,
-      jobLimits: JOB_LIMITS,
-    },
-  )
+  // Each lane has its own batches and insert slots, so that an express job waits for no insert of the bulk lane.
+  const batchesOf = (lane: Lane) =>
+    new BatchPool(
+      {
+        ...source,
+        store,
+        storer,
+        createRows,
+        logger,
+        lane,
+        memory: deps.columnMemory,
+        onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
+      },
+      {
+        maxRows: config.BATCH_MAX_ROWS,
+        maxBytes: config.BATCH_MAX_BYTES,
+        maxAgeMs: config.BATCH_MAX_AGE_MS,
+        maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
+        maxFetchedBytes: config.POOL_FETCHED_BYTES,
+        jobLimits: JOB_LIMITS,
+      },
+    )
+  const batches = new Map(lanesOf(queue).map(lane => [lane, batchesOf(lane)]))
   const pool = startPool(
     queue,
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => batches.process(job),
+      process: job => (batches.get(job.lane) as BatchPool).process(job),
       onClosing: () => {
         prices.stop()
-        batches.flush()
+        for (const pool of batches.values()) pool.flush()
       },
     },
     poolOptions(config, config.POOL_CONCURRENCY),

@@ -74,4 +74,19 @@ describe('LaneBudget', () => {
       expect(jobs.granted).toEqual(['small', 'huge'])
     },
   )
+
+  it('rejects a waiter whose deadline passes, and serves the next one', async () => {
+    const budget = new LaneBudget(10, () => 0)
+    const jobs = recorder(budget)
+    void jobs.request('first', 'express', 6)
+    const deadline = new AbortController()
+    const late = budget.acquire('express', 10, deadline.signal)
+    void jobs.request('small', 'express', 4)
+    await settled()
+    deadline.abort()
+    await expect(late).rejects.toThrow(/deadline passed/)
+    await settled()
+    expect(jobs.granted).toEqual(['first', 'small'])
+    await expect(budget.acquire('bulk', 1, deadline.signal)).rejects.toThrow(/deadline passed/)
+  })
 })

@@ -1,4 +1,5 @@
 import type { Lane } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 
 interface Waiter {
   readonly amount: number
@@ -28,12 +29,30 @@ export class LaneBudget {
     this.#lastBulkAt = now()
   }
 
-  /** Waits until the amount is free, holds it, and returns the function that gives it back. */
-  async acquire(lane: Lane, amount: number): Promise<() => void> {
-    await new Promise<void>(resolve => {
-      this.#waiting[lane].push({ amount, grant: resolve })
+  /**
+   * Waits until the amount is free, holds it, and returns the function that gives it back. Throws a TransientError if the
+   * signal fires before.
+   */
+  async acquire(lane: Lane, amount: number, abortSignal?: AbortSignal): Promise<() => void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiter: Waiter = {
+      amount,
+      grant() {
+        abortSignal?.removeEventListener('abort', leave)
+        resolve()
+      },
+    }
+    const leave = () => {
+      this.#waiting[lane].splice(this.#waiting[lane].indexOf(waiter), 1)
+      reject(new TransientError('the deadline passed while waiting for other work to finish'))
+      // The next waiter may request less.
       this.#serve()
-    })
+    }
+    this.#waiting[lane].push(waiter)
+    abortSignal?.addEventListener('abort', leave, { once: true })
+    if (abortSignal?.aborted) leave()
+    else this.#serve()
+    await promise
     let isHeld = true
     return () => {
       if (!isHeld) return

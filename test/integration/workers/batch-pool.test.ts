@@ -58,14 +58,14 @@ function frame(body: string): PayloadFrame {
 }
 
 async function edge(maxCommitFrames = 8) {
-  const producer = connectProducer(url, 1_000, logger)
+  const producer = connectProducer(url, 20_000, logger)
   opened.push(() => producer.disconnect())
   const clock = new RedisClock()
   clock.observe(Date.now())
   const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   const commit = new GroupCommit(
     { redis: producer, queue: 'spans', lane: 'express', receipts, clock, logger },
-    { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 1_000 },
+    { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 },
   )
   const enqueue = async (frame: PayloadFrame) =>
     commit.enqueue(frame, { share: { member: shareMember(frame), outstanding: 0 }, cost: frameCost(frame) }).confirmed
@@ -102,6 +102,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
       storer,
       createRows: () => new TextBatch(),
       logger,
+      lane: 'express',
       memory: new ColumnMemory(),
     },
     {
@@ -240,6 +241,7 @@ describe('a pool of named batches', () => {
         storer,
         createRows: () => new TextBatch(),
         logger,
+        lane: 'express',
         memory: new ColumnMemory(),
       },
       {

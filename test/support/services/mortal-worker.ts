@@ -37,7 +37,15 @@ const storer = new BatchStorer({
   stopping: new AbortController().signal,
 })
 const batches = new BatchPool(
-  { ...source, store, storer, createRows: () => new KilledBatch(), logger, memory: new ColumnMemory() },
+  {
+    ...source,
+    store,
+    storer,
+    createRows: () => new KilledBatch(),
+    logger,
+    lane: 'express',
+    memory: new ColumnMemory(),
+  },
   {
     maxRows: 50,
     maxBytes: 1 << 20,
