@@ -6,12 +6,14 @@ import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { poolsFromArguments, workersConfigSchema } from './config.ts'
 import { connectWorkers } from './connect.ts'
+import { Liveness } from './liveness.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import { POOLS } from './pools/table.ts'
+import { readWaitingJobs } from './queue/backlog.ts'
 import { startSweeper } from './queue/sweep.ts'
 
-/** A pool that has jobs but made no progress for this long is wedged, and the process must be restarted. */
-const WEDGED_AFTER_MS = 120_000
+/** Time between two observations of the jobs that wait. */
+const OBSERVE_EVERY_MS = 10_000
 
 const config = parseConfig(workersConfigSchema, process.env)
 const queues = poolsFromArguments(process.argv.slice(2), QUEUES)
@@ -34,14 +36,18 @@ lifecycle.onStop('retries', () => void setTimeout(() => stopping.abort(), config
 const sweeper = startSweeper(deps, queues, config.SWEEP_INTERVAL_MS)
 lifecycle.onStop('sweeper', () => sweeper.stop())
 
+const liveness = new Liveness(pools)
+const observing = setInterval(() => {
+  void readWaitingJobs(deps.redis, queues).then(waiting => liveness.observe(waiting))
+}, OBSERVE_EVERY_MS)
+lifecycle.onStop('liveness', () => clearInterval(observing))
+
 const isRedisReady = () => deps.redis.status === 'ready'
 const admin = createAdminServer({
   registry: processMetrics.registry,
   isLive: () => {
-    // While Redis is unavailable every pool waits for it. A restart would only make them wait again.
-    if (!isRedisReady()) return true
-    const wedged = pools.filter(pool => pool.activeJobs > 0 && Date.now() - pool.lastProgressAt > WEDGED_AFTER_MS)
-    return wedged.length === 0 || `no progress: ${wedged.map(pool => pool.queue).join(', ')}`
+    const wedged = isRedisReady() ? liveness.wedged() : []
+    return wedged.length === 0 || `no progress: ${wedged.join(', ')}`
   },
   isReady: () => isRedisReady() || 'redis is not connected',
   logger,

@@ -12,8 +12,10 @@ export interface RetryDeps {
   readonly logger: Logger
   /** Ends the wait for an unavailable store. The next worker takes up the job. */
   readonly stopping: AbortSignal
-  /** Runs before every attempt, as a sign of progress while the store is unavailable. */
+  /** Runs before every attempt, as a sign that the process works while the store is unavailable. */
   readonly onAttempt?: (() => void) | undefined
+  /** Runs after an attempt that succeeded, as a sign of progress. */
+  readonly onSuccess?: (() => void) | undefined
   /** Runs after every attempt that failed with a passing fault. An error that it throws ends the retries. */
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
@@ -32,7 +34,9 @@ export async function retryUntilStopped<T>(deps: RetryDeps, operation: string, w
       throw new TransientError('the lock of the job was lost', { code: 'PENSTOCK_LOCK_LOST' })
     deps.onAttempt?.()
     try {
-      return await work()
+      const result = await work()
+      deps.onSuccess?.()
+      return result
     } catch (error) {
       if (error instanceof PermanentError) throw error
       deps.onFailure?.(error)

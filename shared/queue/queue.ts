@@ -54,6 +54,7 @@ export function queueKeys(queue: QueueName, partition = 0) {
     bull,
     job: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}`,
     lock: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}:lock`,
+    waiting: (lane: Lane) => `${bull}:${lane}:wait`,
     failed: (lane: Lane) => `${bull}:${lane}:failed`,
   }
 }

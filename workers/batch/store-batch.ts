@@ -88,10 +88,11 @@ export class BatchStorer {
     const { store, addJobs, onStored } = this.#deps
     const { frames, payloadBytes, shares } = batch.stats
     const moves = this.#movesOf(named, batch)
-    const { isFirst } = await store.finishBatch(named, { frames, bytes: payloadBytes, shares }, moves)
+    const { isFirst, leftOut } = await store.finishBatch(named, { frames, bytes: payloadBytes, shares }, moves)
     await addMovedJobs(addJobs, moves)
     if (!isFirst) return false
-    batch.rows.finished?.()
+    // Requests that were left out are made again when their finding recurs.
+    if (leftOut.every(({ queue }) => queue !== 'symbolication')) batch.rows.finished?.()
     onStored?.(batch, performance.now() - startedAt)
     return true
   }

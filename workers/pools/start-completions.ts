@@ -24,7 +24,8 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     logger,
     stopping: deps.stopping,
     now: Date.now,
-    onAttempt: () => pool.progress(),
+    onAttempt: () => pool.attempted(),
+    onSuccess: () => pool.progress(),
     onCompletion: deps.metrics.observeCompletion,
   }
   let isClosing = false

@@ -19,7 +19,8 @@ export function startDeadLettersPool({ config, logger, objects, redis, addJobs, 
     addJobs,
     logger,
     stopping,
-    onAttempt: () => pool.progress(),
+    onAttempt: () => pool.attempted(),
+    onSuccess: () => pool.progress(),
   }
   const pool = startPool(
     'dead-letters',

@@ -21,7 +21,8 @@ export function startReplayPool(deps: PoolsDeps): Pool {
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
-    onAttempt: () => pool.progress(),
+    onAttempt: () => pool.attempted(),
+    onSuccess: () => pool.progress(),
     onStored: deps.metrics.observeReplayJob,
   }
   const pool = startPool(

@@ -39,7 +39,8 @@ export function startRowsPool(
     logger,
     stopping,
     onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
-    onAttempt: () => pool.progress(),
+    onAttempt: () => pool.attempted(),
+    onSuccess: () => pool.progress(),
   })
   // Each lane has its own batches and insert slots, so that an express job waits for no insert of the bulk lane.
   const batchesOf = (lane: Lane) =>

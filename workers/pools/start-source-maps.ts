@@ -23,7 +23,8 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
-    onAttempt: () => pool.progress(),
+    onAttempt: () => pool.attempted(),
+    onSuccess: () => pool.progress(),
     onUpload: deps.metrics.observeSourceMap,
   }
   const pool = startPool(

@@ -38,7 +38,8 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
     logger,
     stopping: deps.stopping,
     now: Date.now,
-    onAttempt: () => pool.progress(),
+    onAttempt: () => pool.attempted(),
+    onSuccess: () => pool.progress(),
     onDone: deps.metrics.observeSymbolicationJob,
   }
   const pool = startPool(

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { queueKeys } from '../../shared/queue/queue.ts'
+import { lanesOf, queueKeys } from '../../shared/queue/queue.ts'
 
 /** Requests and bytes of a queue that are not finished. */
 export interface QueueBacklog {
@@ -27,4 +27,21 @@ async function readBacklog(redis: Redis, queue: QueueName): Promise<QueueBacklog
   const counters = await redis.hmget(queueKeys(queue).flow, ...COUNTERS)
   const [acceptedPayloads = 0, donePayloads = 0, acceptedBytes = 0, doneBytes = 0] = counters.map(Number)
   return { queue, payloads: acceptedPayloads - donePayloads, bytes: acceptedBytes - doneBytes }
+}
+
+/** Returns how many jobs of each queue wait to be taken, or undefined if Redis does not respond. */
+export async function readWaitingJobs(
+  redis: Redis,
+  queues: readonly QueueName[],
+): Promise<ReadonlyMap<QueueName, number> | undefined> {
+  if (redis.status !== 'ready') return undefined
+  const readOne = async (queue: QueueName): Promise<[QueueName, number]> => {
+    const lengths = await Promise.all(lanesOf(queue).map(lane => redis.llen(queueKeys(queue).waiting(lane))))
+    return [queue, lengths.reduce((sum, length) => sum + length, 0)]
+  }
+  const read = Promise.all(queues.map(readOne)).then(
+    entries => new Map(entries),
+    () => undefined,
+  )
+  return Promise.race([read, delay(READ_TIMEOUT_MS, undefined, { ref: false })])
 }

@@ -22,8 +22,10 @@ export interface Pool {
   readonly queue: QueueName
   /** Jobs in progress in this process. */
   readonly activeJobs: number
-  /** Time of the last start, end or retry of a job, in Unix ms. A pool with jobs and without progress is wedged. */
+  /** Time of the last step of a job that succeeded, in Unix ms. */
   readonly lastProgressAt: number
+  /** Time of the last attempt of a step, successful or not, in Unix ms. */
+  readonly lastAttemptAt: number
   /** Takes no more jobs, and waits for the jobs in progress. */
   close(): Promise<void>
 }
@@ -78,27 +80,37 @@ class PatientWorker extends Worker<CommitJob> {
   }
 }
 
+/** A pool as the code that starts it sees it. */
+export interface StartedPool extends Pool {
+  /** Notes that a step of a job succeeded. */
+  progress(): void
+  /** Notes that a step of a job is attempted. */
+  attempted(): void
+}
+
 /**
  * Consumes both lanes of one queue with BullMQ. Jobs are retried without limit. Another worker takes up the job of a worker
  * that died.
  */
-export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): Pool & { progress(): void } {
+export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): StartedPool {
   const { logger, now = Date.now } = deps
   const connection = connectWorker(deps.redisUrl, logger)
   let activeJobs = 0
   let lastProgressAt = now()
+  let lastAttemptAt = now()
 
   async function processJob(lane: Lane, job: Job<CommitJob>, token: string | undefined): Promise<void> {
     if (job.id === undefined || token === undefined)
       throw new TransientError('BullMQ delivered a job without an id or a lock')
     activeJobs++
-    lastProgressAt = now()
+    lastAttemptAt = now()
     const { bytes } = commitJobSchema.parse(job.data)
     try {
       await deps.process({ jobId: job.id, lane, token, payloadBytes: bytes, losses: job.stalledCounter })
+      lastProgressAt = now()
     } finally {
       activeJobs--
-      lastProgressAt = now()
+      lastAttemptAt = now()
     }
   }
 
@@ -130,8 +142,14 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
     get lastProgressAt() {
       return lastProgressAt
     },
+    get lastAttemptAt() {
+      return lastAttemptAt
+    },
     progress() {
       lastProgressAt = now()
+    },
+    attempted() {
+      lastAttemptAt = now()
     },
     async close() {
       const closed = Promise.all(workers.map(worker => worker.close()))

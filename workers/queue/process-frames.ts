@@ -152,7 +152,7 @@ export function processFrames<Stats>(
           processed[index] = await work(frame, index, retryFrame(deps, `${job.jobId} ${index}`, retry)).catch(error =>
             refusedByFault(deps, plan, frame, error),
           )
-          deps.onAttempt?.()
+          deps.onSuccess?.()
         })
         const moves = await movesOf(plan, job, deps.letterQuota, frames, processed)
         return { result: processed.map(({ stats }) => stats), moves }

@@ -18,6 +18,7 @@ import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
+import { readWaitingJobs } from '../../../workers/queue/backlog.ts'
 import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
 import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
@@ -523,6 +524,16 @@ describe('a batch that ClickHouse refuses again and again with a code that is no
     expect(store.lines('second').sort()).toEqual(['a', 'opening'])
     expect(await backlog('dead-letters')).toBe(0)
   })
+})
+
+it('counts the jobs that wait to be taken, and no others', async () => {
+  const waiting = async () => (await readWaitingJobs(redis, ['spans', 'receipts']))?.get('spans')
+  const commit = await edge()
+  await commit.enqueue(frame('a'))
+  expect(await waiting()).toBe(2)
+  worker(new TokenStore())
+  await expectAllDone()
+  expect(await waiting()).toBe(0)
 })
 
 it('the sweeper adds the missing job of a payload', async () => {
