@@ -3,7 +3,7 @@ import { countSessionRows } from '../../clickhouse/queries/sessions/count-sessio
 import { deleteSessionRows } from '../../clickhouse/queries/sessions/delete-session-rows.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import { SESSION_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
-import { replayKey } from '../../shared/object-store/object-keys.ts'
+import { oldReplayPrefix, replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 /** Dependencies of the deletion of a session. */
@@ -41,8 +41,8 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
   const surfaceIds = new Set([...deps.surfaceIds, ...found.flatMap(({ surfaceIds }) => surfaceIds)])
   let objects = 0
   let objectBytes = 0
-  for (const surfaceId of surfaceIds) {
-    for await (const page of deps.objects.list(replayPrefix(key, surfaceId))) {
+  for (const prefix of [...surfaceIds].flatMap(surfaceId => replayPrefixes(key, surfaceId))) {
+    for await (const page of deps.objects.list(prefix)) {
       await deps.objects.deleteMany(page.map(object => object.key))
       objects += page.length
       objectBytes += page.reduce((sum, { size }) => sum + size, 0)
@@ -54,8 +54,9 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
   return { rows: Object.fromEntries(found.map(({ table, rows }) => [table.table, rows])), objects, objectBytes }
 }
 
-/** Returns the prefix of all chunks of a session. It ends with a slash, so it never matches a longer session id. */
-export function replayPrefix({ workspaceId, sessionId }: SessionKey, surfaceId: string): string {
-  const anyChunk = replayKey({ workspaceId, surfaceId, sessionId, windowId: 'w', segmentId: 's' })
-  return `${anyChunk.split('/').slice(0, 4).join('/')}/`
+/** Returns the prefixes of all chunks of a session, also of those that older versions have stored. */
+function replayPrefixes({ workspaceId, sessionId }: SessionKey, surfaceId: string): string[] {
+  const session = { workspaceId, surfaceId, sessionId }
+  const old = oldReplayPrefix(session)
+  return old === undefined ? [replayPrefix(session)] : [replayPrefix(session), old]
 }

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { checkedObjectKey } from './checked-key.ts'
-import { replayKey } from './object-keys.ts'
+import { oldReplayPrefix, replayKey, replayPrefix } from './object-keys.ts'
 
 const chunk = { workspaceId: 'ws_1', surfaceId: 'srf_1', sessionId: 's', windowId: 'w', segmentId: '0' }
 
@@ -18,10 +19,34 @@ it('replaces a part over 120 encoded bytes by its hash', () => {
   )
 })
 
+const LONG = 'a'.repeat(130)
+const HASH_OF_LONG = `~${createHash('sha256').update(LONG).digest('hex')}`
+
+it('differs for a long session id and an id that looks like its hash', () => {
+  expect(replayKey({ ...chunk, sessionId: LONG })).toContain(`/${HASH_OF_LONG}/`)
+  expect(replayKey({ ...chunk, sessionId: HASH_OF_LONG })).toContain(`/%7E${HASH_OF_LONG.slice(1)}/`)
+})
+
+it.each(['a', 'a/b', '..', '~', 'ü'.repeat(90)])(
+  'begins for session %j with a prefix that no other chunk has',
+  sessionId => {
+    const prefix = replayPrefix({ ...chunk, sessionId })
+    expect(replayKey({ ...chunk, sessionId, windowId: '/', segmentId: '' }).startsWith(prefix)).toBe(true)
+    for (const other of [{ sessionId: `${sessionId}b` }, { surfaceId: 'srf_12' }, { workspaceId: 'ws_12' }]) {
+      expect(replayKey({ ...chunk, sessionId, ...other }).startsWith(prefix)).toBe(false)
+    }
+  },
+)
+
+it('had another prefix in older versions only for ids that begin with ~, and never that of another session', () => {
+  expect(oldReplayPrefix({ ...chunk, sessionId: '~a/b' })).toBe('replays/ws_1/srf_1/~a%2Fb/')
+  for (const sessionId of ['a', 'a~', HASH_OF_LONG]) expect(oldReplayPrefix({ ...chunk, sessionId })).toBeUndefined()
+})
+
 it('differs for different chunks, and is a key that every store accepts', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }).map(value => value.toWellFormed()),
-    fc.constantFrom('', '.', '..', '/', '%2F', 'a/b', 'a', 'b'),
+    fc.constantFrom('', '.', '..', '/', '%2F', 'a/b', 'a', 'b', '~', '%7E', LONG, HASH_OF_LONG),
     fc.string({ minLength: 100, maxLength: 200 }),
   )
   const ids = fc.record({ sessionId: text, windowId: text, segmentId: text })

@@ -25,7 +25,27 @@ export function replayKey(chunk: {
   segmentId: string
 }): string {
   const parts = [chunk.workspaceId, chunk.surfaceId, chunk.sessionId, chunk.windowId, chunk.segmentId]
-  return `replays/${parts.map(keyPart).join('/')}.jsonl.gz`
+  return `replays/${parts.map(distinctPart).join('/')}.jsonl.gz`
+}
+
+/** Returns the prefix of the keys of all chunks of a session. It ends with a slash, so it never matches a longer session id. */
+export function replayPrefix(session: { workspaceId: string; surfaceId: string; sessionId: string }): string {
+  return `replays/${[session.workspaceId, session.surfaceId, session.sessionId].map(distinctPart).join('/')}/`
+}
+
+/**
+ * Returns the prefix under which older versions have stored the chunks of a session whose id begins with `~`. Returns
+ * undefined for other sessions, and for ids of the form of a hash: their old prefix may be that of another session, whose
+ * long id has this hash.
+ */
+export function oldReplayPrefix(session: {
+  workspaceId: string
+  surfaceId: string
+  sessionId: string
+}): string | undefined {
+  const { sessionId } = session
+  if (!sessionId.startsWith('~') || HASHED_PART.test(sessionId)) return undefined
+  return `replays/${[session.workspaceId, session.surfaceId, sessionId].map(keyPart).join('/')}/`
 }
 
 /** Returns the key of a source map. The SHA-256 (hex) of its bytes identifies it within a workspace. */
@@ -70,6 +90,24 @@ export function manifestPrefix(workspaceId: string, slug: string): string {
  * (`docs/contract.md#replay`).
  */
 export function keyPart(text: string): string {
-  const encoded = /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+  return shortPart(encodePart(text), text)
+}
+
+/**
+ * Encodes one part so that different texts have different keys. It encodes a `~` at the beginning too, which otherwise marks
+ * a hash.
+ */
+function distinctPart(text: string): string {
+  return shortPart(encodePart(text).replace(/^~/, '%7E'), text)
+}
+
+function encodePart(text: string): string {
+  return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+}
+
+function shortPart(encoded: string, text: string): string {
   return encoded.length <= 120 ? encoded : `~${createHash('sha256').update(text).digest('hex')}`
 }
+
+/** A part that replaces a longer one. */
+const HASHED_PART = /^~[0-9a-f]{64}$/

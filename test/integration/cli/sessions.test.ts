@@ -118,6 +118,21 @@ describe('penstock sessions delete', () => {
     expect(second).toEqual({ code: 0, stdout: `session "a/1" of ${WORKSPACE.slug}: nothing was stored\n`, stderr: '' })
   })
 
+  it('deletes the chunks of an id that begins with ~, also those that older versions have stored', async () => {
+    const put = (part: string) =>
+      objects.put(`replays/${WORKSPACE.id}/srf_3/${part}/w/0.jsonl.gz`, Buffer.from('1'), { contentType: 'x' })
+    const hash = `~${'a'.repeat(64)}`
+    for (const part of ['~old', '%7Eold', hash]) await put(part)
+    const deleted = async (session: string) => {
+      const { stdout } = await run(['--workspace', WORKSPACE.id, '--session', session, '--json'])
+      return JSON.parse(stdout).objects
+    }
+    expect(await deleted('~old')).toBe(2)
+    // The object may be that of another session, whose long id has this hash.
+    expect(await deleted(hash)).toBe(0)
+    await objects.deleteMany([`replays/${WORKSPACE.id}/srf_3/${hash}/w/0.jsonl.gz`])
+  })
+
   it('describes in words what it has deleted', async () => {
     await fill({ workspaceId: WORKSPACE.id, surfaceId: 'srf_2', sessionId: 'told' })
     const { code, stdout } = await run(['--workspace', WORKSPACE.id, '--session', 'told'])
