@@ -1,36 +1,80 @@
 import type { Redis } from 'ioredis'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { type DeclaredMap, UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import {
+  type DeclaredMap,
+  stagedKeys,
+  stagedMember,
+  UPLOAD_LIFETIME_S,
+  uploadKeys,
+} from '../../shared/queue/upload-keys.ts'
 
 /** The most paths that may be declared for one release until its completion. */
 export const MAX_DECLARED_PATHS = 100_000
 
+/** The most bytes of maps that a workspace may have declared to upload and not completed. */
+export const MAX_STAGED_BYTES = 8 * 1024 * 1024 * 1024
+
+/** The outcome of declaring maps. Nothing is stored unless it is `declared`. */
+export type Declared = 'declared' | 'too_many_paths' | 'too_many_bytes'
+
 /**
- * KEYS declared maps; ARGV path limit, lifetime, then a path and its record alternately. Stores all of them and returns 1,
- * or none and returns 0.
+ * KEYS declared maps, staged maps of the workspace, their bytes; ARGV path limit, lifetime, byte limit, then a path, its
+ * record and its staged member (or nothing) in turn. An object that is declared again counts once. Staged maps that are
+ * forgotten make room first, a part of them at a time.
  */
 const DECLARE = `
 local paths = redis.call('HLEN', KEYS[1])
-if paths + (#ARGV - 2) / 2 > tonumber(ARGV[1]) then
-  for i = 3, #ARGV, 2 do paths = paths + 1 - redis.call('HEXISTS', KEYS[1], ARGV[i]) end
-  if paths > tonumber(ARGV[1]) then return 0 end
+if paths + (#ARGV - 3) / 3 > tonumber(ARGV[1]) then
+  for i = 4, #ARGV, 3 do paths = paths + 1 - redis.call('HEXISTS', KEYS[1], ARGV[i]) end
+  if paths > tonumber(ARGV[1]) then return 'too_many_paths' end
 end
-for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-return 1
+local now = tonumber(redis.call('TIME')[1])
+local bytes = tonumber(redis.call('GET', KEYS[3]) or '0')
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 4000)) do
+  redis.call('ZREM', KEYS[2], member)
+  bytes = bytes - tonumber(string.match(member, '^%d+'))
+end
+local added = 0
+for i = 6, #ARGV, 3 do
+  if ARGV[i] ~= '' and not redis.call('ZSCORE', KEYS[2], ARGV[i]) then
+    added = added + tonumber(string.match(ARGV[i], '^%d+'))
+  end
+end
+local isTooMuch = added > 0 and bytes + added > tonumber(ARGV[3])
+if not isTooMuch then
+  bytes = bytes + added
+  for i = 4, #ARGV, 3 do
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    if ARGV[i + 2] ~= '' then redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[i + 2]) end
+  end
+  redis.call('EXPIRE', KEYS[1], ARGV[2])
+  redis.call('EXPIRE', KEYS[2], ARGV[2])
+end
+redis.call('SET', KEYS[3], string.format('%.0f', bytes), 'EX', ARGV[2])
+return isTooMuch and 'too_many_bytes' or 'declared'
 `
 
-/**
- * Stores the maps that a sign call declares, until 24 h after the release's last sign call. Returns false, and stores
- * nothing, when the release would have too many paths.
- */
+/** Bounds of what may be declared. */
+export interface DeclareLimits {
+  readonly paths: number
+  readonly stagedBytes: number
+}
+
+const LIMITS: DeclareLimits = { paths: MAX_DECLARED_PATHS, stagedBytes: MAX_STAGED_BYTES }
+
+/** Stores the maps that a sign call declares, until 24 h after the release's last sign call. */
 export async function declareMaps(
   redis: Redis,
   release: ReleaseKey,
   maps: ReadonlyMap<string, DeclaredMap>,
-  maxPaths = MAX_DECLARED_PATHS,
-): Promise<boolean> {
-  const pairs = [...maps].flatMap(([path, map]) => [path, JSON.stringify(map)])
-  const stored = await redis.eval(DECLARE, 1, uploadKeys(release).signed, maxPaths, UPLOAD_LIFETIME_S, ...pairs)
-  return stored === 1
+  limits = LIMITS,
+): Promise<Declared> {
+  const declared = [...maps].flatMap(([path, map]) => {
+    const { stagingKey, size } = map
+    return [path, JSON.stringify(map), stagingKey === undefined ? '' : stagedMember({ stagingKey, size })]
+  })
+  const staged = stagedKeys(release.workspaceId)
+  const keys = [uploadKeys(release).signed, staged.objects, staged.bytes]
+  const args = [limits.paths, UPLOAD_LIFETIME_S, limits.stagedBytes, ...declared]
+  return (await redis.eval(DECLARE, keys.length, ...keys, ...args)) as Declared
 }

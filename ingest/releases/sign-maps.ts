@@ -6,7 +6,7 @@ import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { sourceMapKey, stagingKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { DeclaredMap } from '../../shared/queue/upload-keys.ts'
-import { declareMaps } from './declare-maps.ts'
+import { type Declared, declareMaps } from './declare-maps.ts'
 
 /** The collaborators of `signMaps`. */
 export interface SignMapsDeps {
@@ -26,14 +26,14 @@ const FILES_PER_TURN = 256
 
 /**
  * Declares maps for a release. Each map gets an address that takes exactly its size, or `alreadyUploaded` if its bytes
- * were verified in this workspace before. Returns undefined, and declares nothing, when the release would have too many
- * paths.
+ * were verified in this workspace before. Returns the limit, and declares nothing, when the release would have too many paths
+ * or the workspace too many bytes to upload.
  */
 export async function signMaps(
   deps: SignMapsDeps,
   release: ReleaseKey,
   files: readonly DeclaredFile[],
-): Promise<readonly SignedFile[] | undefined> {
+): Promise<readonly SignedFile[] | Exclude<Declared, 'declared'>> {
   const digests = files.map(sha256Of)
   const stored = await deps.releases.storedMaps(
     release.workspaceId,
@@ -58,7 +58,8 @@ export async function signMaps(
       signed.push({ path, objectKey: key, uploadUrl: url, expiresAt: new Date(expiresAtMs).toISOString() })
     }
   }
-  return (await declareMaps(deps.uploads, release, declared)) ? signed : undefined
+  const outcome = await declareMaps(deps.uploads, release, declared)
+  return outcome === 'declared' ? signed : outcome
 }
 
 function sha256Of({ hash }: DeclaredFile): string | undefined {

@@ -1,14 +1,14 @@
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { signSourceMaps } from '../../schemas/http/source-maps/operations.ts'
-import { type SignedFile, type SignSourceMaps, signSourceMapsSchema } from '../../schemas/http/source-maps/schemas.ts'
+import { type SignSourceMaps, signSourceMapsSchema } from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
-import { MAX_DECLARED_PATHS } from '../releases/declare-maps.ts'
+import { MAX_DECLARED_PATHS, MAX_STAGED_BYTES } from '../releases/declare-maps.ts'
 import { type SignMapsDeps, signMaps } from '../releases/sign-maps.ts'
 import {
   buildProblem,
@@ -59,14 +59,19 @@ function refuseFiles({ files }: SignSourceMaps): Reply | undefined {
 }
 
 async function sign({ signing, logger }: Deps, release: ReleaseKey, { files }: SignSourceMaps): Promise<Reply> {
-  let signed: readonly SignedFile[] | undefined
+  let signed: Awaited<ReturnType<typeof signMaps>>
   try {
     signed = await signMaps(signing, release, files)
   } catch (error) {
     logger.warn(errorFields(error), 'source maps could not be signed')
     return buildProblem(unavailable('the files could not be declared; send the request again'))
   }
-  return signed === undefined
-    ? invalid(`files must bring a release to at most ${MAX_DECLARED_PATHS} declared paths`)
-    : jsonReply({ files: signed })
+  return typeof signed === 'string' ? invalid(LIMITS[signed]) : jsonReply({ files: signed })
 }
+
+const LIMITS = {
+  too_many_paths: `files must bring a release to at most ${MAX_DECLARED_PATHS} declared paths`,
+  too_many_bytes:
+    `files must bring the workspace to at most ${formatBytes(MAX_STAGED_BYTES)} of maps that are declared and not completed:` +
+    ' complete their releases, or wait for 24 hours',
+} as const

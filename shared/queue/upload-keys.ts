@@ -35,6 +35,26 @@ export function uploadKeys(release: { workspaceId: string; surfaceId: string; sl
 /** The Redis keys of the uploads for a release. */
 export type UploadKeys = ReturnType<typeof uploadKeys>
 
+/**
+ * Returns the Redis keys with which the staged maps of a workspace are bounded: objects that may be uploaded to signed
+ * addresses and are not in a manifest yet.
+ *
+ * - objects: members of `stagedMember` by the Unix time at which they are forgotten (sorted set)
+ * - bytes: sum of the bytes of these members
+ */
+export function stagedKeys(workspaceId: string) {
+  const root = `penstock:{source-maps.0}:staged:${workspaceId}`
+  return { objects: `${root}:objects`, bytes: `${root}:bytes` }
+}
+
+/** A staged map counts for at least this, so that the number of them is bounded too. */
+const MIN_STAGED_BYTES = 64 * 1024
+
+/** Returns the member of a staged map: the bytes that it counts for, and a hash of its key. */
+export function stagedMember({ stagingKey, size }: { readonly stagingKey: string; readonly size: number }): string {
+  return `${Math.max(size, MIN_STAGED_BYTES)}:${createHash('sha1').update(stagingKey).digest('base64url')}`
+}
+
 /** A map as a sign call has declared it. */
 export interface DeclaredMap {
   readonly size: number

@@ -6,7 +6,7 @@ import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import type { DeclaredMap, UploadKeys } from '../../shared/queue/upload-keys.ts'
+import { type DeclaredMap, stagedKeys, stagedMember, type UploadKeys } from '../../shared/queue/upload-keys.ts'
 import { sealParts, unsealParts } from './part-claims.ts'
 
 /** Dependencies of settling the uploads of a release. */
@@ -49,7 +49,9 @@ async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<voi
     const maps = page.map(({ path, sha256 }) => ({ key: keys.parts(path), sha256 }))
     const counts = await sealParts(redis, manifest.sequence, maps)
     const declared = await redis.hmget(keys.signed, ...page.map(file => file.path))
-    await objects.deleteMany(consumedKeys(releaseKey, page, counts, declared))
+    const staged = page.flatMap((file, i) => stagedObject(file, declared[i]) ?? [])
+    await objects.deleteMany(consumedKeys(releaseKey, page, counts, staged))
+    await forgetStaged(redis, releaseKey.workspaceId, staged)
   }
 }
 
@@ -58,21 +60,38 @@ function* consumedKeys(
   releaseKey: ReleaseKey,
   files: readonly ManifestFile[],
   partCounts: readonly number[],
-  declared: readonly (string | null)[],
+  staged: readonly StagedMap[],
 ): Generator<string> {
   for (const [i, file] of files.entries()) {
     for (let part = 0; part < (partCounts[i] ?? 0); part++) yield partKey({ ...releaseKey, path: file.path }, part)
-    const staged = stagedObject(file, declared[i])
-    if (staged !== undefined) yield staged
   }
+  for (const { stagingKey } of staged) yield stagingKey
 }
 
-/** Returns the staging key of this map. The staged object of another map that was declared since must not be deleted. */
-function stagedObject(file: ManifestFile, record: string | null | undefined): string | undefined {
+type StagedMap = Parameters<typeof stagedMember>[0]
+
+/** Returns the staged object of this map. That of another map that was declared since must not be deleted. */
+function stagedObject(file: ManifestFile, record: string | null | undefined): StagedMap | undefined {
   if (!record) return undefined
-  const { hash, stagingKey } = JSON.parse(record) as DeclaredMap
+  const { hash, stagingKey, size } = JSON.parse(record) as DeclaredMap
   const isSame = hash === file.hash || parseDeclaredHash(hash)?.hex === file.sha256
-  return isSame ? stagingKey : undefined
+  return isSame && stagingKey !== undefined ? { stagingKey, size } : undefined
+}
+
+/** KEYS staged maps, their bytes; ARGV members. A member that was forgotten before does not count again. */
+const FORGET_STAGED = `
+for _, member in ipairs(ARGV) do
+  if redis.call('ZREM', KEYS[1], member) == 1 then
+    redis.call('DECRBY', KEYS[2], string.match(member, '^%d+'))
+  end
+end
+`
+
+/** Makes room for other uploads of the workspace. */
+async function forgetStaged(redis: Redis, workspaceId: string, staged: readonly StagedMap[]): Promise<void> {
+  if (staged.length === 0) return
+  const { objects, bytes } = stagedKeys(workspaceId)
+  await redis.eval(FORGET_STAGED, 2, objects, bytes, ...staged.map(stagedMember))
 }
 
 async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<void> {

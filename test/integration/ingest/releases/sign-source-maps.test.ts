@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
-import { MAX_DECLARED_PATHS } from '../../../../ingest/releases/declare-maps.ts'
+import { declareMaps, MAX_DECLARED_PATHS, MAX_STAGED_BYTES } from '../../../../ingest/releases/declare-maps.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
-import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
+import { stagedKeys, uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { startEdge } from '../../../support/services/edge.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
@@ -121,6 +121,47 @@ describe('sign', () => {
     expect((await sign(slug, [{ ...file, path: 'p7' }])).status).toBe(200)
     await redis.del(signed)
   })
+})
+
+it('limits the bytes that a workspace may have declared, counts an object once, and forgets them after a day', async () => {
+  const limits = { paths: 100, stagedBytes: 3 * MIB }
+  const release = { workspaceId: 'ws_staged', surfaceId: 'srf_1', slug: 'rel_1' }
+  const staged = stagedKeys(release.workspaceId)
+  const declare = (path: string, size: number, slug = 'rel_1') =>
+    declareMaps(
+      redis,
+      { ...release, slug },
+      new Map([[path, { size, hash: 'x', stagingKey: `uploads/${path}-${size}` }]]),
+      limits,
+    )
+  expect(await declare('a.map', MIB)).toBe('declared')
+  expect(await declare('a.map', MIB)).toBe('declared')
+  expect(await declare('b.map', MIB, 'rel_2')).toBe('declared')
+  // The first object can still be uploaded, so it counts too.
+  expect(await declare('a.map', MIB + 1)).toBe('too_many_bytes')
+  expect(await redis.hget(uploadKeys(release).signed, 'a.map')).toContain(`"size":${MIB}`)
+  expect(await redis.get(staged.bytes)).toBe(String(2 * MIB))
+  // A map that is stored already needs no room.
+  const known = new Map([['c.map', { size: 64 * MIB, hash: 'x', sha256: 'a'.repeat(64) }]])
+  expect(await declareMaps(redis, release, known, limits)).toBe('declared')
+  for (const member of await redis.zrange(staged.objects, '0', '-1')) await redis.zadd(staged.objects, 'XX', 1, member)
+  expect(await declare('d.map', 3 * MIB)).toBe('declared')
+  expect(await redis.get(staged.bytes)).toBe(String(3 * MIB))
+  expect(await redis.zcard(staged.objects)).toBe(1)
+})
+
+it('answers a workspace that has declared too much', async () => {
+  const slug = await register()
+  const { bytes } = stagedKeys(OWNER.workspaceId)
+  const before = await redis.get(bytes)
+  await redis.set(bytes, MAX_STAGED_BYTES)
+  try {
+    expect(await sign(slug, [{ path: 'a.map', size: 1, hash: 'x' }])).toMatchObject(
+      refusal(400, 'REQUEST_INVALID', /^files must bring the workspace to at most 8192 MiB/),
+    )
+  } finally {
+    await redis.set(bytes, before ?? 0)
+  }
 })
 
 it('logs no credential', () => {

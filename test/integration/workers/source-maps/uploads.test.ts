@@ -3,6 +3,7 @@ import { symbolicationRequestSchema } from '../../../../schemas/queues/symbolica
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
+import { stagedKeys } from '../../../../shared/queue/upload-keys.ts'
 import { digestOf, entryOf } from '../../../support/clients/release-client.ts'
 import { until } from '../../../support/until.ts'
 import {
@@ -40,6 +41,8 @@ describe('a completion of presigned uploads', () => {
     )
     for (const { bytes } of maps) expect((await contentOf(digestOf(bytes)))?.equals(bytes)).toBe(true)
     expect(await listed(`uploads/${workspaceId}/${surfaceId}/${slug}/`)).toEqual([])
+    // All that was declared has been uploaded and completed.
+    expect(await redis.get(stagedKeys(workspaceId).bytes)).toBe('0')
   })
 
   it('is passed on to symbolication', async () => {
