@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 const services = sharedServices()
 const url = `${services.redisUrl}/9`
 const keys = queueKeys('spans')
-const script = fileURLToPath(new URL('../../support/services/mortal-worker.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../support/hostile/mortal-worker.ts', import.meta.url))
 let redis: Redis
 let worker: ChildProcess | undefined
 
