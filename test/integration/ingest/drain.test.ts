@@ -263,7 +263,7 @@ describe('backpressure', () => {
         const answer = await send()
         return answer.status === 429 ? answer : undefined
       })
-      // What was accepted while a poll was in progress counts twice until the next one.
+      // A request that is accepted while a poll is in progress counts twice until the next one.
       expect([4, 5]).toContain((await acknowledged()).length)
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
       expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
