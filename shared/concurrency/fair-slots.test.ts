@@ -84,6 +84,7 @@ it('ends a wait when its signal fires, and keeps the slot for the next task', as
   left.abort()
   expect(await waiting).toBeUndefined()
   expect(await fair.acquire('a', AbortSignal.abort())).toBeUndefined()
+  expect(await fair.acquire('b', AbortSignal.abort())).toBeUndefined()
   await expect(fair.run('a', async () => 1, AbortSignal.abort())).rejects.toThrow(TransientError)
   await end('a')
   await settle()

@@ -35,6 +35,7 @@ export class FairSlots {
    * before a slot is free.
    */
   async acquire(owner: string, signal: AbortSignal): Promise<HeldSlot | undefined> {
+    if (signal.aborted) return undefined
     if (this.#queues.has(owner) || !this.#held.take(owner, 1)) {
       if (!this.#waiting.take(owner, 1)) return undefined
       const isGranted = await this.#wait(owner, signal)
@@ -81,7 +82,6 @@ export class FairSlots {
       if (queue) queue.push(grant)
       else this.#queues.set(owner, [grant])
       signal.addEventListener('abort', leave, { once: true })
-      if (signal.aborted) leave()
     })
   }
 
