@@ -24,7 +24,10 @@ export async function accessByToken(
   workspaceSlug: string | undefined,
 ): Promise<BearerAccess> {
   const verdict = await verifyToken(authorization)
-  if (!verdict.ok) return { is: 'refused', problem: { code: 'AUTH_MISSING', message: verdict.reason } }
+  if (!verdict.ok) {
+    const missing = authorization === undefined ? { missing: 'bearer' as const } : {}
+    return { is: 'refused', problem: { code: 'AUTH_MISSING', message: verdict.reason, ...missing } }
+  }
   const { org, subject } = verdict.claims
   if (org === undefined) {
     return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }

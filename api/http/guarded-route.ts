@@ -65,6 +65,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
       const access = await authenticate(head.header('authorization'), guard, workspaceSlugOf(operation, param))
       if (!access.ok) return problemReply(access.problem)
+      if (namesNothing(operation, param)) return problemReply(resource.notFound)
       const query = parseQuery(schema, parameters)
       if (!query.ok) return refusalReply(invalid(query.fault).problem, operation)
       const { caller } = access
@@ -100,6 +101,11 @@ export function pathParameters({ parameters }: PermittedOperation): (head: Reque
       return value
     }
   }
+}
+
+/** Reports whether a parameter of the path could not be decoded, so that it names no resource. */
+export function namesNothing({ parameters }: PermittedOperation, param: (name: string) => string): boolean {
+  return Object.keys(parameters?.path?.shape ?? {}).some(name => param(name) === '')
 }
 
 /** Returns the slug of the workspace that the path names, or undefined if it names none. */

@@ -33,7 +33,6 @@ export const SESSIONS: Resource = {
   unavailable: {
     code: 'INGEST_INFRA_UNAVAILABLE',
     message: 'sessions are unavailable: retry after the delay',
-    service: 'api-analytics',
     retryAfterSeconds: 5,
   },
 }

@@ -32,7 +32,11 @@ const RECEIPT: Resource = {
     retryAfterSeconds: 5,
   },
 }
-const ABSENT: Problem = { code: 'AUTH_MISSING', message: 'a public key, a secret key or a token is required' }
+const ABSENT: Problem = {
+  code: 'AUTH_MISSING',
+  missing: 'bearer',
+  message: 'a public key, a secret key or a token is required',
+}
 
 /** Accepts a token with any permission to read stored data, because receipts only show that data was stored. */
 const GUARD: Guard = {

@@ -6,7 +6,7 @@ export const RELEASES: Resource = {
   unavailable: {
     code: 'INGEST_INFRA_UNAVAILABLE',
     message: 'releases are unavailable: retry after the delay',
-    service: 'api-analytics',
+    service: 'frontier-buildtime',
     retryAfterSeconds: 5,
   },
 }

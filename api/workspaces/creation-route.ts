@@ -6,7 +6,7 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type GuardedRouteDeps, guardOf, pathParameters, workspaceSlugOf } from '../http/guarded-route.ts'
+import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters, workspaceSlugOf } from '../http/guarded-route.ts'
 import { createdReply, invalid, type Outcome, refusalReply, replyOf } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
 
@@ -54,6 +54,7 @@ export function creationRoute<S extends z.ZodType, T>(
       const accepted = await authenticate(authorization, guard, slug)
       if (!accepted.ok) return problemReply(accepted.problem)
       arriving.belongsTo(accepted.caller.workspaceId)
+      if (namesNothing(operation, param)) return problemReply(resource.notFound)
       return async bytes => {
         const fault = directoryMemory.refuse() ?? bodyTypeFault(type, ['application/json'])
         if (fault) return refusalReply(fault, operation)

@@ -4,7 +4,6 @@ import type { Resource } from '../http/resource.ts'
 const unavailable: Problem = {
   code: 'INGEST_INFRA_UNAVAILABLE',
   message: 'workspaces and keys are unavailable: retry after the delay',
-  service: 'operation',
   retryAfterSeconds: 5,
 }
 

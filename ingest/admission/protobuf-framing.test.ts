@@ -1,7 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isProtobufMessage } from './protobuf-framing.ts'
+import { protobufFault } from './protobuf-framing.ts'
 
 const field = fc.oneof(
   fc.record({ no: fc.integer({ min: 1, max: 2 ** 29 - 1 }), bytes: fc.uint8Array({ maxLength: 300 }) }),
@@ -24,7 +24,7 @@ const message = fc.array(field, { maxLength: 8 }).map(fields => {
 it('accepts every sequence of whole fields', () => {
   fc.assert(
     fc.property(message, ({ bytes }) => {
-      expect(isProtobufMessage(bytes)).toBe(true)
+      expect(protobufFault(bytes)).toBeUndefined()
     }),
   )
 })
@@ -34,13 +34,23 @@ it('refuses a message whose last field is cut short', () => {
     fc.property(message, fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(), (before, bytes, cut) => {
       const last = Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(bytes).finish())
       const kept = 1 + (cut % (last.length - 1))
-      expect(isProtobufMessage(Buffer.concat([before.bytes, last.subarray(0, kept)]))).toBe(false)
+      expect(protobufFault(Buffer.concat([before.bytes, last.subarray(0, kept)]))).toMatch(/not a protobuf message/)
     }),
   )
 })
 
 it('refuses groups, field number zero, over-long varints and text', () => {
   for (const bytes of [[0x0b], [0x0c], [0x02, 0x00], Array(11).fill(0x80), [...Buffer.from('{"resourceSpans":[]}')]]) {
-    expect(isProtobufMessage(Buffer.from(bytes))).toBe(false)
+    expect(protobufFault(Buffer.from(bytes))).toMatch(/not a protobuf message/)
   }
+})
+
+it('looks at no more than 100,000 fields', () => {
+  const fields = (count: number) => Buffer.alloc(2 * count, Buffer.from([0x0a, 0x00]))
+  expect(protobufFault(fields(100_000))).toBeUndefined()
+  expect(protobufFault(fields(100_001))).toMatch(/too many resources/)
+  const many = fields(10_000_000)
+  const before = performance.now()
+  expect(protobufFault(many)).toMatch(/too many resources/)
+  expect(performance.now() - before).toBeLessThan(50)
 })

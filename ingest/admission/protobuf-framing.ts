@@ -1,25 +1,31 @@
+/** Most top-level fields of an export, which are its resources. 20 MiB of empty fields would take 100 ms to read. */
+const MAX_FIELDS = 100_000
+const NO_MESSAGE = 'the body is not a protobuf message: a field is cut short or its tag is invalid'
+
 /**
- * Returns whether the bytes are a sequence of whole protobuf fields at the top level. This is what the edge can check of
- * an OTLP export at the cost of a few reads, because an export has one top-level field per resource. The contents of the
- * fields are not checked.
+ * Returns the fault of bytes that are not a sequence of whole protobuf fields at the top level. This is what the edge can
+ * check of an OTLP export at the cost of a few reads, because an export has one top-level field per resource. The contents of
+ * the fields are not checked.
  */
-export function isProtobufMessage(bytes: Buffer): boolean {
+export function protobufFault(bytes: Buffer): string | undefined {
+  let fields = 0
   let at = 0
   while (at < bytes.length) {
+    if (++fields > MAX_FIELDS) return `the body has too many resources: send at most ${MAX_FIELDS} in one request`
     const tag = readVarint(bytes, at)
-    if (tag.next < 0 || tag.value < 8 || tag.value > 0xffff_ffff) return false
+    if (tag.next < 0 || tag.value < 8 || tag.value > 0xffff_ffff) return NO_MESSAGE
     at = tag.next
     switch (tag.value & 7) {
       case 0:
         at = readVarint(bytes, at).next
-        if (at < 0) return false
+        if (at < 0) return NO_MESSAGE
         break
       case 1:
         at += 8
         break
       case 2: {
         const length = readVarint(bytes, at)
-        if (length.next < 0) return false
+        if (length.next < 0) return NO_MESSAGE
         at = length.next + length.value
         break
       }
@@ -27,10 +33,10 @@ export function isProtobufMessage(bytes: Buffer): boolean {
         at += 4
         break
       default:
-        return false
+        return NO_MESSAGE
     }
   }
-  return at === bytes.length
+  return at === bytes.length ? undefined : NO_MESSAGE
 }
 
 /**

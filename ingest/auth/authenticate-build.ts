@@ -36,6 +36,7 @@ const MISSING: BuildAuthentication = {
   ok: false,
   problem: {
     code: 'AUTH_MISSING',
+    missing: 'bearer',
     message: 'a secret key is required in the header authorization, as Bearer and the key',
   },
 }

@@ -43,6 +43,7 @@ const MISSING: SurfaceAuthentication = {
   ok: false,
   problem: {
     code: 'AUTH_MISSING',
+    missing: 'publicKey',
     message: 'a public key is required in the header x-service-public-key or the query parameter public_key',
   },
 }

@@ -4,16 +4,16 @@ import { drain } from '../../schemas/http/telemetry/operations.ts'
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import type { Header, Reply, Route } from '../../shared/http/route.ts'
+import { problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
 import {
   CONTENT_ENCODINGS,
   type ContentEncoding,
   type ContentType,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
-import { isProtobufMessage } from '../admission/protobuf-framing.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
+import { formFault } from './export-form.ts'
 import { refuseHead } from './refuse-head.ts'
 import { type SurfaceRouteDeps, type TakeRequest, withSurface } from './surface-route.ts'
 
@@ -77,7 +77,7 @@ function takeExport(
   }
   // An empty protobuf body is a valid export of nothing.
   if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType]
-  const fault = contentEncoding === 'identity' ? formFault(contentType, body) : undefined
+  const fault = formFault(contentType === 'application/json', contentEncoding, body)
   if (fault !== undefined) return invalid(400, fault)
   const frame: PayloadFrame = {
     ...surface,
@@ -88,23 +88,6 @@ function takeExport(
     body,
   }
   return sink.accept(frame, SUCCESS[contentType], drainProblem)
-}
-
-/** Returns the fault of a body that can be seen without decoding it. Workers find all other faults. */
-function formFault(contentType: OtlpContentType, body: Buffer): string | undefined {
-  if (contentType === 'application/json') {
-    return startsJsonObject(body) ? undefined : 'the body is not a JSON object: it must begin with {'
-  }
-  return isProtobufMessage(body)
-    ? undefined
-    : 'the body is not a protobuf message: a field is cut short or its tag is invalid'
-}
-
-function startsJsonObject(body: Buffer): boolean {
-  for (const byte of body) {
-    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return byte === 0x7b
-  }
-  return false
 }
 
 function parseContentEncoding(encoding: string): ContentEncoding | undefined {
@@ -118,11 +101,9 @@ function invalid(status: number, message: string): Reply {
 /** Renders a problem without `service`, and with `code` only for the two problems that a client retries. */
 function drainProblem(problem: Problem): Reply {
   const withCode = problem.code === 'INGEST_INFRA_UNAVAILABLE' || problem.code === 'INGEST_BACKPRESSURE'
-  const headers: Header[] = [['content-type', 'application/json']]
-  if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
   return {
     status: problem.status ?? PROBLEMS[problem.code].status,
-    headers,
+    headers: problemHeaders(problem),
     body: JSON.stringify(withCode ? { code: problem.code, message: problem.message } : { message: problem.message }),
   }
 }

@@ -30,8 +30,8 @@ type MakeEvent<T> = (body: T, json: string) => MadeEvent
 /** Many JSON parsers recurse. No real traits are nested as deep as this. */
 const TRAITS_MAX_DEPTH = 100
 
-/** The content types of JSON bodies. Beacons can only send text/plain. */
-const MEDIA_TYPES = ['application/json', 'text/plain']
+/** The content types of JSON bodies. Beacons can only send text/plain, or none with the bytes of a blob. */
+const MEDIA_TYPES = ['application/json', 'text/plain', undefined]
 
 const SUCCESS = jsonReply({ ok: true })
 

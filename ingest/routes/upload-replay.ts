@@ -1,5 +1,4 @@
 import { CHUNK_BYTES } from '../../schemas/http/limits.ts'
-import type { Problem } from '../../schemas/http/problems.ts'
 import { uploadReplay } from '../../schemas/http/replay/operations.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
@@ -21,6 +20,8 @@ interface Deps extends SurfaceRouteDeps {
   readonly now: () => number
 }
 
+const SESSION_ID_RULE = `sessionId must have 1 to ${SESSION_ID_MAX_CHARACTERS} characters in valid percent-encoding, and no control characters`
+
 /** The facts that the head of an upload states. */
 interface UploadHead {
   readonly sessionId: string
@@ -36,10 +37,10 @@ interface UploadHead {
 export function uploadReplayRoute(deps: Deps): Route {
   const take = (surface: SurfaceCaller, head: UploadHead): Decision => {
     const refused = refuseHead(deps.sink, surface, head.contentLength, CHUNK_BYTES)
-    return refused === undefined ? body => takeChunk(deps, head, surface, body) : replayProblem(refused)
+    return refused === undefined ? body => takeChunk(deps, head, surface, body) : runtimeProblem(refused)
   }
   return operationRoute(uploadReplay, {
-    renderProblem: replayProblem,
+    renderProblem: runtimeProblem,
     accept(head, body) {
       const upload: UploadHead = {
         sessionId: head.param('sessionId'),
@@ -56,7 +57,7 @@ export function uploadReplayRoute(deps: Deps): Route {
 function takeChunk(deps: Deps, head: UploadHead, surface: SurfaceCaller, body: Buffer): Reply | Promise<Reply> {
   const { sessionId } = head
   if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
-    return rejected(`sessionId must have 1 to ${SESSION_ID_MAX_CHARACTERS} characters, and no control characters`)
+    return rejected(SESSION_ID_RULE)
   }
   const encoding = encodingOf(head.contentEncoding, body)
   if (!encoding.ok) return encoding.refusal
@@ -90,7 +91,7 @@ function encodingOf(
   const declared = header?.trim().toLowerCase() ?? 'identity'
   if (declared !== 'gzip' && declared !== 'identity') {
     const message = 'content-encoding must be absent or gzip'
-    return { ok: false, refusal: replayProblem({ code: 'REQUEST_INVALID', status: 415, message }) }
+    return { ok: false, refusal: runtimeProblem({ code: 'REQUEST_INVALID', status: 415, message }) }
   }
   const isGzip = body[0] === 0x1f && body[1] === 0x8b
   if (declared === 'gzip' && !isGzip) {
@@ -100,11 +101,5 @@ function encodingOf(
 }
 
 function rejected(message: string): Reply {
-  return replayProblem({ code: 'REPLAY_UPLOAD_REJECTED', message })
-}
-
-/** Renders a problem. A path that cannot be decoded has no session id, so it is this endpoint's own refusal. */
-function replayProblem(problem: Problem): Reply {
-  const isPathFault = problem.code === 'REQUEST_INVALID' && problem.status === undefined
-  return runtimeProblem(isPathFault ? { ...problem, code: 'REPLAY_UPLOAD_REJECTED' } : problem)
+  return runtimeProblem({ code: 'REPLAY_UPLOAD_REJECTED', message })
 }

@@ -100,8 +100,6 @@ export interface DocumentedProblem {
   readonly when: string
   readonly status?: number
   readonly service?: ProblemService
-  /** Whether the problem applies only to paths with parameters. */
-  readonly isOfPath?: boolean
 }
 
 const METHOD_NOT_ALLOWED: DocumentedProblem = {
@@ -111,10 +109,8 @@ const METHOD_NOT_ALLOWED: DocumentedProblem = {
 
 /** Returns every problem of the operation: its own, and those that follow from its path, its body and its method. */
 export function problemsOf(operation: Operation): DocumentedProblem[] {
-  const hasParameters = operation.path.includes(':')
-  const own = operation.problems.filter(({ isOfPath }) => hasParameters || !isOfPath)
   const overLimit = overLimitOf(operation)
-  return [...(overLimit ? [{ ...overLimit, when: overLimit.message }] : []), ...own, METHOD_NOT_ALLOWED]
+  return [...(overLimit ? [{ ...overLimit, when: overLimit.message }] : []), ...operation.problems, METHOD_NOT_ALLOWED]
 }
 
 /** The refusal of a body over the limit, without the operation's advice. */

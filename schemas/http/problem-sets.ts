@@ -55,7 +55,6 @@ function callerProblems(
   unavailable: DocumentedProblem,
 ): DocumentedProblem[] {
   return [
-    { code: 'REQUEST_INVALID', isOfPath: true, when: 'a parameter of the path is not valid percent-encoding' },
     { code: 'AUTH_MISSING', when: 'the credential is absent, malformed, revoked or expired' },
     { code: 'AUTH_ORG_REQUIRED', when: 'the token has no claim "org"' },
     { code: 'PERMISSION_DENIED', when: 'the caller lacks the required permission' },
@@ -95,7 +94,6 @@ export const sessionsProblems = [
     { code: 'NOT_FOUND', when: 'there is no such session, or it is no longer retained' },
     {
       code: 'INGEST_INFRA_UNAVAILABLE',
-      service: 'api-analytics',
       when: 'sessions are unavailable; retry after the delay',
     },
   ),
@@ -107,7 +105,7 @@ export const releaseProblems = callerProblems(
   { code: 'RELEASE_NOT_FOUND', when: 'there is no such release' },
   {
     code: 'INGEST_INFRA_UNAVAILABLE',
-    service: 'api-analytics',
+    service: 'frontier-buildtime',
     when: 'releases are unavailable; retry after the delay',
   },
 )
@@ -134,7 +132,6 @@ export const workspaceProblems = callerProblems(
   },
   {
     code: 'INGEST_INFRA_UNAVAILABLE',
-    service: 'operation',
     when: 'workspaces and keys are unavailable; retry after the delay',
   },
 )

@@ -62,6 +62,8 @@ export interface Problem {
   readonly message: string
   readonly status?: number
   readonly service?: ProblemService
+  /** Credential that an unauthenticated request must send (`AUTH_MISSING`). Unless given, a bearer token that was sent is bad. */
+  readonly missing?: 'bearer' | 'publicKey'
   /** Whole seconds, sent as `Retry-After`. */
   readonly retryAfterSeconds?: number
 }

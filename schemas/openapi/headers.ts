@@ -13,6 +13,11 @@ export const HEADERS = {
     'Whole seconds to wait before the same request is sent again.',
     '5',
   ),
+  'WWW-Authenticate': described(
+    z.string(),
+    'How to authenticate: `Bearer`, or `ApiKey` where a public key is accepted. `error` is present if a credential was sent.',
+    'Bearer realm="penstock", error="invalid_token"',
+  ),
   Allow: described(z.string(), 'The methods that the path supports.', 'GET, HEAD, OPTIONS'),
   ETag: described(
     z.string().regex(/^"[0-9A-Za-z_-]+"$/),
@@ -42,7 +47,7 @@ export const HEADERS = {
   'Access-Control-Expose-Headers': described(
     z.string().optional(),
     'The headers that the page may read. Present with an `Origin`.',
-    `Retry-After, ${RECEIPT_HEADER}`,
+    `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}`,
   ),
   Vary: described(
     z.string().optional(),
@@ -66,6 +71,7 @@ export function headersOf(operation: Operation, status: number): Pick<ZodOpenApi
   const names: HeaderName[] = [
     ...(status < 400 && (isPrivate || isConditional) ? (['Cache-Control'] as const) : []),
     ...(status < 400 && isConditional ? (['ETag'] as const) : []),
+    ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
     ...(receiptStatuses.includes(status) ? ([RECEIPT_HEADER] as const) : []),

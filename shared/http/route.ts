@@ -4,7 +4,8 @@ import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 export interface RequestHead {
   readonly method: string
   /**
-   * Returns a decoded path parameter. Throws on malformed percent-encoding, which is refused with 400 REQUEST_INVALID.
+   * Returns a decoded path parameter. It is empty if its percent-encoding is malformed: then it names nothing, which a route
+   * finds once the credential is accepted.
    */
   param(name: string): string
   /**
@@ -86,13 +87,31 @@ export interface Route {
  */
 export function problemReply(problem: Problem): Reply {
   const { status, service } = PROBLEMS[problem.code]
-  const headers: Header[] = [['content-type', 'application/json']]
-  if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
   return {
     status: problem.status ?? status,
-    headers,
+    headers: problemHeaders(problem),
     body: JSON.stringify({ code: problem.code, message: problem.message, service: problem.service ?? service }),
   }
+}
+
+/** Returns the headers of a problem, in every form: content type, delay and challenge (docs/contract.md#challenges). */
+export function problemHeaders(problem: Problem): Header[] {
+  const headers: Header[] = [['content-type', 'application/json']]
+  if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
+  const challenge = challengeOf(problem)
+  if (challenge !== undefined) headers.push(['www-authenticate', challenge])
+  return headers
+}
+
+const PUBLIC_KEY_CHALLENGE = 'ApiKey realm="penstock", header="x-service-public-key", query="public_key"'
+const BEARER_CHALLENGE = 'Bearer realm="penstock"'
+
+/** Returns the value of `WWW-Authenticate` (RFC 9110 section 11.6.1, RFC 6750 section 3). */
+function challengeOf({ code, missing }: Problem): string | undefined {
+  if (code === 'AUTH_PK_INVALID') return `${PUBLIC_KEY_CHALLENGE}, error="invalid_key"`
+  if (code !== 'AUTH_MISSING') return undefined
+  if (missing === 'publicKey') return PUBLIC_KEY_CHALLENGE
+  return missing === 'bearer' ? BEARER_CHALLENGE : `${BEARER_CHALLENGE}, error="invalid_token"`
 }
 
 const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json']]

@@ -54,9 +54,9 @@ function refusedPayloads(): Sent[] {
       headers: { ...PROTOBUF, 'content-encoding': encoding },
     })),
     {
-      name: 'no gzip',
+      name: 'broken gzip',
       reason: 'bad_compression',
-      body: randomBytes(100),
+      body: Buffer.concat([Buffer.from([0x1f, 0x8b]), randomBytes(100)]),
       headers: { ...PROTOBUF, 'content-encoding': 'gzip' },
     },
     { name: 'truncated inside', reason: 'truncated', body: field(Buffer.from([0x12, 0x7f, 1, 2])), headers: PROTOBUF },

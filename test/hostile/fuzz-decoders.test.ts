@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { isProtobufMessage } from '../../ingest/admission/protobuf-framing.ts'
+import { protobufFault } from '../../ingest/admission/protobuf-framing.ts'
 import { decodeReplayMetadata } from '../../ingest/admission/replay-metadata.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { decompress } from '../../workers/decode/decompress.ts'
@@ -92,7 +92,7 @@ it('no input makes a decoder throw, hang or keep memory', async () => {
     }
   }
   const others: typeof sends = {
-    framing: { weight: 8, make: () => mutated(pick(corpus.protobuf.logs, random), random), run: isProtobufMessage },
+    framing: { weight: 8, make: () => mutated(pick(corpus.protobuf.logs, random), random), run: protobufFault },
     stacks: { weight: 4, make: () => mutatePayload(STACK, random), run: body => parseStack(body.toString()) },
     'replay metadata': {
       weight: 4,

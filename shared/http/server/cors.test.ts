@@ -48,8 +48,26 @@ describe('CORS', () => {
     ]
     expect(answers.map(answer => answer.status)).toEqual([200, 401, 413, 405])
     for (const answer of answers) {
-      expect(answer.headers).toMatchObject({ ...granted, 'access-control-expose-headers': 'Retry-After, x-receipt-id' })
+      expect(answer.headers).toMatchObject({
+        ...granted,
+        'access-control-expose-headers': 'Retry-After, WWW-Authenticate, x-receipt-id',
+      })
     }
+  })
+
+  it('lets the page read the refusal of an unknown path', async () => {
+    const port = await serve([refusing])
+    const preflight = { origin, 'access-control-request-method': 'POST' }
+    const allowed = await request(port, rawRequest('OPTIONS', '/ingest/', preflight))
+    expect(allowed.status).toBe(204)
+    expect(allowed.headers).toMatchObject({
+      ...granted,
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+    })
+    const refused = await request(port, rawRequest('POST', '/ingest/', { origin }, 'x'))
+    expect([refused.status, JSON.parse(refused.body).code]).toEqual([404, 'NOT_FOUND'])
+    expect(refused.headers).toMatchObject(granted)
+    expect((await request(port, rawRequest('OPTIONS', '/ingest/'))).status).toBe(404)
   })
 
   it('sends no CORS headers without an origin, to a forged one, and on other routes', async () => {

@@ -10,7 +10,7 @@ const ALLOWED_HEADERS = [
   'authorization',
 ] as const
 
-const EXPOSED_HEADERS = `Retry-After, ${RECEIPT_HEADER}`
+const EXPOSED_HEADERS = `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}`
 
 /**
  * Returns the Origin to echo. Only visible ASCII is echoed, because a bare line feed would forge a header for lenient

@@ -1,7 +1,6 @@
 import type { Problem } from '../../../schemas/http/problems.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { problemReply, type Reply, type Route } from '../route.ts'
-import { MalformedRequestError } from './request-head.ts'
 
 /** Refusal of a body that brings no more data. */
 export const bodyStalled: Problem = { code: 'REQUEST_INVALID', status: 408, message: 'the body stopped arriving' }
@@ -45,9 +44,6 @@ export function renderProblem(route: Route, problem: Problem, logger: Logger): R
 
 /** Returns the reply to an error that a route has thrown. The error itself goes to the log only. */
 export function faultReply(route: Route, error: unknown, logger: Logger): Reply {
-  if (error instanceof MalformedRequestError) {
-    return renderProblem(route, { code: 'REQUEST_INVALID', message: error.message }, logger)
-  }
   logFault(route, error, logger)
   return renderProblem(route, { code: 'INTERNAL', message: 'internal error' }, logger)
 }

@@ -10,14 +10,13 @@ describe('the head', () => {
     text(JSON.stringify([head.param('first'), head.param('second')])),
   )
 
-  it('decodes path parameters, and refuses malformed encodings', async () => {
+  it('decodes path parameters, and returns nothing for malformed encodings', async () => {
     const port = await serve([echo])
     expect((await request(port, rawRequest('GET', '/echo/a%2Fb/%E4%B8%AD'))).body).toBe(
       '["a/b","中"]'.replace('中', '\xe4\xb8\xad'),
     )
     for (const malformed of ['%', '%zz', '%ff', 'a%2']) {
-      const response = await request(port, rawRequest('GET', `/echo/${malformed}/x`))
-      expect([response.status, JSON.parse(response.body).code]).toEqual([400, 'REQUEST_INVALID'])
+      expect((await request(port, rawRequest('GET', `/echo/${malformed}/x`))).body).toBe('["","x"]')
     }
     expect(logged).toEqual([])
   })

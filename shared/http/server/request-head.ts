@@ -1,11 +1,6 @@
 import type { RequestHead } from '../route.ts'
 import type { HttpRequest } from './uws.ts'
 
-/** A fault of the client, found while reading the head. Its message may be shown to the client. */
-export class MalformedRequestError extends Error {
-  override readonly name = 'MalformedRequestError'
-}
-
 /** The exchange to which a request belongs. */
 interface Closable {
   /** Fires when the connection closes before the response is complete. */
@@ -43,10 +38,7 @@ export class RequestHeadView implements RequestHead {
 
   param(name: string): string {
     const raw = this.#readable().getParameter(name) ?? ''
-    if (!raw.includes('%')) return raw
-    const decoded = decodePercent(raw)
-    if (decoded === undefined) throw new MalformedRequestError(`${name} is not valid percent-encoding`)
-    return decoded
+    return raw.includes('%') ? (decodePercent(raw) ?? '') : raw
   }
 
   query(name: string): string | undefined {

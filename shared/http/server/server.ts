@@ -106,7 +106,7 @@ class UwsServer implements HttpServer {
     this.#logger = options.logger
     this.#limitConnections(options.connectionsLimit ?? Number.POSITIVE_INFINITY)
     for (const routes of groupByPath(options.routes)) this.#mount(routes)
-    const unknownPath: Route = { method: 'GET', path: '/*', bodyLimitBytes: 0, accept: () => notFound }
+    const unknownPath = unknownPathRoute(options.routes)
     this.#app.any('/*', (res, request) => new HttpExchange(context, unknownPath, res, isHead(request)).start(request))
     this.#sweeper = setInterval(() => {
       for (const exchange of context.arriving) exchange.sweep()
@@ -182,6 +182,21 @@ class UwsServer implements HttpServer {
 const mountMethod = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const
 
 const isHead = (request: HttpRequest) => request.getCaseSensitiveMethod() === 'HEAD'
+
+/**
+ * Returns the route of every other path. Where a path has CORS, a page reads the refusal of a wrong path too, so its
+ * preflight is answered as if the path were known.
+ */
+function unknownPathRoute(routes: readonly Route[]): Route {
+  const cors = routes.some(route => route.cors)
+  const isPreflight = (head: RequestHead) =>
+    cors && head.method === 'OPTIONS' && head.header('access-control-request-method') !== undefined
+  const accept = (head: RequestHead) =>
+    isPreflight(head) ? { status: 204, headers: preflightHeaders(head, METHODS) } : notFound
+  return { method: 'GET', path: '/*', cors, bodyLimitBytes: 0, accept }
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE']
 
 const notFound = problemReply({ code: 'NOT_FOUND', message: 'no route matches this path' })
 

@@ -105,7 +105,7 @@ describe('while a server is unavailable', () => {
       expect({ operation, ...answer }).toMatchObject({
         operation,
         status: 503,
-        body: { code: 'INGEST_INFRA_UNAVAILABLE', service: 'operation' },
+        body: { code: 'INGEST_INFRA_UNAVAILABLE', service: 'frontier-runtime' },
       })
       expect(answer.headers.get('retry-after')).toBe('5')
       expect(awakeMs()).toBeLessThan(2_000)

@@ -172,7 +172,7 @@ describe('the replay of a session', () => {
       const response = await request(away.baseUrl, 'paged', '/replay/events', token)
       expect(response.status).toBe(503)
       expect(response.headers.get('retry-after')).toBe('5')
-      expect(await response.json()).toMatchObject({ code: 'INGEST_INFRA_UNAVAILABLE', service: 'api-analytics' })
+      expect(await response.json()).toMatchObject({ code: 'INGEST_INFRA_UNAVAILABLE', service: 'frontier-runtime' })
     } finally {
       await away.stop()
     }

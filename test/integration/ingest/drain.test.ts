@@ -96,12 +96,20 @@ describe('an accepted export', () => {
   })
 
   it('is answered in JSON when it is JSON', async () => {
-    const body = Buffer.from(' \n{"resourceSpans":[]}')
+    const body = Buffer.from('\ufeff \n{"resourceSpans":[]}')
     const answer = await post({ body, headers: { 'content-type': 'application/json; charset=utf-8' } })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/json')
     expect(answer.body.toString()).toBe('{}')
     expect(await acknowledged()).toMatchObject([{ contentType: 'application/json', body }])
+  })
+
+  it('names the credential that an unauthenticated request lacks', async () => {
+    const challenge = 'ApiKey realm="penstock", header="x-service-public-key", query="public_key"'
+    const challenged = async (key: string) =>
+      (await post({ headers: { 'x-service-public-key': key } })).headers.get('www-authenticate')
+    expect(await challenged('')).toBe(challenge)
+    expect(await challenged(generateKey('public'))).toBe(`${challenge}, error="invalid_key"`)
   })
 
   it('is accepted when it is empty', async () => {
@@ -135,6 +143,15 @@ describe('an export is refused with a reason, and the next request is served', (
     ['text', () => ({ body: Buffer.from('{"resourceSpans":[]}') }), 400, /not a protobuf message/],
     ['JSON that is not an object', () => ({ headers: JSON_TYPE, body: Buffer.from(' []') }), 400, /must begin with {/],
     ['no JSON at all', () => ({ headers: JSON_TYPE, body: Buffer.alloc(0) }), 400, /must begin with {/],
+    ['no gzip', () => ({ headers: { 'content-encoding': 'gzip' } }), 400, /does not begin as gzip/],
+    ['no zstd', () => ({ headers: { 'content-encoding': 'zstd' } }), 400, /does not begin as zstd/],
+    [
+      'no deflate',
+      () => ({ headers: { 'content-encoding': 'deflate' }, body: Buffer.from([6, 0]) }),
+      400,
+      /does not begin as deflate/,
+    ],
+    ['100,001 resources', () => ({ body: Buffer.alloc(200_002, Buffer.from([10, 0])) }), 400, /too many resources/],
     ['21 MiB', () => ({ body: Buffer.alloc(21 * MIB) }), 413, /20 MiB/],
   ]
 

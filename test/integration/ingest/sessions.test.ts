@@ -5,6 +5,7 @@ import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
+import { request } from '../../support/clients/raw-http-client.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -178,6 +179,12 @@ describe('identify', () => {
       /^content-encoding must be/,
     ],
   ]
+  it('accepts the bytes of a beacon, which has no content type', async () => {
+    const body = Buffer.from(JSON.stringify({ sessionId: newSession() }))
+    const head = `POST ${HEARTBEAT}?public_key=${publicKey} HTTP/1.1\r\nhost: test\r\ncontent-length: ${body.length}\r\n\r\n`
+    expect(await request(edge.port, head + body)).toMatchObject({ status: 200, body: '{"ok":true}' })
+  })
+
   it.each(refusals)('refuses %s', async (_name, body, headers, status, message) => {
     const before = await accepted()
     const answer = await post(IDENTIFY, body, headers)

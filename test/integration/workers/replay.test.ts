@@ -320,6 +320,8 @@ describe('a chunk is refused at once with', () => {
       body: '{}',
     })
     expect({ status: response.status, body: await response.json() }).toMatchObject(rejected(400, /percent-encoding/))
+    const without = await fetch(`${edge.baseUrl}/v3/replay/upload/%E0%A4%A`, { method: 'POST', body: '{}' })
+    expect([without.status, await without.json()]).toMatchObject([401, { code: 'AUTH_MISSING' }])
   })
   it('more than 10 MiB', async () => {
     expect(await upload('s', Buffer.alloc(10 * MIB + 1, 32), metadata())).toMatchObject(rejected(413, /10 MiB/))

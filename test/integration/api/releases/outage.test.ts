@@ -69,7 +69,7 @@ describe('releases while a server is unavailable', () => {
       expect(await ask(path)).toEqual({
         status: 503,
         retryAfter: '5',
-        body: { code: 'INGEST_INFRA_UNAVAILABLE', message: expect.any(String), service: 'api-analytics' },
+        body: { code: 'INGEST_INFRA_UNAVAILABLE', message: expect.any(String), service: 'frontier-buildtime' },
       })
       expect(awakeMs()).toBeLessThan(3_000)
     }

@@ -14,10 +14,25 @@ describe('a trace is not found', () => {
     await insertExceptions(client, [{ findingId: OTHER_FINDING, traceId: nextTraceId() }])
     expect(await ask(traceId, '', OTHER_FINDING)).toEqual(notFound)
     expect(await ask(traceId, '', `fnd_${'z'.repeat(26)}`)).toEqual(notFound)
-    for (const malformed of ['fnd_', 'x', `fnd_${'a'.repeat(27)}`, `fnd_${'a'.repeat(25)}'`, '%00', '%F0%9F%A6%8A']) {
+    for (const malformed of [
+      'fnd_',
+      'x',
+      `fnd_${'a'.repeat(27)}`,
+      `fnd_${'a'.repeat(25)}'`,
+      '%00',
+      '%F0%9F%A6%8A',
+      '%FF',
+    ]) {
       expect(await ask(traceId, '', malformed)).toEqual(notFound)
     }
-    const malformedTraces = [traceId.slice(1), `${traceId}0`, 'g'.repeat(32), `${traceId.slice(1)}F`, '%27%20OR%201']
+    const malformedTraces = [
+      traceId.slice(1),
+      `${traceId}0`,
+      'g'.repeat(32),
+      `${traceId.slice(1)}F`,
+      '%27%20OR%201',
+      '%',
+    ]
     for (const malformed of [...malformedTraces, nextTraceId(), '0'.repeat(32)]) {
       expect(await ask(malformed)).toEqual(notFound)
     }
@@ -69,6 +84,17 @@ describe('access to a trace', () => {
     const { status, body } = await ask(nextTraceId(), '', FINDING, (await bad()) ?? null)
     expect(status).toBe(401)
     expect(body).toEqual({ code: 'AUTH_MISSING', message: expect.stringMatching(message), service: 'frontier-auth' })
+  })
+
+  it('is offered to a request without a usable token', async () => {
+    const url = `${api.baseUrl}/v3/findings/%FF/traces/${nextTraceId()}`
+    const challenge = async (headers: Record<string, string>) => {
+      const response = await fetch(url, { headers })
+      return [response.status, response.headers.get('www-authenticate')]
+    }
+    expect(await challenge({})).toEqual([401, 'Bearer realm="penstock"'])
+    const refused = [401, 'Bearer realm="penstock", error="invalid_token"']
+    expect(await challenge({ authorization: 'Bearer garbage' })).toEqual(refused)
   })
 
   it('requires an organization and the permission', async () => {

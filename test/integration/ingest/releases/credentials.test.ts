@@ -28,6 +28,24 @@ describe('credentials', () => {
     )
   })
 
+  it('are named to a request without a usable one, also where the path cannot be decoded', async () => {
+    const challenge = async (headers: Record<string, string>) => {
+      const response = await fetch(`${edge.baseUrl}/v3/releases/rel_%FF/telemetry`, {
+        method: 'POST',
+        headers,
+        body: '{}',
+      })
+      return [response.status, response.headers.get('www-authenticate')]
+    }
+    expect(await challenge({})).toEqual([401, 'Bearer realm="penstock"'])
+    expect(await challenge({ authorization: `Bearer ${generateKey('secret')}` })).toEqual([
+      401,
+      'Bearer realm="penstock", error="invalid_token"',
+    ])
+    const authorization = `Bearer ${build.secretKey}`
+    expect(await challenge({ authorization, 'content-type': 'application/json' })).toEqual([400, null])
+  })
+
   it('a public key is refused on routes of secret keys, and the reverse', async () => {
     const publicKey = await issueKey(directory)
     const headers = { authorization: '', 'x-service-public-key': publicKey }
