@@ -12,6 +12,9 @@ import type { LetterLimits } from './queue/letter-quota.ts'
 import type { PoolOptions } from './queue/pool.ts'
 
 const MIB = 1024 * 1024
+const MIN_SYMBOLICATION_HEAP_BYTES = 96 * MIB
+/** Room for the largest source map of a build, and for those that were parsed before. */
+const FULL_SYMBOLICATION_HEAP_BYTES = 1_152 * MIB
 
 /** Settings of the workers process. `deploy/env.example` describes them. */
 export const workersConfigSchema = z.object({
@@ -45,15 +48,16 @@ export const workersConfigSchema = z.object({
   DEAD_LETTER_MAX_BYTES_PER_DAY: count(256 * 1024 * 1024),
   DEAD_LETTER_MAX_COUNT_PER_DAY: count(100_000),
   /**
-   * Heap limit of the process that parses source maps, which this process starts. Its memory is up to 150 MiB more. Half
-   * of it is for the map that is parsed: below the default, the largest maps of builds cannot be used.
+   * Heap limit of the process that parses source maps, which this process starts. Its memory is up to 150 MiB more. Half of
+   * it is for the map that is parsed: below 1,152 MiB, the largest maps of builds cannot be used. By default half of the heap
+   * limit of this process, which Node derives from the memory of the container, and at most 1,152 MiB.
    */
   SYMBOLICATION_HEAP_BYTES: z.coerce
     .number()
     .int()
-    .min(96 * MIB)
+    .min(MIN_SYMBOLICATION_HEAP_BYTES)
     .max(16 * 1024 * MIB)
-    .default(1_152 * MIB),
+    .optional(),
   /** Memory for parsed source maps in that process, at most a quarter of its heap. */
   SYMBOLICATION_CACHE_BYTES: count(256 * 1024 * 1024),
   /** At most a minute, because lists of findings treat rows that were stored two minutes ago as final. */
@@ -78,6 +82,12 @@ export function poolsFromArguments(args: readonly string[], all: readonly QueueN
 /** Returns the bounds of the dead letters of one surface and day. */
 export function letterLimits(config: WorkersConfig): LetterLimits {
   return { maxBytes: config.DEAD_LETTER_MAX_BYTES_PER_DAY, maxLetters: config.DEAD_LETTER_MAX_COUNT_PER_DAY }
+}
+
+/** Returns the heap limit of the process that parses source maps, in a process whose own heap limit is `ownLimitBytes`. */
+export function symbolicationHeapBytes(config: WorkersConfig, ownLimitBytes: number): number {
+  const fitting = Math.min(Math.max(ownLimitBytes / 2, MIN_SYMBOLICATION_HEAP_BYTES), FULL_SYMBOLICATION_HEAP_BYTES)
+  return config.SYMBOLICATION_HEAP_BYTES ?? fitting
 }
 
 /** Returns the BullMQ options of a pool with this many jobs in progress. */

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8'
 import { insertNative } from '../../clickhouse/client.ts'
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import { selectReleaseStacks } from '../../clickhouse/queries/releases/select-release-stacks.ts'
@@ -7,7 +8,7 @@ import { SourceMapsTable } from '../../clickhouse/tables/source-maps-table.ts'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { blocksOf } from '../batch/row-batch.ts'
-import { poolOptions } from '../config.ts'
+import { poolOptions, symbolicationHeapBytes } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
@@ -72,7 +73,8 @@ function startTracer({ config, logger, objects, redis }: PoolsDeps): MapTracer {
   }
   // A worker waits longer for another one than that one may take.
   const guards = createMapGuards(redis, 2 * TRACE_DEADLINE_MS)
-  const limits = { heapBytes: config.SYMBOLICATION_HEAP_BYTES, cacheBytes: config.SYMBOLICATION_CACHE_BYTES }
+  const heapBytes = symbolicationHeapBytes(config, getHeapStatistics().heap_size_limit)
+  const limits = { heapBytes, cacheBytes: config.SYMBOLICATION_CACHE_BYTES }
   return createMapTracer({ openMap, guards, logger }, limits)
 }
 

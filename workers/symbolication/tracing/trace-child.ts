@@ -132,6 +132,7 @@ export class TraceChild {
 
   /** Kills the process. Resolves when it has ended. */
   async end(): Promise<void> {
+    this.#process.ref()
     this.#process.kill('SIGKILL')
     await this.#exited
   }

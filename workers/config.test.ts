@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest'
+import { ConfigError, parseConfig } from '../shared/runtime/config.ts'
+import { symbolicationHeapBytes, workersConfigSchema } from './config.ts'
+
+const MIB = 1024 * 1024
+const parse = (env: Record<string, string> = {}) => parseConfig(workersConfigSchema, env)
+
+it('gives the process that parses source maps half of the heap limit of a small process, and no more than it needs', () => {
+  expect(symbolicationHeapBytes(parse(), 256 * MIB)).toBe(128 * MIB)
+  expect(symbolicationHeapBytes(parse(), 64 * MIB)).toBe(96 * MIB)
+  expect(symbolicationHeapBytes(parse(), 4_096 * MIB)).toBe(1_152 * MIB)
+  expect(symbolicationHeapBytes(parse({ SYMBOLICATION_HEAP_BYTES: String(200 * MIB) }), 4_096 * MIB)).toBe(200 * MIB)
+})
+
+it('refuses a heap in which the parser of source maps cannot start', () => {
+  expect(() => parse({ SYMBOLICATION_HEAP_BYTES: String(95 * MIB) })).toThrow(ConfigError)
+  expect(() => parse({ SYMBOLICATION_HEAP_BYTES: '1e12' })).toThrow(ConfigError)
+})
