@@ -6,6 +6,7 @@ import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
+import { budgetMember, CHARGE, ENTRY_BYTES, HASH_BYTES, uploadBudgetKeys } from './upload-budget.ts'
 
 /**
  * The outcome of a claim.
@@ -15,8 +16,9 @@ import type { ConditionalSink } from '../commit/conditional-sink.ts'
  * - conflict: the part was sent before with other bytes
  * - sealed: a manifest names the map that was assembled from the parts, so the path takes no further part
  * - too_large: the parts would exceed the declared size, or the limit of a map
+ * - over_budget: the uploads of the workspace take too much memory
  */
-export type ClaimOutcome = 'claimed' | 'repeated' | 'conflict' | 'sealed' | 'too_large'
+export type ClaimOutcome = 'claimed' | 'repeated' | 'conflict' | 'sealed' | 'too_large' | 'over_budget'
 
 /** How long the claims of one map live at most, from its first part. */
 const CLAIMS_LIFETIME_S = UPLOAD_LIFETIME_S + 22 * 60 * 60
@@ -31,11 +33,13 @@ export interface SourceMapPart {
 }
 
 /**
- * KEYS[6] parts of the path, KEYS[7] declared maps; ARGV[10] part, [11] claim, [12] size, [13] path, [14] byte
- * limit, [15] lifetime, [16] lifetime since the first part. A sealed hash lives as long as its manifest. A repeated part does
+ * KEYS[6] parts of the path, KEYS[7] declared maps, KEYS[8] and [9] budget of the workspace; ARGV[10] part, [11] claim,
+ * [12] size, [13] path, [14] byte limit, [15] lifetime, [16] lifetime since the first part, [17] name of the release in the
+ * budget. A sealed hash lives as long as its manifest. A repeated part does
  * not extend the claims: the objects of the parts may be deleted after two days, and a claim must not outlive its object.
  */
 const CLAIM = `
+${CHARGE}
 local sealed = redis.call('HEXISTS', KEYS[6], 'sealed') == 1
 local claim = redis.call('HGET', KEYS[6], ARGV[10])
 if claim then
@@ -54,6 +58,11 @@ local bytes = tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') + tonumber(A
 if bytes > limit then
   refuse()
   return 'too_large'
+end
+local memory = ${ENTRY_BYTES} + #ARGV[11] + (redis.call('EXISTS', KEYS[6]) == 0 and ${HASH_BYTES} or 0)
+if not charge(KEYS[8], KEYS[9], ARGV[17], memory) then
+  refuse()
+  return 'over_budget'
 end
 local now = tonumber(redis.call('TIME')[1])
 redis.call('HSETNX', KEYS[6], 'since', now)
@@ -95,6 +104,7 @@ export async function claimPart(
 ): Promise<ClaimedPart> {
   const { workspaceId, surfaceId, slug } = release
   const keys = uploadKeys(release)
+  const budget = uploadBudgetKeys(workspaceId)
   const sha256 = hash('sha256', body)
   const attributes: SourceMapJob = { kind: 'part', slug, path, part, sha256 }
   const frame = {
@@ -108,7 +118,7 @@ export async function claimPart(
   } as const
   const stored = await sink.store(frame, {
     lua: CLAIM,
-    keys: [keys.parts(path), keys.signed],
+    keys: [keys.parts(path), keys.signed, budget.sums, budget.ends],
     args: [
       part,
       `${sha256}:${body.length}`,
@@ -117,6 +127,7 @@ export async function claimPart(
       SOURCE_MAP_MAX_BYTES,
       UPLOAD_LIFETIME_S,
       CLAIMS_LIFETIME_S,
+      budgetMember(release),
     ],
   })
   if (!stored.ok) return stored

@@ -7,6 +7,7 @@ import {
   UPLOAD_LIFETIME_S,
   uploadKeys,
 } from '../../shared/queue/upload-keys.ts'
+import { budgetMember, CHARGE, ENTRY_BYTES, HASH_BYTES, uploadBudgetKeys } from './upload-budget.ts'
 
 /** The most paths that may be declared for one release until its completion. */
 export const MAX_DECLARED_PATHS = 100_000
@@ -15,19 +16,26 @@ export const MAX_DECLARED_PATHS = 100_000
 export const MAX_STAGED_BYTES = 8 * 1024 * 1024 * 1024
 
 /** The outcome of declaring maps. Nothing is stored unless it is `declared`. */
-export type Declared = 'declared' | 'too_many_paths' | 'too_many_bytes'
+export type Declared = 'declared' | 'too_many_paths' | 'too_many_bytes' | 'over_budget'
 
 /**
- * KEYS declared maps, staged maps of the workspace, their bytes; ARGV path limit, lifetime, byte limit, then a path, its
- * record and its staged member (or nothing) in turn. An object that is declared again counts once. Staged maps that are
+ * KEYS declared maps, staged maps of the workspace, their bytes, then the memory budget of the workspace; ARGV path limit,
+ * lifetime, byte limit, name of the release in the budget, then a path, its record and its staged member (or nothing) in turn. An object that is declared again counts once. Staged maps that are
  * forgotten make room first, a part of them at a time.
  */
 const DECLARE = `
+${CHARGE}
 local paths = redis.call('HLEN', KEYS[1])
-if paths + (#ARGV - 3) / 3 > tonumber(ARGV[1]) then
-  for i = 4, #ARGV, 3 do paths = paths + 1 - redis.call('HEXISTS', KEYS[1], ARGV[i]) end
-  if paths > tonumber(ARGV[1]) then return 'too_many_paths' end
+local memory = paths == 0 and ${HASH_BYTES} or 0
+for i = 5, #ARGV, 3 do
+  local before = redis.call('HSTRLEN', KEYS[1], ARGV[i])
+  if before == 0 then
+    paths = paths + 1
+    memory = memory + 2 * ${ENTRY_BYTES} + #ARGV[i] + #ARGV[i + 2]
+  end
+  memory = memory + math.max(0, #ARGV[i + 1] - before)
 end
+if paths > tonumber(ARGV[1]) then return 'too_many_paths' end
 local now = tonumber(redis.call('TIME')[1])
 local bytes = tonumber(redis.call('GET', KEYS[3]) or '0')
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 4000)) do
@@ -35,15 +43,16 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT
   bytes = bytes - tonumber(string.match(member, '^%d+'))
 end
 local added = 0
-for i = 6, #ARGV, 3 do
+for i = 7, #ARGV, 3 do
   if ARGV[i] ~= '' and not redis.call('ZSCORE', KEYS[2], ARGV[i]) then
     added = added + tonumber(string.match(ARGV[i], '^%d+'))
   end
 end
 local isTooMuch = added > 0 and bytes + added > tonumber(ARGV[3])
-if not isTooMuch then
+local isOverBudget = not isTooMuch and not charge(KEYS[4], KEYS[5], ARGV[4], memory)
+if not isTooMuch and not isOverBudget then
   bytes = bytes + added
-  for i = 4, #ARGV, 3 do
+  for i = 5, #ARGV, 3 do
     redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
     if ARGV[i + 2] ~= '' then redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[i + 2]) end
   end
@@ -51,6 +60,7 @@ if not isTooMuch then
   redis.call('EXPIRE', KEYS[2], ARGV[2])
 end
 redis.call('SET', KEYS[3], string.format('%.0f', bytes), 'EX', ARGV[2])
+if isOverBudget then return 'over_budget' end
 return isTooMuch and 'too_many_bytes' or 'declared'
 `
 
@@ -74,7 +84,8 @@ export async function declareMaps(
     return [path, JSON.stringify(map), stagingKey === undefined ? '' : stagedMember({ stagingKey, size })]
   })
   const staged = stagedKeys(release.workspaceId)
-  const keys = [uploadKeys(release).signed, staged.objects, staged.bytes]
-  const args = [limits.paths, UPLOAD_LIFETIME_S, limits.stagedBytes, ...declared]
+  const budget = uploadBudgetKeys(release.workspaceId)
+  const keys = [uploadKeys(release).signed, staged.objects, staged.bytes, budget.sums, budget.ends]
+  const args = [limits.paths, UPLOAD_LIFETIME_S, limits.stagedBytes, budgetMember(release), ...declared]
   return (await redis.eval(DECLARE, keys.length, ...keys, ...args)) as Declared
 }

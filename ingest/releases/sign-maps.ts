@@ -27,7 +27,7 @@ const FILES_PER_TURN = 256
 /**
  * Declares maps for a release. Each map gets an address that takes exactly its size, or `alreadyUploaded` if its bytes
  * were verified in this workspace before. Returns the limit, and declares nothing, when the release would have too many paths
- * or the workspace too many bytes to upload.
+ * or the workspace too many bytes to upload or too much memory for uploads.
  */
 export async function signMaps(
   deps: SignMapsDeps,

@@ -19,6 +19,7 @@ import {
   forgetSealedClaims,
   type SourceMapPart,
 } from '../releases/claim-part.ts'
+import { OVER_UPLOAD_BUDGET } from '../releases/upload-budget.ts'
 import {
   buildProblem,
   invalid,
@@ -121,4 +122,5 @@ const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {
     'RELEASE_SIGN_FILE_TOO_LARGE',
     'the parts of this path are together over the size that was declared for it, or over 64 MiB',
   ),
+  over_budget: buildProblem(OVER_UPLOAD_BUDGET),
 }

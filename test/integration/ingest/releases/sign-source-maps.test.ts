@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { declareMaps, MAX_DECLARED_PATHS, MAX_STAGED_BYTES } from '../../../../ingest/releases/declare-maps.ts'
+import { UPLOADS_MAX_BYTES, uploadBudgetKeys } from '../../../../ingest/releases/upload-budget.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { stagedKeys, uploadKeys } from '../../../../shared/queue/upload-keys.ts'
@@ -18,6 +19,36 @@ afterAll(() => build.stop())
 const { redis, objects, settings, logLines, send, register, sign } = build
 
 describe('sign', () => {
+  it('refuses more when the uploads of the workspace take too much memory, until they expire', async () => {
+    const slug = await register()
+    const files = (from: number, count: number) =>
+      Array.from({ length: count }, (_, i) => ({ path: `a/${from + i}.map`, size: 1, hash: 'x' }))
+    expect((await sign(slug, files(0, 10))).status).toBe(200)
+    const { sums, ends } = uploadBudgetKeys('ws_1')
+    const used = Number(await redis.hget(sums, 'total'))
+    expect(used).toBeGreaterThan(2_000)
+    // The same paths again take no more.
+    expect((await sign(slug, files(0, 10))).status).toBe(200)
+    expect(Number(await redis.hget(sums, 'total'))).toBe(used)
+
+    await redis.hset(sums, 'total', UPLOADS_MAX_BYTES, 'srf_1/rel_other', UPLOADS_MAX_BYTES - used)
+    await redis.zadd(ends, Math.ceil(Date.now() / 1_000) + 3_600, 'srf_1/rel_other')
+    const refused = await sign(slug, files(10, 10))
+    expect(refused).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE', /too much memory/))
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect(await redis.hlen(uploadKeys({ ...OWNER, slug }).signed)).toBe(10)
+    const part = await build.putPart(slug, 'p.map', 0, randomBytes(10))
+    expect(part).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE', /too much memory/))
+    expect((await sign(slug, files(0, 10))).status).toBe(200)
+
+    await redis.zadd(ends, Math.floor(Date.now() / 1_000) - 1, 'srf_1/rel_other')
+    expect((await sign(slug, files(10, 10))).status).toBe(200)
+    expect((await build.putPart(slug, 'p.map', 0, randomBytes(10))).status).toBe(200)
+    expect(Number(await redis.hget(sums, 'total'))).toBeGreaterThan(used)
+    expect(await redis.hexists(sums, 'srf_1/rel_other')).toBe(0)
+    await redis.del(sums, ends)
+  })
+
   const put = (url: unknown, body: Uint8Array, headers: Record<string, string> = {}) =>
     fetch(url as string, { method: 'PUT', body, headers }).then(response => response.status)
 
