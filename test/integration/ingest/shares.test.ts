@@ -174,6 +174,33 @@ it('every surface is refused when a queue is full, also one that holds nothing, 
   expect(logs.status).toBe(200)
 })
 
+it('while Redis is nearly full, requests that write to it are refused, also those without a queue', async () => {
+  const edge = await open({})
+  const key = await issueKey(createDirectory(redis), { ...surface('a'), kind: 'secret', scopes: ['release:write'] })
+  const build = async (path: string, body: object) => {
+    const response = await fetch(`${edge.baseUrl}/v3/releases${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, body: (await response.json()) as Record<string, string> }
+  }
+  const { releaseSlug } = (await build('', { version: '1' })).body
+  const used = Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1])
+  await redis.config('SET', 'maxmemory', Math.ceil(used / 0.8))
+  try {
+    await until('exports are refused', async () => (await send(edge, 'a')).status === 429)
+    expect((await send(edge, 'b')).text).toContain('the store of the queues is nearly full')
+    const refused = { status: 429, body: { code: 'INGEST_BACKPRESSURE', service: 'frontier-buildtime' } }
+    expect(
+      await build(`/${releaseSlug}/source-maps/sign`, { files: [{ path: 'a', size: 1, hash: 'x' }] }),
+    ).toMatchObject(refused)
+  } finally {
+    await redis.config('SET', 'maxmemory', '2gb')
+  }
+  await until('exports are accepted again', async () => (await send(edge, 'a')).status === 200)
+})
+
 it('Retry-After grows with the backlog of the surface and differs among its clients', async () => {
   const delaysAt = async (held: number) => {
     await redis.del(queueKeys('spans').flow, queueKeys('spans').shares)
