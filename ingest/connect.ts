@@ -19,6 +19,7 @@ import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/
 import { DailyUsage } from './auth/daily-usage.ts'
 import { followCredentialChanges } from './auth/key-cache.ts'
 import { LimitsOfKeys } from './auth/key-limits.ts'
+import { LookupBudget } from './auth/lookup-budget.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
 import { createConditionalCommit } from './commit/conditional-commit.ts'
@@ -86,6 +87,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     directory: whenAdopted({ effectiveSurfaceKey: directory.effectiveSurfaceKey }, adoption),
     logger,
     limits: new LimitsOfKeys(usage),
+    lookupBudget: new LookupBudget(),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
   const publicKeys = createPublicKeyAuthenticator(keys)

@@ -3,7 +3,13 @@ import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
-import { KEY_UNCHECKED, type KeyAuthenticatorDeps, ownerOf, type SurfaceCaller } from './authenticate-surface.ts'
+import {
+  KEY_UNCHECKED,
+  type KeyAuthenticatorDeps,
+  ownerOf,
+  type SurfaceCaller,
+  TOO_MANY_UNSEEN_KEYS,
+} from './authenticate-surface.ts'
 import { KeyCache } from './key-cache.ts'
 import type { KeyLimits, LimitsOfKeys } from './key-limits.ts'
 
@@ -47,6 +53,7 @@ export function createSecretKeyAuthenticator(deps: KeyAuthenticatorDeps): Secret
     digestOf: digest => digest,
     judge: judgeWith(deps.limits),
     unavailable: { ok: false, problem: KEY_UNCHECKED },
+    overBudget: { ok: false, problem: TOO_MANY_UNSEEN_KEYS },
   })
   return {
     authenticate(authorization) {

@@ -56,10 +56,22 @@ export const KEY_UNCHECKED: Problem = {
   retryAfterSeconds: 1,
 }
 
+/** The problem of a request whose key was not seen before, while too many such keys are looked up. */
+export const TOO_MANY_UNSEEN_KEYS: Problem = {
+  ...KEY_UNCHECKED,
+  message: 'too many keys are being checked that this server has not seen; send the request again after the delay',
+}
+
 /** Creates the check of public keys. They are not secret, so the cache is keyed by their text: a cached key needs no hash. */
 export function createPublicKeyAuthenticator(deps: KeyAuthenticatorDeps): PublicKeyAuthenticator {
   const unavailable: SurfaceAuthentication = { ok: false, problem: KEY_UNCHECKED }
-  const cache = new KeyCache<SurfaceAuthentication>(deps, { digestOf, judge: judgeWith(deps.limits), unavailable })
+  const overBudget: SurfaceAuthentication = { ok: false, problem: TOO_MANY_UNSEEN_KEYS }
+  const cache = new KeyCache<SurfaceAuthentication>(deps, {
+    digestOf,
+    judge: judgeWith(deps.limits),
+    unavailable,
+    overBudget,
+  })
   return {
     authenticate(key) {
       if (key === undefined || key === '') return MISSING

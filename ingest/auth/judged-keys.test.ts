@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { JudgedKeys } from './judged-keys.ts'
 
-const entry = (digest: string) => ({ judgement: { ok: true }, digest, validUntil: 1 })
+const entry = (digest: string) => ({ judgement: { ok: true }, digest, validUntil: 1, epoch: 0 })
 
 it('removes the entry that was written longest ago when it is full, from both of its indexes', () => {
   const keys = new JudgedKeys(2)

@@ -4,6 +4,8 @@ export interface JudgedKey<J> {
   readonly digest: string
   /** The end of the entry's age or of the key itself, whichever is first. */
   readonly validUntil: number
+  /** How often all keys had been forgotten when this one was judged. */
+  readonly epoch: number
 }
 
 /**

@@ -142,3 +142,21 @@ it('refuses a key of the other kind, whatever its record', async () => {
   expect(await code(createPublicKeyAuthenticator(deps).authenticate(secretKey))).toBe('AUTH_PK_INVALID')
   expect(world.lookups).toHaveLength(2)
 })
+
+it('limits the lookups of unseen keys per second, and is not limited for keys that were seen before', async () => {
+  const [seen, later] = [generateKey('public'), generateKey('public')]
+  const { world, deps } = given(keyOf(seen), keyOf(later))
+  const { authenticate, cache } = createPublicKeyAuthenticator(deps)
+  expect(await authenticate(seen)).toMatchObject({ ok: true })
+  const guesses = await Promise.all(Array.from({ length: 5_000 }, () => code(authenticate(generateKey('public')))))
+  expect(guesses.filter(guess => guess === 'AUTH_PK_INVALID')).toHaveLength(4_000)
+  expect(guesses.filter(guess => guess === 'INGEST_INFRA_UNAVAILABLE')).toHaveLength(1_000)
+  expect(world.lookups).toHaveLength(4_001)
+  expect(await authenticate(later)).toMatchObject({
+    problem: { code: 'INGEST_INFRA_UNAVAILABLE', retryAfterSeconds: 1 },
+  })
+  cache.forgetAll()
+  expect(await authenticate(seen)).toMatchObject({ ok: true })
+  world.time += 1
+  expect(await authenticate(later)).toMatchObject({ ok: true })
+})

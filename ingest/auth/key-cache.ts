@@ -5,6 +5,7 @@ import { CREDENTIAL_CHANGES_CHANNEL } from '../../shared/directory/record.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { JudgedKeys } from './judged-keys.ts'
+import { LookupBudget } from './lookup-budget.ts'
 
 /** The outcome of the check of a key. A key is called known if its outcome is `ok`. */
 export interface Judgement {
@@ -16,6 +17,8 @@ export interface KeyCacheDeps {
   readonly directory: Pick<Directory, 'effectiveSurfaceKey'>
   readonly logger: Logger
   readonly now?: () => number
+  /** Bounds the lookups of keys that were not seen before. All caches of a process share it. */
+  readonly lookupBudget?: Pick<LookupBudget, 'take' | 'giveBack'>
 }
 
 /** How a cache names keys and judges them. */
@@ -26,6 +29,8 @@ export interface KeyCacheOptions<J extends Judgement> {
   readonly judge: (key: SurfaceKey | undefined, at: number) => J
   /** The outcome while the directory is unavailable. It is not cached. */
   readonly unavailable: J
+  /** The outcome while too many unseen keys are looked up. It is not cached. */
+  readonly overBudget: J
 }
 
 const MAX_AGE_MS = 10_000
@@ -53,22 +58,32 @@ export class KeyCache<J extends Judgement> {
   readonly #logger: Logger
   readonly #now: () => number
   readonly #options: KeyCacheOptions<J>
+  readonly #lookupBudget: Pick<LookupBudget, 'take' | 'giveBack'>
+  /** Keys that were known at their last lookup. Entries that are no longer valid show that a key was seen before. */
   readonly #known = new JudgedKeys<J>(MAX_KNOWN_KEYS)
   readonly #unknown = new JudgedKeys<J>(MAX_UNKNOWN_KEYS)
   /** Lookups in progress by the digests of their keys. */
   readonly #lookups = new Map<string, Lookup<J>>()
 
-  constructor({ directory, logger, now = Date.now }: KeyCacheDeps, options: KeyCacheOptions<J>) {
+  /** How often all keys have been forgotten. */
+  #epoch = 0
+
+  constructor(
+    { directory, logger, now = Date.now, lookupBudget = new LookupBudget(now) }: KeyCacheDeps,
+    options: KeyCacheOptions<J>,
+  ) {
     this.#directory = directory
     this.#logger = logger
     this.#now = now
     this.#options = options
+    this.#lookupBudget = lookupBudget
   }
 
   /** Returns the outcome of a known key while its entry is valid. */
   known(name: string): J | undefined {
     const cached = this.#known.get(name)
-    return cached !== undefined && cached.validUntil > this.#now() ? cached.judgement : undefined
+    const isValid = cached !== undefined && cached.validUntil > this.#now() && cached.epoch === this.#epoch
+    return isValid ? cached.judgement : undefined
   }
 
   /** Returns the cached outcome of an unknown key, or looks the key up. Concurrent calls share one lookup. */
@@ -78,6 +93,7 @@ export class KeyCache<J extends Judgement> {
     const digest = this.#options.digestOf(name)
     const current = this.#lookups.get(digest)
     if (current !== undefined) return current.outcome
+    if (this.#known.get(name) === undefined && !this.#lookupBudget.take()) return this.#options.overBudget
     const progress: Progress = { isStale: false }
     const outcome = this.#lookUp(name, digest, progress).finally(() => {
       if (!progress.isStale) this.#lookups.delete(digest)
@@ -93,9 +109,9 @@ export class KeyCache<J extends Judgement> {
     this.#abandon(digest)
   }
 
-  /** Removes all keys. */
+  /** Makes all entries invalid. */
   forgetAll(): void {
-    this.#known.clear()
+    this.#epoch++
     this.#unknown.clear()
     for (const digest of this.#lookups.keys()) this.#abandon(digest)
   }
@@ -119,11 +135,15 @@ export class KeyCache<J extends Judgement> {
     }
     const at = this.#now()
     const judgement = judge(record, at)
+    if (judgement.ok && this.#known.get(name) === undefined) this.#lookupBudget.giveBack()
     if (progress.isStale) return judgement
     const expiresAt = judgement.ok && record?.expiresAt ? Date.parse(record.expiresAt) : Number.POSITIVE_INFINITY
-    const entry = { judgement, digest, validUntil: Math.min(at + MAX_AGE_MS, expiresAt) }
+    const entry = { judgement, digest, validUntil: Math.min(at + MAX_AGE_MS, expiresAt), epoch: this.#epoch }
     if (judgement.ok) this.#known.set(name, entry)
-    else this.#unknown.set(name, entry)
+    else {
+      this.#known.deleteDigest(digest)
+      this.#unknown.set(name, entry)
+    }
     return judgement
   }
 }
