@@ -23,7 +23,7 @@ export interface ObservedPool {
 
 /**
  * Decides whether a process must be restarted. A pool makes progress when payloads are settled, not when it repeats what
- * fails. But a store that is unavailable is no reason to restart: its pools go on with their attempts, and a restart would
+ * fails. But a store that is unavailable is no reason to restart: its pools continue with their attempts, and a restart would
  * only repeat them. So a pool with work and without progress is wedged
  *
  * - after two minutes, if it makes no attempts either (no job was taken, or a job hangs);
