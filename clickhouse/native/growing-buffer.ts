@@ -8,7 +8,7 @@ const LOOP_COPY_BYTES = 32
 /** Largest number of bytes that one payload may add to one buffer. A payload has at most 64 MiB; rows are wider. */
 export const PAYLOAD_LIMIT_BYTES = 128 * 1024 * 1024
 /** Memory doubles up to here. Larger buffers grow by a quarter, because half of their memory could stay unused. */
-const DOUBLE_UP_TO_BYTES = 4 * 1024 * 1024
+const DOUBLE_UP_TO_BYTES = 16 * 1024 * 1024
 
 /** A limit that a buffer respects before it takes more memory. */
 export interface GrowthLimit {

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024
 it('admits a pool that holds nothing, whatever the others hold', () => {
   const memory = new ColumnMemory(90)
   expect(memory.take('spans', 60)).toBe(true)
-  expect(memory.take('spans', 10)).toBe(false)
+  expect(memory.take('spans', 35)).toBe(false)
   expect(memory.take('logs', 80)).toBe(true)
   expect(memory.take('logs', 1)).toBe(false)
   memory.give('logs', 80)

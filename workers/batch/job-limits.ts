@@ -1,12 +1,12 @@
 const MIB = 1024 * 1024
 
 /** Largest body, decompressed, of a request that is decoded while other jobs are. Larger ones are decoded one at a time. */
-export const LARGE_BODY_BYTES = 6 * MIB
+export const LARGE_BODY_BYTES = 4 * MIB
 
 /** Bytes that a request may add to the columns per byte of its body, and the bounds of the product. */
 const COLUMN_BYTES_PER_BODY_BYTE = 8
 const MIN_REQUEST_COLUMN_BYTES = 16 * MIB
-const MAX_REQUEST_COLUMN_BYTES = 128 * MIB
+const MAX_REQUEST_COLUMN_BYTES = 96 * MIB
 
 /**
  * Returns how many bytes a request may add to the columns of its tables. Rows are wider than the wire: an empty log record
@@ -37,12 +37,15 @@ export interface JobLimits {
 export const JOB_LIMITS: JobLimits = {
   maxDecodedBytes: 128 * MIB,
   maxRows: 1_000_000,
-  maxColumnBytes: 32 * MIB,
+  maxColumnBytes: 16 * MIB,
   maxBodyBytes: LARGE_BODY_BYTES,
 }
 
-/** Memory that is reserved before a job is decoded: what it may add, since its last request may begin at the limit. */
-export const JOB_RESERVE_BYTES = JOB_LIMITS.maxColumnBytes + requestColumnBytes(2 * MIB)
+/**
+ * Memory that is reserved before a job is decoded: what it may add, since its last request may begin at the limit. A last
+ * request of over 2 MiB may add more, which is accounted for when the job is decoded.
+ */
+export const JOB_RESERVE_BYTES = JOB_LIMITS.maxColumnBytes + MIN_REQUEST_COLUMN_BYTES
 /** Memory that is reserved before a large request is decoded: its columns and its decompressed body. */
 export const LARGE_JOB_RESERVE_BYTES = MAX_REQUEST_COLUMN_BYTES + 64 * MIB
 
