@@ -60,7 +60,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
   })
   const refusals = metrics.counter({
     name: 'penstock_refused_requests_total',
-    help: 'Requests refused with 429. Reason share: of the surface; full: the queue; memory: Redis; dead_letters: of the surface.',
+    help: 'Requests refused with 429. Reason share: of the surface; full: the queue; memory: Redis; dead_letters, large: of the surface.',
     labelNames: ['queue', 'reason'],
   })
   const ignoredReplay = metrics.counter({

@@ -7,7 +7,7 @@ import { type CostRules, requestCost } from './request-cost.ts'
 import { average, type PricedRequest, type RequestSurface, SurfaceShare } from './surface-share.ts'
 
 /** Why a request is refused: its surface holds too much, or nothing is left for any surface. */
-export type RefusalReason = 'share' | 'full' | 'memory' | 'dead_letters'
+export type RefusalReason = 'share' | 'full' | 'memory' | 'dead_letters' | 'large'
 
 /** The counters of a queue as Redis has them. */
 export interface QueueCounters {
@@ -42,6 +42,8 @@ const MIN_RETRY_S = 1
 /** The longest delay before the random part, which brings it to 60 s at most. */
 const MAX_RETRY_S = 40
 const JITTER_PART = 0.5
+/** The random part of the delay for large requests, which are written within about a second. */
+const LARGE_JITTER_S = 2
 /** The longest delay that the backlog of a surface adds to the place of its jobs in the bulk lane. */
 const MAX_BULK_DELAY_S = 300
 
@@ -98,6 +100,7 @@ export class QueueShares {
       share: `the surface is over its share of the ${deps.queue} queue; retry after the delay`,
       full: `the ${deps.queue} queue is full; retry after the delay`,
       memory: 'the store of the queues is nearly full; retry after the delay',
+      large: 'too many requests over 4 MiB of the surface are being stored; retry after the delay',
       dead_letters: 'too many requests of the surface could not be stored; retry after the delay',
     }
   }
@@ -146,6 +149,14 @@ export class QueueShares {
       share.outstanding <= EXPRESS_COST &&
       (decoded !== undefined || now() - share.firstSeenMs >= HISTORY_MS)
     return { share, cost, lane: isExpress ? 'express' : 'bulk' }
+  }
+
+  /** Returns INGEST_BACKPRESSURE for a large request whose surface already writes as many as it may. */
+  refuseLarge(): Problem {
+    const { onRefused, random } = this.#deps
+    onRefused('large')
+    const retryAfterSeconds = MIN_RETRY_S + Math.round(random() * LARGE_JITTER_S)
+    return { code: 'INGEST_BACKPRESSURE', message: this.#messages.large, retryAfterSeconds }
   }
 
   /** Adds a request whose commit begins. */

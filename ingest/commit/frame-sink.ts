@@ -67,7 +67,7 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
         failures.report(queue, error)
         return renderProblem(NOT_STORED)
       }
-      if (enqueued === undefined) return renderProblem(TOO_MANY_LARGE)
+      if (enqueued === undefined) return renderProblem(shares.refuseLarge())
       shares.begin(place)
       return confirm(enqueued, place, reply, renderProblem)
     },
@@ -83,11 +83,5 @@ export function withReceipt(reply: Reply, receiptId: string): Reply {
 export const NOT_STORED: Problem = {
   code: 'INGEST_INFRA_UNAVAILABLE',
   message: 'the request could not be stored; send it again',
-  retryAfterSeconds: 1,
-}
-
-const TOO_MANY_LARGE: Problem = {
-  code: 'INGEST_BACKPRESSURE',
-  message: 'too many requests over 4 MiB of the surface are being stored; retry after the delay',
   retryAfterSeconds: 1,
 }
