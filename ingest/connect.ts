@@ -71,6 +71,11 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const wiring: Wiring = { config, logger, metrics: createIngestMetrics(metrics), lifecycle, connect }
   const directoryUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
   const directoryRedis = connect(directoryUrl)
+  if (directoryUrl === config.REDIS_URL) {
+    logger.warn(
+      'CONTROL_REDIS_URL is not set: the directory shares the memory of the queues; give it a Redis of its own',
+    )
+  }
   const adoption = adoptOnConnect(directoryRedis, logger)
   const directory = createDirectory(directoryRedis)
   const clock = new RedisClock()

@@ -152,13 +152,12 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
     },
     async makerStates(workspaceId, made, now) {
       const ids = new Set(made.flatMap(({ createdBy }) => createdBy?.apiKeyId ?? []))
-      const states = new Map<string, MakerState>()
-      for (const id of ids) {
+      const states = [...ids].map(async (id): Promise<[string, MakerState]> => {
         const { key, mayMake } = await findMaker(workspaceId, id)
         const state = key === undefined ? 'removed' : keyState(key, now)
-        states.set(id, state === 'active' && !mayMake ? 'suspended' : state)
-      }
-      return states
+        return [id, state === 'active' && !mayMake ? 'suspended' : state]
+      })
+      return new Map(await Promise.all(states))
     },
   }
 }
