@@ -67,6 +67,22 @@ describe('a part', () => {
     expect(await redis.ttl(claims)).toBeGreaterThan(DAY_S - 60)
   })
 
+  it('lives for a day after the last new part and 46 hours after the first, however often parts are repeated', async () => {
+    const slug = await register()
+    const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')
+    const put = (part: number) => putPart(slug, 'a.map', part, Buffer.from(`part ${part}`))
+    await put(0)
+    await redis.expire(claims, 60)
+    expect((await put(0)).status).toBe(200)
+    expect(await redis.ttl(claims)).toBeLessThanOrEqual(60)
+    await put(1)
+    expect(await redis.ttl(claims)).toBeGreaterThan(DAY_S - 60)
+    await redis.hincrby(claims, 'since', -45 * 60 * 60)
+    await put(2)
+    expect(await redis.ttl(claims)).toBeLessThanOrEqual(60 * 60)
+    await redis.del(claims)
+  })
+
   it('is accepted once when sent many times at once: equal bytes are all answered, different bytes only once', async () => {
     const slug = await register()
     const body = randomBytes(1_000)
