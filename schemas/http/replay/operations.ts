@@ -11,13 +11,17 @@ import { replayEventsQuerySchema, replayPageSchema, replayUploadAnswerSchema } f
 
 const replayMetadata = z
   .string()
-  .max(8_192)
   .optional()
   .meta({
     description:
       'Base64 of a JSON object: windowId, segmentId, firstTs and lastTs (ms), optionally eventCount, hasFullSnapshot and activityCount. Without usable metadata the chunk is not kept.',
     example: Buffer.from(JSON.stringify(EXAMPLE_REPLAY_METADATA)).toString('base64'),
   })
+
+const contentEncoding = z
+  .enum(['gzip'])
+  .optional()
+  .meta({ description: 'Present if the body is gzipped. A body that begins as gzip is gzipped without it too.' })
 
 /** Accepts a chunk of a recording (docs/contract.md#replay). */
 export const uploadReplay: Operation = {
@@ -32,7 +36,7 @@ export const uploadReplay: Operation = {
   cors: true,
   parameters: {
     path: sessionPath,
-    header: z.object({ 'x-replay-metadata': replayMetadata }),
+    header: z.object({ 'x-replay-metadata': replayMetadata, 'content-encoding': contentEncoding }),
     query: z.object({ metadata: replayMetadata }),
   },
   body: {
