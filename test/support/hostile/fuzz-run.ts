@@ -1,7 +1,10 @@
 import { type Random, seededRandom } from '../payloads/scramble-message.ts'
 
-/** Inputs between two samples of memory. */
 const SAMPLE_EVERY_MS = 250
+/** Samples of a run that shows a trend. In the first minute, buffers and heap still grow to the size that they keep. */
+export const TREND_SAMPLES = 300
+/** Largest quotient of a process whose memory is flat. */
+export const MOST_GROWTH = 1.1
 
 /** Share of the run that each of the two fuzz tests has. */
 export interface FuzzShare {

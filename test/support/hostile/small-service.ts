@@ -25,6 +25,8 @@ const SETTINGS = { HELD_BODY_BYTES: String(64 * MIB), LOG_LEVEL: 'error' }
  * nothing else.
  */
 const STORED_WITHIN_MS = 10_000
+/** Share of the machine below which commits miss their deadline without an attack. */
+const CALM_SHARE = 0.5
 /** How long victims send before an attack begins and after it ends. */
 const CALM_MS = 1_500
 const STORE_DEADLINE_MS = 90_000
@@ -131,12 +133,24 @@ export function expectUnharmed(report: AttackReport): void {
 }
 
 /** Expects that no process ended, no other client was refused anything, and all of their data was stored. */
-export function expectServed({ victims, containers }: AttackReport): void {
+export function expectServed(report: AttackReport): void {
+  for (const { name, refused } of report.victims) {
+    const counted = report.machineShare >= CALM_SHARE ? refused : withoutLateCommits(refused)
+    expect({ name, refused: counted }).toEqual({ name, refused: {} })
+  }
+  expectAlive(report)
+}
+
+/** Leaves out the answers to commits that missed their deadline of less than a second, and to sockets that timed out. */
+function withoutLateCommits(refused: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(refused).filter(([outcome]) => !/ (503|[A-Z_a-z]+)$/.test(outcome)))
+}
+
+/** Expects that no process ended, and that everything that other clients could send was stored once. */
+export function expectAlive({ victims, containers }: AttackReport): void {
   const ended = containers.filter(container => container.ended !== undefined).map(({ name, ended: why }) => [name, why])
   expect(Object.fromEntries(ended)).toEqual({})
-  for (const { name, refused, miscounted } of victims) {
-    expect({ name, refused, miscounted }).toEqual({ name, refused: {}, miscounted: {} })
-  }
+  for (const { name, miscounted } of victims) expect({ name, miscounted }).toEqual({ name, miscounted: {} })
 }
 
 function summary({ victims, containers, machineShare }: AttackReport): string {
