@@ -57,6 +57,10 @@ export const traceSchema = z
     wallDurationMs: z.number(),
     truncated: z.boolean().meta({ description: 'Whether `spans` is incomplete.' }),
   })
-  .meta({ id: 'Trace', description: 'A trace. Counts and times cover the whole retained trace, not only `spans`.' })
+  .meta({
+    id: 'Trace',
+    description:
+      'A trace. Counts and times cover the whole retained trace, not only `spans`. If more than 500,000 spans are stored, the counts cover the first 500,000 by start.',
+  })
 /** A trace. */
 export type Trace = z.infer<typeof traceSchema>
