@@ -15,7 +15,7 @@ const PAGE_LIMIT_DEFAULT = 50
 export const cursorSchema = z
   .string()
   .max(512, 'must have at most 512 characters')
-  .regex(/^[A-Za-z0-9_-]+$/, 'must be the nextCursor of the previous page')
+  .regex(/^[A-Za-z0-9_-]+$/, 'is invalid: start again without it')
   .optional()
   .meta({ description: 'The `nextCursor` of the previous page; absent for the first page.' })
 

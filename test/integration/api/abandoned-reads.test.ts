@@ -24,7 +24,7 @@ describe('a read that takes very long', () => {
       `CREATE VIEW finding_traces AS
        SELECT 'ws_1' AS workspace_id, '${FINDING}' AS finding_id, toFixedString('x', 16) AS trace_id,
               toUInt64(1) AS occurrence_count, toUInt64(1) AS last_seen_unix_nano, tuple(now64(3), now64(3)) AS first_arrival
-       FROM numbers(1000000000000) WHERE sipHash64(number) = 0 SETTINGS max_threads = 1`,
+       FROM numbers(1000000000000) WHERE sipHash64(repeat(toString(number), 20)) = 0 SETTINGS max_threads = 1`,
     ]) {
       await client.command({ query })
     }

@@ -46,6 +46,8 @@ describe('the memory of the API', () => {
       script: 'api/main.ts',
       env: {
         PATH: process.env.PATH,
+        // As README.md advises for a container of 256 MiB.
+        NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
         REDIS_URL: services.redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
         CLICKHOUSE_DATABASE: DATABASE,
