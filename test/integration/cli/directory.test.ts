@@ -12,12 +12,14 @@ import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from '../../../deploy/local/w
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { DIRECTORY_ROOT, directoryKeys } from '../../../shared/directory/record.ts'
+import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type CliSettings, runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { startEdge } from '../../support/services/edge.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
+import { registerRelease } from '../../support/workspaces/stored-releases.ts'
 
 /** A database of Redis, which is emptied before each test. */
 const DATABASE = 6
@@ -292,6 +294,19 @@ describe('tokens', () => {
     expect(broken).toMatchObject({ code: 1, stdout: '' })
     expect(broken.stderr).toContain('secrets.json is not a file that "npm start" has written')
   })
+})
+
+it('deletes a release of the workspace', async () => {
+  await makeSurface()
+  const { id: workspaceId } = (await store.workspaceBySlug('acme')) ?? { id: '' }
+  const releases = createReleaseStore(redis)
+  await registerRelease(releases, { workspaceId, slug: 'rel_a' })
+  const words = ['release', 'delete', '--workspace', 'acme', '--release', 'rel_a']
+  expect(await done(words)).toEqual({ slug: 'rel_a', workspaceId })
+  expect(await releases.release(workspaceId, 'rel_a')).toBeUndefined()
+  const again = await run(words)
+  expect(again).toMatchObject({ code: 3, stdout: '' })
+  expect(again.stderr).toContain('there is no release "rel_a" in acme')
 })
 
 describe('a start of the local installation', () => {
