@@ -57,16 +57,6 @@ export class GrowingBuffer {
     this.limit = Math.min(capacity - OVERSHOOT_BYTES, this.ceiling)
   }
 
-  /** Bytes that count against a budget. */
-  get usedBytes(): number {
-    return this.length
-  }
-
-  /** Bytes of memory, including what is not used. */
-  get capacityBytes(): number {
-    return this.bytes.length
-  }
-
   /** Goes back to an earlier `length`. */
   truncate(length: number): void {
     this.length = length

@@ -1,12 +1,9 @@
-import { GrowingBuffer, type GrowthLimit } from './growing-buffer.ts'
+import { GrowingBuffer } from './growing-buffer.ts'
 
 /** Native format of LowCardinality: u64 version 1, then per block u64 flags, the keys, u64 rows and the indexes. */
 const KEYS_VERSION = 1
 const HAS_ADDITIONAL_KEYS = 1 << 9
 const NEED_UPDATE_DICTIONARY = 1 << 10
-
-/** Memory that a key takes in addition to its bytes in the column: the text, and its places in a map and two arrays. */
-const KEY_BYTES = 128
 
 /** The distinct values of a LowCardinality column. Index 0 is the empty string, as in ClickHouse. */
 export class Dictionary {
@@ -21,20 +18,6 @@ export class Dictionary {
 
   get length(): number {
     return this.texts.length
-  }
-
-  /** Bytes that count against a budget. */
-  get usedBytes(): number {
-    return this.keys.length + this.texts.length * KEY_BYTES
-  }
-
-  /** Bytes of memory, including what is not used. */
-  get capacityBytes(): number {
-    return this.keys.capacityBytes + this.texts.length * KEY_BYTES
-  }
-
-  set budget(budget: GrowthLimit | undefined) {
-    this.keys.budget = budget
   }
 
   /** Returns the index of a value. A new value becomes a key. */

@@ -1,24 +1,23 @@
-import { type GrowthLimit, RowsTooLarge } from './growing-buffer.ts'
+import { type GrowingBuffer, type GrowthLimit, RowsTooLarge } from './growing-buffer.ts'
+import { Dictionary } from './low-cardinality.ts'
 
-/** A buffer or a dictionary of a column. */
-interface BudgetedBuffer {
-  readonly usedBytes: number
-  readonly capacityBytes: number
-  budget: GrowthLimit | undefined
-}
+/** Memory that a key takes in addition to its bytes in the column: the text, and its places in a map and two arrays. */
+const KEY_BYTES = 128
 
 /**
  * Bounds the bytes that one request adds to all buffers of its tables together. Buffers check the budget only when they
  * grow, and `check` is exact at the end of a request, so that appending a row costs nothing more.
  */
 export class RowsBudget implements GrowthLimit {
-  readonly #buffers: readonly BudgetedBuffer[]
+  readonly #buffers: readonly GrowingBuffer[]
+  readonly #dictionaries: readonly Dictionary[]
   #startBytes = 0
   #limitBytes = Number.POSITIVE_INFINITY
 
-  constructor(buffers: readonly BudgetedBuffer[]) {
-    this.#buffers = buffers
-    for (const buffer of buffers) buffer.budget = this
+  constructor(leaves: readonly (GrowingBuffer | Dictionary)[]) {
+    this.#buffers = leaves.map(leaf => (leaf instanceof Dictionary ? leaf.keys : leaf))
+    this.#dictionaries = leaves.filter(leaf => leaf instanceof Dictionary)
+    for (const buffer of this.#buffers) buffer.budget = this
   }
 
   /** Begins a request, which may add `limitBytes`. */
@@ -34,14 +33,23 @@ export class RowsBudget implements GrowthLimit {
 
   /** Bytes of memory that the buffers occupy, including what is not used. */
   get capacityBytes(): number {
-    let sum = 0
-    for (let i = 0; i < this.#buffers.length; i++) sum += (this.#buffers[i] as BudgetedBuffer).capacityBytes
+    let sum = this.#keyBytes()
+    const buffers = this.#buffers
+    for (let i = 0; i < buffers.length; i++) sum += (buffers[i] as GrowingBuffer).bytes.length
     return sum
   }
 
   #usedBytes(): number {
-    let sum = 0
-    for (let i = 0; i < this.#buffers.length; i++) sum += (this.#buffers[i] as BudgetedBuffer).usedBytes
+    let sum = this.#keyBytes()
+    const buffers = this.#buffers
+    for (let i = 0; i < buffers.length; i++) sum += (buffers[i] as GrowingBuffer).length
     return sum
+  }
+
+  #keyBytes(): number {
+    let keys = 0
+    const dictionaries = this.#dictionaries
+    for (let i = 0; i < dictionaries.length; i++) keys += (dictionaries[i] as Dictionary).length
+    return keys * KEY_BYTES
   }
 }
