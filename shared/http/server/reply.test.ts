@@ -59,6 +59,24 @@ describe('a client that sends requests and reads nothing', () => {
   })
 })
 
+it('closes the connection of one response in 1,000 that have no body, and says so', async () => {
+  const port = await serve([post(() => () => ({ status: 200 }))])
+  let connection = new RawConnection(port)
+  let closed = 0
+  for (let sent = 0, answered = 0; sent < 2_000; sent++) {
+    const responses = await connection.send(rawRequest('POST', '/', {}, 'x')).responses(++answered)
+    expect(responses.at(-1)).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0' } })
+    if (responses.at(-1)?.headers.connection !== 'close') continue
+    await connection.end()
+    expect(connection.error).toBeUndefined()
+    closed++
+    answered = 0
+    connection = new RawConnection(port)
+  }
+  connection.socket.destroy()
+  expect(closed).toBe(2)
+})
+
 describe('a large response', () => {
   it.each([
     ['text', 'é'.repeat(3_000_000)],

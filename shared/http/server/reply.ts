@@ -83,9 +83,9 @@ export function writeWithoutEnding(res: HttpResponse, reply: Reply, framing: Fra
   // Ends with the blank line after the last header.
   if (hasNoBody(reply, framing) || isStream(reply.body)) return void res.writeHeader('date', `${date}\r\n`)
   res.writeHeader('date', date)
-  const bytes = Buffer.from(reply.body ?? '')
-  const chunk = bytes.length === 0 ? [] : [`${bytes.length.toString(16)}\r\n`, bytes, '\r\n']
-  const parts = ['chunked\r\n\r\n', ...chunk, '0\r\n']
+  if (!reply.body) return void res.writeHeader('content-length', '0\r\n')
+  const bytes = Buffer.from(reply.body)
+  const parts = ['chunked\r\n\r\n', `${bytes.length.toString(16)}\r\n`, bytes, '\r\n', '0\r\n']
   res.writeHeader('transfer-encoding', Buffer.concat(parts.map(part => Buffer.from(part))))
 }
 
