@@ -41,13 +41,13 @@ describe('the OpenAPI document', () => {
     expect(new Set([...told, 'METHOD_NOT_ALLOWED'])).toEqual(new Set(Object.keys(PROBLEMS)))
   })
 
-  test('gives every operation a unique id, all its path parameters, and a body with POST and PUT', () => {
+  test('gives every operation a unique id, all its path parameters, and a body with POST, PUT and PATCH', () => {
     const ids = operations.map(({ operationId }) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
     for (const { path, parameters, method, body } of operations) {
       const named = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
       expect(Object.keys(parameters?.path?.shape ?? {}), path).toEqual(named)
-      expect(body !== undefined, path).toBe(method === 'POST' || method === 'PUT')
+      expect(body !== undefined, path).toBe(['POST', 'PUT', 'PATCH'].includes(method))
     }
   })
 

@@ -72,7 +72,7 @@ const quotasChangeSchema = exactObject({
   requestsPerSecond: quota.nullable().optional(),
   bytesPerSecond: quota.nullable().optional(),
   bytesPerDay: quota.nullable().optional(),
-}).meta({ id: 'KeyQuotasChange', description: 'Quotas to change. Null removes one, an absent one stays.' })
+}).meta({ description: 'Quotas to change. Null removes one, an absent one stays.' })
 
 const ALLOWED_ORIGINS_MAX = 50
 const ORIGIN_MAX_CHARACTERS = 255
@@ -158,7 +158,7 @@ const makerSchema = z
       description: 'A secret key works only while this is `active` or null. A public key stays.',
     }),
   })
-  .meta({ id: 'SurfaceKeyMaker', description: 'Who created a key.' })
+  .meta({ description: 'Who created a key.' })
 
 /** A key of a surface, without its secret. */
 export const listedSurfaceKeySchema = z
