@@ -75,7 +75,8 @@ export class ExceptionDeriver {
     this.derived = 0
     this.overLimit = 0
     this.findingsOverLimit = 0
-    this.findingsOfPayload.clear()
+    // Clearing an empty set allocates memory.
+    if (this.findingsOfPayload.size > 0) this.findingsOfPayload.clear()
     this.pending.length = 0
     this.stackRequests.mark()
   }
