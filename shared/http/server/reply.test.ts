@@ -59,7 +59,7 @@ describe('a client that sends requests and reads nothing', () => {
   })
 })
 
-it('closes the connection of one response in 1,000 that have no body, and says so', async () => {
+it('closes the connection after one of 1,000 responses without a body, with a header that announces it', async () => {
   const port = await serve([post(() => () => ({ status: 200 }))])
   let connection = new RawConnection(port)
   let closed = 0
