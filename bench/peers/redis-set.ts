@@ -93,12 +93,16 @@ function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
 
 /** Writes, waits for all responses and writes again, until the socket is destroyed or Redis returns anything but OK. */
 function keepWriting(url: string, write: Write, onAnswered: () => void, onFault: (error: Error) => void): Socket {
-  const { hostname, port, pathname } = new URL(url)
+  const { hostname, port, pathname, username, password } = new URL(url)
+  const hello = [
+    ...(password === '' ? [] : [encodeCommand('AUTH', username || 'default', password)]),
+    encodeCommand('SELECT', pathname.slice(1)),
+  ]
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-  let missingBytes = ANSWER_BYTES
+  let missingBytes = hello.length * ANSWER_BYTES
   let isSelected = false
   socket.on('error', onFault)
-  socket.on('connect', () => socket.write(encodeCommand('SELECT', pathname.slice(1))))
+  socket.on('connect', () => socket.write(Buffer.concat(hello)))
   socket.on('data', answer => {
     if (answer.includes(MINUS)) return void socket.destroy(new Error(`Redis returned ${answer}`))
     missingBytes -= answer.length
