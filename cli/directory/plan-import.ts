@@ -5,6 +5,7 @@ import {
   manifestPointerSchema,
   memberSchema,
   type ReceiptSecret,
+  type Release,
   receiptSecretSchema,
   releaseSchema,
   surfaceKeySchema,
@@ -62,7 +63,7 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
     case 'workspace-key':
       return planWorkspaceKey(redis, line.record, now)
     case 'release':
-      return planRecord(redis, `release ${line.record.slug}`, writeRelease(line.record), releaseSchema)
+      return planRelease(redis, line.record)
     case 'manifest':
       return planManifest(redis, line.record)
     case 'stored-maps':
@@ -120,6 +121,18 @@ async function planWorkspaceKey(redis: Redis, key: WorkspaceKey, now: number): P
   }
 }
 
+/** A release without a manifest is indexed as such too, so that the oldest of them can make room for others. */
+async function planRelease(redis: Redis, release: Release): Promise<Plan> {
+  const { workspaceId, slug, createdAt } = release
+  const plan = await planRecord(redis, `release ${slug}`, writeRelease(release), releaseSchema)
+  const manifestKey = releaseKeys.manifest(workspaceId, slug)
+  const manifest = await redis.get(manifestKey)
+  const guards: Guard[] = [...plan.guards, ['GET', manifestKey, manifest ?? '']]
+  if (manifest !== null) return { ...plan, guards }
+  const index: Command = ['ZADD', releaseKeys.unfinished(workspaceId), Date.parse(createdAt), slug]
+  return { ...plan, guards, commands: [...plan.commands, index] }
+}
+
 /**
  * An earlier completion never replaces a later one (docs/contract.md#source-map-complete): its object is deleted soon
  * after.
@@ -147,7 +160,7 @@ function writeReceiptSecret(secret: ReceiptSecret): RecordWrite {
   return { key, commands: [['SET', key, JSON.stringify(secret)]] }
 }
 
-function writeRelease(release: z.infer<typeof releaseSchema>): RecordWrite {
+function writeRelease(release: Release): RecordWrite {
   const { workspaceId, slug, createdAt } = release
   const key = releaseKeys.release(workspaceId, slug)
   return {
@@ -164,5 +177,11 @@ function writePointer(
   pointer: ManifestPointer,
 ): RecordWrite {
   const key = releaseKeys.manifest(workspaceId, releaseSlug)
-  return { key, commands: [['SET', key, JSON.stringify(pointer)]] }
+  return {
+    key,
+    commands: [
+      ['SET', key, JSON.stringify(pointer)],
+      ['ZREM', releaseKeys.unfinished(workspaceId), releaseSlug],
+    ],
+  }
 }

@@ -6,7 +6,7 @@ import { walkSortedMaps } from '../../../cli/directory/export.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { ensureReceiptSecret, readReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
-import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
+import { createReleaseStore, RELEASES_MAX, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'
 import { runDirectoryCli } from '../../support/clients/run-cli.ts'
@@ -201,6 +201,31 @@ it('imported keys work or are refused at the edge of another installation as bef
   } finally {
     await edge.stop()
   }
+})
+
+it('imported releases make room for a new one as before: the oldest without a manifest is removed', async () => {
+  const workspace = aWorkspace()
+  const workspaceId = workspace.id
+  const releases = createReleaseStore(from)
+  await createDirectory(from).putWorkspace(workspace)
+  const slugs = ['1', '2', '3', '4'].map(name => releaseSlugOf({ workspaceId, surfaceId: 'srf_1', name }))
+  const [complete = '', oldest = '', older = '', added = ''] = slugs
+  const createdAt = (ms: number) => new Date(Date.parse(AT) + ms).toISOString()
+  for (const [ms, slug] of [complete, oldest, older].entries()) {
+    await registerRelease(releases, { workspaceId, slug, createdAt: createdAt(ms) })
+  }
+  const counters = { sourceMapCount: 1, sourceFileCount: 2 }
+  const pointer = { version: 1, sequence: 1, objectKey: 'a/b', ...counters, completedAt: AT } as const
+  await releases.replaceManifest(workspaceId, complete, pointer)
+  const text = await exported(FROM)
+  await imported(text)
+
+  const moved = createReleaseStore(to)
+  const others = Array.from({ length: RELEASES_MAX - 3 }, (_, i) => [String(Date.parse(AT) + 10), `rel_x${i}`]).flat()
+  await to.zadd(releaseKeys.releases(workspaceId), ...others)
+  await registerRelease(moved, { workspaceId, slug: added, createdAt: createdAt(20) })
+  const left = await Promise.all(slugs.map(async slug => (await moved.release(workspaceId, slug)) !== undefined))
+  expect(left).toEqual([true, false, true, true])
 })
 
 describe('a record that differs', () => {
