@@ -272,12 +272,12 @@ describe('the table of metric points', () => {
         value: { case: 'asInt' as const, value: BigInt(i) },
       })),
     ).flat()
-    const metrics = ['a', 'b'].map(name => ({
-      name,
-      data: { case: 'gauge' as const, value: { dataPoints: points } },
-    }))
-    const request = create(ExportMetricsServiceRequestSchema, { resourceMetrics: [{ scopeMetrics: [{ metrics }] }] })
-    batch.append(ORIGIN as never, Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request)))
+    for (const name of ['a', 'b']) {
+      const metrics = [{ name, data: { case: 'gauge' as const, value: { dataPoints: points } } }]
+      const request = create(ExportMetricsServiceRequestSchema, { resourceMetrics: [{ scopeMetrics: [{ metrics }] }] })
+      const appended = batch.append(ORIGIN as never, Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request)))
+      expect(appended).toMatchObject({ ok: true, rows: points.length })
+    }
     await insert()
     const explained = await select<{ explain: string }>(
       `EXPLAIN indexes = 1 SELECT sum(value) FROM metric_points

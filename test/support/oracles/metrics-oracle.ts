@@ -61,7 +61,9 @@ function appendMetric(result: ExpectedPoints, shared: Row, metric: Metric): void
       ...row,
       ...attributeColumns(attributes),
     }
-    result.points.push({ ...whole, series_id: seriesIdOf(whole) })
+    // The id derives from the whole name, so that two long names never share a series.
+    const seriesId = seriesIdOf({ ...whole, metric_name: latin1(metric.name) })
+    result.points.push({ ...whole, series_id: seriesId })
   }
 }
 

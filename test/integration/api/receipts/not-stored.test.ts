@@ -94,7 +94,8 @@ describe('a request that cannot be stored', () => {
     await stopWorkers()
     startWorkers({ DEAD_LETTER_MAX_COUNT_PER_DAY: '2' })
     const other = await otherSurface()
-    const bad = (key: string) => browse('POST /drain/v1/logs', 'bad', { ...GZIP, 'x-service-public-key': key })
+    const broken = Buffer.concat([gzipSync('{}').subarray(0, 10), Buffer.alloc(20, 0xff)])
+    const bad = (key: string) => browse('POST /drain/v1/logs', broken, { ...GZIP, 'x-service-public-key': key })
     const statuses: string[] = []
     for (let i = 0; i < 4; i++) statuses.push((await settled(await bad(other.publicKey), other.credential)).status)
     expect(statuses).toEqual(['dead_lettered', 'dead_lettered', 'discarded', 'discarded'])
