@@ -70,7 +70,8 @@ const claims = (change: object) => ({ claims: { kind: 'session', subject: 'user_
 
 it('accepts a member with the permission in its workspace', async () => {
   const { check } = setup(['org:findings:read'])
-  const caller = { workspaceId: 'ws_1', userId: 'user_1', permissions: new Set(['org:findings:read']) }
+  const permissions = new Set(['org:findings:read'])
+  const caller = { workspaceId: 'ws_1', userId: 'user_1', apiKeyId: null, permissions }
   expect(await check()).toEqual({ ok: true, caller })
   expect(await check('acme')).toEqual({ ok: true, caller })
 })
@@ -119,7 +120,12 @@ it('grants a workspace key those of its scopes that its creator has as permissio
   const { checkKey } = setup(['org:surfaces:read', 'org:surfaces:delete'], {}, { text, record: {} })
   expect(await checkKey(text)).toEqual({
     ok: true,
-    caller: { workspaceId: 'ws_1', userId: 'user_1', permissions: new Set(['org:surfaces:read']) },
+    caller: {
+      workspaceId: 'ws_1',
+      userId: 'user_1',
+      apiKeyId: 'key_1',
+      permissions: new Set(['org:surfaces:read']),
+    },
   })
   const denied = (permission: Permission) => checkKey(text, { ...surfacesGuard, permissions: [permission] })
   expect(await denied('org:surfaces:write')).toMatchObject({

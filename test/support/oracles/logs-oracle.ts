@@ -10,6 +10,7 @@ import {
   lastText,
   latin1,
   noteRejection,
+  noteSession,
   promotedText,
   sessionIdOf,
   textOf,
@@ -54,6 +55,7 @@ export function expectedLogTables(origin: PayloadSource, request: ExportLogsServ
           continue
         }
         result.logs.push({ ...shared, ...logRow(record, origin) })
+        noteSession(result.rejected, record.attributes)
         result.exceptions.push(
           ...exceptionRows(record, shared, origin, promotedText(resourceAttributes, 'service.name')),
         )

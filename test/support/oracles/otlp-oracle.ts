@@ -41,6 +41,7 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
         if (rejection !== undefined) noteRejection(result.rejected, rejection, result.spans.length)
         else {
           result.spans.push({ ...shared, ...spanRow(span) })
+          noteSession(result.rejected, span.attributes)
           result.exceptions.push(
             ...exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name')),
           )
@@ -53,10 +54,17 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
 
 /** Notes a record that is left out after `stored` records of the payload that are not. */
 export function noteRejection(rejected: RejectedRows, reason: RowRejection, stored: number): void {
-  const index = Object.values(rejected).reduce((sum, { count }) => sum + count, stored)
+  const index = Object.values(rejected).reduce((sum, { indexes }) => sum + indexes.length, stored)
   rejected[reason] ??= { count: 0, indexes: [] }
   rejected[reason].count++
   rejected[reason].indexes.push(index)
+}
+
+/** Counts a stored record whose session id is too long. It is not a record that is left out, so it has no index. */
+export function noteSession(rejected: RejectedRows, attributes: KeyValue[]): void {
+  if (sessionIdOf(attributes) === promotedText(attributes, 'session.id')) return
+  rejected.session_id_too_long ??= { count: 0, indexes: [] }
+  rejected.session_id_too_long.count++
 }
 
 function rejectionOf(span: Span) {
