@@ -200,7 +200,9 @@ describe('a request takes the bulk lane', () => {
     expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
     poll(queue, counters({ a: EXPRESS_COST + 1 }))
     expect([laneOf(queue, 'a', bodyOf(10)), laneOf(queue, 'b', bodyOf(10))]).toEqual(['bulk', 'express'])
-    poll(queue, counters({ a: EXPRESS_COST }))
+    poll(queue, counters({ a: EXPRESS_COST / 2 }))
+    expect(laneOf(queue, 'a', bodyOf(10))).toBe('bulk')
+    poll(queue, counters({ a: EXPRESS_COST / 5 }))
     expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
   })
 

@@ -25,6 +25,12 @@ export interface QueueCounters {
  */
 export const EXPRESS_COST = 16 * 1024 * 1024
 
+/**
+ * Part of that cost to which a surface in the bulk lane must fall to take the express lane again. Changing lanes often would
+ * split its requests into two commits, each with half of them.
+ */
+const BACK_TO_EXPRESS_PART = 0.25
+
 /** Part of its limit to which a refused surface must fall before it is accepted again, so that it does not flap. */
 const REOPEN_PART = 0.8
 
@@ -144,11 +150,10 @@ export class QueueShares {
     if (cost > rules.perRequest) share.learn(request, decoded, cost)
     const problem = this.#refuse(surface, share, cost)
     if (problem !== undefined) return problem
-    const isExpress =
-      cost <= EXPRESS_COST &&
-      share.outstanding <= EXPRESS_COST &&
-      (decoded !== undefined || now() - share.firstSeenMs >= HISTORY_MS)
-    return { share, cost, lane: isExpress ? 'express' : 'bulk' }
+    const isLong = share.outstanding > (share.isBulk ? BACK_TO_EXPRESS_PART * EXPRESS_COST : EXPRESS_COST)
+    share.isBulk = isLong
+    const isUnknown = decoded === undefined && now() - share.firstSeenMs < HISTORY_MS
+    return { share, cost, lane: isLong || cost > EXPRESS_COST || isUnknown ? 'bulk' : 'express' }
   }
 
   /** Returns INGEST_BACKPRESSURE for a large request whose surface already writes as many as it may. */

@@ -21,6 +21,8 @@ export class SurfaceShare {
   /** Cost that the workers finish per second; a moving average. */
   drainRate = 0
   isRefused = false
+  /** Whether its requests take the bulk lane. */
+  isBulk = false
 
   #recentCost: number
   #recentBytes = 1

@@ -4,9 +4,9 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
 
 /** Memory of the columns of all row batches of a process, before the batches that are always admitted. */
-const COLUMN_MEMORY_BYTES = 192 * 1024 * 1024
-/** A pool may hold at most four times what is free: four fifths if it is the only one with work, a third of three. */
-const SHARE_WEIGHT = 4
+const COLUMN_MEMORY_BYTES = 224 * 1024 * 1024
+/** A pool may hold at most eight times what is free: eight ninths if it is the only one with work, a third of three. */
+const SHARE_WEIGHT = 8
 /** Large jobs of a lane that wait for their turn. Further ones are retried later, so that they do not occupy a whole pool. */
 const MAX_WAITING_LARGE = 8
 /** How long a large job waits for its turn or for memory before it is retried later. */

@@ -45,7 +45,7 @@ export interface PoolDeps {
 
 /** BullMQ options of a pool. */
 export interface PoolOptions {
-  /** Jobs of the express lane in progress at the same time. The bulk lane has a quarter of that beside them. */
+  /** Jobs of each lane in progress at the same time. */
   readonly concurrency: number
   readonly lockMs: number
   readonly stalledCheckMs: number
@@ -118,7 +118,7 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
     const worker = new PatientWorker(lane, (job, token) => processJob(lane, job, token), {
       connection,
       prefix: queueKeys(queue).bull,
-      concurrency: lane === 'express' ? options.concurrency : Math.ceil(options.concurrency / 4),
+      concurrency: options.concurrency,
       lockDuration: options.lockMs,
       stalledInterval: options.stalledCheckMs,
       maxStalledCount: Number(JOB_OPTIONS.attempts),
