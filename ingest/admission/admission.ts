@@ -4,6 +4,7 @@ import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import { usedMemoryShare } from '../../shared/runtime/redis-memory.ts'
 import { type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
 import type { RedisClock } from './redis-clock.ts'
 import { costRules, decodedLimit, type QueueLimits } from './request-cost.ts'
@@ -143,7 +144,7 @@ export class Admission {
       ...this.#polled.map(({ keys }) => readCounters(redis, keys, withPrices)),
     ])
     this.#clock.observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
-    this.#memoryShare = usedShare(memory)
+    this.#memoryShare = usedMemoryShare(memory)
     const memoryFree = 1 - this.#memoryShare / this.#options.maxMemoryShare
     for (const [i, { shares }] of this.#polled.entries()) shares.endPoll(counters[i] as QueueCounters, memoryFree)
   }
@@ -160,11 +161,4 @@ async function readCounters(
     withPrices ? redis.zrevrange(keys.prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined,
   ])
   return { flow, shares, prices }
-}
-
-/** Returns the used share of Redis' maxmemory, or 0 if it has no limit. `info` is the reply of INFO memory. */
-function usedShare(info: string): number {
-  const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0)
-  const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0)
-  return limit === 0 ? 0 : used / limit
 }

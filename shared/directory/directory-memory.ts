@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { usedMemoryShare } from '../runtime/redis-memory.ts'
 
 /**
  * The share of the memory of Redis above which nothing is added to the directory. It is over the share above which
@@ -46,10 +47,7 @@ export class DirectoryMemory {
     if (this.#isReading || this.#redis.status !== 'ready') return
     this.#isReading = true
     try {
-      const info = await this.#redis.info('memory')
-      const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0)
-      const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0)
-      this.#isNearlyFull = limit > 0 && used / limit >= MAX_MEMORY_SHARE
+      this.#isNearlyFull = usedMemoryShare(await this.#redis.info('memory')) >= MAX_MEMORY_SHARE
     } catch (error) {
       this.#logger.debug(errorFields(error), 'the memory of the directory could not be read')
     } finally {
