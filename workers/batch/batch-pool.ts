@@ -99,14 +99,14 @@ export class BatchPool {
     if (record !== undefined && record.jobIds.length > 1) await this.#run(job)
     else {
       await this.#suspects.run(job, {
-        process: () => this.takeAlone(job),
-        setAside: reason => this.setAside(job, reason),
+        process: () => this.#takeAlone(job),
+        setAside: reason => this.#setAside(job, reason),
       })
     }
   }
 
   /** Processes a job in a batch of its own. For a job that may have ended the workers that had taken it before. */
-  async takeAlone(job: HeldJob): Promise<void> {
+  async #takeAlone(job: HeldJob): Promise<void> {
     await inBatchOfItsOwn(this.#deps.store, job, async ({ batchId }) => {
       if ((await this.#resumer.resume(batchId, job)) === undefined) return
       await this.#deps.memory.runLarge(job.lane, deadline => this.#resumer.resume(batchId, job, deadline))
@@ -114,7 +114,7 @@ export class BatchPool {
   }
 
   /** Moves all requests of a job to the dead letters for this reason, without decoding them. */
-  async setAside(job: HeldJob, reason: Reason): Promise<void> {
+  async #setAside(job: HeldJob, reason: Reason): Promise<void> {
     await inBatchOfItsOwn(this.#deps.store, job, named => this.#deps.storer.setAside(named, [job], reason))
   }
 
