@@ -6,8 +6,8 @@ import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 
 /**
  * The lanes of a queue, each of which is a BullMQ queue. Requests of a surface with little unfinished work take the
- * `express` lane. The others take the `bulk` lane, which the workers serve in the remaining time, so that the backlog of
- * one surface does not delay the requests of another.
+ * `express` lane. The others take the `bulk` lane, so that the backlog of one surface is not in front of the requests of
+ * another.
  */
 export const LANES = ['express', 'bulk'] as const
 /** Name of a lane, which is also the name of its BullMQ queue. */
