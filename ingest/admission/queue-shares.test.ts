@@ -105,6 +105,17 @@ describe('a surface', () => {
     expect(accept(queue, 'a', 1)).toBe(false)
   })
 
+  it('cannot fill the queue with one request of a false size, however high its price is', () => {
+    const { queue } = given()
+    poll(queue, counters({}, { prices: ['ws_a/srf_a', '64'] }))
+    const bomb = { ...bodyOf(100), contentEncoding: 'gzip' } as const
+    bomb.body.writeUInt32LE(64 * MIB, 96)
+    const place = queue.place(surface('a'), bomb)
+    if ('code' in place) throw new Error(place.message)
+    queue.begin(place)
+    expect(queue.refuse(surface('b'), 40 * MIB)).toBeUndefined()
+  })
+
   it('is judged on the head by what its bytes have cost', () => {
     const { queue } = given()
     poll(queue, counters({ a: 20 * MIB }, { prices: ['ws_a/srf_a', '10'] }))

@@ -36,7 +36,12 @@ describe('the cost of a request', () => {
   it('is a whole number that fits into a frame', () => {
     expect(cost(10, 0)).toBe(8590)
     expect(cost(100 * MIB, 100 * MIB)).toBe(400 * MIB)
-    expect(requestCost(RULES, { contentType: type, body: Buffer.alloc(1) }, 1e15, UNKNOWN)).toBe(0xffff_ffff)
+    const rules = costRules({ ...LIMITS, maxCost: 1e12 })
+    expect(requestCost(rules, { contentType: type, body: Buffer.alloc(1) }, 1e15, UNKNOWN)).toBe(0xffff_ffff)
+  })
+
+  it('has a sixteenth of the queue as work at most, whatever the body states and its surface has cost', () => {
+    expect(cost(100_000, 64 * MIB, { price: 64, ratio: 0 })).toBe(256 * MIB)
   })
 
   it('follows the decoded size, thrice for JSON, times the price of the surface', () => {

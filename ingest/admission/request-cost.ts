@@ -20,11 +20,25 @@ export interface CostRules {
   readonly perByte: number
   /** The least cost of a request. */
   readonly perRequest: number
+  /** The most cost that the estimated work of a request adds. */
+  readonly maxWork: number
 }
+
+/**
+ * Part of the queue that the work of one request may take, 1.8 s of a core by default. Decoding one is bounded to about
+ * that, but a false size times the price of its surface may be any number. A surface with nothing in the queue may send a
+ * request of any cost, so that such a request would fill the queue and have all other surfaces refused.
+ */
+const REQUEST_PART = 1 / 16
 
 /** Returns the cost rules of limits. If the sum of costs is within `maxCost`, the other two limits are kept too. */
 export function costRules({ maxCost, maxPayloads, maxBytes }: QueueLimits): CostRules {
-  return { maxCost, perByte: maxCost / maxBytes, perRequest: Math.ceil(maxCost / maxPayloads) }
+  return {
+    maxCost,
+    perByte: maxCost / maxBytes,
+    perRequest: Math.ceil(maxCost / maxPayloads),
+    maxWork: maxCost * REQUEST_PART,
+  }
 }
 
 /** A frame stores its cost in four bytes. */
@@ -49,7 +63,7 @@ export function requestCost(
   { price, ratio }: CostHistory,
 ): number {
   const bytes = body.length
-  const work = estimatedWork(contentType, bytes, decoded, ratio) * price
+  const work = Math.min(rules.maxWork, estimatedWork(contentType, bytes, decoded, ratio) * price)
   return Math.min(MAX_FRAME_COST, Math.ceil(Math.max(work, bytes * rules.perByte, rules.perRequest)))
 }
 
