@@ -35,9 +35,6 @@ export interface AdmissionOptions {
 /** Cost of the dead letters that wait for the object store. A surface may have half of it. */
 const MAX_DEAD_LETTER_COST = 256 * 1024 * 1024
 
-/** Surfaces that are read from each queue. The others count as holding nothing. */
-const LISTED_SURFACES = 256
-
 /** Prices change slowly, so only every fourth poll reads them. */
 const POLLS_PER_PRICES = 4
 const LISTED_PRICES = 1_000
@@ -141,7 +138,7 @@ export class Admission {
     const [time, memory, ...counters] = await Promise.all([
       redis.time(),
       redis.info('memory'),
-      ...this.#polled.map(({ keys }) => readCounters(redis, keys, withPrices)),
+      ...this.#polled.map(({ keys, shares }) => readCounters(redis, keys, shares.listedSurfaces, withPrices)),
     ])
     this.#clock.observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
     this.#memoryShare = usedMemoryShare(memory)
@@ -153,11 +150,12 @@ export class Admission {
 async function readCounters(
   redis: Redis,
   keys: ReturnType<typeof queueKeys>,
+  listedSurfaces: number,
   withPrices: boolean,
 ): Promise<QueueCounters> {
   const [flow, shares, prices] = await Promise.all([
     redis.hgetall(keys.flow),
-    redis.zrevrange(keys.shares, 0, LISTED_SURFACES - 1, 'WITHSCORES'),
+    redis.zrevrange(keys.shares, 0, listedSurfaces - 1, 'WITHSCORES'),
     withPrices ? redis.zrevrange(keys.prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined,
   ])
   return { flow, shares, prices }

@@ -134,6 +134,84 @@ describe('a surface', () => {
   })
 })
 
+describe('a workspace with many surfaces', () => {
+  const ofFlood = (i: number): RequestSurface => ({ workspaceId: 'ws_flood', surfaceId: `srf_flood${i}` })
+
+  /** Sends one request of 100 KiB from each of this many surfaces of one workspace, and returns how many were accepted. */
+  function flood(queue: QueueShares, surfaces: number): number {
+    let accepted = 0
+    for (let i = 0; i < surfaces; i++) {
+      const place = queue.place(ofFlood(i), bodyOf(MIB / 10))
+      if ('code' in place) continue
+      queue.begin(place)
+      queue.end(place, true)
+      accepted++
+    }
+    return accepted
+  }
+
+  it('is refused at two thirds of the queue, while another workspace is accepted', () => {
+    const { world, queue } = given()
+    const accepted = flood(queue, 1_000)
+    expect(accepted).toBeGreaterThan(660)
+    expect(accepted).toBeLessThanOrEqual(668)
+    expect(queue.refuse(ofFlood(2_000), 100)).toMatchObject({
+      code: 'INGEST_BACKPRESSURE',
+      message: 'the workspace is over its share of the spans queue; retry after the delay',
+    })
+    expect(accept(queue, 'b', MIB)).toBe(true)
+    expect(new Set(world.refusals)).toEqual(new Set(['workspace_share']))
+  })
+
+  it('has room for a surface with nothing while another of its surfaces has its whole share', () => {
+    const { queue } = given()
+    poll(queue, counters({}))
+    while (!('code' in queue.place(ofFlood(0), bodyOf(MIB))))
+      queue.begin(queue.place(ofFlood(0), bodyOf(MIB)) as Placement)
+    expect(queue.used).toBe(50 * MIB)
+    expect(queue.refuse(ofFlood(1), MIB)).toBeUndefined()
+    expect(queue.refuse(ofFlood(0), 1)).toMatchObject({ message: expect.stringContaining('the surface is over') })
+  })
+
+  it('counts all its surfaces as Redis has them, and has its share back when they are finished', () => {
+    const { queue } = given()
+    const shares = Array.from({ length: 700 }, (_, i) => [`ws_flood/srf_flood${i}`, String(MIB / 10)])
+    const flow = { acceptedCost: String(70 * MIB), doneCost: '0' }
+    expect(queue.listedSurfaces).toBe(256)
+    poll(queue, { flow, shares: shares.slice(0, 256).flat(), prices: [] })
+    expect(queue.refuse(ofFlood(800), 1)).toBeUndefined()
+    expect(queue.listedSurfaces).toBe(10_000)
+    poll(queue, { flow, shares: shares.flat(), prices: [] })
+    expect(queue.refuse(ofFlood(800), 1)).toMatchObject({ message: expect.stringContaining('the workspace') })
+    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    poll(queue, counters({}, { done: 70 * MIB }))
+    expect(queue.refuse(ofFlood(800), 1)).toBeUndefined()
+    expect(queue.listedSurfaces).toBe(256)
+    expect(flood(queue, 1_000)).toBeGreaterThan(660)
+  })
+
+  it('has its share back when commits fail', () => {
+    const { queue } = given()
+    const places: Placement[] = []
+    for (let i = 0; i < 1_000; i++) {
+      const place = queue.place(ofFlood(i), bodyOf(MIB / 10))
+      if ('code' in place) break
+      queue.begin(place)
+      places.push(place)
+    }
+    for (const place of places) queue.end(place, false)
+    expect(flood(queue, 1_000)).toBe(places.length)
+  })
+
+  it('is refused while its surfaces are over its share of the dead letters together', () => {
+    const { queue, deadLetters } = given()
+    const shares = Array.from({ length: 70 }, (_, i) => [`ws_flood/srf_flood${i}`, String(MIB / 10)])
+    poll(deadLetters, { flow: { acceptedCost: String(7 * MIB), doneCost: '0' }, shares: shares.flat(), prices: [] })
+    expect(queue.refuse(ofFlood(800), 1)).toMatchObject({ message: expect.stringContaining('could not be stored') })
+    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+  })
+})
+
 describe('what a process adds between two polls', () => {
   it('counts until a poll that began later includes it', () => {
     const { queue } = given()

@@ -4,10 +4,10 @@ import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
 import { type CostRules, requestCost } from './request-cost.ts'
-import { average, type PricedRequest, type RequestSurface, SurfaceShare } from './surface-share.ts'
+import { average, type PricedRequest, type RequestSurface, SurfaceShare, WorkspaceShare } from './surface-share.ts'
 
-/** Why a request is refused: its surface holds too much, or nothing is left for any surface. */
-export type RefusalReason = 'share' | 'full' | 'memory' | 'dead_letters' | 'large'
+/** Why a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
+export type RefusalReason = 'share' | 'workspace_share' | 'full' | 'memory' | 'dead_letters' | 'large'
 
 /** The counters of a queue as Redis has them. */
 export interface QueueCounters {
@@ -36,6 +36,16 @@ const REOPEN_PART = 0.8
 
 /** Surfaces that are known at once. The one that was seen first is forgotten, with its history. */
 const MAX_SURFACES = 20_000
+
+/** Surfaces that a poll lists. The others count as holding nothing. */
+const LISTED_SURFACES = 256
+
+/**
+ * Surfaces that a poll lists while those beyond the first `LISTED_SURFACES` hold more than this part of the queue: as many
+ * as one workspace may have. So a workspace cannot hide its share among small ones.
+ */
+const MOST_LISTED_SURFACES = 10_000
+const UNLISTED_PART = 1 / 16
 
 /** Time after which the workers have measured the requests of a new surface. */
 const HISTORY_MS = 30_000
@@ -74,18 +84,21 @@ export interface QueueSharesDeps {
 }
 
 /**
- * Divides a queue among surfaces by dynamic thresholds, as `FairShares` does within a process: a surface may have as much
- * unfinished cost as the queue has left. One surface alone gets half, and a surface with nothing is refused only when
- * nothing is left. The shares are in Redis, so they cover all processes. Between two polls a process adds what it accepts
- * itself.
+ * Divides a queue among surfaces by dynamic thresholds, as `FairShares` does within a process: the mean of the unfinished
+ * cost of a surface and of its workspace may be as much as the queue has left. One surface alone gets half, and all surfaces
+ * of a workspace together get two thirds at most. The shares are in Redis, so they cover all processes. Between two polls a
+ * process adds what it accepts itself.
  */
 export class QueueShares {
   readonly #deps: QueueSharesDeps
   readonly #surfaces = new Map<string, SurfaceShare>()
+  readonly #workspaces = new Map<string, WorkspaceShare>()
   readonly #messages: Readonly<Record<RefusalReason, string>>
   #prices = new Map<string, number>()
   /** Surfaces that Redis listed in the last poll. */
   #listed: SurfaceShare[] = []
+  /** Cost of the surfaces beyond the first `LISTED_SURFACES` as of the last poll. */
+  #unlistedCost = 0
   /** Surfaces with cost that was added since the last poll. */
   #added: SurfaceShare[] = []
   #polledCost = 0
@@ -104,6 +117,7 @@ export class QueueShares {
     this.#deps = deps
     this.#messages = {
       share: `the surface is over its share of the ${deps.queue} queue; retry after the delay`,
+      workspace_share: `the workspace is over its share of the ${deps.queue} queue; retry after the delay`,
       full: `the ${deps.queue} queue is full; retry after the delay`,
       memory: 'the store of the queues is nearly full; retry after the delay',
       large: 'too many requests over 4 MiB of the surface are being stored; retry after the delay',
@@ -121,11 +135,17 @@ export class QueueShares {
     return { payloads: this.#payloads, bytes: this.#bytes, cost: this.used }
   }
 
+  /** The number of surfaces, those with the highest cost, that the next poll must list. */
+  get listedSurfaces(): number {
+    return this.#unlistedCost > UNLISTED_PART * this.#deps.rules.maxCost ? MOST_LISTED_SURFACES : LISTED_SURFACES
+  }
+
   /** Returns the share of a surface. */
   shareOf(surface: RequestSurface): SurfaceShare {
     const known = this.#surfaces.get(surface.surfaceId)
     if (known !== undefined && known.workspaceId === surface.workspaceId) return known
-    const share = new SurfaceShare(surface, this.#deps.rules.perByte, this.#deps.now())
+    const workspace = this.#workspaceNamed(surface.workspaceId)
+    const share = new SurfaceShare(surface, workspace, this.#deps.rules.perByte, this.#deps.now())
     share.price = this.#prices.get(share.member) ?? 1
     setBounded(this.#surfaces, MAX_SURFACES, surface.surfaceId, share)
     return share
@@ -167,6 +187,7 @@ export class QueueShares {
   /** Adds a request whose commit begins. */
   begin({ share, cost }: Placement): void {
     share.inFlight += cost
+    share.workspace.outstanding += cost
     this.#inFlightCost += cost
   }
 
@@ -174,7 +195,10 @@ export class QueueShares {
   end({ share, cost }: Placement, accepted: boolean): void {
     share.inFlight -= cost
     this.#inFlightCost -= cost
-    if (!accepted) return
+    if (!accepted) {
+      share.workspace.outstanding -= cost
+      return
+    }
     if (share.added === 0) this.#added.push(share)
     share.added += cost
     this.#addedCost += cost
@@ -223,21 +247,28 @@ export class QueueShares {
   #followShares(shares: readonly string[], seconds: number): void {
     const before = new Map<SurfaceShare, number>()
     for (const share of [...this.#listed, ...this.#added]) before.set(share, share.polled + share.addedAtPoll)
-    for (const share of before.keys()) share.polled = 0
+    for (const share of before.keys()) setPolled(share, 0)
     this.#listed = []
+    this.#unlistedCost = this.#polledCost
     for (let i = 0; i + 1 < shares.length; i += 2) {
       const share = this.#shareOfMember(shares[i] as string)
-      share.polled = Math.max(0, Number(shares[i + 1]))
+      setPolled(share, Math.max(0, Number(shares[i + 1])))
       this.#listed.push(share)
+      if (this.#listed.length <= LISTED_SURFACES) this.#unlistedCost -= share.polled
     }
     this.#added = []
     for (const [share, expected] of before) {
+      share.workspace.outstanding -= share.addedAtPoll
       share.added -= share.addedAtPoll
       share.addedAtPoll = 0
       if (share.added > 0) this.#added.push(share)
-      if (seconds > 0) {
-        share.drainRate = average(share.drainRate, Math.max(0, expected - share.polled) / seconds, seconds)
-      }
+      const drained = Math.max(0, expected - share.polled)
+      share.workspace.drained += drained
+      if (seconds > 0) share.drainRate = average(share.drainRate, drained / seconds, seconds)
+    }
+    for (const workspace of new Set([...before.keys()].map(share => share.workspace))) {
+      if (seconds > 0) workspace.drainRate = average(workspace.drainRate, workspace.drained / seconds, seconds)
+      workspace.drained = 0
     }
   }
 
@@ -257,24 +288,33 @@ export class QueueShares {
     return this.shareOf({ workspaceId: member.slice(0, end), surfaceId: member.slice(end + 1) })
   }
 
+  #workspaceNamed(id: string): WorkspaceShare {
+    const known = this.#workspaces.get(id)
+    if (known !== undefined) return known
+    const workspace = new WorkspaceShare()
+    setBounded(this.#workspaces, MAX_SURFACES, id, workspace)
+    return workspace
+  }
+
   #refuse(surface: RequestSurface, share: SurfaceShare, cost: number): Problem | undefined {
     const reason = this.#reasonToRefuse(share, cost)
     if (reason !== undefined) return this.#problem(reason, share)
     const letters = this.#deps.deadLetters
     if (letters === undefined || letters.used === 0) return undefined
     const held = letters.shareOf(surface)
-    if (held.outstanding === 0 || letters.#reasonToRefuse(held, 0) === undefined) return undefined
+    if (held.workspace.outstanding === 0 || letters.#reasonToRefuse(held, 0) === undefined) return undefined
     return this.#problem('dead_letters', held, letters)
   }
 
   #reasonToRefuse(share: SurfaceShare, cost: number): RefusalReason | undefined {
     const free = this.#free
     const limit = share.isRefused ? REOPEN_PART * free : free
-    const held = share.outstanding
+    const own = share.outstanding
+    const held = heldFor(share)
     // A surface with nothing may send a request of any cost, or a request over half of the queue could never be accepted.
-    share.isRefused = held >= limit || (held > 0 && held + cost > limit)
+    share.isRefused = held >= limit || (own > 0 && held + cost > limit)
     if (!share.isRefused) return undefined
-    if (free > 0) return 'share'
+    if (free > 0) return own > 0 && own + cost >= limit ? 'share' : 'workspace_share'
     return this.#memoryFree <= 0 ? 'memory' : 'full'
   }
 
@@ -297,9 +337,20 @@ export class QueueShares {
    * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains.
    */
   #retryAfterSeconds(share: SurfaceShare): number {
-    const excess = share.outstanding - REOPEN_PART * this.#free
-    const seconds = excess > 0 ? excess / (share.drainRate + REOPEN_PART * this.#drainRate) : 0
+    const excess = heldFor(share) - REOPEN_PART * this.#free
+    const drainRate = (share.drainRate + share.workspace.drainRate) / 2
+    const seconds = excess > 0 ? excess / (drainRate + REOPEN_PART * this.#drainRate) : 0
     const bounded = Math.min(MAX_RETRY_S, Math.max(MIN_RETRY_S, seconds))
     return Math.ceil(bounded * (1 + JITTER_PART * this.#deps.random()))
   }
+}
+
+/** Returns the mean of what a surface and its workspace have, to which the thresholds apply. */
+function heldFor(share: SurfaceShare): number {
+  return (share.outstanding + share.workspace.outstanding) / 2
+}
+
+function setPolled(share: SurfaceShare, cost: number): void {
+  share.workspace.outstanding += cost - share.polled
+  share.polled = cost
 }

@@ -4,6 +4,7 @@ import { shareMember } from '../../shared/queue/queue.ts'
 /** One surface in one queue. */
 export class SurfaceShare {
   readonly workspaceId: string
+  readonly workspace: WorkspaceShare
   /** Member of the surface in the sorted sets of the queue. */
   readonly member: string
   readonly firstSeenMs: number
@@ -28,8 +29,14 @@ export class SurfaceShare {
   #recentBytes = 1
 
   /** `costPerByte` is what a byte of a new surface is assumed to cost. */
-  constructor({ workspaceId, surfaceId }: RequestSurface, costPerByte: number, firstSeenMs: number) {
+  constructor(
+    { workspaceId, surfaceId }: RequestSurface,
+    workspace: WorkspaceShare,
+    costPerByte: number,
+    firstSeenMs: number,
+  ) {
     this.workspaceId = workspaceId
+    this.workspace = workspace
     this.member = shareMember({ workspaceId, surfaceId })
     this.#recentCost = costPerByte
     this.firstSeenMs = firstSeenMs
@@ -53,6 +60,16 @@ export class SurfaceShare {
     if (decoded === undefined || contentEncoding === 'identity') return
     this.ratio += (decoded / bytes - this.ratio) * AVERAGE_PART
   }
+}
+
+/** All surfaces of one workspace in one queue. */
+export class WorkspaceShare {
+  /** Cost of the requests of all its surfaces that are not finished. */
+  outstanding = 0
+  /** Cost that the workers finish per second; a moving average. */
+  drainRate = 0
+  /** Cost that was finished before the poll that is being read. */
+  drained = 0
 }
 
 /** The place of an accepted request: what it adds to the share of its surface. */

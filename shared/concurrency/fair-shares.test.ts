@@ -30,6 +30,47 @@ describe('FairShares', () => {
     ])
   })
 
+  it('gives an owner that is alone in its group the same share as without a group', () => {
+    const shares = new FairShares(100)
+    expect([fill(shares, 'w/a'), fill(shares, 'x/a')]).toEqual([50, 25])
+  })
+
+  it('gives all owners of a group at most two thirds, however many they are', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 3_000 }), owners => {
+        const shares = new FairShares(3_000)
+        for (let round = 0; round < 3; round++) for (let i = 0; i < owners; i++) fill(shares, `w/${i}`)
+        expect(shares.used).toBeGreaterThan(1_600)
+        expect(shares.used).toBeLessThanOrEqual(2_000)
+        expect(fill(shares, 'x/a')).toBeGreaterThan(490)
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('has room for another owner of the group while one owner has its whole share', () => {
+    const shares = new FairShares(100)
+    fill(shares, 'w/a')
+    expect(fill(shares, 'w/b')).toBeGreaterThan(10)
+    expect(shares.take('w/c', 1)).toBe(true)
+  })
+
+  it('does not count what an owner holds that has the name of a group', () => {
+    const shares = new FairShares(100)
+    fill(shares, 'w/a')
+    expect(fill(shares, 'w')).toBe(25)
+  })
+
+  it('gives everything back to a group, although it forgets owners', () => {
+    const shares = new FairShares(10_000)
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 3_000; i++) expect(shares.take(`w/${i}`, 1)).toBe(true)
+      for (let i = 0; i < 3_000; i++) shares.give(`w/${i}`, 1)
+    }
+    expect(shares.used).toBe(0)
+    expect(fill(shares, 'w/a')).toBe(5_000)
+  })
+
   it('always has room for an owner that holds nothing, however many others have filled their shares', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 8 }), owners => {
@@ -42,7 +83,7 @@ describe('FairShares', () => {
 
   it('never exceeds the limit, and forgets owners that have given everything back', () => {
     const steps = fc.array(
-      fc.record({ owner: fc.constantFrom('a', 'b', 'c'), amount: fc.integer({ min: 1, max: 60 }) }),
+      fc.record({ owner: fc.constantFrom('a', 'b', 'w/a', 'w/b'), amount: fc.integer({ min: 1, max: 60 }) }),
     )
     fc.assert(
       fc.property(steps, taken => {
@@ -51,7 +92,7 @@ describe('FairShares', () => {
         expect(shares.used).toBe(granted.reduce((sum, { amount }) => sum + amount, 0))
         expect(shares.used).toBeLessThanOrEqual(100)
         for (const { owner, amount } of granted) shares.give(owner, amount)
-        expect([shares.used, shares.heldBy('a'), shares.heldBy('b'), shares.heldBy('c')]).toEqual([0, 0, 0, 0])
+        expect([shares.used, shares.heldBy('a'), shares.heldBy('w/a'), shares.heldBy('w/b')]).toEqual([0, 0, 0, 0])
       }),
     )
   })

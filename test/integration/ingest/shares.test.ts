@@ -161,6 +161,19 @@ describe('a flood of one surface', () => {
   })
 })
 
+it('a workspace that floods with all its surfaces is refused at two thirds of the queue, and others are accepted', async () => {
+  const key = await issueKey(createDirectory(redis), { workspaceId: 'ws_a', surfaceId: 'srf_new' })
+  keyOf.new = key
+  const edge = await open()
+  const { flow, shares } = queueKeys('spans')
+  const flood = redis.multi().hincrby(flow, 'acceptedCost', 70 * COST)
+  for (let i = 0; i < 700; i++) flood.zincrby(shares, COST / 10, `ws_a/srf_flood${i}`)
+  await flood.exec()
+  await until('another surface of the workspace is refused', async () => (await send(edge, 'new')).status === 429)
+  expect((await send(edge, 'new')).text).toContain('the workspace is over its share of the spans queue')
+  for (const id of 'bcd') expect((await send(edge, id)).status).toBe(200)
+})
+
 it('every surface is refused when a queue is full, also one that holds nothing, and the other queues are open', async () => {
   const edge = await open()
   await change('spans', { a: 40 * COST, b: 30 * COST, c: 30 * COST })
