@@ -295,6 +295,32 @@ describe('a request takes the bulk lane', () => {
     expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
   })
 
+  it('when the express requests of its workspace have more than a second of work, whichever surfaces they come from', () => {
+    const { queue } = given()
+    const ofWorkspace = (i: number): RequestSurface => ({ workspaceId: 'ws_a', surfaceId: `srf_${i}` })
+    const lanes = []
+    for (let i = 0; i < 40; i++) {
+      const place = queue.place(ofWorkspace(i), bodyOf(MIB)) as Placement
+      queue.begin(place)
+      queue.end(place, true)
+      lanes.push(place.lane)
+    }
+    expect(lanes).toEqual([...Array(33).fill('express'), ...Array(7).fill('bulk')])
+    expect(laneOf(queue, 'b', bodyOf(10))).toBe('express')
+    const costs = Array.from({ length: 40 }, (_, i) => [`ws_a/srf_${i}`, String(MIB)])
+    poll(queue, { flow: { acceptedCost: String(40 * MIB), doneCost: '0' }, shares: costs.flat(), prices: [] })
+    expect((queue.place(ofWorkspace(50), bodyOf(10)) as Placement).lane).toBe('bulk')
+    poll(queue, counters({}, { done: 40 * MIB }))
+    expect((queue.place(ofWorkspace(50), bodyOf(10)) as Placement).lane).toBe('express')
+  })
+
+  it('not because another surface of its workspace is in the bulk lane', () => {
+    const { queue } = given()
+    poll(queue, counters({ a: 40 * MIB }))
+    const sibling = { workspaceId: 'ws_a', surfaceId: 'srf_other' }
+    expect((queue.place(sibling, bodyOf(10)) as Placement).lane).toBe('express')
+  })
+
   it('when it is costly itself', () => {
     const { queue } = given()
     expect(laneOf(queue, 'a', bodyOf(EXPRESS_COST + 1))).toBe('bulk')

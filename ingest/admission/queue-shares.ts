@@ -25,9 +25,12 @@ export interface QueueCounters {
  */
 export const EXPRESS_COST = 16 * 1024 * 1024
 
+/** Express cost that all surfaces of a workspace may have together. Above it, further requests of them take the bulk lane. */
+const WORKSPACE_EXPRESS_COST = 2 * EXPRESS_COST
+
 /**
- * Part of that cost to which a surface in the bulk lane must fall to take the express lane again. Changing lanes often would
- * split its requests into two commits, each with half of them.
+ * Part of `EXPRESS_COST` to which a surface in the bulk lane must fall to take the express lane again. Changing lanes often
+ * would split its requests into two commits, each with half of them.
  */
 const BACK_TO_EXPRESS_PART = 0.25
 
@@ -170,7 +173,9 @@ export class QueueShares {
     if (cost > rules.perRequest) share.learn(request, decoded, cost)
     const problem = this.#refuse(surface, share, cost)
     if (problem !== undefined) return problem
-    const isLong = share.outstanding > (share.isBulk ? BACK_TO_EXPRESS_PART * EXPRESS_COST : EXPRESS_COST)
+    const isLong =
+      share.outstanding > (share.isBulk ? BACK_TO_EXPRESS_PART * EXPRESS_COST : EXPRESS_COST) ||
+      share.workspace.express > WORKSPACE_EXPRESS_COST
     share.isBulk = isLong
     const isUnknown = decoded === undefined && now() - share.firstSeenMs < HISTORY_MS
     return { share, cost, lane: isLong || cost > EXPRESS_COST || isUnknown ? 'bulk' : 'express' }
@@ -185,7 +190,8 @@ export class QueueShares {
   }
 
   /** Adds a request whose commit begins. */
-  begin({ share, cost }: Placement): void {
+  begin({ share, cost, lane }: Placement): void {
+    if (lane === 'express') share.workspace.express += cost
     share.inFlight += cost
     share.workspace.outstanding += cost
     this.#inFlightCost += cost
@@ -247,13 +253,17 @@ export class QueueShares {
   #followShares(shares: readonly string[], seconds: number): void {
     const before = new Map<SurfaceShare, number>()
     for (const share of [...this.#listed, ...this.#added]) before.set(share, share.polled + share.addedAtPoll)
-    for (const share of before.keys()) setPolled(share, 0)
+    for (const share of before.keys()) {
+      setPolled(share, 0)
+      share.workspace.express = 0
+    }
     this.#listed = []
     this.#unlistedCost = this.#polledCost
     for (let i = 0; i + 1 < shares.length; i += 2) {
       const share = this.#shareOfMember(shares[i] as string)
       setPolled(share, Math.max(0, Number(shares[i + 1])))
       this.#listed.push(share)
+      if (!share.isBulk && share.polled <= EXPRESS_COST) share.workspace.express += share.polled
       if (this.#listed.length <= LISTED_SURFACES) this.#unlistedCost -= share.polled
     }
     this.#added = []

@@ -70,6 +70,8 @@ export class WorkspaceShare {
   drainRate = 0
   /** Cost that was finished before the poll that is being read. */
   drained = 0
+  /** Cost of its surfaces that take the express lane as of the last poll, and of the express requests since. */
+  express = 0
 }
 
 /** The place of an accepted request: what it adds to the share of its surface. */
