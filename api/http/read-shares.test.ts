@@ -23,7 +23,7 @@ it('counts a large reply until its end, and refuses one over the share', async (
   expect(shares.replyBytes.used).toBe(400_000)
   const second = await ask(reply(400_000))
   expect(second.status).toBe(429)
-  expect(JSON.parse(String(second.body))).toMatchObject({ code: 'INGEST_BACKPRESSURE', service: 'api-findings' })
+  expect(JSON.parse(String(second.body))).toMatchObject({ code: 'INGEST_BACKPRESSURE', service: 'frontier-runtime' })
   expect(second.headers?.find(([name]) => name === 'retry-after')?.[1]).toBe('2')
   expect((await ask(reply(10))).status).toBe(200)
   expect((await ask(reply(400_000), NEVER, 'ws_2')).status).toBe(200)

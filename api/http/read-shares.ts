@@ -1,4 +1,4 @@
-import type { RoutedOperation } from '../../schemas/http/operation.ts'
+import type { Operation } from '../../schemas/http/operation.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
@@ -17,7 +17,7 @@ export interface ReadShares {
 export interface SharedRequest {
   /** The id of the workspace, or one of all its surfaces. Requests with the same owner have one share together. */
   readonly owner: string
-  readonly operation: RoutedOperation
+  readonly operation: Pick<Operation, 'problems'>
   /** Fires when the time of the request is over or its client has left. */
   readonly signal: AbortSignal
 }
@@ -46,17 +46,22 @@ export async function withinShares(
 /** Time after which a query of an abandoned request has ended: the server looks for its client every 100 ms. */
 const CANCELLATION_MS = 500
 
-/** Returns the refusal of a request over the share of its workspace. `reason` names what the workspace has too much of. */
-export function overShareProblem(reason: string, { service }: RoutedOperation): Problem {
-  return { code: 'INGEST_BACKPRESSURE', message: `${reason}: retry after the delay`, service, retryAfterSeconds: 2 }
+/**
+ * Returns the refusal of a request over the share of its workspace, in the name of the service that the operation documents
+ * for it. `reason` names what the workspace has too much of.
+ */
+export function overShareProblem(reason: string, { problems }: Pick<Operation, 'problems'>): Problem {
+  const service = problems.find(({ code }) => code === 'INGEST_BACKPRESSURE')?.service
+  const message = `${reason}: retry after the delay`
+  return { code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: 2, ...(service && { service }) }
 }
 
-function overShare(reason: string, operation: RoutedOperation): Reply {
+function overShare(reason: string, operation: Pick<Operation, 'problems'>): Reply {
   return problemReply(overShareProblem(reason, operation))
 }
 
 /** Counts the bytes of a large reply until its client has read them or has left. */
-function countedReply(reply: Reply, shares: FairShares, owner: string, operation: RoutedOperation): Reply {
+function countedReply(reply: Reply, shares: FairShares, owner: string, operation: Pick<Operation, 'problems'>): Reply {
   if (typeof reply.body !== 'string' || reply.body.length <= COUNTED_REPLY_BYTES) return reply
   const body = Buffer.from(reply.body)
   if (!shares.take(owner, body.length)) {

@@ -48,12 +48,11 @@ export const secretKeyProblems: readonly DocumentedProblem[] = [
   },
 ]
 
-/** Returns the problems of operations that a signed-in user, a workload or a workspace key calls. */
-function callerProblems(
-  service: ProblemService,
-  notFound: DocumentedProblem,
-  unavailable: DocumentedProblem,
-): DocumentedProblem[] {
+/**
+ * Returns the problems of operations that a signed-in user, a workload or a workspace key calls. A refusal for a share names
+ * the same service as an unavailable store, because a client waits out both.
+ */
+function callerProblems(notFound: DocumentedProblem, unavailable: DocumentedProblem): DocumentedProblem[] {
   return [
     { code: 'AUTH_MISSING', when: 'the credential is absent, malformed, revoked or expired' },
     { code: 'AUTH_ORG_REQUIRED', when: 'the token has no claim "org"' },
@@ -61,7 +60,7 @@ function callerProblems(
     notFound,
     {
       code: 'INGEST_BACKPRESSURE',
-      service,
+      service: unavailable.service ?? 'frontier-runtime',
       when: 'the workspace has more requests in progress than its share; retry after the delay',
     },
     INTERNAL,
@@ -80,7 +79,6 @@ const queryFault = (service: ProblemService): DocumentedProblem => ({
 export const findingsProblems = [
   queryFault('api-findings'),
   ...callerProblems(
-    'api-findings',
     { code: 'FINDING_NOT_FOUND', when: 'there is no such finding or trace, or it is no longer retained' },
     { code: 'FINDING_CONTEXT_QUERY_FAILED', when: 'findings are unavailable; retry after the delay' },
   ),
@@ -90,7 +88,6 @@ export const findingsProblems = [
 export const sessionsProblems = [
   queryFault('api-analytics'),
   ...callerProblems(
-    'api-analytics',
     { code: 'NOT_FOUND', when: 'there is no such session, or it is no longer retained' },
     {
       code: 'INGEST_INFRA_UNAVAILABLE',
@@ -101,7 +98,6 @@ export const sessionsProblems = [
 
 /** Problems of the operation that deletes a release. */
 export const releaseProblems = callerProblems(
-  'api-analytics',
   { code: 'RELEASE_NOT_FOUND', when: 'there is no such release' },
   {
     code: 'INGEST_INFRA_UNAVAILABLE',
@@ -116,7 +112,6 @@ export const releasesProblems = [queryFault('api-analytics'), ...releaseProblems
 /** Problems of the operation that reads a receipt. */
 export const receiptsProblems = [
   ...callerProblems(
-    'frontier-runtime',
     { code: 'NOT_FOUND', when: 'there is no such receipt, or it is no longer retained' },
     { code: 'INGEST_INFRA_UNAVAILABLE', when: 'receipts are unavailable; retry after the delay' },
   ),
@@ -125,7 +120,6 @@ export const receiptsProblems = [
 
 /** Problems of operations that change surfaces and keys. */
 export const workspaceProblems = callerProblems(
-  'operation',
   {
     code: 'NOT_FOUND',
     when: 'the resource does not exist in the workspace, or the caller is not a member of the workspace',

@@ -36,6 +36,14 @@ describe('the OpenAPI document', () => {
     expect(own).not.toContain('auth0')
   })
 
+  test('names frontier-runtime or frontier-buildtime wherever a client must wait', () => {
+    const waits = operations.flatMap(({ problems }) =>
+      problems.filter(({ code }) => code === 'INGEST_BACKPRESSURE' || code === 'INGEST_INFRA_UNAVAILABLE'),
+    )
+    const services = waits.map(({ code, service = PROBLEMS[code].service }) => service)
+    expect(new Set(services)).toEqual(new Set(['frontier-runtime', 'frontier-buildtime']))
+  })
+
   test('documents every problem code', () => {
     const told = operations.flatMap(({ problems }) => problems.map(({ code }) => code))
     expect(new Set([...told, 'METHOD_NOT_ALLOWED'])).toEqual(new Set(Object.keys(PROBLEMS)))

@@ -93,7 +93,7 @@ describe('the share of a workspace', () => {
     const statuses = await holdOpen(6, '/v3/sessions/s/replay/events', hostile)
     expect(statuses.filter(status => status === 200)).toHaveLength(2)
     const refused = await call(api.baseUrl, 'GET /v3/sessions/s/replay/events', { bearer: hostile })
-    expect(refused).toMatchObject({ status: 429, body: { code: 'INGEST_BACKPRESSURE', service: 'api-analytics' } })
+    expect(refused).toMatchObject({ status: 429, body: { code: 'INGEST_BACKPRESSURE', service: 'frontier-runtime' } })
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await call(api.baseUrl, 'GET /v3/sessions/s/replay/events', { bearer: other })).status).toBe(200)
     letGo()
