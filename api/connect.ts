@@ -9,6 +9,7 @@ import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
+import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import { createAuthenticate } from './auth/authenticate.ts'
@@ -22,7 +23,8 @@ export interface ConnectedApi {
   readonly isReady: () => Promise<true | string>
 }
 
-const DIRECTORY_TIMEOUT_MS = 1_000
+/** How long one command on Redis may take. */
+const REDIS_TIMEOUT_MS = 1_000
 /**
  * Everything that callers share. One workspace alone can hold half of each, because an owner may hold at most as much as is
  * still free. Together with the limits of a read they bound the memory of the process (docs/contract.md#read-shares).
@@ -57,8 +59,10 @@ export function connectApi(
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): ConnectedApi {
-  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, DIRECTORY_TIMEOUT_MS, logger)
+  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
+  const queuesRedis = connectProducer(config.REDIS_URL, REDIS_TIMEOUT_MS, logger)
+  lifecycle.onStop('redis of the queues', () => queuesRedis.disconnect())
   const clickhouse = connectClickHouse(config, {
     requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
     // The queries of the streams come on top of those of the requests.
@@ -98,6 +102,7 @@ export function connectApi(
       manifestPages: new FairSlots(SHARES.manifestPages),
       objects,
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
+      removeUploads: release => removeUploads(queuesRedis, release),
       receiptSecret: () => readReceiptSecret(redis),
       releases: createReleaseStore(redis),
       replayShares: {

@@ -3,6 +3,7 @@ import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { ReleaseKey } from '../shared/ids/release-key.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Authenticate } from './auth/caller.ts'
@@ -28,6 +29,8 @@ export interface ApiDeps {
   readonly now: () => number
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
   readonly queryTimeoutMs: number
+  /** Removes the uploads of a release from the Redis of the queues. */
+  readonly removeUploads: (release: ReleaseKey) => Promise<void>
   readonly receiptSecret: () => Promise<Buffer | undefined>
   readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest' | 'remove'>
   readonly replayShares: ReplayShares

@@ -8,6 +8,8 @@ import type { ExitCode } from './exit-codes.ts'
 export interface DirectoryConnection {
   readonly redis: Redis
   readonly store: Directory
+  /** Connects the Redis of the queues, and closes the connection when the work has settled. */
+  readonly withQueues: <T>(work: (redis: Redis) => Promise<T>) => Promise<T>
 }
 
 /** All stores of an installation. */

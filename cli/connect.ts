@@ -22,11 +22,18 @@ export async function withDirectory<T>(
   logger: Logger,
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
-  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, COMMAND_TIMEOUT_MS, logger)
+  return withRedis(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger, async redis => {
+    await adoptDirectory(redis, logger)
+    const withQueues: DirectoryConnection['withQueues'] = work => withRedis(config.REDIS_URL, logger, work)
+    return run({ redis, store: createDirectory(redis), withQueues })
+  })
+}
+
+async function withRedis<T>(url: string, logger: Logger, run: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = connectProducer(url, COMMAND_TIMEOUT_MS, logger)
   try {
     await untilReady(redis)
-    await adoptDirectory(redis, logger)
-    return await run({ redis, store: createDirectory(redis) })
+    return await run(redis)
   } finally {
     redis.disconnect()
   }

@@ -1,5 +1,8 @@
 import type { Command } from 'commander'
+import { deleteRelease } from '../../shared/directory/delete-release.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { removeUploads } from '../../shared/queue/remove-uploads.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'
@@ -26,16 +29,23 @@ export function addReleases(parent: Command, context: DirectoryCommandContext): 
     .command('release')
     .description('the releases of a workspace')
     .command('delete')
-    .description('delete a release and its manifest')
+    .description('delete a release with its manifest and uploads')
     .requiredOption(...WORKSPACE_OPTION)
     .requiredOption('--release <slug>', 'the release (rel_…)')
     .option('--json', 'print the deleted release as JSON')
     .addHelpText('after', DELETE_HELP)
     .action(({ workspace: slugOrId, release: slug, json }: ReleaseOptions) =>
-      withDirectory(async ({ redis, store }) => {
+      withDirectory(async ({ redis, store, withQueues }) => {
         const workspace = await findWorkspace(store, slugOrId, context)
         if (workspace === undefined) return
-        if ((await createReleaseStore(redis).remove(workspace.id, slug)) === 'absent') {
+        const outcome = await withQueues(queues => {
+          const deps = {
+            releases: createReleaseStore(redis),
+            removeUploads: (release: ReleaseKey) => removeUploads(queues, release),
+          }
+          return deleteRelease(deps, workspace.id, slug)
+        })
+        if (outcome === 'absent') {
           printError(`there is no release ${JSON.stringify(slug)} in ${workspace.slug}`)
           return exit(EXIT.notFound)
         }

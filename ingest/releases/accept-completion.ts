@@ -3,6 +3,14 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
+import {
+  budgetMember,
+  CHARGE,
+  COMPLETIONS_MAX_BYTES,
+  OVER_COMPLETION_BUDGET,
+  RECORD_BYTES,
+  uploadBudgetKeys,
+} from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
 
@@ -23,11 +31,13 @@ export interface RecordedCompletion {
 export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 /**
- * KEYS[6] record, KEYS[7] sequence; ARGV[10] attempt, [11] lifetime. Microseconds of the clock are exact in a double until
+ * KEYS[6] record, KEYS[7] sequence, KEYS[8] recorded digests, KEYS[9] and [10] budget of the workspace; ARGV[10] attempt, [11]
+ * lifetime, [12] digest, [13] name of the release in the budget. Microseconds of the clock are exact in a double until
  * the year 2255. The last sequence outlives every record that was given one. A request that was accepted before another one
- * gets a new number, because its client wants to go back to it.
+ * gets a new number, because its client wants to go back to it. Returns nothing if the workspace has too many records.
  */
 const ACCEPT = `
+${CHARGE}
 local record = redis.call('GET', KEYS[6])
 local last = tonumber(redis.call('GET', KEYS[7]) or '0')
 if record and cjson.decode(record).sequence == last then
@@ -35,6 +45,18 @@ if record and cjson.decode(record).sequence == last then
   return {0, record}
 end
 local now = redis.call('TIME')
+local bytes = ${RECORD_BYTES} + #KEYS[6]
+for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[8], '-inf', now[1], 'LIMIT', 0, 100)) do
+  redis.call('ZREM', KEYS[8], expired)
+  lift(KEYS[9], ARGV[13], bytes)
+end
+local added = redis.call('ZSCORE', KEYS[8], ARGV[12]) and 0 or bytes
+if not charge(KEYS[9], KEYS[10], ARGV[13], added, ${COMPLETIONS_MAX_BYTES}) then
+  refuse()
+  return {}
+end
+redis.call('ZADD', KEYS[8], now[1] + ARGV[11], ARGV[12])
+redis.call('EXPIRE', KEYS[8], ARGV[11])
 local sequence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
 local repeats = record and string.format(',"repeats":%.0f', cjson.decode(record).sequence) or ''
 record = '{"attempt":"' .. ARGV[10] .. '","sequence":' .. sequence .. repeats .. '}'
@@ -56,6 +78,7 @@ export async function acceptCompletion(
   const { workspaceId, surfaceId, slug } = release
   const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }
   const keys = uploadKeys(release)
+  const budget = uploadBudgetKeys(workspaceId).completions
   const frame = {
     workspaceId,
     surfaceId,
@@ -67,11 +90,12 @@ export async function acceptCompletion(
   } as const
   const stored = await sink.store(frame, {
     lua: ACCEPT,
-    keys: [keys.completion(attributes.digest), keys.sequence],
-    args: [attributes.attempt, UPLOAD_LIFETIME_S],
+    keys: [keys.completion(attributes.digest), keys.sequence, keys.recorded, budget.sums, budget.ends],
+    args: [attributes.attempt, UPLOAD_LIFETIME_S, attributes.digest, budgetMember(release)],
   })
   if (!stored.ok) return stored
   const { result, receiptId } = stored.value
-  const [isNew, record] = result as [number, string]
+  const [isNew, record] = result as [] | [number, string]
+  if (record === undefined) return { ok: false, problem: OVER_COMPLETION_BUDGET }
   return { ok: true, isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)), receiptId }
 }

@@ -4,9 +4,9 @@ import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { budgetMember, CHARGE_UPLOAD, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
-import { budgetMember, CHARGE, ENTRY_BYTES, HASH_BYTES, uploadBudgetKeys } from './upload-budget.ts'
 
 /**
  * The outcome of a claim.
@@ -33,13 +33,14 @@ export interface SourceMapPart {
 }
 
 /**
- * KEYS[6] parts of the path, KEYS[7] declared maps, KEYS[8] and [9] budget of the workspace; ARGV[10] part, [11] claim,
- * [12] size, [13] path, [14] byte limit, [15] lifetime, [16] lifetime since the first part, [17] name of the release in the
- * budget. A sealed hash lives as long as its manifest. A repeated part does
- * not extend the claims: the objects of the parts may be deleted after two days, and a claim must not outlive its object.
+ * KEYS[6] parts of the path, KEYS[7] declared maps, KEYS[8] to [10] budget of the workspace, KEYS[11] paths with claims;
+ * ARGV[10] part, [11] claim, [12] size, [13] path, [14] byte limit, [15] lifetime, [16] lifetime since the first part, [17]
+ * name of the release in the budget. A sealed hash lives as long as its manifest. A repeated part does not extend the claims:
+ * the objects of the parts may be deleted after two days, and a claim must not outlive its object.
  */
 const CLAIM = `
-${CHARGE}
+${CHARGE_UPLOAD}
+${CLAIMS_BYTES}
 local sealed = redis.call('HEXISTS', KEYS[6], 'sealed') == 1
 local claim = redis.call('HGET', KEYS[6], ARGV[10])
 if claim then
@@ -59,8 +60,8 @@ if bytes > limit then
   refuse()
   return 'too_large'
 end
-local memory = ${ENTRY_BYTES} + #ARGV[11] + (redis.call('EXISTS', KEYS[6]) == 0 and ${HASH_BYTES} or 0)
-if not charge(KEYS[8], KEYS[9], ARGV[17], memory) then
+local before = redis.call('EXISTS', KEYS[6]) == 1 and claimsBytes(KEYS[6], 0) or 0
+if not chargeUpload(KEYS[8], KEYS[9], KEYS[10], ARGV[17], claimsBytes(KEYS[6], 1) - before) then
   refuse()
   return 'over_budget'
 end
@@ -69,23 +70,34 @@ redis.call('HSETNX', KEYS[6], 'since', now)
 local age = now - tonumber(redis.call('HGET', KEYS[6], 'since'))
 redis.call('HSET', KEYS[6], ARGV[10], ARGV[11], 'bytes', bytes)
 redis.call('EXPIRE', KEYS[6], math.max(1, math.min(tonumber(ARGV[15]), tonumber(ARGV[16]) - age)))
+redis.call('SADD', KEYS[11], string.sub(KEYS[6], -64))
+redis.call('EXPIRE', KEYS[11], ARGV[15])
 accept()
 return 'claimed'
 `
 
-/** KEYS parts of the path. */
+/** KEYS parts of the path, sealed paths, bytes of sealed claims; ARGV name of the release in the budget. */
 const FORGET_SEALED = `
+${LIFT}
+${CLAIMS_BYTES}
 if redis.call('HEXISTS', KEYS[1], 'sealed') == 0 then return 0 end
+local parts = string.match(redis.call('HGET', KEYS[1], 'assembled') or '', '^%d+') or 0
 redis.call('DEL', KEYS[1])
+if redis.call('SREM', KEYS[2], string.sub(KEYS[1], -64)) == 1 then
+  lift(KEYS[3], ARGV[1], claimsBytes(KEYS[1], parts))
+end
 return 1
 `
 
 /**
  * Removes the claims of a path whose map belonged to the manifest of a release that was deleted since. Returns whether there
- * were any. To be called only while the release has no manifest: those of a current one stay.
+ * were any: claims that were sealed by version 0.1, or by a completion that was in progress. To be called only while the
+ * release has no manifest: those of a current one stay.
  */
 export async function forgetSealedClaims(redis: Redis, release: ReleaseKey, path: string): Promise<boolean> {
-  return (await redis.eval(FORGET_SEALED, 1, uploadKeys(release).parts(path))) === 1
+  const { parts, sealed } = uploadKeys(release)
+  const keys = [parts(path), sealed, uploadBudgetKeys(release.workspaceId).sealed]
+  return (await redis.eval(FORGET_SEALED, keys.length, ...keys, budgetMember(release))) === 1
 }
 
 /** A claim, or the problem of a part that could not be judged. */
@@ -118,7 +130,7 @@ export async function claimPart(
   } as const
   const stored = await sink.store(frame, {
     lua: CLAIM,
-    keys: [keys.parts(path), keys.signed, budget.sums, budget.ends],
+    keys: [keys.parts(path), keys.signed, budget.sums, budget.ends, budget.sealed, keys.claimed],
     args: [
       part,
       `${sha256}:${body.length}`,

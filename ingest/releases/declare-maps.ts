@@ -1,13 +1,19 @@
 import type { Redis } from 'ioredis'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import {
+  budgetMember,
+  CHARGE_UPLOAD,
+  ENTRY_BYTES,
+  HASH_BYTES,
+  uploadBudgetKeys,
+} from '../../shared/queue/upload-budget.ts'
+import {
   type DeclaredMap,
   stagedKeys,
   stagedMember,
   UPLOAD_LIFETIME_S,
   uploadKeys,
 } from '../../shared/queue/upload-keys.ts'
-import { budgetMember, CHARGE, ENTRY_BYTES, HASH_BYTES, uploadBudgetKeys } from './upload-budget.ts'
 
 /** The most paths that may be declared for one release until its completion. */
 export const MAX_DECLARED_PATHS = 100_000
@@ -20,11 +26,12 @@ export type Declared = 'declared' | 'too_many_paths' | 'too_many_bytes' | 'over_
 
 /**
  * KEYS declared maps, staged maps of the workspace, their bytes, then the memory budget of the workspace; ARGV path limit,
- * lifetime, byte limit, name of the release in the budget, then a path, its record and its staged member (or nothing) in turn. An object that is declared again counts once. Staged maps that are
- * forgotten make room first, a part of them at a time.
+ * lifetime, byte limit, name of the release in the budget, then a path, its record and its staged member (or nothing) in
+ * turn. An object that is declared again counts once. Staged maps that are forgotten make room first, a part of them at a
+ * time.
  */
 const DECLARE = `
-${CHARGE}
+${CHARGE_UPLOAD}
 local paths = redis.call('HLEN', KEYS[1])
 local memory = paths == 0 and ${HASH_BYTES} or 0
 for i = 5, #ARGV, 3 do
@@ -49,7 +56,7 @@ for i = 7, #ARGV, 3 do
   end
 end
 local isTooMuch = added > 0 and bytes + added > tonumber(ARGV[3])
-local isOverBudget = not isTooMuch and not charge(KEYS[4], KEYS[5], ARGV[4], memory)
+local isOverBudget = not isTooMuch and not chargeUpload(KEYS[4], KEYS[5], KEYS[6], ARGV[4], memory)
 if not isTooMuch and not isOverBudget then
   bytes = bytes + added
   for i = 5, #ARGV, 3 do
@@ -85,7 +92,7 @@ export async function declareMaps(
   })
   const staged = stagedKeys(release.workspaceId)
   const budget = uploadBudgetKeys(release.workspaceId)
-  const keys = [uploadKeys(release).signed, staged.objects, staged.bytes, budget.sums, budget.ends]
+  const keys = [uploadKeys(release).signed, staged.objects, staged.bytes, budget.sums, budget.ends, budget.sealed]
   const args = [limits.paths, UPLOAD_LIFETIME_S, limits.stagedBytes, budgetMember(release), ...declared]
   return (await redis.eval(DECLARE, keys.length, ...keys, ...args)) as Declared
 }

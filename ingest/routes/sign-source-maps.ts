@@ -7,10 +7,10 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import { MAX_DECLARED_PATHS, MAX_STAGED_BYTES } from '../releases/declare-maps.ts'
 import { type SignMapsDeps, signMaps } from '../releases/sign-maps.ts'
-import { OVER_UPLOAD_BUDGET } from '../releases/upload-budget.ts'
 import {
   buildProblem,
   invalid,
@@ -67,7 +67,7 @@ async function sign({ signing, logger }: Deps, release: ReleaseKey, { files }: S
     logger.warn(errorFields(error), 'source maps could not be signed')
     return buildProblem(unavailable('the files could not be declared; send the request again'))
   }
-  if (signed === 'over_budget') return buildProblem(OVER_UPLOAD_BUDGET)
+  if (signed === 'over_budget') return buildProblem(overUploadBudget('files'))
   return typeof signed === 'string' ? invalid(LIMITS[signed]) : jsonReply({ files: signed })
 }
 

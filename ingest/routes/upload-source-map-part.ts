@@ -9,6 +9,7 @@ import { parseQuery } from '../../shared/http/parse-query.ts'
 import { type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
+import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
 import { withReceipt } from '../commit/frame-sink.ts'
@@ -19,7 +20,6 @@ import {
   forgetSealedClaims,
   type SourceMapPart,
 } from '../releases/claim-part.ts'
-import { OVER_UPLOAD_BUDGET } from '../releases/upload-budget.ts'
 import {
   buildProblem,
   invalid,
@@ -122,5 +122,5 @@ const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {
     'RELEASE_SIGN_FILE_TOO_LARGE',
     'the parts of this path are together over the size that was declared for it, or over 64 MiB',
   ),
-  over_budget: buildProblem(OVER_UPLOAD_BUDGET),
+  over_budget: buildProblem(overUploadBudget('path')),
 }

@@ -1,3 +1,4 @@
+import type { ProblemCode } from '../../schemas/http/problems.ts'
 import type { Verdict } from '../../schemas/queues/source-maps.ts'
 import { jsonReply, type Reply } from '../../shared/http/route.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
@@ -6,6 +7,12 @@ import { buildProblem, unavailable } from './build-route.ts'
 
 /** The delay for a client whose request was accepted and not judged in time. */
 const RETRY_AFTER_SECONDS = 5
+
+/** The delays for clients whose requests a worker has refused for a time. */
+const RETRY_AFTER_BY_CODE: Partial<Record<ProblemCode, number>> = {
+  INGEST_BACKPRESSURE: 60,
+  INGEST_INFRA_UNAVAILABLE: 1,
+}
 
 /**
  * Runs `work` with a reserved slot to wait for a worker's verdict. Returns INGEST_BACKPRESSURE when the surface has its
@@ -31,5 +38,6 @@ export function verdictReply(verdict: Verdict | undefined): Reply {
   }
   if (verdict.ok) return jsonReply(verdict.value)
   const { code, message } = verdict
-  return buildProblem({ code, message, ...(code === 'INGEST_INFRA_UNAVAILABLE' && { retryAfterSeconds: 1 }) })
+  const retryAfterSeconds = RETRY_AFTER_BY_CODE[code]
+  return buildProblem({ code, message, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) })
 }

@@ -16,7 +16,10 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
  *   `bytes` → sum of the sizes; `since` → Unix time of the first claim; `assembled` → `count:sha256:size`, the map that was
  *   assembled from the first `count` parts, once it is stored; `sealed` → the sequence of the manifest that contains this
  *   map, if there is one
+ * - claimed: SHA-256 of each path whose claims expire (set)
+ * - sealed: SHA-256 of each path whose claims a manifest keeps (set)
  * - completion: JSON of the CompletionRecord of one request, which the SHA-256 of its body identifies
+ * - recorded: these digests, by the Unix time at which the record expires (sorted set)
  * - sequence: the sequence of the last accepted completion
  */
 export function uploadKeys(release: { workspaceId: string; surfaceId: string; slug: string }) {
@@ -28,7 +31,11 @@ export function uploadKeys(release: { workspaceId: string; surfaceId: string; sl
     signed: `${maps}:signed`,
     singles: `${maps}:singles`,
     parts: (path: string) => `${maps}:parts:${createHash('sha256').update(path).digest('hex')}`,
+    partsOf: (pathSha256: string) => `${maps}:parts:${pathSha256}`,
+    claimed: `${maps}:claimed`,
+    sealed: `${maps}:sealed`,
     completion: (digest: string) => `${completions}:completion:${digest}`,
+    recorded: `${completions}:recorded`,
     sequence: `${completions}:sequence`,
   }
 }

@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis'
-import { UPLOAD_LIFETIME_S } from '../../shared/queue/upload-keys.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { budgetMember, CHARGE, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
+import { UPLOAD_LIFETIME_S, type UploadKeys } from '../../shared/queue/upload-keys.ts'
 
 /** Digest and size of some bytes. */
 export interface Digested {
@@ -103,18 +105,41 @@ export async function recordAssembled(
   return (await redis.eval(RECORD_ASSEMBLED, 1, key, record, ...parts.map(digestedText))) === 1
 }
 
-/** KEYS parts of each path; ARGV sequence, then the SHA-256 that the manifest names for each. Returns the number of parts of each. */
+/** The claims of a release. */
+export interface ReleaseClaims {
+  readonly redis: Redis
+  readonly releaseKey: ReleaseKey
+  readonly keys: UploadKeys
+}
+
+/**
+ * KEYS paths with claims, sealed paths, bytes of claims that expire, bytes of sealed claims, then parts of each path; ARGV name
+ * of the release in the budget, sequence, then the SHA-256 that the manifest names for each path. Returns the number of parts
+ * of each.
+ */
 const SEAL_PARTS = `
+${LIFT}
+${CLAIMS_BYTES}
 local counts = {}
-for i, key in ipairs(KEYS) do
+local kept = 0
+for i = 1, #KEYS - 4 do
+  local key = KEYS[i + 4]
   counts[i] = 0
   local count, sha256 = string.match(redis.call('HGET', key, 'assembled') or '', '^(%d+):(%x+):')
-  if sha256 == ARGV[i + 1] then
+  if sha256 == ARGV[i + 2] then
     local sealed = redis.call('HGET', key, 'sealed')
-    if not sealed or tonumber(sealed) < tonumber(ARGV[1]) then redis.call('HSET', key, 'sealed', ARGV[1]) end
+    if not sealed or tonumber(sealed) < tonumber(ARGV[2]) then redis.call('HSET', key, 'sealed', ARGV[2]) end
     redis.call('PERSIST', key)
+    local path = string.sub(key, -64)
+    redis.call('SREM', KEYS[1], path)
+    if redis.call('SADD', KEYS[2], path) == 1 then kept = kept + claimsBytes(key, count) end
     counts[i] = tonumber(count)
   end
+end
+if kept > 0 then
+  lift(KEYS[3], ARGV[1], kept)
+  redis.call('HINCRBY', KEYS[4], ARGV[1], kept)
+  redis.call('HINCRBY', KEYS[4], 'total', kept)
 end
 return counts
 `
@@ -124,26 +149,52 @@ return counts
  * each map.
  */
 export async function sealParts(
-  redis: Redis,
+  { redis, releaseKey, keys }: ReleaseClaims,
   sequence: number,
-  maps: readonly { key: string; sha256: string }[],
+  maps: readonly { path: string; sha256: string }[],
 ): Promise<number[]> {
-  const args = [...maps.map(map => map.key), sequence, ...maps.map(map => map.sha256)]
-  return (await redis.eval(SEAL_PARTS, maps.length, ...args)) as number[]
+  const { sums, sealed } = uploadBudgetKeys(releaseKey.workspaceId)
+  const names = [keys.claimed, keys.sealed, sums, sealed, ...maps.map(({ path }) => keys.parts(path))]
+  const args = [budgetMember(releaseKey), sequence, ...maps.map(({ sha256 }) => sha256)]
+  return (await redis.eval(SEAL_PARTS, names.length, ...names, ...args)) as number[]
 }
 
-/** KEYS parts of each path; ARGV sequence, lifetime. Claims that a later completion has sealed again are left alone. */
+/**
+ * KEYS paths with claims, sealed paths, the budget of the workspace (bytes of claims that expire, ends, bytes of sealed
+ * claims), then parts of each path; ARGV name of the release in the budget, sequence, lifetime. Claims that a later completion
+ * has sealed again are left alone.
+ */
 const UNSEAL_PARTS = `
-for _, key in ipairs(KEYS) do
-  local sealed = redis.call('HGET', key, 'sealed')
-  if sealed and tonumber(sealed) <= tonumber(ARGV[1]) then
+${CHARGE}
+${CLAIMS_BYTES}
+local freed = 0
+for i = 6, #KEYS do
+  local key = KEYS[i]
+  local sealed, assembled = unpack(redis.call('HMGET', key, 'sealed', 'assembled'))
+  if sealed and tonumber(sealed) <= tonumber(ARGV[2]) then
     redis.call('HDEL', key, 'sealed', 'since')
-    redis.call('EXPIRE', key, ARGV[2])
+    redis.call('EXPIRE', key, ARGV[3])
+    local path = string.sub(key, -64)
+    redis.call('SADD', KEYS[1], path)
+    redis.call('EXPIRE', KEYS[1], ARGV[3])
+    if redis.call('SREM', KEYS[2], path) == 1 then
+      freed = freed + claimsBytes(key, string.match(assembled or '', '^%d+') or 0)
+    end
   end
+end
+if freed > 0 then
+  lift(KEYS[5], ARGV[1], freed)
+  add(KEYS[3], KEYS[4], ARGV[1], freed)
 end
 `
 
 /** Lets claims expire whose maps the manifest of this sequence does not name. */
-export async function unsealParts(redis: Redis, sequence: number, keys: readonly string[]): Promise<void> {
-  await redis.eval(UNSEAL_PARTS, keys.length, ...keys, sequence, UPLOAD_LIFETIME_S)
+export async function unsealParts(
+  { redis, releaseKey, keys }: ReleaseClaims,
+  sequence: number,
+  paths: readonly string[],
+): Promise<void> {
+  const { sums, ends, sealed } = uploadBudgetKeys(releaseKey.workspaceId)
+  const names = [keys.claimed, keys.sealed, sums, ends, sealed, ...paths.map(path => keys.parts(path))]
+  await redis.eval(UNSEAL_PARTS, names.length, ...names, budgetMember(releaseKey), sequence, UPLOAD_LIFETIME_S)
 }

@@ -1,17 +1,26 @@
 import type { Redis } from 'ioredis'
 import type { CompletionRecord, Verdict } from '../../schemas/queues/source-maps.ts'
-import { UPLOAD_LIFETIME_S, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { budgetMember, LIFT, RECORD_BYTES, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
+import { uploadKeys, VERDICT_LIFETIME_S, VERDICTS_CHANNEL, verdictKey } from '../../shared/queue/upload-keys.ts'
 
 /**
- * KEYS verdict, record of the completion (or none); ARGV attempt, verdict, its lifetime, channel, then the new record and
- * its lifetime, or nothing to delete the record. The record of another attempt is left alone.
+ * KEYS verdict, then nothing, or record of the completion, recorded digests and bytes of the records; ARGV attempt, verdict,
+ * its lifetime, channel, then digest, name of the release in the budget and the new record, or no record to delete it. The
+ * record of another attempt is left alone.
  */
 const DELIVER_VERDICT = `
+${LIFT}
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 if KEYS[2] then
   local record = redis.call('GET', KEYS[2])
   if record and cjson.decode(record).attempt == ARGV[1] then
-    if ARGV[5] then redis.call('SET', KEYS[2], ARGV[5], 'EX', ARGV[6]) else redis.call('DEL', KEYS[2]) end
+    if ARGV[7] then
+      redis.call('SET', KEYS[2], ARGV[7], 'KEEPTTL')
+    else
+      redis.call('DEL', KEYS[2])
+      if redis.call('ZREM', KEYS[3], ARGV[5]) == 1 then lift(KEYS[4], ARGV[6], ${RECORD_BYTES} + #KEYS[2]) end
+    end
   end
 end
 redis.call('PUBLISH', ARGV[4], ARGV[1])
@@ -23,18 +32,28 @@ export async function deliverVerdict(redis: Redis, attempt: string, verdict: Ver
   await redis.eval(DELIVER_VERDICT, 1, verdictKey(attempt), ...args)
 }
 
+/** An accepted completion whose record is updated. */
+export interface RecordedCompletion {
+  readonly release: ReleaseKey
+  /** SHA-256 of its body in hex. */
+  readonly digest: string
+  readonly record: CompletionRecord
+}
+
 /**
  * Publishes the verdict of a completion and updates its record in the same step. The record of a successful completion
- * answers its repetitions for a day. The record of a refused completion is deleted, so that a repetition is judged again.
+ * answers its repetitions until 24 h after it was accepted. The record of a refused completion is deleted, so that a
+ * repetition is judged again.
  */
 export async function deliverCompletion(
   redis: Redis,
-  recordKey: string,
-  record: CompletionRecord,
+  { release, digest, record }: RecordedCompletion,
   verdict: Verdict,
 ): Promise<void> {
   const { attempt } = record
-  const args = [attempt, JSON.stringify(verdict), VERDICT_LIFETIME_S, VERDICTS_CHANNEL]
-  const kept = verdict.ok ? [JSON.stringify(record), UPLOAD_LIFETIME_S] : []
-  await redis.eval(DELIVER_VERDICT, 2, verdictKey(attempt), recordKey, ...args, ...kept)
+  const { completion, recorded } = uploadKeys(release)
+  const { sums } = uploadBudgetKeys(release.workspaceId).completions
+  const keys = [verdictKey(attempt), completion(digest), recorded, sums]
+  const args = [attempt, JSON.stringify(verdict), VERDICT_LIFETIME_S, VERDICTS_CHANNEL, digest, budgetMember(release)]
+  await redis.eval(DELIVER_VERDICT, keys.length, ...keys, ...args, ...(verdict.ok ? [JSON.stringify(record)] : []))
 }

@@ -6,14 +6,12 @@ import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { type DeclaredMap, stagedKeys, stagedMember, type UploadKeys } from '../../shared/queue/upload-keys.ts'
-import { sealParts, unsealParts } from './part-claims.ts'
+import { removeUploads } from '../../shared/queue/remove-uploads.ts'
+import { type DeclaredMap, stagedKeys, stagedMember } from '../../shared/queue/upload-keys.ts'
+import { type ReleaseClaims, sealParts, unsealParts } from './part-claims.ts'
 
 /** Dependencies of settling the uploads of a release. */
-export interface SettleDeps {
-  readonly releaseKey: ReleaseKey
-  readonly redis: Redis
-  readonly keys: UploadKeys
+export interface SettleDeps extends ReleaseClaims {
   readonly objects: Pick<ObjectStore, 'get' | 'list' | 'deleteMany'>
   readonly releases: Pick<ReleaseStore, 'manifest'>
 }
@@ -31,7 +29,9 @@ export async function settleUploads(deps: SettleDeps, manifest: Manifest): Promi
   await consumeUploads(deps, manifest)
   await retireManifests(deps, manifest)
   const pointer = await deps.releases.manifest(deps.releaseKey.workspaceId, deps.releaseKey.slug)
-  if (pointer === undefined || pointer.sequence <= manifest.sequence) return
+  // The release was deleted meanwhile, and its deletion cannot have seen the claims that were sealed here.
+  if (pointer === undefined) return removeUploads(deps.redis, deps.releaseKey)
+  if (pointer.sequence <= manifest.sequence) return
   // A later manifest is current by now. It may have settled before the claims were sealed here, and cannot have seen them.
   const later = await readManifest(deps.objects, pointer.objectKey)
   if (later) await unsealLeftOut(deps, manifest.files, later)
@@ -46,8 +46,7 @@ export async function readManifest(objects: Pick<ObjectStore, 'get'>, key: strin
 async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<void> {
   const { releaseKey, redis, keys, objects } = deps
   for (const page of pagesOf(manifest.files, PAGE_PATHS)) {
-    const maps = page.map(({ path, sha256 }) => ({ key: keys.parts(path), sha256 }))
-    const counts = await sealParts(redis, manifest.sequence, maps)
+    const counts = await sealParts(deps, manifest.sequence, page)
     const declared = await redis.hmget(keys.signed, ...page.map(file => file.path))
     const staged = page.flatMap((file, i) => stagedObject(file, declared[i]) ?? [])
     await objects.deleteMany(consumedKeys(releaseKey, page, counts, staged))
@@ -113,18 +112,14 @@ async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<vo
   await objects.deleteMany(older.slice(1).map(({ key }) => key))
 }
 
-async function unsealLeftOut(
-  { redis, keys }: SettleDeps,
-  files: readonly ManifestFile[],
-  current: Manifest,
-): Promise<void> {
+async function unsealLeftOut(deps: SettleDeps, files: readonly ManifestFile[], current: Manifest): Promise<void> {
   const named = new Map(current.files.map(file => [file.path, file.sha256]))
   const leftOut = files.filter(file => named.get(file.path) !== file.sha256)
   for (const page of pagesOf(leftOut, PAGE_PATHS)) {
     await unsealParts(
-      redis,
+      deps,
       current.sequence,
-      page.map(file => keys.parts(file.path)),
+      page.map(file => file.path),
     )
   }
 }

@@ -67,14 +67,13 @@ async function processCompletion(
   const { workspaceId, surfaceId, receivedAtMs, body } = frame
   const { slug, attempt, digest } = completionJobSchema.parse(JSON.parse(frame.attributes))
   const release = { workspaceId, surfaceId, slug }
-  const recordKey = uploadKeys(release).completion(digest)
   const stats = (outcome: CompletionStats['outcome'], files = 0, storedBytes = 0): CompletionStats => ({
     outcome,
     files,
     storedBytes,
     ageMs: deps.now() - receivedAtMs,
   })
-  const record = await readRecord(redis, recordKey)
+  const record = await readRecord(redis, uploadKeys(release).completion(digest))
   if (record?.attempt !== attempt) {
     return refused(stats('forgotten'), { label: 'forgotten', detail: 'it was refused before, or waited for a day' })
   }
@@ -87,7 +86,7 @@ async function processCompletion(
       body,
     })
     const fileCount = completed.outcome === 'refused' ? 0 : completed.fileCount
-    await deliverCompletion(redis, recordKey, { ...record, fileCount }, verdictOf(completed))
+    await deliverCompletion(redis, { release, digest, record: { ...record, fileCount } }, verdictOf(completed))
     if (completed.outcome === 'refused') {
       return refused(stats('refused'), { label: completed.code, detail: completed.message })
     }
@@ -98,7 +97,7 @@ async function processCompletion(
     if (!(error instanceof PermanentError)) throw error
     logger.error({ workspaceId, slug, ...errorFields(error) }, 'a completion failed permanently')
     const message = 'the completion could not be carried out'
-    await deliverCompletion(redis, recordKey, record, { ok: false, code: 'INTERNAL', message })
+    await deliverCompletion(redis, { release, digest, record }, { ok: false, code: 'INTERNAL', message })
     return refused(stats('failed'), { label: 'INTERNAL', detail: message })
   }
 }

@@ -3,9 +3,18 @@ import type { Redis } from 'ioredis'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
+import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import {
+  budgetMember,
+  CHARGE_UPLOAD,
+  ENTRY_BYTES,
+  HASH_BYTES,
+  overUploadBudget,
+  uploadBudgetKeys,
+} from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -14,7 +23,7 @@ import { JsonScanner } from '../decode/json-scanner.ts'
 import { SOURCE_MAP_COST_LIMIT_BYTES, sourceMapCost } from '../decode/source-map-scanner.ts'
 import { TOO_COSTLY } from './map-contents.ts'
 import { MapDigester, type MapDigests, mapMetadata } from './map-digests.ts'
-import { digestedText } from './part-claims.ts'
+import { type Digested, digestedText } from './part-claims.ts'
 import { deliverVerdict } from './publish-verdict.ts'
 
 /** Dependencies of storing a whole source map. */
@@ -59,9 +68,11 @@ export async function storeSingle(
   try {
     const isNew = await deps.retry('store a source map', () => putUnlessStored(deps, objectKey, body, digests))
     await releases.addStoredMaps(workspaceId, [map.sha256])
-    const { singles } = uploadKeys({ ...frame, slug: job.slug })
-    await redis.hset(singles, job.path, digestedText(map))
-    await redis.expire(singles, UPLOAD_LIFETIME_S)
+    if (!(await recordSingle(redis, { ...frame, slug: job.slug }, job.path, map))) {
+      const { code, message } = overUploadBudget('path')
+      await deliverVerdict(redis, job.attempt, { ok: false, code, message })
+      return { outcome: 'refused', storedBytes: isNew ? map.size : 0, refusal: { label: code, detail: message } }
+    }
     await deliverVerdict(redis, job.attempt, { ok: true, value: { objectKey } })
     return isNew ? { outcome: 'stored', storedBytes: map.size } : { outcome: 'known', storedBytes: 0 }
   } catch (error) {
@@ -71,6 +82,28 @@ export async function storeSingle(
     await deliverVerdict(redis, job.attempt, { ok: false, code: 'INTERNAL', message })
     return { outcome: 'refused', storedBytes: 0, refusal: { label: 'INTERNAL', detail: message } }
   }
+}
+
+/** KEYS single uploads of the release, then the budget of the workspace; ARGV path, map, lifetime, name of the release in the budget. */
+const RECORD_SINGLE = `
+${CHARGE_UPLOAD}
+local memory = redis.call('EXISTS', KEYS[1]) == 0 and ${HASH_BYTES} or 0
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then memory = memory + ${ENTRY_BYTES} + #ARGV[1] + #ARGV[2] end
+if not chargeUpload(KEYS[2], KEYS[3], KEYS[4], ARGV[4], memory) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return 1
+`
+
+/**
+ * Records the last single upload of a path, until 24 h after that of the release. Returns false, and records nothing, if the
+ * uploads of the workspace would take too much memory.
+ */
+async function recordSingle(redis: Redis, release: ReleaseKey, path: string, map: Digested): Promise<boolean> {
+  const { sums, ends, sealed } = uploadBudgetKeys(release.workspaceId)
+  const keys = [uploadKeys(release).singles, sums, ends, sealed]
+  const args = [path, digestedText(map), UPLOAD_LIFETIME_S, budgetMember(release)]
+  return (await redis.eval(RECORD_SINGLE, keys.length, ...keys, ...args)) === 1
 }
 
 /**

@@ -14,6 +14,7 @@ import { createDirectory, type Directory } from '../../../shared/directory/direc
 import { DIRECTORY_ROOT, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { digestOf, isWellFormedKey } from '../../../shared/ids/credentials.ts'
+import { uploadKeys } from '../../../shared/queue/upload-keys.ts'
 import { type CliSettings, runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { startEdge } from '../../support/services/edge.ts'
@@ -300,11 +301,17 @@ it('deletes a release of the workspace', async () => {
   await makeSurface()
   const { id: workspaceId } = (await store.workspaceBySlug('acme')) ?? { id: '' }
   const releases = createReleaseStore(redis)
-  await registerRelease(releases, { workspaceId, slug: 'rel_a' })
+  const { signed } = uploadKeys(await registerRelease(releases, { workspaceId, slug: 'rel_a' }))
+  await redis.hset(signed, 'a.map', '{}')
   const words = ['release', 'delete', '--workspace', 'acme', '--release', 'rel_a']
-  expect(await done(words)).toEqual({ slug: 'rel_a', workspaceId })
+  // Nothing is deleted while the uploads cannot be.
+  expect(await run(words)).toMatchObject({ code: 1, stdout: '' })
+  expect(await releases.release(workspaceId, 'rel_a')).toBeDefined()
+  const settings = { env: { ...env, REDIS_URL: env.CONTROL_REDIS_URL as string } }
+  expect(await done(words, settings)).toEqual({ slug: 'rel_a', workspaceId })
   expect(await releases.release(workspaceId, 'rel_a')).toBeUndefined()
-  const again = await run(words)
+  expect(await redis.exists(signed)).toBe(0)
+  const again = await run(words, settings)
   expect(again).toMatchObject({ code: 3, stdout: '' })
   expect(again.stderr).toContain('there is no release "rel_a" in acme')
 })

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { declareMaps, MAX_DECLARED_PATHS, MAX_STAGED_BYTES } from '../../../../ingest/releases/declare-maps.ts'
-import { UPLOADS_MAX_BYTES, uploadBudgetKeys } from '../../../../ingest/releases/upload-budget.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
+import { UPLOADS_MAX_BYTES, uploadBudgetKeys } from '../../../../shared/queue/upload-budget.ts'
 import { stagedKeys, uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { startEdge } from '../../../support/services/edge.ts'
@@ -34,11 +34,11 @@ describe('sign', () => {
     await redis.hset(sums, 'total', UPLOADS_MAX_BYTES, 'srf_1/rel_other', UPLOADS_MAX_BYTES - used)
     await redis.zadd(ends, Math.ceil(Date.now() / 1_000) + 3_600, 'srf_1/rel_other')
     const refused = await sign(slug, files(10, 10))
-    expect(refused).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE', /too much memory/))
+    expect(refused).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE', /^files must bring .* at most 256 MiB of memory/))
     expect(refused.headers.get('retry-after')).toBe('60')
     expect(await redis.hlen(uploadKeys({ ...OWNER, slug }).signed)).toBe(10)
     const part = await build.putPart(slug, 'p.map', 0, randomBytes(10))
-    expect(part).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE', /too much memory/))
+    expect(part).toMatchObject(refusal(429, 'INGEST_BACKPRESSURE', /^path must bring .* at most 256 MiB of memory/))
     expect((await sign(slug, files(0, 10))).status).toBe(200)
 
     await redis.zadd(ends, Math.floor(Date.now() / 1_000) - 1, 'srf_1/rel_other')

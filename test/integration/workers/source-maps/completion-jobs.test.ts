@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { manifestPrefix, sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
+import { uploadBudgetKeys } from '../../../../shared/queue/upload-budget.ts'
 import { PermanentError, TransientError } from '../../../../shared/runtime/errors.ts'
 import { digestOf, entryOf, mapOf } from '../../../support/clients/release-client.ts'
 import {
@@ -96,6 +97,21 @@ describe('a completion', () => {
     expect(await verdictOf(second.attempt)).toMatchObject({ ok: true })
     expect(await releases.manifest(workspaceId, slug)).toMatchObject({ sequence: 11 })
     expect(await redis.hget(keysOf(slug).parts('a.map'), 'sealed')).toBe('11')
+  })
+
+  it('keeps no claims of a release that is deleted before it ends', async () => {
+    const slug = await register()
+    const map = named('a.map')
+    await putParts(slug, map)
+    const { jobId } = await accept(slug, bodyOf([entryOf(map)]), 1)
+    const deleteMany: ObjectStore['deleteMany'] = async names => {
+      await objects.deleteMany(names)
+      await releases.remove(workspaceId, slug)
+    }
+    await runCompletion(jobId, NEVER, { deleteMany })
+    expect(await releases.manifest(workspaceId, slug)).toBeUndefined()
+    expect(await redis.keys(`penstock:{source-maps.0}:upload:${workspaceId}:*:${slug}:*`)).toEqual([])
+    expect(await redis.hget(uploadBudgetKeys(workspaceId).sealed, `srf_1/${slug}`)).toBeNull()
   })
 
   it('never stores bytes that were replaced after they were verified', async () => {
