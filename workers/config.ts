@@ -44,7 +44,10 @@ export const workersConfigSchema = z.object({
    */
   COMPLETIONS_CONCURRENCY: count(4),
   COMPLETIONS_HELD_BYTES: count(64 * 1024 * 1024),
-  /** Bounds of the dead letters of one surface and day. Above them, requests that cannot be stored are only counted. */
+  /**
+   * Bounds of the dead letters of one surface and day. A workspace may have four times as much. Above a bound, requests that
+   * cannot be stored are only counted.
+   */
   DEAD_LETTER_MAX_BYTES_PER_DAY: count(256 * 1024 * 1024),
   DEAD_LETTER_MAX_COUNT_PER_DAY: count(100_000),
   /**

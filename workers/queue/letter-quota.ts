@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { LetterMoves, type RefusedFrame } from './letter-moves.ts'
 import type { Move } from './payload-store.ts'
 
-/** Bounds of the dead letters of one surface that arrived on one day (docs/contract.md#dead-letters). */
+/** Bounds of the dead letters of one surface that arrived on one day. A workspace has four times as much (docs/contract.md#dead-letters). */
 export interface LetterLimits {
   readonly maxBytes: number
   readonly maxLetters: number
@@ -32,23 +33,48 @@ const DECISION_LIFETIME_S = 60 * 60
 const COUNTER_LIFETIME_S = 3 * 24 * 60 * 60
 
 /**
- * KEYS the decision of the job, then a counter for each surface and day; ARGV lifetime of the decision, lifetime of the
- * counters, most bytes, most letters, then bytes and letters for each counter. Returns bytes and letters of each counter
- * before the job. The decision is only stored if something is left of a bound, because otherwise it repeats by itself: a
- * flood leaves nothing in Redis but its counters. Runs even if the memory of Redis is full, since it is part of what frees it.
+ * A workspace may have as many dead letters as this many surfaces. Only letters within the bound of their surface count, so
+ * that a flood of one surface leaves room for the others.
+ */
+const SURFACES_PER_WORKSPACE = 4
+
+/**
+ * KEYS the decision of the job, then a counter for each surface and day, then one for each workspace and day; ARGV lifetime
+ * of the decision, lifetime of the counters, most bytes, most letters, how many times as much a workspace may have, the
+ * number of surfaces, then bytes, letters and the counter of the workspace for each surface. Returns bytes and letters of
+ * each counter before the job. The decision is only stored if something is left of a bound, because otherwise it repeats by
+ * itself: a flood leaves nothing in Redis but its counters. Runs even if the memory of Redis is full, since it is part of
+ * what frees it.
  */
 const COUNT_LETTERS = `#!lua flags=allow-oom
 local known = redis.call('GET', KEYS[1])
 if known then return known end
+local maxBytes, maxLetters = tonumber(ARGV[3]), tonumber(ARGV[4])
+local lastSurface = 1 + tonumber(ARGV[6])
 local used = {}
+local kept = {}
 local isOpen = false
-for i = 2, #KEYS do
-  local bytes, letters = tonumber(ARGV[2 * i + 1]), tonumber(ARGV[2 * i + 2])
-  local bytesBefore = redis.call('HINCRBY', KEYS[i], 'bytes', bytes) - bytes
-  local lettersBefore = redis.call('HINCRBY', KEYS[i], 'letters', letters) - letters
-  redis.call('EXPIRE', KEYS[i], ARGV[2])
-  if bytesBefore < tonumber(ARGV[3]) and lettersBefore < tonumber(ARGV[4]) then isOpen = true end
+local function count(key, bytes, letters)
+  local bytesBefore = redis.call('HINCRBY', key, 'bytes', string.format('%.0f', bytes)) - bytes
+  local lettersBefore = redis.call('HINCRBY', key, 'letters', string.format('%.0f', letters)) - letters
+  redis.call('EXPIRE', key, ARGV[2])
   table.insert(used, string.format('%.0f %.0f', bytesBefore, lettersBefore))
+  return bytesBefore, lettersBefore
+end
+for i = 2, lastSurface do
+  local bytes, letters = tonumber(ARGV[3 * i + 1]), tonumber(ARGV[3 * i + 2])
+  local bytesBefore, lettersBefore = count(KEYS[i], bytes, letters)
+  if bytesBefore < maxBytes and lettersBefore < maxLetters then
+    local sum = kept[ARGV[3 * i + 3]] or { 0, 0 }
+    sum[1] = sum[1] + math.min(bytes, maxBytes - bytesBefore)
+    sum[2] = sum[2] + math.min(letters, maxLetters - lettersBefore)
+    kept[ARGV[3 * i + 3]] = sum
+  end
+end
+for i = lastSurface + 1, #KEYS do
+  local sum = kept[tostring(i - lastSurface)]
+  local bytesBefore, lettersBefore = count(KEYS[i], sum and sum[1] or 0, sum and sum[2] or 0)
+  if sum and bytesBefore < maxBytes * ARGV[5] and lettersBefore < maxLetters * ARGV[5] then isOpen = true end
 end
 local reply = table.concat(used, ' ')
 if isOpen then redis.call('SET', KEYS[1], reply, 'EX', ARGV[1]) end
@@ -59,7 +85,7 @@ interface CountLetters {
   penstockCountLetters(numberOfKeys: number, ...args: (string | number)[]): Promise<string>
 }
 
-/** Bytes and letters of one surface and day. */
+/** Bytes and letters of one surface or workspace and day. */
 interface Usage {
   bytes: number
   letters: number
@@ -79,32 +105,54 @@ export class RedisLetterQuota implements LetterQuota {
   }
 
   async admit(queue: QueueName, jobId: string, requests: readonly RefusedFrame[]): Promise<readonly boolean[]> {
-    const asked = new Map<string, Usage>()
-    const counters = requests.map(({ frame }) => counterOf(frame))
-    for (const [i, request] of requests.entries()) add(asked, counters[i] as string, letterBytes(request))
+    const asked = new Map<string, Usage & { readonly workspace: string }>()
+    for (const { frame } of requests) {
+      const counter = counterOf(frame)
+      const usage = asked.get(counter) ?? { bytes: 0, letters: 0, workspace: workspaceCounterOf(frame) }
+      asked.set(counter, add(usage, frame))
+    }
     const used = await this.#count(decisionOf(queue, jobId, requests), asked)
-    const decisions = requests.map((request, i) => {
-      const counter = counters[i] as string
-      const bytes = letterBytes(request)
-      const before = add(used, counter, bytes)
-      return before.bytes + bytes <= this.#limits.maxBytes && before.letters < this.#limits.maxLetters
+    const decisions = requests.map(({ frame }) => {
+      const surface = used.get(counterOf(frame)) as Usage
+      const workspace = used.get(workspaceCounterOf(frame)) as Usage
+      const fitsSurface = this.#fits(surface, frame, 1)
+      add(surface, frame)
+      if (!fitsSurface) return false
+      const fits = this.#fits(workspace, frame, SURFACES_PER_WORKSPACE)
+      add(workspace, frame)
+      return fits
     })
     const kept = decisions.filter(Boolean).length
     this.#onLetters?.(queue, kept, decisions.length - kept)
     return decisions
   }
 
+  /** Reports whether a letter is within `times` the limits. */
+  #fits({ bytes, letters }: Usage, frame: PayloadFrame, times: number): boolean {
+    const { maxBytes, maxLetters } = this.#limits
+    return bytes + letterBytes(frame) <= times * maxBytes && letters < times * maxLetters
+  }
+
   /** Adds the usage to the counters, once for each decision. Returns the counters before it. */
-  async #count(decision: string, asked: ReadonlyMap<string, Usage>): Promise<Map<string, Usage>> {
+  async #count(
+    decision: string,
+    asked: ReadonlyMap<string, Usage & { readonly workspace: string }>,
+  ): Promise<Map<string, Usage>> {
     const { maxBytes, maxLetters } = this.#limits
     const { quota } = queueKeys('dead-letters')
-    const keys = [quota(decision), ...[...asked.keys()].map(counter => quota(counter))]
-    const args = [DECISION_LIFETIME_S, COUNTER_LIFETIME_S, maxBytes, maxLetters]
-    const usage = [...asked.values()].flatMap(({ bytes, letters }) => [bytes, letters])
+    const workspaces = [...new Set([...asked.values()].map(({ workspace }) => workspace))]
+    const counters = [...asked.keys(), ...workspaces]
+    const keys = [quota(decision), ...counters.map(counter => quota(counter))]
+    const args = [DECISION_LIFETIME_S, COUNTER_LIFETIME_S, maxBytes, maxLetters, SURFACES_PER_WORKSPACE, asked.size]
+    const usage = [...asked.values()].flatMap(({ bytes, letters, workspace }) => [
+      bytes,
+      letters,
+      1 + workspaces.indexOf(workspace),
+    ])
     const redis = this.#redis as unknown as CountLetters
     const reply = (await redis.penstockCountLetters(keys.length, ...keys, ...args, ...usage)).split(' ').map(Number)
     return new Map(
-      [...asked.keys()].map((counter, i) => [counter, { bytes: reply[2 * i] ?? 0, letters: reply[2 * i + 1] ?? 0 }]),
+      counters.map((counter, i) => [counter, { bytes: reply[2 * i] ?? 0, letters: reply[2 * i + 1] ?? 0 }]),
     )
   }
 }
@@ -115,19 +163,23 @@ function decisionOf(queue: QueueName, jobId: string, requests: readonly RefusedF
   return `job:${queue}:${jobId}:${indexes}`
 }
 
-/** Adds a letter to a counter and returns the counter as it was before. */
-function add(usage: Map<string, Usage>, counter: string, bytes: number): Usage {
-  const before = usage.get(counter) ?? { bytes: 0, letters: 0 }
-  usage.set(counter, { bytes: before.bytes + bytes, letters: before.letters + 1 })
-  return before
+/** Adds a letter to a counter. */
+function add<U extends Usage>(usage: U, frame: PayloadFrame): U {
+  usage.bytes += letterBytes(frame)
+  usage.letters++
+  return usage
 }
 
-function letterBytes({ frame }: RefusedFrame): number {
-  return frame.body.length + frame.attributes.length
+function letterBytes({ body, attributes }: PayloadFrame): number {
+  return body.length + attributes.length
 }
 
-function counterOf({ workspaceId, surfaceId, receivedAtMs }: RefusedFrame['frame']): string {
-  return `day:${new Date(receivedAtMs).toISOString().slice(0, 10)}:${workspaceId}/${surfaceId}`
+function counterOf(frame: PayloadFrame): string {
+  return `${workspaceCounterOf(frame)}/${frame.surfaceId}`
+}
+
+function workspaceCounterOf({ workspaceId, receivedAtMs }: PayloadFrame): string {
+  return `day:${new Date(receivedAtMs).toISOString().slice(0, 10)}:${workspaceId}`
 }
 
 /** The dead letters of a job that are kept: the object key of each, by the position of its request, and their moves. */

@@ -276,6 +276,22 @@ describe('the bound of dead letters', () => {
     ).toEqual([true, true, true, true, true, false, false])
   })
 
+  it('is four times as large for all surfaces of a workspace together, and other workspaces have theirs', async () => {
+    const ofSurface = (i: number) => request(900, { surfaceId: `srf_${i}` })
+    const [first, second] = [[1, 2, 3, 4, 5].map(ofSurface), [6, 7, 8].map(ofSurface)]
+    expect(await quota().admit('spans', 'a', first)).toEqual([true, true, true, true, false])
+    expect(await quota().admit('logs', 'b', second)).toEqual([false, false, false])
+    expect(await quota().admit('logs', 'd', [request(900, { workspaceId: 'ws_other' })])).toEqual([true])
+    const tomorrow = { receivedAtMs: RECEIVED + 24 * 60 * 60 * 1_000 }
+    expect(await quota().admit('logs', 'e', [request(900, tomorrow)])).toEqual([true])
+    expect(await quota().admit('spans', 'a', first)).toEqual([true, true, true, true, false])
+  })
+
+  it('of a workspace is not used up by letters over the bound of one surface', async () => {
+    for (let i = 0; i < 20; i++) await quota().admit('spans', `flood ${i}`, [request(900), request(900)])
+    expect(await quota().admit('spans', 'other', [request(900, { surfaceId: 'srf_other' })])).toEqual([true])
+  })
+
   it('decides about a job once, even if the bound is reached before the job is processed again', async () => {
     const job = [request(400), request(700)]
     expect(await quota().admit('spans', 'first', job)).toEqual([true, false])
