@@ -12,7 +12,7 @@ import {
   type RejectionLabel,
   reasonText,
 } from '../../shared/runtime/reason.ts'
-import { decompress } from '../decode/decompress.ts'
+import { decompress, release } from '../decode/decompress.ts'
 import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
 import { addShare, type HeldJob } from '../queue/payload-store.ts'
@@ -219,6 +219,7 @@ export class Batch {
       return { reason: { label: 'decoder_fault', detail: describeError(error) } }
     } finally {
       if (isMeasured) this.#source.onDecoded?.(frame, body.length, performance.now() - startedAt)
+      if (body !== frame.body) release(body)
     }
   }
 

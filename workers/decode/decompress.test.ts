@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { decompress } from './decompress.ts'
+import { decompress, release } from './decompress.ts'
 
-const LIMIT_BYTES = 64 * 1024 * 1024
+const MIB = 1024 * 1024
+const LIMIT_BYTES = 64 * MIB
 const COMPRESSORS = [
   ['gzip', 'gzip', gzipSync],
   ['deflate', 'deflate', deflateSync],
@@ -33,6 +35,42 @@ describe.each(COMPRESSORS)('%s', (_name, encoding, compress) => {
       expect(await decompress(body, encoding, LIMIT_BYTES)).toEqual({ ok: false, reason: 'bad_compression' })
     }
   })
+})
+
+/** Prints by how many bytes the memory of a process has grown when it has just decompressed what it reads. */
+const MEASURE = `
+  import { readFileSync } from 'node:fs'
+  import { decompress } from '${import.meta.dirname}/decompress.ts'
+  const compressed = readFileSync(0)
+  await decompress(compressed.subarray(0, 100), process.argv[1], ${LIMIT_BYTES})
+  const { rss } = process.memoryUsage
+  const before = rss()
+  const { body } = await decompress(compressed, process.argv[1], ${LIMIT_BYTES})
+  console.log(body.length, rss() - before)
+`
+
+it.each(COMPRESSORS)('has a large body of %s in memory once', (_name, encoding, compress) => {
+  const input = compress(Buffer.alloc(60 * MIB, 'a'))
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', MEASURE, encoding], { input }).toString()
+  const [length, grownBytes] = printed.split(' ').map(Number)
+  expect(length).toBe(60 * MIB)
+  // Chunks that are collected and then joined would be 120 MiB.
+  expect(grownBytes).toBeLessThan(95 * MIB)
+})
+
+it('gives the memory of a large body back at once', async () => {
+  const arrayBuffers = () => process.memoryUsage().arrayBuffers
+  const result = await decompress(gzipSync(Buffer.alloc(60 * MIB)), 'gzip', LIMIT_BYTES)
+  const before = arrayBuffers()
+  if (result.ok) release(result.body)
+  expect(before - arrayBuffers()).toBeGreaterThanOrEqual(60 * MIB)
+})
+
+it('joins the frames of a large zstd stream', async () => {
+  const parts = [Buffer.alloc(20 * MIB, 'a'), Buffer.alloc(20 * MIB, 'b'), Buffer.from('c')]
+  const stream = Buffer.concat(parts.map(part => zstdCompressSync(part)))
+  const result = await decompress(stream, 'zstd', LIMIT_BYTES)
+  expect(result.ok && result.body.equals(Buffer.concat(parts))).toBe(true)
 })
 
 it('refuses a zstd stream of more frames than any encoder makes', async () => {

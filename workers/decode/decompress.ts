@@ -14,18 +14,25 @@ const decompressors = {
   zstd: promisify(zstdDecompress),
 }
 
-/** Decompresses a body on the threads of zlib and stops as soon as the result would exceed `limitBytes`. */
+/** From this limit on, the memory for the whole result is taken at once. */
+const LARGE_BYTES = 16 * 1024 * 1024
+
+/**
+ * Decompresses a body on the threads of zlib and stops as soon as the result would exceed `limitBytes`. With a large limit,
+ * zlib writes into memory for all of it, whose pages are real only once they are written to. Otherwise zlib would collect
+ * small chunks, and have everything in memory twice while it joins them.
+ */
 export async function decompress(body: Buffer, encoding: ContentEncoding, limitBytes: number): Promise<Decompressed> {
   try {
     switch (encoding) {
       case 'identity':
         return { ok: true, body }
       case 'gzip':
-        return { ok: true, body: await decompressors.gzip(body, { maxOutputLength: limitBytes }) }
+        return { ok: true, body: await decompressors.gzip(body, optionsFor(limitBytes)) }
       case 'deflate': {
         // RFC 9110 defines "deflate" as the zlib format, but many clients send the bare stream. The first bytes differ.
         const inflater = isZlib(body) ? decompressors.zlib : decompressors.deflate
-        return { ok: true, body: await inflater(body, { maxOutputLength: limitBytes }) }
+        return { ok: true, body: await inflater(body, optionsFor(limitBytes)) }
       }
       case 'zstd':
         return await decompressZstd(body, limitBytes)
@@ -36,18 +43,34 @@ export async function decompress(body: Buffer, encoding: ContentEncoding, limitB
   }
 }
 
+/** One byte more than the limit, because zlib takes another chunk when it has filled one. */
+function optionsFor(limitBytes: number): { maxOutputLength: number; chunkSize?: number } {
+  if (limitBytes < LARGE_BYTES) return { maxOutputLength: limitBytes }
+  return { maxOutputLength: limitBytes, chunkSize: limitBytes + 1 }
+}
+
+/**
+ * Frees the memory of a large body that was decompressed. Nothing may use the body afterwards. V8 would count it as free only
+ * after a garbage collection, by which time the next body has taken as much.
+ */
+export function release(body: Buffer): void {
+  if (body.buffer.byteLength > LARGE_BYTES) (body.buffer as ArrayBuffer).transfer(0)
+}
+
 async function decompressZstd(body: Buffer, limitBytes: number): Promise<Decompressed> {
   const frames = zstdFrames(body)
   if (frames === undefined) return { ok: false, reason: 'bad_compression' }
-  const parts: Buffer[] = []
-  let restBytes = limitBytes
+  if (frames.length === 1)
+    return { ok: true, body: await decompressors.zstd(frames[0] as Buffer, optionsFor(limitBytes)) }
+  const joined = Buffer.allocUnsafeSlow(limitBytes)
+  let length = 0
   for (const frame of frames) {
-    const part = await decompressors.zstd(frame, { maxOutputLength: Math.max(restBytes, 1) })
-    restBytes -= part.length
-    if (restBytes < 0) return { ok: false, reason: 'too_large_decompressed' }
-    parts.push(part)
+    const part = await decompressors.zstd(frame, optionsFor(Math.max(limitBytes - length, 1)))
+    if (length + part.length > limitBytes) return { ok: false, reason: 'too_large_decompressed' }
+    length += part.copy(joined, length)
+    release(part)
   }
-  return { ok: true, body: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts) }
+  return { ok: true, body: joined.subarray(0, length) }
 }
 
 /** Checks CMF and FLG of RFC 1950: the method is 8, and both bytes together are a multiple of 31. */
