@@ -1,6 +1,8 @@
 /** Short strings are copied four bytes at a time, which may write up to three bytes past their end. */
 const OVERSHOOT_BYTES = 4
 const MIN_CAPACITY_BYTES = 4096
+/** Room for the length of a value that is written before its length is known. */
+export const MAX_LENGTH_BYTES = 5
 /**
  * Up to here a loop of 32-bit moves is faster than `Buffer.copy` (7 ns against 10 at 20 bytes, 12 against 10 at 40).
  */
@@ -187,6 +189,24 @@ export class GrowingBuffer {
     this.reserve(size + 5)
     this.varint(size)
     this.length += this.bytes.write(value, this.length)
+  }
+
+  /** Begins a value of a String column that is written in pieces. Returns its position for `endString`. */
+  beginString(): number {
+    this.reserve(MAX_LENGTH_BYTES)
+    const at = this.length
+    this.length += MAX_LENGTH_BYTES
+    return at
+  }
+
+  /** Ends the value that begins at `at`: writes its length and moves its bytes next to it. */
+  endString(at: number): void {
+    const start = at + MAX_LENGTH_BYTES
+    const end = this.length
+    this.length = at
+    this.varint(end - start)
+    this.bytes.copyWithin(this.length, start, end)
+    this.length += end - start
   }
 
   /** Appends text without a length before it. */

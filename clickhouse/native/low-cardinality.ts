@@ -1,18 +1,28 @@
-import { GrowingBuffer } from './growing-buffer.ts'
+import { GrowingBuffer, MAX_LENGTH_BYTES } from './growing-buffer.ts'
 
 /** Native format of LowCardinality: u64 version 1, then per block u64 flags, the keys, u64 rows and the indexes. */
 const KEYS_VERSION = 1
 const HAS_ADDITIONAL_KEYS = 1 << 9
 const NEED_UPDATE_DICTIONARY = 1 << 10
+/** Bytes of the empty string as a key: its length. */
+const EMPTY_KEY_BYTES = 1
+
+/**
+ * Longer values are not remembered as texts: each is a key of its own, which ClickHouse joins with equal ones. A text of
+ * 30 MiB would be in memory twice.
+ */
+const REMEMBERED_LENGTH = 64 * 1024
 
 /** The distinct values of a LowCardinality column. Index 0 is the empty string, as in ClickHouse. */
 export class Dictionary {
   private readonly indexes = new Map<string, number>([['', 0]])
-  private readonly texts = ['']
-  private readonly positions = [0]
+  private readonly texts: (string | undefined)[] = ['']
+  /** The start of each key, and the end of the last one. */
+  private readonly positions: number[] = []
   readonly keys = new GrowingBuffer()
 
   constructor() {
+    this.forget()
     this.keys.text('')
   }
 
@@ -24,18 +34,34 @@ export class Dictionary {
   indexOf(text: string): number {
     const known = this.indexes.get(text)
     if (known !== undefined) return known
-    const index = this.texts.length
-    const position = this.keys.length
     this.keys.text(text)
-    this.texts.push(text)
-    this.positions.push(position)
-    this.indexes.set(text, index)
-    return index
+    return this.add(text.length <= REMEMBERED_LENGTH ? text : undefined)
   }
 
-  /** Returns the value with this index. */
-  textOf(index: number): string {
-    return this.texts[index] as string
+  /** Begins a value that is written to `keys` in pieces. */
+  beginKey(): void {
+    this.keys.beginString()
+  }
+
+  /** Ends the value and returns its index. */
+  endKey(): number {
+    const { keys } = this
+    const at = this.startOf(this.texts.length)
+    const start = at + MAX_LENGTH_BYTES
+    const isRemembered = keys.length - start <= REMEMBERED_LENGTH
+    const text = isRemembered ? keys.bytes.toString('utf8', start, keys.length) : undefined
+    const known = text === undefined ? undefined : this.indexes.get(text)
+    if (known === undefined) {
+      keys.endString(at)
+      return this.add(text)
+    }
+    keys.truncate(at)
+    return known
+  }
+
+  /** Returns where the value with this index begins in `keys`, with its length. It ends where the next one begins. */
+  startOf(index: number): number {
+    return this.positions[index] as number
   }
 
   beginPayload(): void {
@@ -43,10 +69,11 @@ export class Dictionary {
   }
 
   truncate(length: number): void {
+    // Without the key that was begun, if the payload was refused within it.
+    this.keys.truncate(this.startOf(length))
     if (length === this.texts.length) return
-    this.keys.truncate(this.positions[length] ?? this.keys.length)
-    for (const text of this.texts.splice(length)) this.indexes.delete(text)
-    this.positions.length = length
+    for (const text of this.texts.splice(length)) if (text !== undefined) this.indexes.delete(text)
+    this.positions.length = length + 1
   }
 
   reset(): void {
@@ -61,11 +88,19 @@ export class Dictionary {
     this.keys.text('')
   }
 
+  private add(text: string | undefined): number {
+    const index = this.texts.length
+    this.texts.push(text)
+    this.positions.push(this.keys.length)
+    if (text !== undefined) this.indexes.set(text, index)
+    return index
+  }
+
   private forget(): void {
     this.indexes.clear()
     this.indexes.set('', 0)
     this.texts.length = 1
-    this.positions.length = 1
+    this.positions.splice(0, this.positions.length, 0, EMPTY_KEY_BYTES)
   }
 }
 

@@ -1,8 +1,8 @@
 import type { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
-import type { JsonValue } from '../protobuf/any-value.ts'
 import { BytesCache } from '../protobuf/bytes-cache.ts'
 import { cutString, TEXT_LIMITS } from '../protobuf/cut-text.ts'
-import { addAttribute, canonicalJson, type EmbeddedMessage } from '../protobuf/resource-cache.ts'
+import { JsonAttributes } from '../protobuf/json-attributes.ts'
+import type { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import { Hash64 } from './series-id.ts'
 
 /** Limit of the cached raw bytes. A batch with more metrics converts some of them again. */
@@ -45,7 +45,7 @@ export class MetricHeaders {
   private convert(fields: EmbeddedMessage): MetricHeader {
     const wire = fields.cursor()
     const end = fields.end
-    const metadata = new Map<string, JsonValue>()
+    const metadata = new JsonAttributes()
     let name = ''
     let description = ''
     let unit = ''
@@ -55,7 +55,7 @@ export class MetricHeaders {
       if (tag === 0x0a) name = wire.bytes.toString('utf8', wire.start, pos)
       else if (tag === 0x12) description = wire.bytes.toString('utf8', wire.start, pos)
       else if (tag === 0x1a) unit = wire.bytes.toString('utf8', wire.start, pos)
-      else if (tag === 0x62) addAttribute(metadata, wire, wire.start, pos)
+      else if (tag === 0x62) metadata.add(wire, wire.start, pos)
     }
     const hash = new Hash64()
     hash.begin()
@@ -66,7 +66,7 @@ export class MetricHeaders {
       name: this.columns.name.indexOf(cutString(name, TEXT_LIMITS.metricName)),
       description: this.columns.description.indexOf(description),
       unit: this.columns.unit.indexOf(unit),
-      metadata: this.columns.metadata.indexOf(canonicalJson(metadata)),
+      metadata: metadata.indexIn(this.columns.metadata),
       identity: { low: hash.low, high: hash.high },
     }
   }

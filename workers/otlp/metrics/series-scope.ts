@@ -1,3 +1,4 @@
+import type { LowCardinality } from '../../../clickhouse/native/low-cardinality.ts'
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
 import type { PayloadSource } from '../protobuf/refusal.ts'
 import type { ResourceEntry, ScopeEntry } from '../protobuf/resource-cache.ts'
@@ -44,7 +45,7 @@ export class SeriesScope {
   private hashResource(entry: ResourceEntry): Hash64 {
     const hash = new Hash64()
     hash.begin()
-    hash.text(this.columns.resource.dictionary.textOf(entry.resource))
+    addKey(hash, this.columns.resource, entry.resource)
     return hash
   }
 
@@ -52,9 +53,14 @@ export class SeriesScope {
     const { scopeName, scopeVersion, scopeAttributes } = this.columns
     const hash = new Hash64()
     hash.begin()
-    hash.text(scopeName.dictionary.textOf(entry.name))
-    hash.text(scopeVersion.dictionary.textOf(entry.version))
-    hash.text(scopeAttributes.dictionary.textOf(entry.attributes))
+    addKey(hash, scopeName, entry.name)
+    addKey(hash, scopeVersion, entry.version)
+    addKey(hash, scopeAttributes, entry.attributes)
     return hash
   }
+}
+
+/** Adds the value of a column that has this index, with its length. */
+function addKey(hash: Hash64, { dictionary }: LowCardinality, index: number): void {
+  hash.bytes(dictionary.keys.view, dictionary.startOf(index), dictionary.startOf(index + 1))
 }

@@ -1,4 +1,5 @@
-import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { cutString, cutText, endOfCut } from './cut-text.ts'
 import { appendInt64, appendRawInt64, doubleJson, doubleText } from './number-text.ts'
 import { NESTING_TOO_DEEP } from './refusal.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
@@ -32,9 +33,6 @@ const FALSE = Buffer.from('\x05false')
 const TRUE_VIEW = new DataView(TRUE.buffer, TRUE.byteOffset, TRUE.length)
 const FALSE_VIEW = new DataView(FALSE.buffer, FALSE.byteOffset, FALSE.length)
 
-/** Buffer for JSON text, whose length must be written before it. Only one value uses it at a time. */
-const scratch = new GrowingBuffer()
-
 /** Appends the AnyValue message `[start, end)` as a String value and returns its type code. */
 export function appendAnyValue(target: GrowingBuffer, wire: WireCursor, start: number, end: number): number {
   const member = selectMember(wire, start, end)
@@ -51,15 +49,19 @@ export function appendAnyValue(target: GrowingBuffer, wire: WireCursor, start: n
     case DOUBLE_TAG:
       target.text(doubleText(member.wire.view.getFloat64(member.start, true)))
       return ValueType.double
-    case BYTES_TAG:
-      target.text(member.wire.bytes.toString('base64', member.start, member.end))
+    case BYTES_TAG: {
+      const at = target.beginString()
+      writeBase64(target, member)
+      target.endString(at)
       return ValueType.bytes
+    }
     case ARRAY_TAG:
-    case KVLIST_TAG:
-      scratch.reset()
-      writeMember(scratch, member, 0)
-      target.string(scratch.bytes, scratch.view, 0, scratch.length)
+    case KVLIST_TAG: {
+      const at = target.beginString()
+      writeMember(target, member, 0)
+      target.endString(at)
       return member.tag === ARRAY_TAG ? ValueType.array : ValueType.kvlist
+    }
     default:
       target.u8(0)
       return ValueType.empty
@@ -72,21 +74,13 @@ export function appendBool(target: GrowingBuffer, value: boolean): void {
   else target.raw(FALSE, FALSE_VIEW, 0, FALSE.length)
 }
 
-/** An attribute value as JSON. */
-export interface JsonValue {
-  json: string
-  /** Text for promoted columns: the text of a string or an int, else ''. */
-  text: string
-}
-
-/** Converts the AnyValue message `[start, end)` to JSON: exact ints, base64 for bytes, `null` for an empty value. */
-export function jsonOfAnyValue(wire: WireCursor, start: number, end: number): JsonValue {
+/** Returns the text of the AnyValue message `[start, end)` if it is a string, cut to `limitBytes`, or an int, else ''. */
+export function promotedText(wire: WireCursor, start: number, end: number, limitBytes: number): string {
   const member = selectMember(wire, start, end)
-  scratch.reset()
-  writeMember(scratch, member, 0)
-  const json = scratch.bytes.toString('utf8', 0, scratch.length)
-  if (member.tag === STRING_TAG) return { json, text: JSON.parse(json) }
-  return { json, text: member.tag === INT_TAG ? json : '' }
+  if (member.tag === INT_TAG) return String(BigInt.asIntN(64, (BigInt(member.high) << 32n) | BigInt(member.low)))
+  if (member.tag !== STRING_TAG) return ''
+  // Invalid bytes become longer characters, so the text is cut once more.
+  return cutString(cutText(member.wire.bytes, member.start, member.end, limitBytes), limitBytes)
 }
 
 /** The member of a oneof that is set, and the location of its bytes. `tag` is 0 if none is set. */
@@ -158,7 +152,9 @@ function writeMember(out: GrowingBuffer, member: Member, depth: number): void {
       out.rawText(doubleJson(member.wire.view.getFloat64(member.start, true)))
       break
     case BYTES_TAG:
-      out.rawText(`"${member.wire.bytes.toString('base64', member.start, member.end)}"`)
+      out.u8(QUOTE)
+      writeBase64(out, member)
+      out.u8(QUOTE)
       break
     case ARRAY_TAG:
       writeArray(out, member.wire, member.start, member.end, depth + 1)
@@ -198,12 +194,19 @@ function writeKeyValueList(out: GrowingBuffer, wire: WireCursor, start: number, 
     if (tag !== 0x0a) continue
     if (separate) out.u8(0x2c)
     separate = true
-    const pair = readKeyValue(wire, wire.start, pos)
-    writeJsonString(out, wire.bytes, pair.keyStart, pair.keyEnd)
-    out.u8(0x3a)
-    writeMember(out, selectMember(pair.value, pair.valueStart, pair.valueEnd), depth)
+    writeJsonPair(out, wire, readKeyValue(wire, wire.start, pos), depth)
   }
   out.u8(0x7d)
+}
+
+/**
+ * Writes a key and its value as JSON: exact ints, base64 for bytes, `null` for an empty value. `wire` has the key, `depth`
+ * is the number of arrays and maps around the pair.
+ */
+export function writeJsonPair(out: GrowingBuffer, wire: WireCursor, pair: KeyValue, depth: number): void {
+  writeJsonString(out, wire.bytes, pair.keyStart, pair.keyEnd)
+  out.u8(0x3a)
+  writeMember(out, selectMember(pair.value, pair.valueStart, pair.valueEnd), depth)
 }
 
 /** Positions of a key and its value. */
@@ -249,19 +252,40 @@ export function readKeyValue(wire: WireCursor, start: number, end: number): KeyV
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+/** Longer texts are written in pieces, so that no copy of a whole text of tens of megabytes is made. A multiple of 3. */
+const PIECE_BYTES = 48 * 1024
+
+function writeBase64(out: GrowingBuffer, { wire, start, end }: Member): void {
+  out.reserve(Math.ceil((end - start) / 3) * 4)
+  for (let at = start; at < end; at += PIECE_BYTES) {
+    out.rawText(wire.bytes.toString('base64', at, Math.min(at + PIECE_BYTES, end)))
+  }
+}
+
 /**
  * Writes a JSON string. Plain ASCII is copied. JSON.stringify writes other text and replaces invalid UTF-8 (U+FFFD).
  */
 function writeJsonString(out: GrowingBuffer, bytes: Buffer, start: number, end: number): void {
+  out.reserve(end - start + 2)
+  out.u8(QUOTE)
+  for (let at = start; at < end; ) {
+    const cut = endOfCut(bytes, at, end, PIECE_BYTES)
+    // A piece without a single character boundary has only bytes that are replaced one by one.
+    const pieceEnd = cut > at ? cut : at + PIECE_BYTES
+    writeJsonPiece(out, bytes, at, pieceEnd)
+    at = pieceEnd
+  }
+  out.u8(QUOTE)
+}
+
+function writeJsonPiece(out: GrowingBuffer, bytes: Buffer, start: number, end: number): void {
   for (let i = start; i < end; i++) {
     const byte = bytes[i] as number
     if (byte < 0x20 || byte > 0x7e || byte === QUOTE || byte === BACKSLASH) {
-      out.rawText(JSON.stringify(bytes.toString('utf8', start, end)))
+      out.rawText(JSON.stringify(bytes.toString('utf8', start, end)).slice(1, -1))
       return
     }
   }
-  out.reserve(end - start + 2)
-  out.u8(QUOTE)
+  out.reserve(end - start)
   out.length += bytes.copy(out.bytes, out.length, start, end)
-  out.u8(QUOTE)
 }

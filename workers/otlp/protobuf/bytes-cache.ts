@@ -27,7 +27,9 @@ export class BytesCache<T> {
     return bytes.compare(entry.bytes, 0, entry.bytes.length, start, end) === 0 ? entry.value : undefined
   }
 
+  /** Keeps the value, unless its bytes are more than an eighth of the limit: they would take the place of all others. */
   set(bytes: Buffer, view: DataView, start: number, end: number, value: T): void {
+    if (end - start > this.limitBytes / 8) return
     this.heldBytes += end - start + ENTRY_BYTES
     if (this.heldBytes > this.limitBytes) this.clear()
     this.entries.set(hashOf(view, start, end), { bytes: Buffer.from(bytes.subarray(start, end)), value })

@@ -32,8 +32,10 @@ export function endOfCut(bytes: Buffer, start: number, end: number, limitBytes: 
 export function cutString(text: string, limitBytes: number): string {
   // A character of a text has at most three bytes per UTF-16 unit.
   if (text.length * 3 <= limitBytes) return text
-  const { read } = encoder.encodeInto(text, new Uint8Array(limitBytes))
-  return text.slice(0, read)
+  const cut = Buffer.allocUnsafe(limitBytes)
+  const { read, written } = encoder.encodeInto(text, cut)
+  // A copy, because a slice would keep the whole text in memory.
+  return read === text.length ? text : cut.toString('utf8', 0, written)
 }
 
 const encoder = new TextEncoder()

@@ -1,7 +1,7 @@
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
-import { type JsonValue, jsonOfAnyValue, readKeyValue } from './any-value.ts'
 import { BytesCache } from './bytes-cache.ts'
-import { cutString, cutText, TEXT_LIMITS } from './cut-text.ts'
+import { cutText, TEXT_LIMITS } from './cut-text.ts'
+import { JsonAttributes } from './json-attributes.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
 /** Limit of the cached raw bytes. A batch with more resources converts some of them again. */
@@ -66,18 +66,18 @@ export class ResourceCache {
   private convertResource(message: EmbeddedMessage): ResourceEntry {
     const wire = message.cursor()
     const end = message.end
-    const attributes = new Map<string, JsonValue>()
+    const attributes = new JsonAttributes()
     let droppedAttributesCount = 0
     for (let pos = message.start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
-      if (tag === 0x0a) addAttribute(attributes, wire, wire.start, pos)
+      if (tag === 0x0a) attributes.add(wire, wire.start, pos)
       else if (tag === 0x10) droppedAttributesCount = wire.low
     }
-    const serviceNameText = cutString(attributes.get('service.name')?.text ?? '', TEXT_LIMITS.serviceName)
-    const serviceVersionText = cutString(attributes.get('service.version')?.text ?? '', TEXT_LIMITS.serviceVersion)
+    const serviceNameText = attributes.text('service.name', TEXT_LIMITS.serviceName)
+    const serviceVersionText = attributes.text('service.version', TEXT_LIMITS.serviceVersion)
     return {
-      resource: this.columns.resource.indexOf(canonicalJson(attributes)),
+      resource: attributes.indexIn(this.columns.resource),
       serviceName: this.columns.serviceName.indexOf(serviceNameText),
       serviceVersion: this.columns.serviceVersion.indexOf(serviceVersionText),
       droppedAttributesCount,
@@ -90,7 +90,7 @@ export class ResourceCache {
   private convertScope(message: EmbeddedMessage): ScopeEntry {
     const wire = message.cursor()
     const end = message.end
-    const attributes = new Map<string, JsonValue>()
+    const attributes = new JsonAttributes()
     let name = ''
     let version = ''
     let droppedAttributesCount = 0
@@ -99,13 +99,13 @@ export class ResourceCache {
       pos = wire.next
       if (tag === 0x0a) name = cutText(wire.bytes, wire.start, pos, TEXT_LIMITS.scopeName)
       else if (tag === 0x12) version = cutText(wire.bytes, wire.start, pos, TEXT_LIMITS.scopeVersion)
-      else if (tag === 0x1a) addAttribute(attributes, wire, wire.start, pos)
+      else if (tag === 0x1a) attributes.add(wire, wire.start, pos)
       else if (tag === 0x20) droppedAttributesCount = wire.low
     }
     return {
       name: this.columns.scopeName.indexOf(name),
       version: this.columns.scopeVersion.indexOf(version),
-      attributes: this.columns.scopeAttributes.indexOf(canonicalJson(attributes)),
+      attributes: attributes.indexIn(this.columns.scopeAttributes),
       droppedAttributesCount,
     }
   }
@@ -143,17 +143,4 @@ export class EmbeddedMessage {
     }
     return this.wire
   }
-}
-
-/** Adds an attribute. The last value of a repeated key counts, because JSON readers treat repeated keys differently. */
-export function addAttribute(attributes: Map<string, JsonValue>, wire: WireCursor, start: number, end: number): void {
-  const pair = readKeyValue(wire, start, end)
-  const key = wire.bytes.toString('utf8', pair.keyStart, pair.keyEnd)
-  attributes.set(key, jsonOfAnyValue(pair.value, pair.valueStart, pair.valueEnd))
-}
-
-/** Returns the same text for the same attributes in any order: keys are sorted by code unit. */
-export function canonicalJson(attributes: Map<string, JsonValue>): string {
-  const keys = [...attributes.keys()].sort()
-  return `{${keys.map(key => `${JSON.stringify(key)}:${attributes.get(key)?.json}`).join(',')}}`
 }
