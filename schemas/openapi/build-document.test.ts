@@ -36,6 +36,35 @@ describe('the OpenAPI document', () => {
     expect(own).not.toContain('auth0')
   })
 
+  test('maps the type of an identity source to its variant, also for a provider whose name has other characters', () => {
+    const own = allOperations({ identityProviders: ['Okta', 'My IdP'] })
+    const { components } = JSON.parse(JSON.stringify(buildOpenApiDocument(own)))
+    const variant = (type: string, name: object) => ({
+      type: 'object',
+      properties: { type: { type: 'string', enum: [type] }, name: { type: 'string', ...name } },
+      required: ['type', 'name'],
+    })
+    const reference = (name: string) => `#/components/schemas/${name}`
+    expect(components.schemas.IdentifySource).toEqual({
+      type: 'object',
+      description: 'The identity provider.',
+      discriminator: {
+        propertyName: 'type',
+        mapping: {
+          okta: reference('IdentifySourceOkta'),
+          'my idp': reference('IdentifySourceMy_20IdP'),
+          custom: reference('IdentifySourceCustom'),
+        },
+      },
+      oneOf: ['Custom', 'Okta', 'My_20IdP'].map(name => ({ $ref: reference(`IdentifySource${name}`) })),
+    })
+    expect(components.schemas).toMatchObject({
+      IdentifySourceOkta: variant('okta', { enum: ['Okta'] }),
+      IdentifySourceMy_20IdP: variant('my idp', { enum: ['My IdP'] }),
+      IdentifySourceCustom: variant('custom', {}),
+    })
+  })
+
   test('names frontier-runtime or frontier-buildtime wherever a client must wait', () => {
     const waits = operations.flatMap(({ problems }) =>
       problems.filter(({ code }) => code === 'INGEST_BACKPRESSURE' || code === 'INGEST_INFRA_UNAVAILABLE'),

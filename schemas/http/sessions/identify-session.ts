@@ -58,36 +58,33 @@ export function identifySessionSchema(providerNames: readonly string[]) {
 export type IdentifySession = z.infer<ReturnType<typeof identifySessionSchema>>
 
 /**
- * Returns the schema of a source: the type of a provider with its name, or `custom` with any name. The document
- * describes a union. The messages come from one check, because those of a union name neither the field nor its valid
- * values.
+ * Returns the schema of a source: the type of a provider with its name, or `custom` with any name. Each variant has an id,
+ * because a discriminator in OpenAPI maps its values to named schemas.
  */
 function identifySourceSchema(providerNames: readonly string[]) {
-  const nameOfType = new Map(providerNames.map(name => [name.toLowerCase(), name]))
-  const types = [...nameOfType.keys(), 'custom'].join(', ')
+  const providers = providerNames.map(name => {
+    const type = name.toLowerCase()
+    const error = ({ input }: { input?: unknown }) =>
+      input === undefined ? 'is required' : `must be ${name} where type is ${type}`
+    return sourceSchema(type, z.literal(name, { error })).meta({ id: `IdentifySource${componentName(name)}` })
+  })
+  const custom = sourceSchema('custom', text).meta({ id: 'IdentifySourceCustom' })
+  const types = [...providerNames.map(name => name.toLowerCase()), 'custom'].join(', ')
   return z
-    .object(
-      { type: text, name: text },
-      { error: issue => (issue.input === undefined ? 'is required' : 'must be an object') },
-    )
-    .superRefine(({ type, name }, context) => {
-      if (type === 'custom') return
-      const expected = nameOfType.get(type)
-      if (expected === undefined)
-        context.addIssue({ code: 'custom', path: ['type'], message: `must be one of: ${types}` })
-      else if (name !== expected)
-        context.addIssue({ code: 'custom', path: ['name'], message: `must be ${expected} where type is ${type}` })
+    .discriminatedUnion('type', [custom, ...providers], {
+      error({ code, input }) {
+        if (code !== 'invalid_union') return input === undefined ? 'is required' : 'must be an object'
+        const { type } = input as { type?: unknown }
+        if (type === undefined) return 'is required'
+        return typeof type === 'string' ? `must be one of: ${types}` : 'must be a string'
+      },
     })
-    .meta({ id: 'IdentifySource', description: 'The identity provider.', ...unionOf(nameOfType) })
+    .meta({ id: 'IdentifySource', description: 'The identity provider.' })
 }
 
-/** Returns the variants of a source in JSON Schema, which replace the schema of their common fields. */
-function unionOf(nameOfType: ReadonlyMap<string, string>) {
-  const variant = (type: string, name: object) => ({
-    type: 'object',
-    properties: { type: { type: 'string', enum: [type] }, name: { type: 'string', ...name } },
-    required: ['type', 'name'],
-  })
-  const providers = [...nameOfType].map(([type, name]) => variant(type, { enum: [name] }))
-  return { oneOf: [...providers, variant('custom', {})], type: undefined, properties: undefined, required: undefined }
+const sourceSchema = <N extends z.ZodType<string>>(type: string, name: N) => z.object({ type: z.literal(type), name })
+
+/** Returns a provider's name in the characters that the name of a component may have. */
+function componentName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9]/gu, character => `_${character.codePointAt(0)?.toString(16)}`)
 }
