@@ -4,7 +4,7 @@ import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { usedMemoryShare } from '../../shared/runtime/redis-memory.ts'
+import { RedisMemory } from '../../shared/runtime/redis-memory.ts'
 import { type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
 import type { RedisClock } from './redis-clock.ts'
 import { costRules, decodedLimit, type QueueLimits } from './request-cost.ts'
@@ -50,6 +50,7 @@ export class Admission {
   readonly #redis: Redis
   readonly #logger: Logger
   readonly #clock: RedisClock
+  readonly #memory: RedisMemory
   readonly #options: AdmissionOptions
   readonly #random: () => number
   readonly #queues: ReadonlyMap<AdmittedQueue, QueueShares>
@@ -65,6 +66,7 @@ export class Admission {
     this.#redis = deps.redis
     this.#logger = deps.logger
     this.#clock = deps.clock
+    this.#memory = new RedisMemory(deps.logger, 'queues')
     this.#options = options
     this.#random = random
     const deadLetters = new QueueShares({
@@ -141,7 +143,7 @@ export class Admission {
       ...this.#polled.map(({ keys, shares }) => readCounters(redis, keys, shares.listedSurfaces, withPrices)),
     ])
     this.#clock.observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
-    this.#memoryShare = usedMemoryShare(memory)
+    this.#memoryShare = this.#memory.usedShare(memory)
     const memoryFree = 1 - this.#memoryShare / this.#options.maxMemoryShare
     for (const [i, { shares }] of this.#polled.entries()) shares.endPoll(counters[i] as QueueCounters, memoryFree)
   }

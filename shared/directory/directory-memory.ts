@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { usedMemoryShare } from '../runtime/redis-memory.ts'
+import { RedisMemory } from '../runtime/redis-memory.ts'
 
 /**
  * The share of the memory of Redis above which nothing is added to the directory. It is over the share above which
@@ -22,6 +22,7 @@ const NEARLY_FULL: Problem = {
 export class DirectoryMemory {
   readonly #redis: Redis
   readonly #logger: Logger
+  readonly #memory: RedisMemory
   readonly #timer: NodeJS.Timeout
   #isNearlyFull = false
   #isReading = false
@@ -29,6 +30,7 @@ export class DirectoryMemory {
   constructor({ redis, logger }: { readonly redis: Redis; readonly logger: Logger }, pollMs = POLL_MS) {
     this.#redis = redis
     this.#logger = logger
+    this.#memory = new RedisMemory(logger, 'directory')
     this.#timer = setInterval(() => void this.#read(), pollMs).unref()
     redis.on('ready', () => void this.#read())
     void this.#read()
@@ -47,7 +49,7 @@ export class DirectoryMemory {
     if (this.#isReading || this.#redis.status !== 'ready') return
     this.#isReading = true
     try {
-      this.#isNearlyFull = usedMemoryShare(await this.#redis.info('memory')) >= MAX_MEMORY_SHARE
+      this.#isNearlyFull = this.#memory.usedShare(await this.#redis.info('memory')) >= MAX_MEMORY_SHARE
     } catch (error) {
       this.#logger.debug(errorFields(error), 'the memory of the directory could not be read')
     } finally {

@@ -39,6 +39,20 @@ it('returns 200 for a healthy check, and 503 with the cause for an unhealthy one
   expect(await unhealthy('/readyz')).toEqual({ status: 503, text: 'Error: redis is unavailable\n' })
 })
 
+// Linux has all of 127.0.0.0/8, so that 127.0.0.2 is to this server as any other address of the machine.
+it.runIf(process.platform === 'linux')('is reachable only at the address that it listens on', async () => {
+  const server = createAdminServer({
+    registry: createMetrics('test').registry,
+    isLive: () => true,
+    isReady: () => true,
+    logger: createLogger('test', 'fatal'),
+  })
+  servers.push(server)
+  const port = await server.listen('127.0.0.1', 0)
+  expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200)
+  await expect(fetch(`http://127.0.0.2:${port}/metrics`)).rejects.toThrow('fetch failed')
+})
+
 it('reports a check that hangs as unhealthy', async () => {
   const get = await start(
     () => true,

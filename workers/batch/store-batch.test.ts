@@ -1,8 +1,12 @@
+import { ClickHouseError } from '@clickhouse/client'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
+import { encodePayload } from '../../shared/queue/payload-frame.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 import { TextBatch } from '../../test/support/oracles/text-batch.ts'
 import type { Move, PayloadStore } from '../queue/payload-store.ts'
 import { Batch } from './batch.ts'
+import { NO_JOB_LIMITS } from './job-limits.ts'
 import { BatchStorer } from './store-batch.ts'
 
 const FRAME = {
@@ -40,4 +44,40 @@ it.each([
   const named = { batchId: 'b', jobIds: ['a'], storedTables: [] }
   expect(await storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [])).toBe(true)
   expect(finished).toBe(times)
+})
+
+it('logs the code of a refused batch, and the text of ClickHouse, which may quote values, only for debugging', async () => {
+  const lines: { level: number; text: string }[] = []
+  const logger = pino(
+    { level: 'debug' },
+    { write: line => void lines.push({ level: JSON.parse(line).level, text: line }) },
+  )
+  const message = `Cannot parse 'a secret of a customer'`
+  const refusal = new PermanentError('ClickHouse 27 CANNOT_PARSE', {
+    cause: new ClickHouseError({ message, code: '27', type: 'CANNOT_PARSE' }),
+  })
+  const store = {
+    holdsLocks: async () => true,
+    payload: async () => encodePayload([FRAME]),
+    giveBack: () => {},
+    finishBatch: async () => ({ isFirst: true, leftOut: [] }),
+  } as unknown as PayloadStore
+  const storer = new BatchStorer({
+    queue: 'spans',
+    kind: 'traces',
+    store,
+    insert: async ({ table }) => {
+      if (table === 'ingest_log') return
+      throw refusal
+    },
+    addJobs: async () => {},
+    logger,
+    stopping: new AbortController().signal,
+  })
+  const batch = new Batch({ queue: 'spans', kind: 'traces' }, new TextBatch())
+  await batch.add({ jobId: 'a', lane: 'express', token: '' }, [FRAME], 1, NO_JOB_LIMITS)
+  expect(await storer.store({ batchId: 'b', jobIds: ['a'], storedTables: [] }, batch, [])).toBe(true)
+  const levelsOf = (part: string) => new Set(lines.filter(({ text }) => text.includes(part)).map(({ level }) => level))
+  expect(levelsOf('ClickHouse 27')).toContain(pino.levels.values.warn)
+  expect(levelsOf('a secret')).toEqual(new Set([pino.levels.values.debug]))
 })

@@ -551,6 +551,24 @@ it('the sweeper adds the missing job of a payload', async () => {
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })
 
+it('the sweeper looks only at what waits in its queue, however many other keys Redis has', async () => {
+  const fill = redis.pipeline()
+  for (let i = 0; i < 20_000; i++) fill.set(`other:${i}`, '')
+  await fill.exec()
+  const calls = async () => {
+    const stats = await redis.info('commandstats')
+    return Object.fromEntries(
+      [...stats.matchAll(/^cmdstat_(\w+):calls=(\d+)/gm)].map(([, name, n]) => [name, Number(n)]),
+    )
+  }
+  const jobs = createJobAdder(redis)
+  opened.push(() => jobs.close())
+  await redis.config('RESETSTAT')
+  await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')
+  const { zscan = 0, scan = 0, keys: keysCalls = 0 } = await calls()
+  expect({ zscan, scan, keysCalls }).toEqual({ zscan: 1, scan: 0, keysCalls: 0 })
+})
+
 it('the sweeper skips a payload that it cannot read', async () => {
   for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
   await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
