@@ -1,3 +1,4 @@
+import { RefilledBudgets } from '../../shared/concurrency/refilled-budgets.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
@@ -5,6 +6,7 @@ import { RedisPayloadStore } from '../queue/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
+import { REFUSED_READS } from '../source-maps/complete-release.ts'
 import { CompletionTurns, HELD_COMPLETIONS } from '../source-maps/completion-turns.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
 
@@ -16,6 +18,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     redis: deps.redis,
     objects: deps.objects,
     releases: deps.releases,
+    refusedReads: new RefilledBudgets(REFUSED_READS),
     store,
     suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('completions', new RepeatedFailures()),

@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis'
+import { formatBytes } from '../../schemas/http/limits.ts'
 import type { ProblemCode } from '../../schemas/http/problems.ts'
 import type { CompleteSourceMaps } from '../../schemas/http/source-maps/schemas.ts'
 import type { Release } from '../../schemas/records/directory.ts'
 import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
+import type { RefilledBudgets } from '../../shared/concurrency/refilled-budgets.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
@@ -11,7 +13,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type UploadKeys, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { collectMaps } from './collect-maps.ts'
-import { MapContents } from './map-contents.ts'
+import { COMPLETION_READ_BYTES, MapContents } from './map-contents.ts'
 import { readCompletion } from './read-completion.ts'
 import { readManifest, settleUploads } from './settle-uploads.ts'
 
@@ -20,6 +22,8 @@ export interface CompleteReleaseDeps {
   readonly redis: Redis
   readonly objects: ObjectStore
   readonly releases: ReleaseStore
+  /** Bytes that the refused completions of a surface may read. */
+  readonly refusedReads: Pick<RefilledBudgets, 'hasSome' | 'spend'>
   readonly retry: Retry
   readonly now: () => number
 }
@@ -46,6 +50,13 @@ export type CompletedRelease =
   | { readonly outcome: 'superseded'; readonly fileCount: number }
   | { readonly outcome: 'refused'; readonly code: ProblemCode; readonly message: string }
 
+/**
+ * Bytes that the refused completions of a surface may read in an hour, on each worker. As much as one completion, so that a
+ * build of any size may fail and be repeated.
+ */
+export const REFUSED_READS = { amount: COMPLETION_READ_BYTES, refillMs: 60 * 60 * 1_000 }
+const OVER_REFUSED_READS = `the refused completions of the surface have read ${formatBytes(REFUSED_READS.amount)} of maps within an hour; retry after the delay`
+
 /** Times that another manifest may become current while maps are looked up. The job starts over after that. */
 const MAX_ROUNDS = 5
 
@@ -67,13 +78,26 @@ export async function completeRelease(
   const read = await readCompletion(accepted.body)
   if (!read.ok) return refused('REQUEST_INVALID', read.message)
 
+  // The uploads of a refused completion stay. Without a bound, its repetitions would read them without end.
+  const reader = `${workspaceId} ${surfaceId}`
+  if (!deps.refusedReads.hasSome(reader)) return refused('INGEST_BACKPRESSURE', OVER_REFUSED_READS)
   const contents = new MapContents(deps, workspaceId)
+  const completed = await completeWith(deps, accepted, { release, completion: read.completion, contents })
+  if (completed.outcome !== 'completed') deps.refusedReads.spend(reader, contents.readBytes)
+  return completed
+}
+
+async function completeWith(
+  deps: CompleteReleaseDeps,
+  accepted: AcceptedCompletion,
+  { release, completion, contents }: { release: Release; completion: CompleteSourceMaps; contents: MapContents },
+): Promise<CompletedRelease> {
   const round = { ...deps, repeats: accepted.repeats, releaseKey: accepted, keys: uploadKeys(accepted), contents }
   for (let n = 1; n <= MAX_ROUNDS; n++) {
-    const made = await makeManifestCurrent(round, accepted.sequence, read.completion)
+    const made = await makeManifestCurrent(round, accepted.sequence, completion)
     if (made.outcome === 'overtaken') continue
     if (made.outcome === 'faults') return refused('REQUEST_INVALID', made.faults.join('; '))
-    if (made.outcome === 'superseded') return { outcome: 'superseded', fileCount: read.completion.files.length }
+    if (made.outcome === 'superseded') return { outcome: 'superseded', fileCount: completion.files.length }
     await deps.retry('settle the uploads of a release', () => settleUploads(round, made.manifest))
     const fileCount = made.manifest.files.length
     return { outcome: 'completed', release, fileCount, storedBytes: contents.writtenBytes }

@@ -41,11 +41,12 @@ export class MapContents {
   /** SHA-256 digests of the maps that were written. They are recorded together, since every record is an fsync of Redis. */
   readonly written = new Set<string>()
   writtenBytes = 0
+  /** Bytes of the maps that were read to digest them. */
+  readBytes = 0
   readonly #objects: MapContentsDeps['objects']
   readonly #releases: MapContentsDeps['releases']
   readonly #workspaceId: string
   readonly #readLimitBytes: number
-  #readBytes = 0
   /** Stored maps that this completion has looked up, by SHA-256. 100,000 paths may name one map. */
   readonly #heads = new Map<string, Promise<ObjectHead | undefined>>()
   readonly #digests = new Map<string, Promise<MapDigests | undefined>>()
@@ -145,8 +146,8 @@ export class MapContents {
   async #read(pieces: readonly PieceObject[], maxCostBytes: number): Promise<ReadBytes> {
     let taken = 0
     const take = (bytes: number) => {
-      if (this.#readBytes + bytes > this.#readLimitBytes) return false
-      this.#readBytes += bytes
+      if (this.readBytes + bytes > this.#readLimitBytes) return false
+      this.readBytes += bytes
       taken += bytes
       return true
     }
@@ -154,7 +155,7 @@ export class MapContents {
     try {
       return await readMapBytes(this.#objects, pieces, limits)
     } catch (error) {
-      this.#readBytes -= taken
+      this.readBytes -= taken
       throw error
     }
   }

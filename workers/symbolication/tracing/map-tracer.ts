@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { FairTurns } from '../../../shared/concurrency/fair-turns.ts'
+import { RefilledBudgets } from '../../../shared/concurrency/refilled-budgets.ts'
 import type { StreamedObject } from '../../../shared/object-store/types.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { type MapGuards, UNUSABLE_FOR_MS } from './map-guards.ts'
 import type { OriginalPosition, Position } from './parsed-map.ts'
-import { TimeBudgets } from './time-budgets.ts'
 import { type DeadChild, TraceChild } from './trace-child.ts'
 import type { TraceAnswer } from './trace-messages.ts'
 
@@ -81,7 +81,7 @@ class ProcessTracer implements MapTracer {
   readonly #options: MapTracerOptions
   readonly #unusable: LRUCache<string, true>
   readonly #turns = new FairTurns({ total: 1, perOwner: 1 })
-  readonly #budgets: TimeBudgets
+  readonly #budgets: RefilledBudgets
   #child: TraceChild | undefined
   #nextId = 1
   #closed = false
@@ -89,7 +89,7 @@ class ProcessTracer implements MapTracer {
   constructor(deps: MapTracerDeps, options: MapTracerOptions) {
     this.#deps = deps
     this.#options = options
-    this.#budgets = new TimeBudgets(options.msPerMinute ?? MS_PER_MINUTE, deps.now)
+    this.#budgets = new RefilledBudgets({ amount: options.msPerMinute ?? MS_PER_MINUTE, refillMs: 60_000 }, deps.now)
     this.#unusable = new LRUCache<string, true>({
       max: UNUSABLE_LIMIT,
       // An entry is stale once it is older than `ttl`.
@@ -104,7 +104,7 @@ class ProcessTracer implements MapTracer {
   }
 
   hasTime(workspaceId: string): boolean {
-    return this.#budgets.hasTime(workspaceId)
+    return this.#budgets.hasSome(workspaceId)
   }
 
   async trace({ workspaceId, mapKey }: MapReference, positions: readonly Position[]) {

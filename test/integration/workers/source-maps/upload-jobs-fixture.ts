@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll } from 'vitest'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import type { CompletionRecord, Verdict } from '../../../../schemas/queues/source-maps.ts'
+import { RefilledBudgets } from '../../../../shared/concurrency/refilled-budgets.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey, stagingKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
@@ -15,6 +16,7 @@ import { LaneBudget } from '../../../../workers/queue/lane-budget.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payload-store.ts'
 import { RepeatedFailures } from '../../../../workers/queue/repeated-failures.ts'
 import { Suspects } from '../../../../workers/queue/suspects.ts'
+import { REFUSED_READS } from '../../../../workers/source-maps/complete-release.ts'
 import { storeCompletions } from '../../../../workers/source-maps/store-completions.ts'
 import { storeSourceMaps } from '../../../../workers/source-maps/store-source-maps.ts'
 import { digestOf, type FileEntry, mapOf, type NamedMap } from '../../../support/clients/release-client.ts'
@@ -105,6 +107,7 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
     held: new LaneBudget(64 * MIB),
     suspects: new Suspects({ countAlone: async () => 1 }, logger),
     failures: new RepeatedFailures(),
+    refusedReads: new RefilledBudgets(REFUSED_READS),
     addJobs: async () => {},
     now: Date.now,
     logger,
