@@ -9,9 +9,14 @@ const ec = (namedCurve: string) => pemOf(generateKeyPairSync('ec', { namedCurve 
 const rsa = (modulusLength: number) => pemOf(generateKeyPairSync('rsa', { modulusLength }))
 
 const ED25519 = pemOf(generateKeyPairSync('ed25519'))
-const AUTH = { AUTH_ISSUER: 'https://login.example', AUTH_AUDIENCE: 'penstock', KEY_PEPPER: 'p'.repeat(32) }
+const REQUIRED = {
+  CONTROL_REDIS_URL: 'redis://directory:6379',
+  AUTH_ISSUER: 'https://login.example',
+  AUTH_AUDIENCE: 'penstock',
+  KEY_PEPPER: 'p'.repeat(32),
+}
 const tokenIssuers = (config: ApiConfig) => issuersOf(config, pino({ level: 'silent' }), Date.now)
-const parse = (env: Record<string, string>) => parseConfig(apiConfigSchema, { ...AUTH, ...env })
+const parse = (env: Record<string, string>) => parseConfig(apiConfigSchema, { ...REQUIRED, ...env })
 
 describe('the configuration of the API', () => {
   it('accepts a public key with escaped line breaks, and allows only the algorithm that fits it', () => {
@@ -68,6 +73,6 @@ describe('the configuration of the API', () => {
     const key = { AUTH_PUBLIC_KEY: ED25519 }
     expect(tokenIssuers(parse({ ...key, ...workload })).map(({ kind }) => kind)).toEqual(['session', 'workload'])
     expect(() => parse({ ...key, WORKLOAD_ISSUER: 'w' })).toThrow(/set all of/)
-    expect(() => parse({ ...key, ...workload, WORKLOAD_ISSUER: AUTH.AUTH_ISSUER })).toThrow(/must differ/)
+    expect(() => parse({ ...key, ...workload, WORKLOAD_ISSUER: REQUIRED.AUTH_ISSUER })).toThrow(/must differ/)
   })
 })

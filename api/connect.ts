@@ -59,7 +59,7 @@ export function connectApi(
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): ConnectedApi {
-  const redis = connectProducer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, REDIS_TIMEOUT_MS, logger)
+  const redis = connectProducer(config.CONTROL_REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   const queuesRedis = connectProducer(config.REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis of the queues', () => queuesRedis.disconnect())

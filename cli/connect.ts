@@ -22,7 +22,7 @@ export async function withDirectory<T>(
   logger: Logger,
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
-  return withRedis(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger, async redis => {
+  return withRedis(config.CONTROL_REDIS_URL, logger, async redis => {
     await adoptDirectory(redis, logger)
     const withQueues: DirectoryConnection['withQueues'] = work => withRedis(config.REDIS_URL, logger, work)
     return run({ redis, store: createDirectory(redis), withQueues })

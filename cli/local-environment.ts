@@ -35,7 +35,7 @@ export async function withLocalStores(env: Environment, directory: string): Prom
   return {
     ...env,
     REDIS_URL: redisUrl,
-    CONTROL_REDIS_URL: controlRedisUrl,
+    CONTROL_REDIS_URL: controlRedisUrl ?? redisUrl,
     CLICKHOUSE_URL: clickhouseUrl,
     S3_ENDPOINT: s3.endpoint,
     S3_BUCKET: s3.bucket,

@@ -69,11 +69,11 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     return redis
   }
   const wiring: Wiring = { config, logger, metrics: createIngestMetrics(metrics), lifecycle, connect }
-  const directoryUrl = config.CONTROL_REDIS_URL ?? config.REDIS_URL
+  const directoryUrl = config.CONTROL_REDIS_URL
   const directoryRedis = connect(directoryUrl)
   if (directoryUrl === config.REDIS_URL) {
     logger.warn(
-      'CONTROL_REDIS_URL is not set: the directory shares the memory of the queues; give it a Redis of its own',
+      'CONTROL_REDIS_URL is REDIS_URL: the directory and the queues share their memory; give the directory a Redis of its own',
     )
   }
   const adoption = adoptOnConnect(directoryRedis, logger)

@@ -23,7 +23,7 @@ export function connectWorkers(
   const redis = connectConsumer(config.REDIS_URL, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   metrics.watchBacklogs(() => readInternalBacklogs(redis))
-  const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL ?? config.REDIS_URL, logger)
+  const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   lifecycle.onStop('payload reader', () => payloads.close())

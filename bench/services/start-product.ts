@@ -88,6 +88,7 @@ export async function startWorkers(
     args: ['--pools', pools.join(',')],
     env: {
       REDIS_URL: redis.url(QUEUE_DATABASE),
+      CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
       CLICKHOUSE_URL: clickhouse.url,
       CLICKHOUSE_DATABASE: BENCH_DATABASE,
       WORKERS_ADMIN_PORT: String(adminPort),

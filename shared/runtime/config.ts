@@ -49,8 +49,17 @@ const redisUrl = z.url({ protocol: /^rediss?$/ })
 /** Settings of the connections to Redis. */
 export const redisSettings = {
   REDIS_URL: redisUrl.default('redis://127.0.0.1:4379'),
-  /** Redis of the directory (workspaces, users, surfaces, keys). By default that of the queues. */
-  CONTROL_REDIS_URL: redisUrl.optional(),
+  /**
+   * Redis of the directory (workspaces, users, surfaces, keys) and the releases. It has no default, because with the address
+   * of REDIS_URL the queues and the releases can take each other's memory, and with another one the directory is elsewhere.
+   */
+  CONTROL_REDIS_URL: z.url({
+    protocol: /^rediss?$/,
+    error: ({ input }) =>
+      input === undefined
+        ? 'is required: set the Redis of the directory and the releases, or the value of REDIS_URL if they share its memory'
+        : undefined,
+  }),
 }
 
 /** Settings of the connection to ClickHouse. */

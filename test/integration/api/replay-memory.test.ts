@@ -49,6 +49,7 @@ describe('the memory of the API', () => {
         // As README.md advises for a container of 256 MiB.
         NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
         REDIS_URL: services.redisUrl,
+        CONTROL_REDIS_URL: services.redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
         CLICKHOUSE_DATABASE: DATABASE,
         S3_ENDPOINT: s3.endpoint,

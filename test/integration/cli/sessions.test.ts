@@ -162,6 +162,7 @@ describe('penstock sessions delete', () => {
     const env = {
       PATH: process.env.PATH,
       REDIS_URL: services.redisUrl,
+      CONTROL_REDIS_URL: services.redisUrl,
       CLICKHOUSE_URL: services.clickhouseUrl,
       CLICKHOUSE_DATABASE: DATABASE,
       S3_ENDPOINT: s3.endpoint,

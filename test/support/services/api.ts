@@ -44,6 +44,7 @@ export async function startApi(
   const lifecycle = createLifecycle(logger, 5_000)
   const config = parseConfig(apiConfigSchema, {
     REDIS_URL: services.redisUrl,
+    CONTROL_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     CLICKHOUSE_DATABASE: database,
     AUTH_PUBLIC_KEY: sessionPublicKeyPem,

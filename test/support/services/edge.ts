@@ -30,7 +30,7 @@ export async function startEdge(
   logger: Logger = pino({ level: 'silent' }),
 ): Promise<TestEdge> {
   const lifecycle = createLifecycle(logger, 5_000)
-  const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, ...settings })
+  const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, CONTROL_REDIS_URL: redisUrl, ...settings })
   const metrics = createMetrics('test')
   const edge = connectEdge(config, logger, metrics, lifecycle)
   const routes = createIngestRoutes(edge.deps)

@@ -58,6 +58,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     PATH: process.env.PATH,
     NODE_COMPILE_CACHE: join(services.dir, 'compile-cache'),
     REDIS_URL: services.redisUrl,
+    CONTROL_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     S3_ENDPOINT: services.s3.endpoint,
     S3_BUCKET: services.s3.bucket,
