@@ -43,3 +43,12 @@ it('keeps no more than its limit, and prefers the capacities in use', () => {
   again.giveBack(second)
   expect(again.take(64 * KIB).buffer).toBe(second.buffer)
 })
+
+it('frees memory at once that it does not keep', () => {
+  const pool = new BufferPool(256 * KIB)
+  const buffers = [pool.take(20_000 * KIB), pool.take(64 * KIB), pool.take(256 * KIB)] as const
+  const before = process.memoryUsage().arrayBuffers
+  for (const buffer of buffers) pool.giveBack(buffer)
+  expect(before - process.memoryUsage().arrayBuffers).toBeGreaterThanOrEqual((32 * 1024 + 64) * KIB)
+  expect(buffers.map(({ length }) => length)).toEqual([0, 0, 256 * KIB])
+})

@@ -25,13 +25,19 @@ export class BufferPool {
     return Buffer.from(memory, 0, length)
   }
 
-  /** Takes a buffer back, which must not be used afterwards, not even a part of it. Ignores a buffer of another source. */
+  /**
+   * Takes a buffer back, which must not be used afterwards, not even a part of it. Memory that is not kept is freed at once:
+   * V8 would free tens of megabytes of it only after a garbage collection. Ignores a buffer of another source.
+   */
   giveBack(buffer: Buffer): void {
     const memory = buffer.buffer
     if (!this.#lent.delete(memory)) return
     const capacity = memory.byteLength
     if (this.#idleBytes + capacity > this.#maxIdleBytes) this.#clear() // The free capacities are not those in use now.
-    if (capacity > this.#maxIdleBytes) return
+    if (capacity > this.#maxIdleBytes) {
+      free(memory)
+      return
+    }
     const idle = this.#idle.get(capacity)
     if (idle) idle.push(memory)
     else this.#idle.set(capacity, [memory])
@@ -39,7 +45,12 @@ export class BufferPool {
   }
 
   #clear(): void {
+    for (const memories of this.#idle.values()) memories.forEach(free)
     this.#idle.clear()
     this.#idleBytes = 0
   }
+}
+
+function free(memory: ArrayBufferLike): void {
+  ;(memory as ArrayBuffer).transfer(0)
 }
