@@ -34,8 +34,11 @@ const SHARES = {
   requests: { slots: 32, waiting: 512 },
   /** Lists of findings, which read a row for each finding and day, and use all cores of ClickHouse for it. */
   findingLists: { slots: 8, waiting: 64 },
-  /** Large traces in memory. The skeleton and the tree of the largest trace take 65 MB. */
-  largeTraces: { slots: 2, waiting: 64 },
+  /**
+   * Large traces in memory. The largest takes 70 MB. Two would not fit into 256 MB, and would not be read faster either,
+   * because most of the time is that of the only thread.
+   */
+  largeTraces: { slots: 1, waiting: 64 },
   /** Pages of manifests in memory, with up to 8 MiB of files each. */
   manifestPages: { slots: 4, waiting: 64 },
   /** Bytes of large responses that their clients have not read yet. */

@@ -22,11 +22,11 @@ const SMALL_TRACE_ROWS = 5_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
 const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 /**
- * Limit of the stored rows of a trace that are examined, at which its skeleton has 35 MB. A trace grows without end if a
- * client never changes its trace id, and a client that knows a trace id can add spans to it. The first rows by start are examined,
- * because most parents start before their children.
+ * Limit of the stored rows of a trace that are examined, at which reading it takes 70 MB and 1.3 s of CPU. A trace grows
+ * without end if a client never changes its trace id, and a client that knows a trace id can add spans to it. The first rows
+ * by start are examined, because most parents start before their children.
  */
-const EXAMINED_ROWS = 500_000
+const EXAMINED_ROWS = 1_000_000
 
 const TOO_MANY_ROWS_OR_BYTES = 396
 

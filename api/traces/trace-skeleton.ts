@@ -75,16 +75,13 @@ export class TraceSkeleton {
     return (this.#ids[number] ?? 0n).toString(16).padStart(16, '0')
   }
 
-  /** Sorts the spans, links them to their parents, and counts roots and missing parents. */
+  /**
+   * Sorts the spans, links them to their parents, and counts roots and missing parents. Frees each column as soon as nothing
+   * needs it: afterwards no row can be added, and ids and occurrences can still be read.
+   */
   arrange(): ArrangedTrace {
+    free(this.#receivedAt, this.#digests)
     const numbers = this.#inOrder()
-    const shape = this.#shapeOf(numbers)
-    let rootCount = 0
-    let danglingParentCount = 0
-    for (const parent of shape.parents) {
-      if (parent === ROOT) rootCount++
-      else if (parent === DANGLING) danglingParentCount++
-    }
     let startedAtUnixNano = this.#starts[numbers[0] ?? 0] ?? 0n
     let endedAtUnixNano = 0n
     for (const number of numbers) {
@@ -93,6 +90,15 @@ export class TraceSkeleton {
       const end = maxOf(start, this.#ends[number] ?? 0n)
       if (start < startedAtUnixNano) startedAtUnixNano = start
       if (end > endedAtUnixNano) endedAtUnixNano = end
+    }
+    free(this.#starts, this.#ends)
+    const shape = this.#shapeOf(numbers)
+    free(this.#parentIds, this.#textBytes, this.#isError, this.#slots)
+    let rootCount = 0
+    let danglingParentCount = 0
+    for (const parent of shape.parents) {
+      if (parent === ROOT) rootCount++
+      else if (parent === DANGLING) danglingParentCount++
     }
     return { shape, numbers, rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano }
   }
@@ -168,17 +174,16 @@ export class TraceSkeleton {
   }
 
   #grow(): void {
-    const capacity = 2 * this.#ids.length
-    this.#ids = grown(this.#ids, new BigUint64Array(capacity))
-    this.#parentIds = grown(this.#parentIds, new BigUint64Array(capacity))
-    this.#starts = grown(this.#starts, new BigUint64Array(capacity))
-    this.#ends = grown(this.#ends, new BigUint64Array(capacity))
-    this.#receivedAt = grown(this.#receivedAt, new BigInt64Array(capacity))
-    this.#digests = grown(this.#digests, new BigUint64Array(capacity))
-    this.#textBytes = grown(this.#textBytes, new Uint32Array(capacity))
-    this.#occurrences = grown(this.#occurrences, new Uint32Array(capacity))
-    this.#isError = grown(this.#isError, new Uint8Array(capacity))
-    this.#slots = new Uint32Array(2 * capacity)
+    this.#ids = new BigUint64Array(doubled(this.#ids))
+    this.#parentIds = new BigUint64Array(doubled(this.#parentIds))
+    this.#starts = new BigUint64Array(doubled(this.#starts))
+    this.#ends = new BigUint64Array(doubled(this.#ends))
+    this.#receivedAt = new BigInt64Array(doubled(this.#receivedAt))
+    this.#digests = new BigUint64Array(doubled(this.#digests))
+    this.#textBytes = new Uint32Array(doubled(this.#textBytes))
+    this.#occurrences = new Uint32Array(doubled(this.#occurrences))
+    this.#isError = new Uint8Array(doubled(this.#isError))
+    this.#slots = new Uint32Array(doubled(this.#slots)).fill(0)
     for (let number = 0; number < this.#size; number++) {
       this.#slots[this.#slotOf(this.#ids[number] ?? 0n)] = number + 1
     }
@@ -189,7 +194,12 @@ function maxOf(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-function grown<A extends BigUint64Array | BigInt64Array | Uint32Array | Uint8Array>(from: A, to: A): A {
-  to.set(from as never)
-  return to
+/** Returns the memory of an array with twice the size. The old memory is freed at once, and not when V8 collects it. */
+function doubled({ buffer }: { readonly buffer: ArrayBuffer }): ArrayBuffer {
+  return buffer.transfer(2 * buffer.byteLength)
+}
+
+/** Frees the memory of columns now, not when V8 collects it. They are empty afterwards. */
+function free(...columns: readonly { readonly buffer: ArrayBuffer }[]): void {
+  for (const { buffer } of columns) buffer.transfer(0)
 }

@@ -60,7 +60,7 @@ export const traceSchema = z
   .meta({
     id: 'Trace',
     description:
-      'A trace. Counts and times cover the whole retained trace, not only `spans`. If more than 500,000 spans are stored, the counts cover the first 500,000 by start.',
+      'A trace. Counts and times cover the whole retained trace, not only `spans`. If more than 1,000,000 spans are stored, the counts cover the first 1,000,000 by start.',
   })
 /** A trace. */
 export type Trace = z.infer<typeof traceSchema>

@@ -54,6 +54,8 @@ describe('traces of any shape and size', () => {
         // This test measures memory, so a busy machine may take longer.
         API_QUERY_TIMEOUT_MS: '30000',
         LOG_LEVEL: 'warn',
+        // As README recommends for 256 MiB.
+        NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
       },
       adminUrl: `http://127.0.0.1:${adminPort}`,
       log: line => process.env.STACK_LOG && console.log(line),
@@ -143,6 +145,18 @@ describe('traces of any shape and size', () => {
     expect(many).toBeLessThan(400 * MB)
     expect(many - few).toBeLessThan(200 * MB)
   })
+
+  it('are examined whole up to a million spans, in the memory of a small container', async () => {
+    // Only the last ten spans are roots, and only the last of them is an error.
+    const parent = 'if(number > 999990, 0, number + 1)'
+    const traceId = await storeMany(1_000_000, { parent, status: 'if(number = 1000000, 2, 0)' })
+    const peak = await peakDuring(async () => {
+      const trace = await read(traceId)
+      expect(trace).toMatchObject({ rootCount: 10, danglingParentCount: 0, truncated: true })
+      expect(trace.spans.at(-1)).toMatchObject({ spanId: id(1_000_000), statusCode: 'ERROR' })
+    })
+    expect(peak).toBeLessThan(256 * 1024 ** 2)
+  }, 60_000)
 
   /** Measures the largest resident set of the API during the work, as counted by the kernel, in bytes. */
   async function peakDuring(work: () => Promise<void>): Promise<number> {

@@ -87,7 +87,7 @@ describe('a trace with more spans than the limit', () => {
       startedAtUnixNano: String(START + 1n),
       endedAtUnixNano: String(START + 1_201_000n),
       wallDurationMs: 1.200_999,
-      // These counts are of the first 500,000 spans.
+      // These counts are of the first 1,000,000 spans.
       rootCount: 9,
       danglingParentCount: 0,
       truncated: true,
