@@ -6,7 +6,7 @@ import { until } from '../../../test/support/until.ts'
 import { problemReply, type Reply, type Route } from '../route.ts'
 
 const MIB = 1024 * 1024
-const { serve, statuses, heldBodyBytes } = useHttpServer()
+const { serve, statuses, heldBodyBytes, logged } = useHttpServer()
 
 const post = (accept: Route['accept'], more: Partial<Route> = {}) =>
   postRoute('/', accept, { bodyLimitBytes: 20 * MIB, ...more })
@@ -354,6 +354,23 @@ describe('a client that closes the connection', () => {
     answer(text('too late'))
     await until('the bytes to be freed', () => heldBodyBytes() === 0)
     expect((await request(port, rawRequest('GET', '/'))).body).toBe('alive')
+  })
+
+  it('while a response waits for its source ends the source, which is not logged as a fault', async () => {
+    let ended = false
+    async function* waitFor(closed: AbortSignal) {
+      yield Buffer.from('first')
+      await new Promise(resolve => closed.addEventListener('abort', resolve))
+      ended = true
+      throw new Error('the read was ended')
+    }
+    const port = await serve([get(head => ({ status: 200, headers: [], body: waitFor(head.closed()) }))])
+    const connection = new RawConnection(port).send(rawRequest('GET', '/'))
+    await until('the first piece', () => connection.received.includes('first'))
+    connection.socket.destroy()
+    await until('the end of the source', () => ended)
+    await setImmediate()
+    expect(logged).toEqual([])
   })
 
   it('before accept has decided is ignored', async () => {

@@ -285,6 +285,8 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
       })
       this.#finish()
     } catch (error) {
+      // A source that watches the connection fails because it is closed.
+      if (this.#closed?.signal.aborted) return
       const fault = this.#replyToFault(error)
       // A chunked body without its end shows the client that the response is incomplete.
       if (begun) this.#hangUp()
