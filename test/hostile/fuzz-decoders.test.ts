@@ -1,9 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { protobufFault } from '../../ingest/admission/protobuf-framing.ts'
 import { decodeReplayMetadata } from '../../ingest/admission/replay-metadata.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { decompress } from '../../workers/decode/decompress.ts'
+import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
+import { decompress, release } from '../../workers/decode/decompress.ts'
 import { acceptJson, createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
@@ -12,27 +14,33 @@ import { inspectChunk } from '../../workers/replay/inspect-chunk.ts'
 import { readCompletion } from '../../workers/source-maps/read-completion.ts'
 import { sourceMapFault } from '../../workers/source-maps/store-single.ts'
 import { parseStack } from '../../workers/symbolication/parse-stack.ts'
+import { parseMap, UnusableMap } from '../../workers/symbolication/tracing/parsed-map.ts'
+import { bombs, chunkBombs } from '../support/hostile/bombs.ts'
 import {
-  type Bomb,
-  bombs,
   compressed,
   exportCorpus,
   type FuzzedSignal,
   mutated,
   mutatedJson,
+  mutatedMap,
+  mutatedMetadata,
   REPLAY_CHUNKS,
-  SOURCE_MAPS,
 } from '../support/hostile/fuzz-inputs.ts'
-import { FuzzRun, growth, MOST_GROWTH, pick, TREND_SAMPLES } from '../support/hostile/fuzz-run.ts'
+import { FuzzRun, pick, weighted } from '../support/hostile/fuzz-run.ts'
+import { MemoryTrend, MOST_GROWTH } from '../support/hostile/memory-trend.ts'
 import { mutatePayload } from '../support/payloads/mutate-payload.ts'
+import type { Random } from '../support/payloads/scramble-message.ts'
 
 const MIB = 1024 * 1024
 const SIGNALS = ['traces', 'logs', 'metrics'] as const
 /** Longest time of one input. On an idle machine the slowest one, a bomb, takes a second. */
 const HANG_MS = 5_000
-/** Inputs until the code is compiled and the heap has its size. */
+/** Inputs until the code is compiled and the heap has its size, before the memory is sampled. */
 const WARM_UP = 50_000
+const SAMPLE_EVERY_MS = 250
 const ROWS_BETWEEN_RESETS = 20_000
+/** Part of the inputs after which the rows are written and forgotten though there are fewer. */
+const RESET_PART = 0.01
 const MOST_FAULTS = 5
 const MOST_SHOWN_BYTES = 2_000
 
@@ -43,10 +51,67 @@ const COMPLETION = JSON.stringify({
   files: [{ path: 'a.js.map', hash: 'a'.repeat(64), debugId: '', chunkUrl: '~/a.js' }],
   sourceFileCount: 1,
 })
+/** Positions in generated code that are traced through a map. */
+const POSITIONS = [
+  [1, 1],
+  [1, 20],
+  [2, 1],
+  [3, 9],
+  [1_000_000, 1],
+].map(([line = 1, column = 1]) => ({ line, column }))
+
+/** A decoder and how inputs for it are made. Inputs of a higher weight are more frequent. */
+interface Target {
+  readonly kind: string
+  readonly weight: number
+  readonly make: (random: Random) => Buffer
+  readonly run: (body: Buffer, random: Random) => unknown
+}
 
 it('no input makes a decoder throw, hang or keep memory', async () => {
-  const run = new FuzzRun({ ofTime: 0.3, ofCount: 0.9 }, () => process.memoryUsage().rss, WARM_UP)
-  const { random, seed } = run
+  const run = new FuzzRun({ ofTime: 0.3, ofCount: 0.9 })
+  const memory = new MemoryTrend(() => process.memoryUsage().rss)
+  const { targets, explodeAll } = createTargets(run.seed)
+  const choose = weighted(targets)
+  const faults: string[] = []
+  // The allocator keeps what the largest input needed once; only growth beyond that is a leak.
+  await explodeAll()
+  let slowestMs = 0
+  let sampledAt = 0
+  for (let input = run.next(); input !== undefined && faults.length < MOST_FAULTS; input = run.next()) {
+    const { index, random } = input
+    const { kind, make, run: decode } = choose(random())
+    const body = make(random)
+    const fault = (text: string) =>
+      faults.push(`${kind}, seed ${run.seed}, input ${index}: ${text}\n${body.toString('hex', 0, MOST_SHOWN_BYTES)}`)
+    const startedAt = performance.now()
+    try {
+      const result = decode(body, random)
+      if (result instanceof Promise) await result
+    } catch (error) {
+      fault(String((error as Error).stack))
+    }
+    const now = performance.now()
+    slowestMs = Math.max(slowestMs, now - startedAt)
+    if (now - startedAt > HANG_MS) fault(`took ${now - startedAt} ms`)
+    run.ended(kind, '')
+    if (index >= WARM_UP && now - sampledAt >= SAMPLE_EVERY_MS) {
+      sampledAt = now
+      await nextTurn()
+      memory.sample()
+    }
+  }
+  const counts = Object.entries(run.outcomes).map(([kind, outcomes]) => `${kind} ${outcomes['']}`)
+  console.log(
+    `seed ${run.seed}: ${run.done} inputs in this process in ${Math.round(run.elapsedMs / 1_000)} s, ` +
+      `slowest ${Math.round(slowestMs)} ms, memory ${memory}: ${counts.join(', ')}`,
+  )
+  expect(faults).toEqual([])
+  if (memory.isLong) expect(memory.growth).toBeLessThanOrEqual(MOST_GROWTH)
+}, 3_700_000)
+
+/** Makes the decoders with what they keep from one request to the next, as in a worker. */
+function createTargets(seed: number): { targets: readonly Target[]; explodeAll: () => Promise<void> } {
   const corpus = exportCorpus(seed)
   const transcoder = createJsonTranscoder()
   const batches = {
@@ -55,99 +120,120 @@ it('no input makes a decoder throw, hang or keep memory', async () => {
     metrics: acceptJson('metrics', createMetricsBatch(), transcoder),
   }
   const allBombs = bombs()
-  const faults: string[] = []
+  const allChunkBombs = chunkBombs()
 
-  function append(otlpSignal: FuzzedSignal, contentType: PayloadFrame['contentType'], body: Buffer): void {
+  function append(otlpSignal: FuzzedSignal, contentType: PayloadFrame['contentType'], body: Buffer, at = 1): void {
     const rows = batches[otlpSignal]
     const before = rows.rows
     const result = rows.append(frameOf(contentType, body), body)
     if (!result.ok && rows.rows !== before) throw new Error('rows of a refused request remain')
-    if (rows.rows > ROWS_BETWEEN_RESETS || random() < 0.01) {
+    if (rows.rows > ROWS_BETWEEN_RESETS || at < RESET_PART) {
       rows.tables()
       rows.reset()
       rows.shrink()
     }
   }
 
-  async function explode({ otlpSignal, encoding, body }: Bomb): Promise<void> {
+  async function explode({ otlpSignal, contentType, encoding, body }: (typeof allBombs)[number]): Promise<void> {
     const result = await decompress(body, encoding, 64 * MIB)
-    if (result.ok) append(otlpSignal, 'application/x-protobuf', result.body)
+    if (result.ok) {
+      append(otlpSignal, contentType, result.body)
+      release(result.body)
+    }
     for (const rows of Object.values(batches)) {
       rows.reset()
       rows.shrink()
     }
   }
 
-  const sends: Record<string, { weight: number; make: () => Buffer; run: (body: Buffer) => unknown }> = {}
-  for (const otlpSignal of SIGNALS) {
-    sends[`${otlpSignal} in protobuf`] = {
-      weight: 20,
-      make: () => mutated(pick(corpus.protobuf[otlpSignal], random), random),
-      run: body => append(otlpSignal, 'application/x-protobuf', body),
-    }
-    sends[`${otlpSignal} in JSON`] = {
-      weight: 8,
-      make: () => mutated(pick(corpus.json[otlpSignal], random), random),
-      run: body => append(otlpSignal, 'application/json', body),
-    }
+  async function decode(body: Buffer, random: Random): Promise<void> {
+    const { encoding, body: sent } = compressed(body, random)
+    statedDecodedBytes(encoding, sent, 64 * MIB)
+    const result = await decompress(sent, encoding, MIB)
+    if (result.ok) append('traces', 'application/x-protobuf', result.body)
   }
-  const others: typeof sends = {
-    framing: { weight: 8, make: () => mutated(pick(corpus.protobuf.logs, random), random), run: protobufFault },
-    stacks: { weight: 4, make: () => mutatePayload(STACK, random), run: body => parseStack(body.toString()) },
-    'replay metadata': {
+
+  const exports = SIGNALS.flatMap((otlpSignal): Target[] => [
+    {
+      kind: `${otlpSignal} in protobuf`,
+      weight: 20,
+      make: random => mutated(pick(corpus.protobuf[otlpSignal], random), random),
+      run: (body, random) => append(otlpSignal, 'application/x-protobuf', body, random()),
+    },
+    {
+      kind: `${otlpSignal} in JSON`,
+      weight: 8,
+      make: random => mutated(pick(corpus.json[otlpSignal], random), random),
+      run: (body, random) => append(otlpSignal, 'application/json', body, random()),
+    },
+  ])
+  const targets: Target[] = [
+    ...exports,
+    {
+      kind: 'framing',
+      weight: 8,
+      make: random => mutated(pick(corpus.protobuf.logs, random), random),
+      run: protobufFault,
+    },
+    {
+      kind: 'stacks',
       weight: 4,
-      make: () => Buffer.from(mutatedJson('{"windowId":"w","segmentId":0,"firstTs":1,"lastTs":2}', random)),
+      make: random => mutatePayload(STACK, random),
+      run: body => parseStack(body.toString()),
+    },
+    {
+      kind: 'replay metadata',
+      weight: 4,
+      make: random => Buffer.from(mutatedMetadata(random)),
       run: body => decodeReplayMetadata(body.toString('base64')),
     },
-    'compressed exports': {
-      weight: 2,
-      make: () => pick(corpus.protobuf.traces, random),
-      run: async body => {
-        const { encoding, body: sent } = compressed(body, random)
-        await decompress(sent, encoding, MIB)
-      },
-    },
-    'replay chunks': {
+    { kind: 'compressed exports', weight: 2, make: random => pick(corpus.protobuf.traces, random), run: decode },
+    {
+      kind: 'replay chunks',
       weight: 1,
-      make: () => mutated(pick(REPLAY_CHUNKS, random), random),
-      run: body =>
+      make: random => mutated(pick(REPLAY_CHUNKS, random), random),
+      run: (body, random) =>
         random() < 0.5 ? inspectChunk(body, 'identity') : inspectChunk(gzipSync(body, { level: 1 }), 'gzip'),
     },
-    'source maps': { weight: 1, make: () => mutated(pick(SOURCE_MAPS, random), random), run: sourceMapFault },
-    completions: { weight: 1, make: () => Buffer.from(mutatedJson(COMPLETION, random)), run: readCompletion },
-    bombs: { weight: 0.002, make: () => Buffer.alloc(0), run: () => explode(pick(allBombs, random)) },
+    { kind: 'uploaded maps', weight: 1, make: mutatedMap, run: sourceMapFault },
+    { kind: 'traced maps', weight: 2, make: mutatedMap, run: traceThrough },
+    {
+      kind: 'completions',
+      weight: 1,
+      make: random => Buffer.from(mutatedJson(COMPLETION, random)),
+      run: readCompletion,
+    },
+    {
+      kind: 'bombs',
+      weight: 0.002,
+      make: () => Buffer.alloc(0),
+      run: (_, random) => explode(pick(allBombs, random)),
+    },
+    {
+      kind: 'replay bombs',
+      weight: 0.001,
+      make: random => pick(allChunkBombs, random),
+      run: body => inspectChunk(body, 'gzip'),
+    },
+  ]
+  return {
+    targets,
+    async explodeAll() {
+      for (const bomb of allBombs) await explode(bomb)
+      for (const bomb of allChunkBombs) await inspectChunk(bomb, 'gzip')
+    },
   }
-  Object.assign(sends, others)
-  const choose = weighted(Object.entries(sends).map(([name, { weight }]) => [name, weight] as const))
+}
 
-  // The allocator keeps what the largest input needed once; only growth beyond that is a leak.
-  for (const bomb of allBombs) await explode(bomb)
-  let kind: string
-  let slowestMs = 0
-  do {
-    kind = choose(random())
-    const input = sends[kind]
-    if (input === undefined) throw new Error('unreachable: a kind without an entry')
-    const body = input.make()
-    const startedAt = performance.now()
-    try {
-      const result = input.run(body)
-      if (result instanceof Promise) await result
-    } catch (error) {
-      faults.push(`${kind}, seed ${seed}, input ${run.done}: ${(error as Error).stack}\n${shown(body)}`)
-    }
-    const tookMs = performance.now() - startedAt
-    slowestMs = Math.max(slowestMs, tookMs)
-    if (tookMs > HANG_MS) faults.push(`${kind}, seed ${seed}, input ${run.done}: took ${tookMs} ms\n${shown(body)}`)
-  } while (run.next(kind) && faults.length < MOST_FAULTS)
-
-  console.log(
-    `seed ${seed}: ${run.done} inputs in this process, slowest ${Math.round(slowestMs)} ms, ` +
-      `memory × ${growth(run.samples).toFixed(3)}: ${JSON.stringify(run.counts)}`,
-  )
-  expect(faults).toEqual([])
-  if (run.samples.length >= TREND_SAMPLES) expect(growth(run.samples)).toBeLessThanOrEqual(MOST_GROWTH)
-}, 3_600_000)
+/** Parses a map and traces positions through it. A map may be unusable, but nothing else may be thrown. */
+function traceThrough(body: Buffer): void {
+  try {
+    const map = parseMap(body.toString(), MIB)
+    for (const position of POSITIONS) map.trace(position)
+  } catch (error) {
+    if (!(error instanceof UnusableMap)) throw error
+  }
+}
 
 function frameOf(contentType: PayloadFrame['contentType'], body: Buffer): PayloadFrame {
   return {
@@ -158,20 +244,5 @@ function frameOf(contentType: PayloadFrame['contentType'], body: Buffer): Payloa
     contentEncoding: 'identity',
     attributes: '',
     body,
-  }
-}
-
-const shown = (body: Buffer) => body.subarray(0, MOST_SHOWN_BYTES).toString('hex')
-
-/** Returns a function from [0, 1) to one of the names, by their weights. */
-function weighted(names: readonly (readonly [string, number])[]): (at: number) => string {
-  const total = names.reduce((sum, [, weight]) => sum + weight, 0)
-  return at => {
-    let rest = at * total
-    for (const [name, weight] of names) {
-      rest -= weight
-      if (rest < 0) return name
-    }
-    return names[0]?.[0] ?? ''
   }
 }

@@ -1,258 +1,267 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { readdirSync, readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { EXAMPLE } from '../../schemas/http/example-values.ts'
+import { QUEUES } from '../../schemas/queues/names.ts'
+import { queueKeys } from '../../shared/queue/queue.ts'
 import { type OpenApiJson, readDescription } from '../support/clients/described-service.ts'
-import { exampleRequest } from '../support/clients/example-request.ts'
+import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
+import { PROTOBUF } from '../support/hostile/attacker.ts'
+import { spanWith } from '../support/hostile/bodies.ts'
+import { bombs, chunkBombs } from '../support/hostile/bombs.ts'
+import { createFuzzRequests, type FuzzMaterial, type FuzzRequest } from '../support/hostile/fuzz-requests.ts'
+import { type FuzzInput, FuzzRun } from '../support/hostile/fuzz-run.ts'
+import { rawBytes, speak } from '../support/hostile/fuzz-sockets.ts'
+import { MemoryTrend, MOST_GROWTH, openFiles, residentBytes } from '../support/hostile/memory-trend.ts'
 import {
-  bombs,
-  compressed,
-  exportCorpus,
-  mutated,
-  mutatedJson,
-  REPLAY_CHUNKS,
-  SOURCE_MAPS,
-} from '../support/hostile/fuzz-inputs.ts'
-import { FuzzRun, growth, MOST_GROWTH, pick, TREND_SAMPLES } from '../support/hostile/fuzz-run.ts'
-import { expectAlive, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-import { mutatePayload } from '../support/payloads/mutate-payload.ts'
-import type { Random } from '../support/payloads/scramble-message.ts'
+  type AttackReport,
+  expectAlive,
+  type SmallService,
+  startSmallService,
+} from '../support/hostile/small-service.ts'
+import { until } from '../support/until.ts'
 
-const SIGNALS = ['traces', 'logs', 'metrics'] as const
 const CONNECTIONS = 24
 const SOCKETS = 8
+/**
+ * Outcomes without a fault of the service. 503 states that something is unavailable, 505 that the version of HTTP is
+ * unknown. A connection may be closed without an answer if its client sends bytes by itself.
+ */
+const HARMLESS = /^([1-4]\d\d|503|505|closed)$/
 /** A request that has no response after this time hangs. */
 const HANG_MS = 60_000
-/** Status that no client may cause. 503 is another matter: it states that something is unavailable. */
-const INTERNAL = 500
 const MOST_FAULTS = 10
-/** Requests until the code of the processes is compiled. */
-const WARM_UP = 2_000
+/** Time until the code of the processes is compiled and their heaps and buffers have the size that they keep. */
+const WARM_UP_MS = 30_000
+const SETTLED_WITHIN_MS = 120_000
+/** Part of the responses that may be 503, for commits that miss their deadline on a busy machine. */
+const MOST_UNAVAILABLE = 0.01
+/** Descriptors that a process may have opened during a run, for connections to its stores. */
+const MORE_FILES = 40
 const ERROR_LEVEL = 50
 const PROCESSES = ['edge', 'workers', 'api'] as const
 
+/** Reasons of dead letters that state a fault of the service, not of the request. */
+const FAULTS_OF_SERVICE = [
+  'decoder_fault',
+  'killed_worker',
+  'INTERNAL',
+  'refused_by_clickhouse',
+  'refused_by_object_store',
+]
+
 let service: SmallService
+let redis: Redis
 const lines: string[] = []
 beforeAll(async () => {
   service = await startSmallService({ log: line => lines.push(line) })
+  redis = new Redis(service.stack.services.redisUrl)
 })
-afterAll(() => service?.stop())
-
-interface Sent {
-  readonly kind: string
-  readonly url: string
-  readonly init: RequestInit
-}
+afterAll(async () => {
+  redis?.disconnect()
+  await service?.stop()
+})
 
 it('no request crashes, hangs or swells a process, or is answered with an internal error', async () => {
-  const samples: Record<string, number[]> = Object.fromEntries(PROCESSES.map(name => [name, []]))
-  const run = new FuzzRun(
-    { ofTime: 0.7, ofCount: 0.1 },
-    () => {
-      for (const name of PROCESSES) samples[name]?.push(rssBytes(service.stack[name].pid))
-      return 0
-    },
-    WARM_UP,
-  )
+  const run = new FuzzRun({ ofTime: 0.7, ofCount: 0.1 })
   const faults: string[] = []
-  const statuses: Record<string, number> = {}
-  const make = await requestMaker(run)
-  let isOver = false
+  const { attacker } = service
+  const document = (await (await fetch(`${attacker.edgeUrl}/openapi.json`)).json()) as OpenApiJson
+  const material = {
+    ...{ seed: run.seed, attacker, stored: await storeStory() },
+    ...{ liarKey: await addSurface('liar'), bomberKey: await addSurface('bomber') },
+    ...{ operations: readDescription(document).operations, bombs: bombs(), chunkBombs: chunkBombs() },
+  }
+  const requests = createFuzzRequests(material)
+  const ports = [attacker.edgePort, Number(new URL(attacker.apiUrl).port)]
+
+  function ended(kind: string, { index }: FuzzInput, outcome: string, text = ''): void {
+    run.ended(kind, outcome)
+    if (!HARMLESS.test(outcome)) faults.push(`${kind}, seed ${run.seed}, input ${index}: ${outcome} ${text}`)
+  }
 
   async function sendRequests(): Promise<void> {
-    while (!isOver) {
-      const { kind, url, init } = make()
-      const at = run.done
-      const outcome = await fetch(url, { ...init, signal: AbortSignal.timeout(HANG_MS) }).then(
-        async response => {
-          const text = await response.text().catch(() => '')
-          if (response.status === INTERNAL) faults.push(`${kind}, seed ${run.seed}, input ${at}: 500 ${text}`)
-          return String(response.status)
-        },
-        (error: Error) => {
-          const code = (error.cause as NodeJS.ErrnoException | undefined)?.code ?? error.name
-          if (error.name === 'TimeoutError') faults.push(`${kind}, seed ${run.seed}, input ${at}: no response`)
-          return code
-        },
-      )
-      statuses[outcome] = (statuses[outcome] ?? 0) + 1
-      isOver ||= !run.next(kind) || faults.length >= MOST_FAULTS
+    for (let input = run.next(); input !== undefined && faults.length < MOST_FAULTS; input = run.next()) {
+      const sent = requests.next(input.random)
+      for (const request of sent.requests) {
+        const { outcome, text } = await send(request)
+        ended(sent.kind, input, outcome, text)
+        if (outcome === '201') requests.learn(sent.kind, text)
+      }
     }
   }
 
   async function sendBytes(): Promise<void> {
-    while (!isOver) {
-      await speak(service.attacker.edgePort, rawBytes(service.attacker.tenant.publicKey, run.random))
-      isOver ||= !run.next('bytes')
+    for (let input = run.next(); input !== undefined && faults.length < MOST_FAULTS; input = run.next()) {
+      const { random } = input
+      const [request] = requests.ofOperation(random).requests
+      if (request === undefined) throw new Error('unreachable: an input without a request')
+      const pieces = rawBytes(attacker.tenant.publicKey, request, random)
+      ended('bytes', input, await speak(ports[random() < 0.7 ? 0 : 1] as number, pieces))
     }
   }
 
+  const memory = Object.fromEntries(
+    [...PROCESSES, 'tracer' as const].map(name => [name, new MemoryTrend(() => residentBytes(pidOf(name)))]),
+  )
+  let filesBefore: readonly number[] = []
   const report = await service.during(async () => {
     // The processes keep some of the memory that the largest inputs need once; only growth beyond that is a leak.
-    for (const { otlpSignal, encoding, body } of [...bombs(), ...bombs()]) {
-      const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': encoding }
-      await service.attacker.post(`/drain/v1/${otlpSignal}`, body, headers)
-    }
+    await explodeAll(material)
+    const sampling = setTimeout(() => {
+      for (const trend of Object.values(memory)) trend.start()
+    }, WARM_UP_MS)
+    filesBefore = PROCESSES.map(name => openFiles(pidOf(name)))
     await Promise.all([
       ...Array.from({ length: CONNECTIONS }, sendRequests),
       ...Array.from({ length: SOCKETS }, sendBytes),
     ])
+    clearTimeout(sampling)
+    for (const trend of Object.values(memory)) trend.stop()
   })
-  const factors = Object.fromEntries(PROCESSES.map(name => [name, growth(samples[name] ?? [])]))
   console.log(
-    `seed ${run.seed}: ${run.done} inputs through the edge and the API, memory × ${JSON.stringify(factors)}, ` +
-      `statuses ${JSON.stringify(statuses)}: ${JSON.stringify(run.counts)}`,
+    [
+      `seed ${run.seed}: ${run.done} inputs through edge and API in ${Math.round(run.elapsedMs / 1_000)} s`,
+      ...Object.entries(memory).map(([name, trend]) => `${name} ${trend}`),
+      ...Object.entries(run.outcomes).map(([kind, outcomes]) => `${kind}: ${JSON.stringify(outcomes)}`),
+      `dead letters: ${JSON.stringify(await deadLetters())}`,
+    ].join('\n'),
   )
   expect(faults).toEqual([])
   expect(lines.filter(isErrorLine)).toEqual([])
+  expect(shareOf(run, '503')).toBeLessThanOrEqual(MOST_UNAVAILABLE)
   expectAlive(report)
-  const trends = Object.entries(factors).filter(([name]) => (samples[name]?.length ?? 0) >= TREND_SAMPLES)
-  for (const [name, factor] of trends) expect(factor, name).toBeLessThanOrEqual(MOST_GROWTH)
+  expectAccepted(report)
+  await until('no payload waits', async () => (await waiting()) === 0, { deadlineMs: SETTLED_WITHIN_MS })
+  expect(Object.keys(await deadLetters()).filter(reason => FAULTS_OF_SERVICE.includes(reason))).toEqual([])
+  for (const [i, name] of PROCESSES.entries()) {
+    expect(openFiles(pidOf(name)), `open files of ${name}`).toBeLessThan((filesBefore[i] ?? 0) + MORE_FILES)
+  }
+  for (const [name, trend] of Object.entries(memory)) {
+    if (trend.isLong) expect(trend.growth, name).toBeLessThanOrEqual(MOST_GROWTH)
+  }
 }, 4_000_000)
 
-/** Returns a function that makes the next request, of any operation of the document. */
-async function requestMaker(run: FuzzRun): Promise<() => Sent> {
-  const { random } = run
-  const { attacker } = service
-  const { publicKey, secretKey, sessionToken } = attacker.tenant
-  const corpus = exportCorpus(run.seed)
-  const allBombs = bombs()
-  const document = (await (await fetch(`${attacker.edgeUrl}/openapi.json`)).json()) as OpenApiJson
-  const described = readDescription(document).operations.filter(({ path }) => !path.startsWith('/drain/'))
-  const releaseSlug = await attacker.builds.register(randomBytes(8).toString('hex'))
-
-  const exportRequest = (): Sent => {
-    const otlpSignal = pick(SIGNALS, random)
-    const isJson = random() < 0.4
-    const originals = isJson ? corpus.json : corpus.protobuf
-    const { encoding, body } = compressed(mutated(pick(originals[otlpSignal], random), random), random)
-    const type = random() < 0.02 ? 'text/html' : isJson ? 'application/json' : 'application/x-protobuf'
-    return post(`export of ${otlpSignal}`, `/drain/v1/${otlpSignal}`, body, {
-      'content-type': type,
-      ...(encoding !== 'identity' && { 'content-encoding': encoding }),
-    })
+/** Returns the id of a process. The tracer is the child of the workers that parses source maps. */
+function pidOf(name: (typeof PROCESSES)[number] | 'tracer'): number {
+  if (name !== 'tracer') return service.stack[name].pid
+  const { pid } = service.stack.workers
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const [child] = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ')
+    if (child) return Number(child)
   }
-  const bomb = (): Sent => {
-    const { otlpSignal, encoding, body } = pick(allBombs, random)
-    return post('bomb', `/drain/v1/${otlpSignal}`, body, {
-      'content-type': 'application/x-protobuf',
-      'content-encoding': encoding,
-    })
-  }
-  const chunk = (): Sent => {
-    const body = mutated(pick(REPLAY_CHUNKS, random), random)
-    const isGzip = random() < 0.5
-    const metadata = mutatedJson(
-      '{"windowId":"w","segmentId":0,"firstTs":1790000000000,"lastTs":1790000000001}',
-      random,
-    )
-    return post('replay', `/v3/replay/upload/s${Math.floor(random() * 1e9)}`, isGzip ? gzipSync(body) : body, {
-      'x-replay-metadata': Buffer.from(metadata).toString('base64'),
-      ...(isGzip && { 'content-encoding': 'gzip' }),
-    })
-  }
-  const part = (): Sent => ({
-    kind: 'map',
-    url: `${attacker.edgeUrl}/v3/releases/${releaseSlug}/source-maps?path=${Math.floor(random() * 1e9)}.js.map&part=0`,
-    init: {
-      method: 'PUT',
-      body: new Uint8Array(mutated(pick(SOURCE_MAPS, random), random)),
-      headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/octet-stream' },
-    },
-  })
-  const operation = (): Sent => {
-    const chosen = pick(described, random)
-    const request = exampleRequest(chosen)
-    const path = random() < 0.3 ? request.path : request.path.replace(/rel_[a-z0-9]+/, releaseSlug)
-    for (const name of [...request.query.keys()]) {
-      if (random() < 0.3)
-        request.query.set(name, mutatePayload(Buffer.from(request.query.get(name) || '0'), random).toString('latin1'))
-    }
-    const headers: Record<string, string> = {
-      ...Object.fromEntries(request.headers),
-      'x-service-public-key': publicKey,
-      authorization: `Bearer ${path.startsWith('/v3/releases') && request.method !== 'GET' ? secretKey : sessionToken}`,
-    }
-    const body = typeof request.body === 'string' ? mutatedJson(request.body, random) : request.body
-    const sentPath =
-      random() < 0.1 ? encodeURI(mutatePayload(Buffer.from(path), random).toString('latin1')).replaceAll('#', '') : path
-    return {
-      kind: `${request.method.toUpperCase()} ${chosen.path}`,
-      url: `${random() < 0.5 ? attacker.edgeUrl : attacker.apiUrl}/${sentPath.replace(/^\/+/, '')}?${request.query}`,
-      init: {
-        method: request.method.toUpperCase(),
-        headers,
-        ...(body !== undefined && request.method.toUpperCase() !== 'GET' && { body }),
-      },
-    }
-  }
-  function post(kind: string, path: string, body: Buffer, headers: Record<string, string>): Sent {
-    return {
-      kind,
-      url: attacker.edgeUrl + path,
-      init: { method: 'POST', body: new Uint8Array(body), headers: { 'x-service-public-key': publicKey, ...headers } },
-    }
-  }
-  return () => {
-    const kind = random()
-    if (kind < 0.6) return exportRequest()
-    if (kind < 0.7) return chunk()
-    if (kind < 0.72) return part()
-    if (kind < 0.7205) return bomb()
-    return operation()
-  }
+  return 0
 }
 
-/** Makes what no HTTP client would send: broken heads, lengths and chunks, several requests at once, any bytes. */
-function rawBytes(publicKey: string, random: Random): Buffer[] {
-  const head = `POST /drain/v1/logs HTTP/1.1\r\nhost: x\r\nx-service-public-key: ${publicKey}\r\ncontent-type: application/json\r\n`
-  const heads = [
-    `${head}content-length: 2\r\n\r\n{}`,
-    `${head}content-length: 99999999999999999999\r\n\r\n{}`,
-    `${head}content-length: -1\r\n\r\n{}`,
-    `${head}content-length: 2\r\ncontent-length: 3\r\n\r\n{}`,
-    `${head}transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
-    `${head}transfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n{}`,
-    `${head}transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n0\r\n\r\n`,
-    `${head}expect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`,
-    `GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(20),
-    `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
-    `GET / HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(2_000)}\r\n`,
-    `OPTIONS /drain/v1/traces HTTP/1.1\r\nhost: x\r\norigin: https://a.test\r\naccess-control-request-method: POST\r\naccess-control-request-headers: ${'x,'.repeat(2_000)}\r\n\r\n`,
-  ]
-  const text = Buffer.from(pick(heads, random), 'latin1')
-  const bytes = random() < 0.6 ? mutatePayload(text, random) : random() < 0.1 ? randomBytes(500) : text
-  const cut = Math.floor(random() * bytes.length)
-  return random() < 0.5 ? [bytes] : [bytes.subarray(0, cut), bytes.subarray(cut)]
-}
-
-/** Sends pieces on a new connection, and ends it after the first answer or a moment. */
-function speak(port: number, pieces: readonly Buffer[]): Promise<void> {
-  return new Promise(resolve => {
-    const socket = connect({ port, host: '127.0.0.1' })
-    const end = () => {
-      socket.destroy()
-      resolve()
-    }
-    socket.setTimeout(200, end)
-    socket.once('data', end)
-    socket.once('error', end)
-    socket.once('close', end)
-    for (const piece of pieces) socket.write(piece)
-  })
-}
-
-function rssBytes(pid: number): number {
+async function send({ url, method, headers, body }: FuzzRequest): Promise<{ outcome: string; text: string }> {
+  const abort = AbortSignal.timeout(HANG_MS)
   try {
-    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024
-  } catch {
-    return 0
+    const response = await fetch(url, { method, headers, signal: abort, ...(body !== undefined && { body }) })
+    return { outcome: String(response.status), text: await response.text() }
+  } catch (error) {
+    const { cause, name, message } = error as Error
+    return { outcome: (cause as NodeJS.ErrnoException | undefined)?.code ?? name, text: `${message} ${cause}` }
   }
+}
+
+/** Creates another surface of the attacker's workspace, and returns its public key. */
+async function addSurface(name: string): Promise<string> {
+  const { apiUrl, tenant } = service.attacker
+  const create = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${tenant.sessionToken}`, 'content-type': 'application/json' }
+    const response = await fetch(apiUrl + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    return response.text()
+  }
+  const surfaceId = /srf_[0-9a-f]+/.exec(await create('/v3/surfaces', { name }))?.[0]
+  const key = await create(`/v3/surfaces/${surfaceId}/keys`, { kind: 'public' })
+  const secret = /"secret":"(pk_[^"]+)"/.exec(key)?.[1]
+  if (secret === undefined) throw new Error(`a key was not created: ${key}`)
+  return secret
+}
+
+/** Sends every bomb twice. */
+async function explodeAll({ bombs, chunkBombs, bomberKey }: FuzzMaterial): Promise<void> {
+  const { attacker } = service
+  for (let times = 0; times < 2; times++) {
+    for (const { otlpSignal, contentType, encoding, body } of bombs) {
+      const headers = { 'x-service-public-key': bomberKey, 'content-type': contentType, 'content-encoding': encoding }
+      await attacker.post(`/drain/v1/${otlpSignal}`, body, headers)
+    }
+    for (const [i, body] of chunkBombs.entries()) {
+      const metadata = encodeReplayMetadata({ windowId: 'w', segmentId: i, firstTs: 1, lastTs: 2 })
+      const headers = { 'x-service-public-key': bomberKey, 'x-replay-metadata': metadata, 'content-encoding': 'gzip' }
+      await attacker.post(`/v3/replay/upload/bomb${times}`, body, headers)
+    }
+  }
+}
+
+/** Stores a release, a failed span and its finding, to which the examples of the document then refer. */
+async function storeStory(): Promise<FuzzMaterial['stored']> {
+  const { attacker } = service
+  const { surfaceId, workspaceId, slug } = attacker.tenant
+  const version = randomBytes(8).toString('hex')
+  const releaseSlug = await attacker.builds.register(version)
+  const span = spanWith({ version, sessionId: EXAMPLE.sessionId, exception: { type: 'E', message: 'x' } })
+  const response = await fetch(`${attacker.edgeUrl}/drain/v1/traces`, {
+    method: 'POST',
+    headers: { ...PROTOBUF, 'x-service-public-key': attacker.tenant.publicKey },
+    body: new Uint8Array(span),
+  })
+  const receiptId = response.headers.get('x-receipt-id') ?? ''
+  const read = async (path: string) => {
+    const headers = { authorization: `Bearer ${attacker.tenant.sessionToken}` }
+    return (await fetch(attacker.apiUrl + path, { headers })).text()
+  }
+  let findingId: string | undefined
+  await until('the finding is stored', async () => {
+    findingId = /fnd_[a-z0-9]+/.exec(await read(`/v3/findings?surface=${surfaceId}`))?.[0]
+    return findingId !== undefined
+  })
+  const traceId = /"traceId":"([0-9a-f]{32})"/.exec(await read(`/v3/findings/${findingId}/traces`))?.[1]
+  if (findingId === undefined || traceId === undefined) throw new Error('a finding has no trace')
+  return {
+    [EXAMPLE.receiptId]: receiptId,
+    [EXAMPLE.surfaceId]: surfaceId,
+    [EXAMPLE.workspaceId]: workspaceId,
+    [`/${EXAMPLE.workspaceSlug}/`]: `/${slug}/`,
+    [EXAMPLE.releaseSlug]: releaseSlug,
+    [EXAMPLE.findingId]: findingId,
+    [EXAMPLE.traceId]: traceId,
+  }
+}
+
+/** Returns the number of payloads that are not settled, in all queues. */
+async function waiting(): Promise<number> {
+  const counts = await Promise.all(QUEUES.map(queue => redis.zcard(queueKeys(queue).pending)))
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** Returns the reasons of the dead letters and how many there are. */
+async function deadLetters(): Promise<Record<string, number>> {
+  const query = 'SELECT reason, toUInt32(count()) AS letters FROM dead_letters GROUP BY reason ORDER BY reason'
+  const result = await service.clickhouse.query({ query, format: 'JSONEachRow' })
+  const rows = await result.json<{ reason: string; letters: number }>()
+  return Object.fromEntries(rows.map(({ reason, letters }) => [reason, letters]))
+}
+
+/** Expects that no other client was refused anything for the load, whatever the attacker sent. */
+function expectAccepted({ victims }: AttackReport): void {
+  for (const { name, refused } of victims) {
+    const rejected = Object.keys(refused).filter(outcome => / 4\d\d$/.test(outcome))
+    expect({ name, rejected }).toEqual({ name, rejected: [] })
+  }
+}
+
+/** Returns the part of the outcomes that is this one. */
+function shareOf({ outcomes }: FuzzRun, outcome: string): number {
+  const all = Object.values(outcomes)
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+  return sum(all.map(counts => counts[outcome] ?? 0)) / Math.max(1, sum(all.flatMap(Object.values<number>)))
 }
 
 /** Returns true for a log entry of level error or above, and for what a process prints when it ends by an exception. */
 function isErrorLine(line: string): boolean {
   const level = /"level":(\d+)/.exec(line)?.[1]
-  return level === undefined ? /Uncaught|Unhandled|FATAL|Error:/.test(line) : Number(level) >= ERROR_LEVEL
+  return level === undefined ? /Uncaught|Unhandled|FATAL|Error:|Warning:/.test(line) : Number(level) >= ERROR_LEVEL
 }

@@ -10,14 +10,13 @@ import { logsRequest } from '../payloads/otlp-logs.ts'
 import { metricsRequest } from '../payloads/otlp-metrics.ts'
 import { traceRequest } from '../payloads/otlp-traces.ts'
 import { type Random, seededRandom } from '../payloads/scramble-message.ts'
-import { bareSpans, emptyExemplars, emptyLogRecords, emptyPoints, field } from './bodies.ts'
+import { field } from './bodies.ts'
 import { pick } from './fuzz-run.ts'
 
 /** Signals of OTLP, as in the paths of the edge. */
 export type FuzzedSignal = 'traces' | 'logs' | 'metrics'
 
 const ORIGINALS = 200
-const MIB = 1024 * 1024
 
 /** Valid exports of each signal in both encodings, from which the inputs are made. */
 export interface ExportCorpus {
@@ -108,29 +107,6 @@ function compress(body: Buffer, encoding: FuzzedEncoding): Buffer {
   }
 }
 
-/** A small body that becomes a large one. */
-export interface Bomb {
-  readonly otlpSignal: FuzzedSignal
-  readonly encoding: FuzzedEncoding
-  readonly body: Buffer
-}
-
-/** Makes bodies of some KB that are decompressed to 4 to 70 MiB, or decoded to rows that are much wider. */
-export function bombs(): Bomb[] {
-  const zeros = Buffer.alloc(70 * MIB)
-  const filled = field(1, field(9, Buffer.alloc(32 * MIB, 'a')))
-  return [
-    { otlpSignal: 'traces', encoding: 'gzip', body: gzipSync(zeros) },
-    { otlpSignal: 'logs', encoding: 'deflate', body: deflateSync(zeros) },
-    { otlpSignal: 'metrics', encoding: 'zstd', body: zstdCompressSync(zeros) },
-    { otlpSignal: 'traces', encoding: 'zstd', body: zstdCompressSync(filled) },
-    { otlpSignal: 'traces', encoding: 'gzip', body: gzipSync(bareSpans(200_000)) },
-    { otlpSignal: 'logs', encoding: 'gzip', body: gzipSync(emptyLogRecords(2_000_000)) },
-    { otlpSignal: 'metrics', encoding: 'gzip', body: gzipSync(emptyPoints(1_000_000)) },
-    { otlpSignal: 'metrics', encoding: 'gzip', body: gzipSync(emptyExemplars(4_000_000)) },
-  ]
-}
-
 /** Replay chunks as pages send them. */
 export const REPLAY_CHUNKS: readonly Buffer[] = [
   Buffer.from(
@@ -139,10 +115,34 @@ export const REPLAY_CHUNKS: readonly Buffer[] = [
   Buffer.from(`{"type":3,"data":{"text":"${'é'.repeat(500)}"},"timestamp":1790000000002}`),
 ]
 
+const SOURCE = `export class Cart<T> { #sum = () => 1; async pay(order: T) { return <b>{order}</b> } }
+function checkout() { const deep = { get() { throw new Error('\u2028') } }; list.map(x => x?.[0] ?? (() => 1)) }`
+
 /** Source maps as build tools write them. */
 export const SOURCE_MAPS: readonly Buffer[] = [
-  Buffer.from('{"version":3,"sources":["a.ts"],"names":["f"],"mappings":"AAAAA,SAASA;AACT"}'),
-  Buffer.from(
-    '{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"version":3,"sources":["b.ts"],"names":[],"mappings":"AAAA"}}]}',
-  ),
-]
+  { version: 3, sources: ['a.ts'], names: ['f'], mappings: 'AAAAA,SAASA;AACT' },
+  {
+    ...{ version: 3, sourceRoot: '../src', sources: ['cart.tsx', 'b.js'], sourcesContent: [SOURCE, SOURCE] },
+    ...{ names: ['pay', 'Cart'], mappings: 'AAAOA,kBAAmBC;AACnB,CCAA;AAAA,aAAaA,SAAS' },
+  },
+  {
+    version: 3,
+    sections: [
+      { offset: { line: 0, column: 0 }, map: { version: 3, sources: ['b.ts'], names: [], mappings: 'AAAA' } },
+      {
+        offset: { line: 2, column: 5 },
+        map: { version: 3, sources: ['c.ts'], sourcesContent: [SOURCE], names: [], mappings: 'AAAA,EAAE;AACA' },
+      },
+    ],
+  },
+].map(map => Buffer.from(JSON.stringify(map)))
+
+/** Returns a source map with a broken value, or broken in a few places. */
+export function mutatedMap(random: Random): Buffer {
+  const map = pick(SOURCE_MAPS, random)
+  return random() < 0.5 ? mutated(map, random) : Buffer.from(mutatedJson(map.toString(), random))
+}
+
+/** Returns the metadata of a replay chunk with a broken value, or broken in a few places. */
+export const mutatedMetadata = (random: Random): string =>
+  mutatedJson('{"windowId":"w","segmentId":0,"firstTs":1790000000000,"lastTs":1790000000001}', random)

@@ -1,15 +1,15 @@
 import { type Random, seededRandom } from '../payloads/scramble-message.ts'
 
-const SAMPLE_EVERY_MS = 250
-/** Samples of a run that shows a trend. In the first minute, buffers and heap still grow to the size that they keep. */
-export const TREND_SAMPLES = 300
-/** Largest quotient of a process whose memory is flat. */
-export const MOST_GROWTH = 1.1
-
 /** Share of the run that each of the two fuzz tests has. */
 export interface FuzzShare {
   readonly ofTime: number
   readonly ofCount: number
+}
+
+/** One input of a run. Its random numbers depend on the seed and its index alone, whatever runs beside it. */
+export interface FuzzInput {
+  readonly index: number
+  readonly random: Random
 }
 
 /**
@@ -18,57 +18,59 @@ export interface FuzzShare {
  */
 export class FuzzRun {
   readonly seed: number
-  readonly random: Random
-  readonly ms: number
-  readonly samples: number[] = []
-  /** Number of inputs by kind. */
-  readonly counts: Record<string, number> = {}
+  /** Number of inputs by kind and outcome. */
+  readonly outcomes: Record<string, Record<string, number>> = {}
   readonly #count: number
-  readonly #endAt: number
-  readonly #sample: () => number
-  readonly #warmUp: number
-  #sampledAt = 0
-  #done = 0
+  readonly #ms: number
+  readonly #startedAt = Date.now()
+  #next = 0
 
-  /** Memory is sampled with `sample`, once `warmUp` inputs have been sent. */
-  constructor(share: FuzzShare, sample: () => number, warmUp: number) {
-    this.#warmUp = warmUp
+  constructor(share: FuzzShare) {
     this.seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 32)
-    this.random = seededRandom(this.seed)
     const count = process.env.FUZZ_COUNT
-    this.#count = count === undefined ? Number.POSITIVE_INFINITY : Number(count) * share.ofCount
-    this.ms =
+    this.#count = count === undefined ? Number.POSITIVE_INFINITY : Math.round(Number(count) * share.ofCount)
+    this.#ms =
       count === undefined ? Number(process.env.FUZZ_MINUTES ?? 5) * 60_000 * share.ofTime : Number.POSITIVE_INFINITY
-    this.#endAt = Date.now() + this.ms
-    this.#sample = sample
   }
 
+  /** Number of inputs so far. */
   get done(): number {
-    return this.#done
+    return this.#next
   }
 
-  /** Counts an input, and returns true while there is time for another. */
-  next(kind: string): boolean {
-    this.counts[kind] = (this.counts[kind] ?? 0) + 1
-    this.#done++
-    const now = Date.now()
-    if (this.#done > this.#warmUp && now - this.#sampledAt >= SAMPLE_EVERY_MS) {
-      this.#sampledAt = now
-      this.samples.push(this.#sample())
-    }
-    return now < this.#endAt && this.#done < this.#count
+  get elapsedMs(): number {
+    return Date.now() - this.#startedAt
   }
-}
 
-/** Returns how much larger the last fifth of the samples is than the second one, as the quotient of their means. */
-export function growth(samples: readonly number[]): number {
-  const fifth = Math.floor(samples.length / 5)
-  if (fifth === 0) return 1
-  const mean = (from: number) => samples.slice(from, from + fifth).reduce((sum, bytes) => sum + bytes, 0) / fifth
-  return mean(samples.length - fifth) / mean(fifth)
+  /** Returns the next input, or undefined when the run is over. */
+  next(): FuzzInput | undefined {
+    if (this.#next >= this.#count || this.elapsedMs >= this.#ms) return undefined
+    const index = this.#next++
+    return { index, random: seededRandom(Math.imul(this.seed, 0x9e3779b1) + index) }
+  }
+
+  /** Counts the outcome of an input. */
+  ended(kind: string, outcome: string): void {
+    this.outcomes[kind] ??= {}
+    const outcomes = this.outcomes[kind]
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+  }
 }
 
 /** Returns one of the items. */
 export function pick<T>(items: readonly T[], random: Random): T {
   return items[Math.floor(random() * items.length)] as T
+}
+
+/** Returns a function from [0, 1) to one of the entries, by their weights. */
+export function weighted<T extends { readonly weight: number }>(entries: readonly T[]): (at: number) => T {
+  const total = entries.reduce((sum, { weight }) => sum + weight, 0)
+  return at => {
+    let rest = at * total
+    for (const entry of entries) {
+      rest -= entry.weight
+      if (rest < 0) return entry
+    }
+    return entries[0] as T
+  }
 }

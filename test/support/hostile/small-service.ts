@@ -30,6 +30,7 @@ const CALM_SHARE = 0.5
 /** How long victims send before an attack begins and after it ends. */
 const CALM_MS = 1_500
 const STORE_DEADLINE_MS = 90_000
+const TURN_MS = 100
 
 /** Experiences of the victims and the processes during an attack. */
 export interface AttackReport {
@@ -101,6 +102,8 @@ export async function startSmallService({
         })),
       )
       const share = new MachineShare()
+      // The service closes connections that are idle while a test makes bodies. A turn lets the clients see that.
+      await delay(TURN_MS)
       const victims = [
         new Victim('another surface of the workspace', addresses, neighbour, clickhouse),
         new Victim('another workspace', addresses, other, clickhouse),
