@@ -94,6 +94,9 @@ export async function startSmallService({
     attacker: new Attacker(addresses, attackers),
     others: [new Attacker(addresses, neighbour), new Attacker(addresses, other)],
     async during(attack) {
+      // A test that made its bodies for seconds has not seen yet which connections the servers closed meanwhile. fetch
+      // would send the first requests of the victims on them.
+      await delay(1)
       const watch = new ContainerWatch(
         (['edge', 'workers', 'api'] as const).map(name => ({
           name,
