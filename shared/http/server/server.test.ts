@@ -187,6 +187,19 @@ describe('the limit of connections', () => {
   })
 })
 
+describe('a connection without a request', () => {
+  it('is closed after 8 to 12 seconds, from which proxies derive their settings', async () => {
+    const port = await serve([getRoute('/', () => text('served'))])
+    const connection = new RawConnection(port).send(rawRequest('GET', '/'))
+    await connection.response()
+    const startedAt = performance.now()
+    await until('the connection is closed', () => connection.closed, { deadlineMs: 30_000 })
+    const seconds = (performance.now() - startedAt) / 1_000
+    expect(seconds).toBeGreaterThan(7.5)
+    expect(seconds).toBeLessThan(15)
+  })
+})
+
 describe('the limit of held bodies', () => {
   it('refuses a body with 429 while others are handled', async () => {
     const waiting: ((reply: Reply) => void)[] = []
