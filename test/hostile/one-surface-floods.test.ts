@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, it } from 'vitest'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
+import { mapOf } from '../support/clients/release-client.ts'
 import { GZIPPED, keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
-import { failedSpans, field, oneSpan } from '../support/hostile/bodies.ts'
+import { failedSpans, field } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
 
 const MIB = 1024 * 1024
@@ -43,19 +44,21 @@ it('compressed replay chunks of 90 MiB delay no other surface', async () => {
   )
 })
 
-it('small exports as fast as they are accepted delay no other surface', async () => {
-  const body = oneSpan('attacker')
-  expectUnharmed(
-    await service.during(() => keepAttacking(128, () => service.attacker.post('/drain/v1/traces', body, PROTOBUF))),
-  )
-})
-
 it('exports of thousands of findings delay no other surface', async () => {
   const bodies = Array.from({ length: 20 }, (_, i) => gzipSync(failedSpans(10_000, `${i}x`)))
   expectUnharmed(
     await service.during(() =>
       keepAttacking(16, i => service.attacker.post('/drain/v1/traces', bodies[i % bodies.length] as Buffer, GZIPPED)),
     ),
+  )
+})
+
+it('whole source maps of 40 MiB fail no other request', async () => {
+  const { builds } = service.attacker
+  const slug = await builds.register(randomBytes(8).toString('hex'))
+  const map = mapOf('a', 40 * MIB)
+  expectUnharmed(
+    await service.during(() => keepAttacking(3, i => builds.putSingle(slug, `${i}.js.map`, map).catch(() => {}))),
   )
 })
 
