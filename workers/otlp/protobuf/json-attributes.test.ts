@@ -2,6 +2,7 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { expect, it } from 'vitest'
 import { LowCardinality } from '../../../clickhouse/native/low-cardinality.ts'
 import { JsonAttributes } from './json-attributes.ts'
+import { TRUNCATED } from './refusal.ts'
 import { WireCursor } from './wire.ts'
 
 const MIB = 1024 * 1024
@@ -43,6 +44,15 @@ function jsonOf(...pairs: (readonly [string, Value])[]): string {
 it('writes one object with sorted keys and the last value of each', () => {
   expect(jsonOf()).toBe('{}')
   expect(jsonOf(['b', 'x"'], ['a', -5n], ['b', 'é']), '').toBe('{"a":-5,"b":"é"}')
+})
+
+it('refuses a malformed value, also of a key that is repeated', () => {
+  const malformed = new BinaryWriter().tag(1, 2).string('a').tag(2, 2).bytes(Uint8Array.of(0x0a, 0x7f)).finish()
+  const attributes = attributesOf()
+  for (const bytes of [malformed, pair('a', 'b')].map(bytes => Buffer.from(bytes))) {
+    attributes.add(new WireCursor(bytes), 0, bytes.length)
+  }
+  expect(() => attributes.indexIn(new LowCardinality())).toThrow(TRUNCATED)
 })
 
 it('finds the same attributes again in any order', () => {

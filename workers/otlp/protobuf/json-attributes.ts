@@ -14,16 +14,26 @@ interface Attribute extends KeyValue {
 export class JsonAttributes {
   /** The last value of a repeated key counts, because JSON readers treat repeated keys differently. */
   readonly #byKey = new Map<string, Attribute>()
+  /** Values of repeated keys that do not count. Like all others they must be well-formed. */
+  readonly #replaced: Attribute[] = []
 
   /** Adds the KeyValue message `[start, end)`. */
   add(wire: WireCursor, start: number, end: number): void {
     const pair = readKeyValue(wire, start, end)
-    this.#byKey.set(wire.bytes.toString('utf8', pair.keyStart, pair.keyEnd), { ...pair, wire })
+    const key = wire.bytes.toString('utf8', pair.keyStart, pair.keyEnd)
+    const replaced = this.#byKey.get(key)
+    if (replaced !== undefined) this.#replaced.push(replaced)
+    this.#byKey.set(key, { ...pair, wire })
   }
 
   /** Returns the index of the object in a column. It is the same for attributes in any order: keys are sorted by code unit. */
   indexIn({ dictionary }: LowCardinality): number {
     const out = dictionary.keys
+    for (const attribute of this.#replaced) {
+      const end = out.length
+      writeJsonPair(out, attribute.wire, attribute, 0)
+      out.truncate(end)
+    }
     dictionary.beginKey()
     out.u8(0x7b)
     let separate = false
