@@ -579,6 +579,32 @@ it('the sweeper skips a payload that it cannot read', async () => {
   expect(await redis.exists(keys.job('bulk', 'orphan'))).toBe(1)
 })
 
+it('a payload of a newer version waits until a worker can read it, and others are stored meanwhile', async () => {
+  const commit = await edge()
+  await commit.enqueue(frame('from a newer edge'))
+  const newer = await redis.keys(keys.payload('*'))
+  const bytes = await Promise.all(newer.map(name => redis.getBuffer(name)))
+  const setVersion = async (version: number) => {
+    for (const name of newer) await redis.setrange(name, 0, String.fromCharCode(version))
+  }
+  const version = bytes[0]?.[0] ?? 0
+  await setVersion(version + 1)
+  const store = new TokenStore()
+  worker(store)
+  await commit.enqueue(frame('from an edge of this version'))
+  await until('the other payload is stored', () => store.lines('second').length === 1)
+  const attemptsOf = async (name: string) =>
+    Number(await redis.hget(keys.job('express', name.slice(keys.payloadPrefix.length)), 'atm'))
+  await until('each has failed twice', async () => (await Promise.all(newer.map(attemptsOf))).every(n => n >= 2))
+  expect(store.lines('second')).toEqual(['from an edge of this version'])
+  expect(await redis.exists(...newer)).toBe(newer.length)
+  expect(await backlog('dead-letters')).toBe(0)
+  // As if a worker of the newer version took the jobs.
+  await setVersion(version)
+  await expectAllDone()
+  expect(store.lines('second').sort()).toEqual(['from a newer edge', 'from an edge of this version', 'opening'])
+}, 30_000)
+
 it('a job that fails again and again does not grow', async () => {
   let attempts = 0
   const pool = startPool(
