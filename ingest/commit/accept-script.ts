@@ -1,4 +1,16 @@
 /**
+ * Lua that counts accepted requests. KEYS and ARGV are those of `ACCEPT`.
+ */
+const COUNT = `
+local function count()
+  redis.call('HINCRBY', KEYS[2], 'acceptedPayloads', ARGV[4])
+  redis.call('HINCRBY', KEYS[2], 'acceptedBytes', ARGV[5])
+  redis.call('HINCRBY', KEYS[2], 'acceptedCost', ARGV[6])
+  for i = 8, 7 + 2 * ARGV[7], 2 do redis.call('ZINCRBY', KEYS[3], ARGV[i + 1], ARGV[i]) end
+end
+`
+
+/**
  * Lua that turns a payload from one that expires into one that is accepted. Payloads arrive with an expiry, so that one
  * whose acceptance never runs leaves nothing behind.
  *
@@ -6,14 +18,11 @@
  * cost, n, then n pairs of a surface and its cost. `source` is the key with the bytes: the payload itself, or the key
  * under which the pieces of a large payload arrived.
  */
-const ACCEPT = `
+const ACCEPT = `${COUNT}
 local function accept()
   if KEYS[5] ~= KEYS[1] then redis.call('RENAME', KEYS[5], KEYS[1]) end
   if redis.call('PERSIST', KEYS[1]) == 0 then error('the payload is gone') end
-  redis.call('HINCRBY', KEYS[2], 'acceptedPayloads', ARGV[4])
-  redis.call('HINCRBY', KEYS[2], 'acceptedBytes', ARGV[5])
-  redis.call('HINCRBY', KEYS[2], 'acceptedCost', ARGV[6])
-  for i = 8, 7 + 2 * ARGV[7], 2 do redis.call('ZINCRBY', KEYS[3], ARGV[i + 1], ARGV[i]) end
+  count()
   redis.call('ZADD', KEYS[4], ARGV[3], ARGV[2])
 end
 local function refuse() redis.call('UNLINK', KEYS[5]) end
@@ -32,12 +41,10 @@ if now > tonumber(ARGV[1]) then
 end
 `
 
-/** The number of keys of the scripts, before those of a condition. */
-export const ACCEPT_KEYS = 5
-
-/** Returns the time and 1. */
+/** Returns the time and 1. With a sixth key, `open`, other requests may join the payload until a worker reads it. */
 export const ACCEPT_UNCONDITIONALLY = `${ACCEPT}${FENCE}
 accept()
+if KEYS[6] then redis.call('SADD', KEYS[6], ARGV[2]) end
 return {now, 1}
 `
 
@@ -61,6 +68,24 @@ local result = decide()
 return {now, outcome, result}
 `
 }
+
+/**
+ * Adds requests to a payload that no worker has read. Their frames were appended to the list of the payload by the command
+ * before, in the same transaction, and are removed again if they are late or a worker has read the payload.
+ *
+ * KEYS list, flow, shares, open; ARGV as for `ACCEPT`, for the job to join. Returns the time, then 0 if the commit is late, 1
+ * if the requests have joined and 2 if they have not.
+ */
+export const JOIN = `${COUNT}
+local function refuse() redis.call('RPOP', KEYS[1]) end
+${FENCE}
+if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 0 then
+  refuse()
+  return {now, 2}
+end
+count()
+return {now, 1}
+`
 
 /** The keys of a commit in Redis. */
 export interface AcceptKeys {

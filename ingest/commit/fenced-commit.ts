@@ -1,20 +1,21 @@
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import {
-  ACCEPT_KEYS,
   ACCEPT_UNCONDITIONALLY,
   acceptArguments,
   acceptKeys,
   acceptOnCondition,
+  JOIN,
   UNACCEPTED_LIFETIME_MS,
 } from './accept-script.ts'
-import { createJobWriter, type JobWriter } from './job-writer.ts'
-import { setInPlace } from './redis-transaction.ts'
+import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
+import { sendInPlace } from './redis-transaction.ts'
 
 /** The collaborators of a fenced commit. `redis` is a producer's connection (`connectProducer`). */
 export interface FencedCommitDeps {
@@ -41,6 +42,11 @@ export interface CommitContent {
   readonly priority: number
 }
 
+/** A payload that is sent in one piece. */
+export interface SmallCommit extends CommitContent {
+  readonly payload: Buffer
+}
+
 /**
  * Lua that decides whether a request is accepted, with its own keys and arguments (`acceptOnCondition`).
  */
@@ -61,10 +67,14 @@ export interface CommitOutcome {
 /** Part of the time of a commit that is left for fsync and reply, if Redis runs the commit just before the deadline. */
 const CONFIRMATION_PART = 1 / 8
 
-type AcceptCommand = (...args: (string | number)[]) => Promise<unknown>
+const SCRIPTS = { penstockAccept: ACCEPT_UNCONDITIONALLY, penstockJoin: JOIN }
+type ScriptCommands = Record<
+  keyof typeof SCRIPTS,
+  (numberOfKeys: number, ...args: (string | number)[]) => Promise<unknown>
+>
 
 /**
- * Writes payloads to one lane of a queue: payload, acceptance and job in one transaction. Redis refuses a commit that it
+ * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction. Redis refuses a commit that it
  * runs after the deadline, so that a request which was answered 503 is not stored afterwards.
  */
 export class FencedCommit {
@@ -78,7 +88,7 @@ export class FencedCommit {
     this.#keys = queueKeys(deps.queue)
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
-    deps.redis.defineCommand('penstockAccept', { numberOfKeys: ACCEPT_KEYS, lua: ACCEPT_UNCONDITIONALLY })
+    for (const [name, lua] of Object.entries(SCRIPTS)) deps.redis.defineCommand(name, { lua })
   }
 
   /** False while Redis is unavailable: a write would fail. */
@@ -92,40 +102,73 @@ export class FencedCommit {
   }
 
   /**
-   * Sends a commit before it returns. Resolves when Redis has it on disk, or its condition has refused it. Rejects with a
-   * TransientError when Redis did not confirm within `timeoutMs`. The payload is then stored only if Redis ran the commit
-   * in time and the confirmation was lost.
+   * Sends a commit with its job before it returns. Resolves when Redis has it on disk, or its condition has refused it.
+   * Rejects with a TransientError when Redis did not confirm within `timeoutMs`. The payload is then stored only if Redis ran
+   * the commit in time and the confirmation was lost.
    */
   async write(content: CommitContent, timeoutMs: number, condition?: Condition): Promise<CommitOutcome> {
-    try {
-      const replies = this.#send(content, timeoutMs, condition)
-      const reply = (await withDeadline(replies, timeoutMs, 'redis did not confirm in time')).at(-1)
-      return this.#outcomeOf(reply as [number, number, unknown?])
-    } catch (cause) {
-      if (!(cause instanceof LateCommitError)) this.#writer.reconnect()
-      throw new TransientError('the queue could not confirm the write', { cause })
-    }
+    const { jobId, frames, bytes, priority } = content
+    const keys = this.#acceptKeys(content)
+    const args = this.#arguments(content, timeoutMs)
+    const accept = () =>
+      condition === undefined ? this.#run('penstockAccept', keys, args) : this.#decide(keys, args, condition)
+    const job = { jobId, data: { payloads: frames, bytes }, priority }
+    const replies = this.#writer.write(() => [...this.#payload(content), accept()], job)
+    const [outcome, result] = await this.#confirmed(replies, timeoutMs)
+    return { accepted: outcome === 1, result }
   }
 
-  #send(content: CommitContent, timeoutMs: number, condition: Condition | undefined): Promise<unknown[]> {
-    const { jobId, payload, frames, bytes, priority } = content
-    const deadlineMs = this.#clock.now() + timeoutMs * (1 - CONFIRMATION_PART)
-    const source = payload === undefined ? this.#keys.arriving(jobId) : undefined
-    const { flow, shares, pending } = this.#keys
-    const payloadKey = this.#keys.payload(jobId)
-    const keys = acceptKeys({ payload: payloadKey, flow, shares, pending, ...(source !== undefined && { source }) })
-    const args = acceptArguments({ ...content, deadlineMs })
-    const accept = () => (condition === undefined ? this.#accept(keys, args) : this.#decide(keys, args, condition))
-    return this.#writer.write({ jobId, data: { payloads: frames, bytes }, priority }, () =>
-      payload === undefined
-        ? [accept()]
-        : [setInPlace(this.#redis, payloadKey, payload, UNACCEPTED_LIFETIME_MS), accept()],
+  /** Sends a commit like `write`, without its job. Other requests may join its payload until a worker reads it. */
+  async create(content: CommitContent, timeoutMs: number): Promise<void> {
+    const keys = [...this.#acceptKeys(content), this.#keys.open]
+    const args = this.#arguments(content, timeoutMs)
+    const accept = () => this.#run('penstockAccept', keys, args)
+    await this.#confirmed(
+      this.#writer.write(() => [...this.#payload(content), accept()]),
+      timeoutMs,
     )
   }
 
-  #accept(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const { penstockAccept } = this.#redis as unknown as { penstockAccept: AcceptCommand }
-    return penstockAccept.call(this.#redis, ...keys, ...args)
+  /**
+   * Adds the requests of a commit to the payload of another job. Returns false if a worker has read that payload; nothing was
+   * changed then. Rejects as `write` does.
+   */
+  async join(jobId: string, content: SmallCommit, timeoutMs: number): Promise<boolean> {
+    const { flow, shares, open } = this.#keys
+    const joined = this.#keys.joined(jobId)
+    const frames = content.payload.subarray(PAYLOAD_HEADER_BYTES)
+    const args = this.#arguments({ ...content, jobId, bytes: frames.length }, timeoutMs)
+    const replies = this.#writer.write(() => [
+      sendInPlace(this.#redis, ['rpush', joined], frames),
+      this.#run('penstockJoin', [joined, flow, shares, open], args),
+    ])
+    const [outcome] = await this.#confirmed(replies, timeoutMs)
+    return outcome === 1
+  }
+
+  /** Adds the job of a payload that was created. */
+  addJob(job: NewJob): Promise<void> {
+    return this.#writer.add(job)
+  }
+
+  #acceptKeys({ jobId, payload }: CommitContent): string[] {
+    const { flow, shares, pending } = this.#keys
+    const source = payload === undefined ? this.#keys.arriving(jobId) : undefined
+    return acceptKeys({ payload: this.#keys.payload(jobId), flow, shares, pending, ...(source && { source }) })
+  }
+
+  #arguments(content: CommitContent, timeoutMs: number): (string | number)[] {
+    return acceptArguments({ ...content, deadlineMs: this.#clock.now() + timeoutMs * (1 - CONFIRMATION_PART) })
+  }
+
+  /** Sends the bytes of a payload, if they have not arrived in pieces. */
+  #payload({ jobId, payload }: CommitContent): Promise<unknown>[] {
+    if (payload === undefined) return []
+    return [sendInPlace(this.#redis, ['psetex', this.#keys.payload(jobId), UNACCEPTED_LIFETIME_MS], payload)]
+  }
+
+  #run(script: keyof typeof SCRIPTS, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return (this.#redis as unknown as ScriptCommands)[script](keys.length, ...keys, ...args)
   }
 
   #decide(keys: readonly string[], args: readonly (string | number)[], condition: Condition): Promise<unknown> {
@@ -133,10 +176,18 @@ export class FencedCommit {
     return this.#redis.eval(acceptOnCondition(condition.lua), names.length, ...names, ...args, ...condition.args)
   }
 
-  #outcomeOf([timeMs, outcome, result]: [number, number, unknown?]): CommitOutcome {
-    this.#clock.observe(timeMs)
-    if (outcome === 0) throw new LateCommitError('redis refused the commit: it came after its deadline')
-    return { accepted: outcome === 1, result }
+  /** Waits for the replies of a commit, whose script comes last. */
+  async #confirmed(replies: Promise<unknown[]>, timeoutMs: number): Promise<[outcome: number, result: unknown]> {
+    try {
+      const reply = (await withDeadline(replies, timeoutMs, 'redis did not confirm in time')).at(-1)
+      const [timeMs, outcome, result] = reply as [number, number, unknown?]
+      this.#clock.observe(timeMs)
+      if (outcome === 0) throw new LateCommitError('redis refused the commit: it came after its deadline')
+      return [outcome, result]
+    } catch (cause) {
+      if (!(cause instanceof LateCommitError)) this.#writer.reconnect()
+      throw new TransientError('the queue could not confirm the write', { cause })
+    }
   }
 }
 

@@ -13,7 +13,8 @@ import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
-import { FencedCommit } from './fenced-commit.ts'
+import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
+import { type CommitSize, OpenJob } from './open-job.ts'
 import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
 
 /** A frame that waits for its commit, or whose commit is in flight. */
@@ -57,8 +58,11 @@ export interface GroupCommitOptions {
  */
 const MIN_COMMIT_MS = 100
 
-/** The most cost of one commit: about 0.2 s of work, for which a job occupies a worker. */
+/** The most cost of one commit or job: about 0.2 s of work, for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * 1024 * 1024
+
+/** The largest commit that joins the payload of the job before it, or whose payload others may join. */
+const MAX_JOINED_BYTES = 256 * 1024
 
 /**
  * Buffers that are kept for later commits: one that is filled, one in flight, and some for a burst of large bodies.
@@ -104,6 +108,7 @@ export class GroupCommit {
   readonly #receiptKind: (typeof RECEIPT_KIND_OF_QUEUE)[IngestQueue]
   readonly #options: GroupCommitOptions
   readonly #bufferBytes: number
+  readonly #openJob: OpenJob
   /** Groups in the order of arrival. Only the last one takes further frames. */
   #waiting: Group[] = []
   #inFlight = false
@@ -117,6 +122,8 @@ export class GroupCommit {
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
     this.#bufferBytes = options.maxCommitBytes + PAYLOAD_HEADER_BYTES
+    const limits = { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST }
+    this.#openJob = new OpenJob(job => this.#commit.addJob(job), limits)
   }
 
   /**
@@ -140,10 +147,10 @@ export class GroupCommit {
     return { receiptId, confirmed: group.confirmed }
   }
 
-  /** Resolves when no frame waits and no commit is in flight. */
-  drain(): Promise<void> {
-    if (!this.#inFlight) return Promise.resolve()
-    return new Promise(resolve => this.#onIdle.push(resolve))
+  /** Resolves when no frame waits, no commit is in flight and every job is added. */
+  async drain(): Promise<void> {
+    if (this.#inFlight) await new Promise<void>(resolve => this.#onIdle.push(resolve))
+    await this.#openJob.drain()
   }
 
   #groupFor(bytes: number, cost: number, arrivedAtMs: number): Group {
@@ -198,7 +205,8 @@ export class GroupCommit {
     this.#onIdle = []
   }
 
-  async #commitGroup({ buffer, bytes, frames, costs, arrivedAtMs, outstanding, since }: Group): Promise<void> {
+  async #commitGroup(group: Group): Promise<void> {
+    const { buffer, bytes, frames, costs, arrivedAtMs, outstanding, since } = group
     const startedAt = performance.now()
     const timeoutMs = await this.#timeLeft(since)
     const content = {
@@ -210,8 +218,25 @@ export class GroupCommit {
       costs,
       priority: this.#options.priorityOf?.(outstanding) ?? 0,
     }
-    await this.#commit.write(content, timeoutMs)
+    if (bytes > MAX_JOINED_BYTES) await this.#commit.write(content, timeoutMs)
+    else await this.#joinOrCreate(content, group, timeoutMs)
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
+  }
+
+  async #joinOrCreate(content: SmallCommit, size: CommitSize, timeoutMs: number): Promise<void> {
+    const job = this.#openJob
+    const jobId = job.joinable(size, content.priority)
+    try {
+      if (jobId !== undefined) {
+        if (await this.#commit.join(jobId, content, timeoutMs)) return job.joined(size)
+        job.refused()
+      }
+      await this.#commit.create(content, timeoutMs)
+      job.created(content, size)
+    } catch (error) {
+      job.close()
+      throw error
+    }
   }
 
   /**

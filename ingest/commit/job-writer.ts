@@ -4,8 +4,12 @@ import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { JOB_OPTIONS, type Lane, openQueue } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
+import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { runTransaction } from './redis-transaction.ts'
+
+/** How long the second attempt to add a job waits for Redis. The sweeper adds the job if that fails too. */
+const RETRY_WITHIN_MS = 5_000
 
 /** A job as it is added to its lane. */
 export interface NewJob {
@@ -22,11 +26,16 @@ export interface JobWriter {
   /** Resolves when Redis is available. The promise of a writer that is usable has resolved. */
   whenUsable(): Promise<void>
   /**
-   * Sends `commands` and the job before it returns. Resolves with the replies of the commands once Redis has run and
-   * fsynced all of them. Rejects if one of them failed. A job that could not be added is only logged: the sweeper adds
-   * the job of every accepted payload.
+   * Sends `commands`, and the job if there is one, before it returns. Resolves with the replies of the commands once Redis
+   * has run and fsynced all of them. Rejects if one of them failed. A job that could not be added is only logged: the
+   * sweeper adds the job of every accepted payload.
    */
-  write(job: NewJob, commands: () => readonly Promise<unknown>[]): Promise<unknown[]>
+  write(commands: () => readonly Promise<unknown>[], job?: NewJob): Promise<unknown[]>
+  /**
+   * Adds the job of a payload that is accepted, at the second attempt if Redis was away. Never rejects: the sweeper adds the
+   * job of every accepted payload.
+   */
+  add(job: NewJob): Promise<void>
   /**
    * Replaces the connection. A stalled connection would delay the next writes by the full timeout, while a new one
    * fails at once as long as Redis is unavailable.
@@ -86,27 +95,40 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
     markUnusable()
   }
 
+  function jobOf({ jobId, data, priority }: NewJob): Job<CommitJob> {
+    if (queue === undefined) throw new TransientError('the queue is not open yet')
+    const options = priority === 0 ? JOB_OPTIONS : { ...JOB_OPTIONS, priority }
+    return new Job<CommitJob>(queue, 'commit', data, options, jobId)
+  }
+
+  function reportMissingJob(error: unknown): void {
+    logger.warn({ queue: deps.queue, ...errorFields(error) }, 'a job could not be added; the sweeper will add it')
+    // A new connection sends BullMQ's scripts again, in case Redis has lost them.
+    reconnect()
+  }
+
   return {
     get isUsable() {
       return isUsable
     },
     whenUsable: () => usable.promise,
-    async write({ jobId, data, priority }, commands) {
-      if (queue === undefined) throw new TransientError('the queue is not open yet')
-      const options = priority === 0 ? JOB_OPTIONS : { ...JOB_OPTIONS, priority }
-      const job = new Job<CommitJob>(queue, 'commit', data, options, jobId)
-      const results = [...(await runTransaction(redis, () => [...commands(), job.addJob(bull)]))]
-      const [jobError] = results.pop() ?? [null]
+    async write(commands, newJob) {
+      const job = newJob && jobOf(newJob)
+      const results = [...(await runTransaction(redis, () => [...commands(), ...(job ? [job.addJob(bull)] : [])]))]
+      const [jobError] = (job && results.pop()) ?? [null]
       for (const [error] of results) if (error !== null) throw error
-      if (jobError !== null) {
-        logger.warn(
-          { queue: deps.queue, ...errorFields(jobError) },
-          'a job could not be added; the sweeper will add it',
-        )
-        // A new connection sends BullMQ's scripts again, in case Redis has lost them.
-        reconnect()
-      }
+      if (jobError !== null) reportMissingJob(jobError)
       return results.map(([, reply]) => reply)
+    },
+    async add(newJob) {
+      try {
+        await jobOf(newJob).addJob(bull)
+      } catch {
+        reconnect()
+        await withDeadline(usable.promise, RETRY_WITHIN_MS, 'redis was not connected again in time')
+          .then(() => jobOf(newJob).addJob(bull))
+          .catch(reportMissingJob)
+      }
     },
     reconnect,
   }

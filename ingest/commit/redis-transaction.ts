@@ -31,23 +31,23 @@ export async function runTransaction(
 }
 
 /**
- * Sends SET, with an expiry, without copying the value. ioredis would copy it first, and it may have megabytes.
+ * Sends a command whose last argument is not copied. ioredis would copy it first, and it may have megabytes. `words` are
+ * the name of the command and its other arguments.
  */
-export function setInPlace(redis: Redis, key: string, value: Buffer, lifetimeMs: number): Promise<unknown> {
-  return redis.sendCommand(new SetInPlace(key, value, lifetimeMs)) as Promise<unknown>
+export function sendInPlace(redis: Redis, words: readonly (string | number)[], value: Buffer): Promise<unknown> {
+  return redis.sendCommand(new InPlaceCommand(words.map(String), value)) as Promise<unknown>
 }
 
-class SetInPlace extends Command {
+class InPlaceCommand extends Command {
   readonly #head: string
   readonly #value: Buffer
-  readonly #tail: string
 
-  constructor(key: string, value: Buffer, lifetimeMs: number) {
-    const lifetime = String(lifetimeMs)
-    super('set', [key, value, 'px', lifetime])
-    this.#head = `*5\r\n$3\r\nset\r\n$${Buffer.byteLength(key)}\r\n${key}\r\n$${value.length}\r\n`
+  constructor(words: readonly string[], value: Buffer) {
+    super(words[0] as string, [...words.slice(1), value])
+    let head = `*${words.length + 1}\r\n`
+    for (const word of words) head += `$${Buffer.byteLength(word)}\r\n${word}\r\n`
+    this.#head = `${head}$${value.length}\r\n`
     this.#value = value
-    this.#tail = `\r\n$2\r\npx\r\n$${lifetime.length}\r\n${lifetime}\r\n`
   }
 
   /** Writes head and value to the socket itself. ioredis then writes the returned rest after them. */
@@ -55,6 +55,6 @@ class SetInPlace extends Command {
     const stream = socket as Writable
     stream.write(this.#head)
     stream.write(this.#value)
-    return this.#tail
+    return '\r\n'
   }
 }

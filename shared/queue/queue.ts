@@ -23,8 +23,10 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
  * and a script can use all of them. Each queue has one partition, 0. A payload key exists exactly until its bytes are stored.
  *
  * - payload: the framed requests of one job (string)
+ * - joined: frames that later commits have added to the payload (list)
  * - arriving: a large payload while its pieces arrive, with an expiry (string)
  * - pending: job ids of the payloads by the arrival of their first request in Unix ms (sorted set)
+ * - open: job ids whose payload no worker has read, so that requests may join it (set)
  * - batchOf: job id → id of the batch that names it (hash)
  * - batches: batch id → its record (hash)
  * - flow: counters of accepted and finished payloads, bytes and cost, which only grow (hash)
@@ -42,8 +44,10 @@ export function queueKeys(queue: QueueName, partition = 0) {
   return {
     payloadPrefix,
     payload: (jobId: string) => payloadPrefix + jobId,
+    joined: (jobId: string) => `${root}:joined:${jobId}`,
     arriving: (jobId: string) => `${root}:arriving:${jobId}`,
     pending: `${root}:pending`,
+    open: `${root}:open`,
     batchOf: `${root}:batch-of`,
     batches: `${root}:batches`,
     flow: `${root}:flow`,
@@ -88,6 +92,12 @@ export function openQueue(redis: Redis, name: QueueName, lane: Lane): Queue<Comm
     streams: { events: { maxLen: 100 } },
   })
 }
+
+/**
+ * The most bytes of a payload that further requests may join (`open`). A worker reserves this much memory for a job that was
+ * smaller when it was added.
+ */
+export const OPEN_PAYLOAD_BYTES = 512 * 1024
 
 let lastMs = 0
 let sequence = 0

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AbstractConnector, Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { queueKeys } from '../../shared/queue/queue.ts'
 import { LARGE_BYTES } from './large-replies.ts'
 import { openPayloadReader } from './payload-reader.ts'
 
@@ -18,7 +19,7 @@ const REVIEWED_VERSION = '6.0.0'
 
 let server: Server
 let redis: Redis
-/** Writes the reply to a GET. */
+/** Writes the replies to an SREM, the GET after it and the LRANGE after that. */
 let replyToGet: (socket: Socket) => void
 const opened: { disconnect(): void }[] = []
 
@@ -32,6 +33,7 @@ beforeEach(async () => {
       for (const [, name] of bytes.toString('latin1').matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
         if (name === 'hello') socket.write('%1\r\n$5\r\nproto\r\n:3\r\n')
         else if (name === 'get') replyToGet(socket)
+        else if (name === 'srem' || name === 'lrange') continue
         else socket.write('+OK\r\n')
       }
     })
@@ -127,7 +129,9 @@ it.each([
   ['in one piece', [1_000_000]],
 ])('reads payloads around the parser when replies are split %s', async (_name, pieces) => {
   const values = [LARGE_BYTES - 1, LARGE_BYTES, 200_000].map((size, i) => Buffer.alloc(size, `${i}\r\n$9\r\n`))
-  const replies = values.map(value => Buffer.concat([Buffer.from(`$${value.length}\r\n`), value, Buffer.from('\r\n')]))
+  const replies = values.map(value =>
+    Buffer.concat([Buffer.from(`:1\r\n$${value.length}\r\n`), value, Buffer.from('\r\n*0\r\n')]),
+  )
   const stream = Buffer.concat(replies)
   let requests = 0
   replyToGet = async socket => {
@@ -141,6 +145,6 @@ it.each([
   }
   const reader = openPayloadReader(redis, pino({ level: 'silent' }), { maxIdleBytes: 1 << 20 })
   opened.push({ disconnect: () => reader.close() })
-  const read = await Promise.all(values.map((_, i) => reader.read(`payload:${i}`)))
+  const read = await Promise.all(values.map((_, i) => reader.read(queueKeys('spans'), `${i}`)))
   expect(read.map((value, i) => value?.equals(values[i] as Buffer))).toEqual([true, true, true])
 })

@@ -1,13 +1,18 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
+import type { QueueKeys } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { LargeReplies, type LargeRepliesDeps } from './large-replies.ts'
 
 /** Reads payloads from Redis into pooled memory. */
 export interface PayloadReader {
-  read(key: string): Promise<Buffer | null>
+  /**
+   * Reads a payload, after closing it (`open` in the keys of its queue), so that no request joins it any more. Both are sent
+   * on one connection, because Redis must run them in this order.
+   */
+  read(keys: QueueKeys, jobId: string): Promise<Buffer | null>
   /** Returns the memory of a decoded payload for the next one. */
   giveBack(payload: Buffer): void
   close(): void
@@ -38,18 +43,45 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
   )
   connection.on('error', error => logger.debug(errorFields(error), 'payload connection failed'))
 
+  function received(part: Buffer | number): Buffer {
+    if (typeof part !== 'number') return part
+    const value = kept.get(part)
+    kept.delete(part)
+    if (value === undefined) throw new TransientError('a payload was received but is not in the reader')
+    return value
+  }
+
+  function joinParts(parts: readonly Buffer[]): Buffer {
+    const payload = pool.take(parts.reduce((sum, part) => sum + part.length, 0))
+    let end = 0
+    for (const part of parts) {
+      end += part.copy(payload, end)
+      pool.giveBack(part)
+    }
+    return payload
+  }
+
   return {
-    async read(key) {
-      const reply: Buffer | number | null = await connection.getBuffer(key)
-      if (typeof reply !== 'number') return reply
-      const payload = kept.get(reply)
-      kept.delete(reply)
-      if (payload === undefined) throw new TransientError('a payload was received but is not in the reader')
-      return payload
+    async read(keys, jobId) {
+      const parts = (await closeAndRead(connection, keys, jobId)).map(received)
+      return parts.length < 2 ? (parts[0] ?? null) : joinParts(parts)
     },
     giveBack: payload => pool.giveBack(payload),
     close: () => connection.disconnect(),
   }
+}
+
+/**
+ * Closes a payload and reads it: its first commit, then the frames that others have added. Returns nothing if it is already
+ * stored.
+ */
+export async function closeAndRead(redis: Redis, keys: QueueKeys, jobId: string): Promise<Buffer[]> {
+  const [, first, joined] = await Promise.all([
+    redis.srem(keys.open, jobId),
+    redis.getBuffer(keys.payload(jobId)),
+    redis.lrangeBuffer(keys.joined(jobId), 0, -1),
+  ])
+  return first === null ? [] : [first, ...joined]
 }
 
 type LargeValues = Omit<LargeRepliesDeps, 'forward'>

@@ -99,7 +99,7 @@ end
 export const PIECES_ARE_GONE = -1
 
 /**
- * KEYS batchOf, batches, flow, shares, pending, the payload of each job, then the keys of the moves; ARGV batch id, number
+ * KEYS batchOf, batches, flow, shares, pending, payload and joined frames of each job, then the keys of the moves; ARGV batch id, number
  * of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished before, else
  * the indexes of the moves that were left out.
  */
@@ -109,30 +109,30 @@ if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
 local jobs = tonumber(ARGV[2])
 local counts = 3 + jobs
 local moves = counts + 4 + 2 * tonumber(ARGV[counts + 3])
-if not haveArrived(6 + jobs, moves) then return ${PIECES_ARE_GONE} end
+if not haveArrived(6 + 2 * jobs, moves) then return ${PIECES_ARE_GONE} end
 redis.call('HDEL', KEYS[2], ARGV[1])
 for i = 1, jobs do
-  redis.call('UNLINK', KEYS[5 + i])
+  redis.call('UNLINK', KEYS[4 + 2 * i], KEYS[5 + 2 * i])
   redis.call('HDEL', KEYS[1], ARGV[2 + i])
   redis.call('ZREM', KEYS[5], ARGV[2 + i])
 end
 settle(KEYS[3], KEYS[4], counts)
-return moveFrom(6 + jobs, moves)
+return moveFrom(6 + 2 * jobs, moves)
 `
 
 /**
- * KEYS payload, flow, shares, pending, then the keys of the moves; ARGV job id, then the counts (SETTLE) and the moves
+ * KEYS payload, joined, flow, shares, pending, then the keys of the moves; ARGV job id, then the counts (SETTLE) and the moves
  * (MOVE_FROM). Returns as FINISH_BATCH does.
  */
 export const FINISH_JOB = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local moves = 2 + 4 + 2 * tonumber(ARGV[5])
-if not haveArrived(5, moves) then return ${PIECES_ARE_GONE} end
-redis.call('UNLINK', KEYS[1])
-redis.call('ZREM', KEYS[4], ARGV[1])
-settle(KEYS[2], KEYS[3], 2)
-return moveFrom(5, moves)
+if not haveArrived(6, moves) then return ${PIECES_ARE_GONE} end
+redis.call('UNLINK', KEYS[1], KEYS[2])
+redis.call('ZREM', KEYS[5], ARGV[1])
+settle(KEYS[3], KEYS[4], 2)
+return moveFrom(6, moves)
 `
 
 /** KEYS batchOf, batches; ARGV batch id, then for each half: batch id, record, number of jobs, job ids. */
@@ -149,18 +149,18 @@ return 1
 `
 
 /**
- * KEYS batchOf, batches, flow, pending, payload, then the payload of each part; ARGV batch id, job id, bytes added, then for
+ * KEYS batchOf, batches, flow, pending, payload, joined, then the payload of each part; ARGV batch id, job id, bytes added, then for
  * each part: job id, batch id, record, payload.
  */
 export const SPLIT_JOB = `#!lua flags=allow-oom
 if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return 0 end
 local arrival = redis.call('ZSCORE', KEYS[4], ARGV[2]) or 0
 redis.call('HDEL', KEYS[1], ARGV[2])
-redis.call('UNLINK', KEYS[5])
+redis.call('UNLINK', KEYS[5], KEYS[6])
 redis.call('ZREM', KEYS[4], ARGV[2])
 redis.call('HINCRBY', KEYS[3], 'acceptedBytes', ARGV[3])
 for i = 4, #ARGV, 4 do
-  redis.call('SET', KEYS[5 + i / 4], ARGV[i + 3])
+  redis.call('SET', KEYS[6 + i / 4], ARGV[i + 3])
   redis.call('ZADD', KEYS[4], arrival, ARGV[i])
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
   redis.call('HSET', KEYS[2], ARGV[i + 1], ARGV[i + 2])

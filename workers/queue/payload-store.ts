@@ -4,7 +4,7 @@ import { PIECE_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
 import { frameCost, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import type { PayloadReader } from './payload-reader.ts'
+import { closeAndRead, type PayloadReader } from './payload-reader.ts'
 import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, PIECES_ARE_GONE, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
 
 /** A job as the worker that holds it knows it. */
@@ -83,7 +83,10 @@ export interface Finished {
 
 /** The payloads of one queue, and the batches they are in. */
 export interface PayloadStore {
-  /** Returns the batch of a job if it is named, else its payload. Both are null when the job is already stored. */
+  /**
+   * Returns the batch of a job if it is named, else its payload. Both are null when the job is already stored. No request
+   * joins a payload that was read, so that it is the same whenever it is read again.
+   */
   look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }>
   /** Returns the payload of a job, or null if the job is already stored. */
   payload(jobId: string): Promise<Buffer | null>
@@ -138,16 +141,13 @@ export class RedisPayloadStore implements PayloadStore {
   constructor(redis: Redis, queue: QueueName, reader?: Pick<PayloadReader, 'read' | 'giveBack'>) {
     this.#redis = redis
     this.#keys = queueKeys(queue)
-    this.#reader = reader ?? { read: key => redis.getBuffer(key), giveBack() {} }
+    this.#reader = reader ?? { read: (keys, jobId) => readWhole(redis, keys, jobId), giveBack() {} }
     for (const [name, lua] of Object.entries(SCRIPTS)) redis.defineCommand(name, { lua })
   }
 
   async look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }> {
     // The order does not matter, nor what happens between the two reads: a job that is named or stored cannot be named again.
-    const [batchId, payload] = await Promise.all([
-      this.#redis.hget(this.#keys.batchOf, jobId),
-      this.#reader.read(this.#keys.payload(jobId)),
-    ])
+    const [batchId, payload] = await Promise.all([this.#redis.hget(this.#keys.batchOf, jobId), this.payload(jobId)])
     if (batchId === null || payload === null) return { batchId, payload }
     // The payload is fetched again with its batch. Waiting for that must not hold memory.
     this.#reader.giveBack(payload)
@@ -155,7 +155,7 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   payload(jobId: string): Promise<Buffer | null> {
-    return this.#reader.read(this.#keys.payload(jobId))
+    return this.#reader.read(this.#keys, jobId)
   }
 
   giveBack(payload: Buffer): void {
@@ -190,14 +190,16 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
-    const { batchOf, batches, flow, shares, pending, payload } = this.#keys
-    const keys = [batchOf, batches, flow, shares, pending, ...batch.jobIds.map(payload)]
+    const { batchOf, batches, flow, shares, pending, payload, joined } = this.#keys
+    const payloads = batch.jobIds.flatMap(jobId => [payload(jobId), joined(jobId)])
+    const keys = [batchOf, batches, flow, shares, pending, ...payloads]
     return this.#finish('penstockFinishBatch', keys, [batch.batchId, batch.jobIds.length, ...batch.jobIds], done, moves)
   }
 
   finishJob(jobId: string, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
-    const { payload, flow, shares, pending } = this.#keys
-    return this.#finish('penstockFinishJob', [payload(jobId), flow, shares, pending], [jobId], done, moves)
+    const { payload, joined, flow, shares, pending } = this.#keys
+    const keys = [payload(jobId), joined(jobId), flow, shares, pending]
+    return this.#finish('penstockFinishJob', keys, [jobId], done, moves)
   }
 
   async #finish(
@@ -235,9 +237,10 @@ export class RedisPayloadStore implements PayloadStore {
     const [jobId] = batch.jobIds
     if (jobId === undefined || batch.jobIds.length !== 1)
       throw new RangeError('splitJob needs a batch of exactly one job')
-    const { batchOf, batches, flow, pending, payload } = this.#keys
+    const { batchOf, batches, flow, pending, payload, joined } = this.#keys
     const growth = parts.reduce((sum, part) => sum + part.payload.length, -payloadBytes)
-    const keys = [batchOf, batches, flow, pending, payload(jobId), ...parts.map(part => payload(part.jobId))]
+    const source = [payload(jobId), joined(jobId)]
+    const keys = [batchOf, batches, flow, pending, ...source, ...parts.map(part => payload(part.jobId))]
     const args = parts.flatMap(part => [
       part.jobId,
       part.batchId,
@@ -250,6 +253,12 @@ export class RedisPayloadStore implements PayloadStore {
   #run(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
     return (this.#redis as unknown as ScriptCommands)[name](keys.length, ...keys, ...args)
   }
+}
+
+/** Reads a payload into a buffer of its own. */
+async function readWhole(redis: Redis, keys: QueueKeys, jobId: string): Promise<Buffer | null> {
+  const parts = await closeAndRead(redis, keys, jobId)
+  return parts.length < 2 ? (parts[0] ?? null) : Buffer.concat(parts)
 }
 
 /** Reports whether a payload is too large for one command (`writeInPieces`). */

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import { type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
-import { JOB_OPTIONS, type Lane, lanesOf, queueKeys } from '../../shared/queue/queue.ts'
+import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES, queueKeys } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -12,6 +12,7 @@ import type { HeldJob } from './payload-store.ts'
 
 /** A job that a pool has taken. */
 export interface TakenJob extends HeldJob {
+  /** The most bytes that the payload has. Requests may have joined it since its job was added. */
   readonly payloadBytes: number
   /** How often a worker lost the job without finishing it, usually because its process was killed. */
   readonly losses: number
@@ -106,7 +107,8 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
     lastAttemptAt = now()
     const { bytes } = commitJobSchema.parse(job.data)
     try {
-      await deps.process({ jobId: job.id, lane, token, payloadBytes: bytes, losses: job.stalledCounter })
+      const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
+      await deps.process({ jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter })
       lastProgressAt = now()
     } finally {
       activeJobs--

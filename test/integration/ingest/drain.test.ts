@@ -7,10 +7,10 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
-import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { deletePayloads, queuedFrames } from '../../support/services/queued-payloads.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -29,8 +29,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  const payloads = await redis.keys(`${keys.payloadPrefix}*`)
-  if (payloads.length > 0) await redis.del(payloads)
+  await deletePayloads(redis, 'spans')
 })
 
 afterAll(async () => {
@@ -58,11 +57,7 @@ async function post({ path = '/drain/v1/traces', headers = {}, body = EXPORT }: 
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
 }
 
-async function acknowledged(): Promise<PayloadFrame[]> {
-  const stored = await redis.keys(`${keys.payloadPrefix}*`)
-  const payloads = await Promise.all(stored.map(key => redis.getBuffer(key)))
-  return payloads.flatMap(payload => (payload ? decodePayload(payload) : []))
-}
+const acknowledged = () => queuedFrames(redis, 'spans')
 
 async function expectServing(): Promise<void> {
   expect((await post()).status).toBe(200)
@@ -80,7 +75,8 @@ describe('an accepted export', () => {
     expect(frame?.body).toEqual(EXPORT)
     expect(frame?.receivedAtMs).toBeGreaterThanOrEqual(before)
     const [key] = await redis.keys(`${keys.payloadPrefix}*`)
-    expect(await redis.exists(keys.job('express', (key as string).slice(keys.payloadPrefix.length)))).toBe(1)
+    const job = keys.job('express', (key as string).slice(keys.payloadPrefix.length))
+    await until('the job is added', () => redis.exists(job))
   })
 
   it('is accepted with the key in the query when the header is empty or absent', async () => {

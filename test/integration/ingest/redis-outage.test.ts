@@ -13,11 +13,10 @@ import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
-import { decodePayload } from '../../../shared/queue/payload-frame.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { queuedFrames } from '../../support/services/queued-payloads.ts'
 import { until } from '../../support/until.ts'
 
 let dir: string
@@ -86,14 +85,10 @@ async function sendDuring(outage: () => Promise<void>): Promise<string[]> {
 
 async function expectStored(markers: string[]): Promise<void> {
   const redis = new Redis(server.url)
-  const keys = queueKeys('spans')
   const counts = new Map<string, number>()
-  for (const key of await redis.keys(`${keys.payloadPrefix}*`)) {
-    const payload = await redis.getBuffer(key)
-    for (const { body } of payload ? decodePayload(payload) : []) {
-      const marker = body.subarray(2).toString()
-      counts.set(marker, (counts.get(marker) ?? 0) + 1)
-    }
+  for (const { body } of await queuedFrames(redis, 'spans')) {
+    const marker = body.subarray(2).toString()
+    counts.set(marker, (counts.get(marker) ?? 0) + 1)
   }
   redis.disconnect()
   expect(markers.filter(marker => counts.get(marker) !== 1)).toEqual([])

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { runTransaction, setInPlace } from '../../../ingest/commit/redis-transaction.ts'
+import { runTransaction, sendInPlace } from '../../../ingest/commit/redis-transaction.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 let redis: Redis
@@ -15,7 +15,10 @@ afterEach(() => redis.disconnect())
 it('stores values byte for byte, whatever their size', async () => {
   for (const size of [0, 1, 16_383, 3_000_000]) {
     const value = Buffer.from(Array.from({ length: size }, (_, i) => (i * 31) % 256))
-    await runTransaction(redis, () => [setInPlace(redis, 'transaction:a', value, 60_000), redis.incr('transaction:b')])
+    await runTransaction(redis, () => [
+      sendInPlace(redis, ['psetex', 'transaction:a', 60_000], value),
+      redis.incr('transaction:b'),
+    ])
     expect((await redis.getBuffer('transaction:a'))?.equals(value)).toBe(true)
     expect(await redis.pttl('transaction:a')).toBeGreaterThan(0)
   }
@@ -24,7 +27,7 @@ it('stores values byte for byte, whatever their size', async () => {
 
 it('returns the error of a command that fails', async () => {
   const results = await runTransaction(redis, () => [
-    setInPlace(redis, 'transaction:a', Buffer.from('text'), 60_000),
+    sendInPlace(redis, ['psetex', 'transaction:a', 60_000], Buffer.from('text')),
     redis.incr('transaction:a'),
   ])
   expect(results[0]).toEqual([null, 'OK'])
@@ -33,7 +36,7 @@ it('returns the error of a command that fails', async () => {
 
 it('runs nothing when Redis refuses a command, and leaves the connection usable', async () => {
   const run = runTransaction(redis, () => [
-    setInPlace(redis, 'transaction:a', Buffer.from('text'), 60_000),
+    sendInPlace(redis, ['psetex', 'transaction:a', 60_000], Buffer.from('text')),
     redis.call('no-such-command'),
   ])
   await expect(run).rejects.toThrow('unknown command')
@@ -46,6 +49,9 @@ it('rejects a command that was sent too late to be part of it', async () => {
     await Promise.resolve()
     return redis.incr('transaction:b')
   }
-  const run = runTransaction(redis, () => [setInPlace(redis, 'transaction:a', Buffer.from('text'), 60_000), late()])
+  const run = runTransaction(redis, () => [
+    sendInPlace(redis, ['psetex', 'transaction:a', 60_000], Buffer.from('text')),
+    late(),
+  ])
   await expect(run).rejects.toThrow('outside of its transaction')
 })

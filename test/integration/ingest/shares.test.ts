@@ -10,10 +10,10 @@ import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, queueKeys } from '../../../shared/queue/queue.ts'
 import { RawConnection, rawRequest } from '../../support/clients/raw-http-client.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { queuedPayloads } from '../../support/services/queued-payloads.ts'
 import { until } from '../../support/until.ts'
 
 /** A request of these tests costs the hundredth part of a queue. */
@@ -93,15 +93,7 @@ async function seen(edge: TestEdge, cost: number): Promise<void> {
   )
 }
 
-async function stored(): Promise<{ jobId: string; frames: PayloadFrame[] }[]> {
-  const { payloadPrefix } = queueKeys('spans')
-  const names = await redis.keys(`${payloadPrefix}*`)
-  const payloads = await Promise.all(names.map(name => redis.getBuffer(name)))
-  return payloads.map((payload, i) => ({
-    jobId: (names[i] as string).slice(payloadPrefix.length),
-    frames: payload ? decodePayload(payload) : [],
-  }))
-}
+const stored = () => queuedPayloads(redis, 'spans')
 
 describe('a flood of one surface', () => {
   it('is refused at half of the queue by every edge, while another surface is never refused', async () => {
@@ -280,13 +272,14 @@ it('a job has at most 16 MiB of work, so that the lanes alternate', async () => 
 
 describe('lanes', () => {
   /** Returns the lane and the priority of the job with the only request of a surface. */
-  async function laneOf(id: string): Promise<{ lane: string | undefined; priority: number }> {
+  async function laneOf(id: string): Promise<{ lane: string; priority: number }> {
     const found = (await stored()).find(({ frames }) => frames.some(frame => frame.surfaceId === `srf_${id}`))
-    for (const lane of LANES) {
-      const job = await redis.hgetall(queueKeys('spans').job(lane, found?.jobId ?? ''))
-      if (Object.keys(job).length > 0) return { lane, priority: Number(job.priority) }
-    }
-    return { lane: undefined, priority: 0 }
+    return until('the job is added', async () => {
+      for (const lane of LANES) {
+        const job = await redis.hgetall(queueKeys('spans').job(lane, found?.jobId ?? ''))
+        if (Object.keys(job).length > 0) return { lane, priority: Number(job.priority) }
+      }
+    })
   }
 
   it('requests of a surface with much unfinished work take the bulk lane, the least loaded surface first', async () => {

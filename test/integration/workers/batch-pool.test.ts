@@ -76,7 +76,7 @@ async function edge(maxCommitFrames = 8) {
       () => false,
     ),
   )
-  return { enqueue }
+  return { enqueue, drain: () => commit.drain() }
 }
 
 function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number } = {}) {
@@ -223,6 +223,7 @@ describe('a pool of named batches', () => {
     const dead = connectConsumer(url, logger)
     opened.push(() => dead.disconnect())
     await Promise.all(Array.from({ length: 30 }, (_, i) => commit.enqueue(frame(`row ${i}`))))
+    await commit.drain()
     // A worker that takes the jobs and then does nothing, as after kill -9: it does not renew its locks.
     const payloads = new RedisPayloadStore(dead, 'spans')
     const storer = new BatchStorer({
@@ -530,7 +531,8 @@ it('counts the jobs that wait to be taken, and no others', async () => {
   const waiting = async () => (await readWaitingJobs(redis, ['spans', 'receipts']))?.get('spans')
   const commit = await edge()
   await commit.enqueue(frame('a'))
-  expect(await waiting()).toBe(2)
+  await commit.drain()
+  expect(await waiting()).toBe(1)
   worker(new TokenStore())
   await expectAllDone()
   expect(await waiting()).toBe(0)
@@ -539,6 +541,7 @@ it('counts the jobs that wait to be taken, and no others', async () => {
 it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
   await commit.enqueue(frame('orphan'))
+  await commit.drain()
   const queue = openQueue(redis, 'spans', 'express')
   await queue.obliterate({ force: true })
   await queue.close()
@@ -546,7 +549,7 @@ it('the sweeper adds the missing job of a payload', async () => {
   worker(store)
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(2)
+  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
   await expectAllDone()
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })

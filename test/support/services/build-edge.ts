@@ -7,12 +7,12 @@ import type { SurfaceKey } from '../../../schemas/records/directory.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
-import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
+import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { VERDICTS_CHANNEL, verdictKey } from '../../../shared/queue/upload-keys.ts'
 import { until } from '../until.ts'
 import { issueKey, startEdge, type TestEdge } from './edge.ts'
+import { queuedFrames } from './queued-payloads.ts'
 import type { ServiceAddresses } from './services.ts'
 
 /** A secret key that may write releases. */
@@ -115,9 +115,7 @@ export async function startBuildEdge({ s3 }: ServiceAddresses, redisUrl: string)
   }
 
   async function framesOf(queue: BuildQueue, slug: string): Promise<PayloadFrame[]> {
-    const names = await redis.keys(`${queueKeys(queue).payloadPrefix}*`)
-    const payloads = await Promise.all(names.sort().map(name => redis.getBuffer(name)))
-    const frames = payloads.flatMap(payload => (payload ? decodePayload(payload) : []))
+    const frames = await queuedFrames(redis, queue)
     return frames.filter(frame => JSON.parse(frame.attributes).slug === slug)
   }
 

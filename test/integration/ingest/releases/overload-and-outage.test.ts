@@ -6,12 +6,12 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startRedis } from '../../../../deploy/local/stores/redis.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
-import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { countAwakeMs } from '../../../support/count-awake-ms.ts'
 import { BUILD_OPERATIONS, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { issueKey, startEdge, type TestEdge } from '../../../support/services/edge.ts'
+import { queuedFrames } from '../../../support/services/queued-payloads.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 
@@ -77,9 +77,7 @@ it('every operation returns 503 within a second while Redis hangs, and a repeate
     process.kill(server.pid, 'SIGCONT')
     await until('the part is accepted', async () => (await part('text')).status === 200)
     expect((await part('else')).status).toBe(409)
-    const names = await own.keys(`${queueKeys('source-maps').payloadPrefix}*`)
-    const queued = await Promise.all(names.map(name => own.getBuffer(name)))
-    const bodies = queued.flatMap(payload => (payload ? decodePayload(payload) : [])).map(frame => String(frame.body))
+    const bodies = (await queuedFrames(own, 'source-maps')).map(frame => String(frame.body))
     expect(bodies.filter(body => body === 'text')).toHaveLength(1)
   } finally {
     process.kill(server.pid, 'SIGCONT')

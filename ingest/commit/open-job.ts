@@ -1,0 +1,112 @@
+import { OPEN_PAYLOAD_BYTES } from '../../shared/queue/queue.ts'
+import type { NewJob } from './job-writer.ts'
+
+/** A small commit, as far as it matters for the job that it joins. */
+export interface CommitSize {
+  readonly bytes: number
+  readonly frames: number
+  readonly cost: number
+}
+
+/** The most of each that one job may have. */
+export type OpenJobLimits = Omit<CommitSize, 'bytes'>
+
+/** The job of a payload that was created. */
+export type CreatedJob = Omit<NewJob, 'data'>
+
+/**
+ * The least time between two jobs of a lane that are added for small commits. A worker spends about a millisecond of CPU on
+ * a job, however small, and commits join a job as long as no worker has read its payload.
+ */
+const JOB_SPACING_MS = 10
+
+/**
+ * Time without attempts to join a job that is added, after one was read before the next commit. Such an attempt costs a
+ * transaction, and while workers take jobs at once most of them fail.
+ */
+const TRY_AGAIN_MS = 100
+
+/**
+ * The newest job of one lane, which small commits join. The job is added to the lane when the one before it is old enough.
+ * The first job after a pause is added at once.
+ */
+export class OpenJob {
+  readonly #add: (job: NewJob) => Promise<void>
+  readonly #limits: OpenJobLimits
+  readonly #now: () => number
+  #job: CreatedJob | undefined
+  #size: CommitSize = { bytes: 0, frames: 0, cost: 0 }
+  /** The job that is not added yet, with the timer that adds it. */
+  #due: { readonly job: CreatedJob; readonly timer: NodeJS.Timeout } | undefined
+  #addedAt = Number.NEGATIVE_INFINITY
+  #tryAgainAt = Number.NEGATIVE_INFINITY
+  readonly #adding = new Set<Promise<void>>()
+
+  constructor(add: (job: NewJob) => Promise<void>, limits: OpenJobLimits, now: () => number = () => performance.now()) {
+    this.#add = add
+    this.#limits = limits
+    this.#now = now
+  }
+
+  /**
+   * Returns the job that a commit of this size and priority may join, or undefined. No worker has read a job that is not
+   * added yet. One that is added may still be in the queue if jobs before it were. A commit never joins a job that goes later
+   * than its own would.
+   */
+  joinable({ bytes, frames, cost }: CommitSize, priority: number): string | undefined {
+    const { bytes: held, frames: heldFrames, cost: heldCost } = this.#size
+    const fits =
+      held + bytes <= OPEN_PAYLOAD_BYTES &&
+      heldFrames + frames <= this.#limits.frames &&
+      heldCost + cost <= this.#limits.cost
+    const isLikelyOpen = this.#due !== undefined || this.#now() >= this.#tryAgainAt
+    return fits && isLikelyOpen && this.#job !== undefined && this.#job.priority <= priority
+      ? this.#job.jobId
+      : undefined
+  }
+
+  /** Notes that a commit has joined the job. */
+  joined({ bytes, frames, cost }: CommitSize): void {
+    const size = this.#size
+    this.#size = { bytes: size.bytes + bytes, frames: size.frames + frames, cost: size.cost + cost }
+  }
+
+  /** Notes that a commit could not join the job, because a worker has read it. */
+  refused(): void {
+    this.close()
+    this.#tryAgainAt = this.#now() + TRY_AGAIN_MS
+  }
+
+  /** Takes the job of a payload that was created, and adds it at once or when the last one is old enough. */
+  created(job: CreatedJob, size: CommitSize): void {
+    this.flush()
+    this.#job = job
+    this.#size = size
+    const waitMs = this.#addedAt + JOB_SPACING_MS - this.#now()
+    this.#due = { job, timer: setTimeout(() => this.flush(), waitMs) }
+    if (waitMs <= 0) this.flush()
+  }
+
+  /** Lets no commit join the job any more, because its state is unknown. */
+  close(): void {
+    this.#job = undefined
+  }
+
+  /** Adds the job that waits, if there is one. */
+  flush(): void {
+    if (this.#due === undefined) return
+    const { job, timer } = this.#due
+    clearTimeout(timer)
+    this.#due = undefined
+    this.#addedAt = this.#now()
+    const { frames, bytes } = this.#size
+    const added = this.#add({ ...job, data: { payloads: frames, bytes } }).finally(() => this.#adding.delete(added))
+    this.#adding.add(added)
+  }
+
+  /** Adds the job that waits, and resolves when none is being added. */
+  async drain(): Promise<void> {
+    this.flush()
+    await Promise.all(this.#adding)
+  }
+}

@@ -1,0 +1,167 @@
+import type { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
+import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
+import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { OPEN_PAYLOAD_BYTES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
+import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
+import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payload-reader.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { sweep } from '../../../workers/queue/sweep.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { until } from '../../support/until.ts'
+
+const keys = queueKeys('spans')
+const logger = pino({ level: 'silent' })
+let redis: Redis
+let producer: Redis
+let commits: GroupCommit
+let reader: PayloadReader
+let store: RedisPayloadStore
+
+beforeEach(async () => {
+  const url = `${sharedServices().redisUrl}/6`
+  redis = connectConsumer(url, logger)
+  await redis.flushdb()
+  producer = connectProducer(url, 5_000, logger)
+  const clock = new RedisClock()
+  clock.observe(Number((await redis.time())[0]) * 1_000)
+  const receipts = createReceiptIssuer(() => Buffer.alloc(32))
+  commits = new GroupCommit(
+    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, logger },
+    { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 },
+  )
+  reader = openPayloadReader(redis, logger, { maxIdleBytes: 1024 * 1024 })
+  store = new RedisPayloadStore(redis, 'spans', reader)
+  await until('the queue is open', async () => {
+    await send('first').catch(() => {})
+    return (await redis.scard(keys.open)) === 1
+  })
+})
+
+afterEach(async () => {
+  await commits.drain()
+  reader.close()
+  redis.disconnect()
+  producer.disconnect()
+})
+
+/** Commits one request and returns when Redis has it. */
+async function send(text: string, bytes = 0): Promise<void> {
+  const frame: PayloadFrame = {
+    workspaceId: 'ws_a',
+    surfaceId: 'srf_a',
+    receivedAtMs: Date.now(),
+    contentType: 'application/x-protobuf',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(text.padEnd(bytes)),
+  }
+  await commits.enqueue(frame, { share: { member: 'ws_a/srf_a', outstanding: 0 }, cost: 1 }).confirmed
+}
+
+const jobIds = () => redis.zrange(keys.pending, 0, '-1')
+
+/** Reads the payload of a job as a worker does, and returns its requests. */
+async function take(jobId: string): Promise<string[]> {
+  const { payload } = await store.look(jobId)
+  return payload === null ? [] : decodePayload(payload).map(frame => frame.body.toString('latin1').trim())
+}
+
+it('requests join the payload of the newest job as long as no worker has read it', async () => {
+  await send('second')
+  await send('third')
+  const [job, ...others] = await jobIds()
+  expect(others).toEqual([])
+  expect(await take(job as string)).toEqual(['first', 'second', 'third'])
+
+  await send('fourth')
+  const [same, next] = await jobIds()
+  expect(same).toBe(job)
+  expect(await take(job as string)).toEqual(['first', 'second', 'third'])
+  expect(await take(next as string)).toEqual(['fourth'])
+  expect(await redis.scard(keys.open)).toBe(0)
+})
+
+it('counts requests that have joined like any other', async () => {
+  await send('second', 1_000)
+  await send('third', 2_000)
+  const [job] = await jobIds()
+  const { payload } = await store.look(job as string)
+  const bytes = payload?.length
+  expect(await redis.hgetall(keys.flow)).toEqual({
+    acceptedPayloads: '3',
+    acceptedBytes: String(bytes),
+    acceptedCost: '3',
+  })
+  expect(await redis.zscore(keys.shares, 'ws_a/srf_a')).toBe('3')
+})
+
+it('begins another job when the payload is full, and for a large commit', async () => {
+  await send('second', 200_000)
+  await send('third', 200_000)
+  await send('fourth', 200_000)
+  await send('large', OPEN_PAYLOAD_BYTES)
+  await send('fifth')
+  const jobs = await jobIds()
+  expect(await Promise.all(jobs.map(take))).toEqual([['first', 'second', 'third'], ['fourth', 'fifth'], ['large']])
+})
+
+it('stores every request once while workers read payloads', async () => {
+  const COUNT = 1_500
+  const sending = (async () => {
+    for (let i = 0; i < COUNT; i += 3) await Promise.all([send(`r${i}`), send(`r${i + 1}`), send(`r${i + 2}`)])
+  })()
+  const seen: string[] = []
+  const taken = new Set<string>()
+  await until('every request was read', async () => {
+    for (const job of await jobIds()) {
+      if (taken.has(job)) continue
+      taken.add(job)
+      seen.push(...(await take(job)))
+    }
+    return seen.length >= COUNT + 1
+  })
+  await sending
+  expect(taken.size).toBeGreaterThan(10)
+  // A payload that was read is the same when it is read again.
+  const again = (await Promise.all([...taken].map(take))).flat()
+  expect(again.sort()).toEqual([...seen].sort())
+  expect(seen.filter(text => text.startsWith('r')).sort()).toEqual(
+    Array.from({ length: COUNT }, (_, i) => `r${i}`).sort(),
+  )
+})
+
+it('deletes the requests that have joined with their payload', async () => {
+  await send('second')
+  const [job] = (await jobIds()) as [string]
+  await commits.drain()
+  await take(job)
+  expect(await redis.exists(keys.payload(job), keys.joined(job))).toBe(2)
+  const done = { frames: 2, bytes: 1, shares: new Map([['ws_a/srf_a', 2]]) }
+  expect(await store.finishJob(job, done)).toEqual({ isFirst: true, leftOut: [] })
+  expect(await redis.exists(keys.payload(job), keys.joined(job))).toBe(0)
+})
+
+it('adds one job for the requests of ten milliseconds, and the sweeper adds the job that is missing', async () => {
+  const queue = openQueue(redis.duplicate(), 'spans', 'express')
+  try {
+    await commits.drain()
+    for (let i = 0; i < 20; i++) await send(`r${i}`)
+    await commits.drain()
+    const jobs = await jobIds()
+    expect((await queue.getJobs(['waiting'])).map(job => job.id).sort()).toEqual([...jobs].sort())
+
+    await queue.obliterate({ force: true })
+    const added: string[] = []
+    const addJobs = async (_: string, payloads: readonly { jobId: string }[]) => {
+      added.push(...payloads.map(payload => payload.jobId))
+    }
+    expect(await sweep({ redis, logger, addJobs, now: () => Date.now() + 60_000 }, 'spans')).toBe(jobs.length)
+    expect(added.sort()).toEqual([...jobs].sort())
+  } finally {
+    await queue.close()
+  }
+})
