@@ -32,7 +32,7 @@ export interface JobWriter {
    */
   write(commands: () => readonly Promise<unknown>[], job?: NewJob): Promise<unknown[]>
   /**
-   * Adds the job of a payload that is accepted, at the second attempt if Redis was away. Never rejects: the sweeper adds the
+   * Adds the job of a payload that is accepted, at the second attempt if Redis was unavailable. Never rejects: the sweeper adds the
    * job of every accepted payload.
    */
   add(job: NewJob): Promise<void>

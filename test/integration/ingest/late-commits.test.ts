@@ -14,8 +14,8 @@ import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
+import { queuedFrames } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
-import { queuedFrames } from '../../support/services/queued-payloads.ts'
 import { until } from '../../support/until.ts'
 
 const MIB = 1024 * 1024

@@ -15,8 +15,8 @@ import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
+import { queuedFrames } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
-import { queuedFrames } from '../../support/services/queued-payloads.ts'
 import { until } from '../../support/until.ts'
 
 let dir: string

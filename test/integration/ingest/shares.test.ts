@@ -12,8 +12,8 @@ import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { LANES, queueKeys } from '../../../shared/queue/queue.ts'
 import { RawConnection, rawRequest } from '../../support/clients/raw-http-client.ts'
+import { queuedPayloads } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
-import { queuedPayloads } from '../../support/services/queued-payloads.ts'
 import { until } from '../../support/until.ts'
 
 /** A request of these tests costs the hundredth part of a queue. */
@@ -102,7 +102,7 @@ describe('a flood of one surface', () => {
     for (let i = 0; i < 15; i++) flood.push(...(await Promise.all(Array.from({ length: 10 }, () => send(edge, 'a')))))
     const accepted = flood.filter(({ status }) => status === 200).length
     // A surface that was refused while a poll was in progress is accepted again below 80 % of its limit.
-    expect(accepted).toBeGreaterThan(44)
+    expect(accepted).toBeGreaterThanOrEqual(40)
     expect(accepted).toBeLessThanOrEqual(50)
     expect(JSON.parse(flood.at(-1)?.text ?? '')).toEqual({
       code: 'INGEST_BACKPRESSURE',

@@ -10,9 +10,9 @@ import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { VERDICTS_CHANNEL, verdictKey } from '../../../shared/queue/upload-keys.ts'
+import { queuedFrames } from '../queued-payloads.ts'
 import { until } from '../until.ts'
 import { issueKey, startEdge, type TestEdge } from './edge.ts'
-import { queuedFrames } from './queued-payloads.ts'
 import type { ServiceAddresses } from './services.ts'
 
 /** A secret key that may write releases. */

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../../../schemas/queues/names.ts'
-import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
+import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { queueKeys } from '../../shared/queue/queue.ts'
 
 /** A payload in Redis, with the requests that have joined it. */
 export interface QueuedPayload {
