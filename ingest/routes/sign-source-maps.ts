@@ -1,10 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { z } from 'zod'
 import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { signSourceMaps } from '../../schemas/http/source-maps/operations.ts'
-import { type SignSourceMaps, signSourceMapsSchema } from '../../schemas/http/source-maps/schemas.ts'
+import {
+  declaredFileSchema,
+  type SignSourceMaps,
+  signSourceMapsSchema,
+} from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import { firstFault, parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
@@ -39,27 +45,42 @@ export function signSourceMapsRoute(deps: Deps): Route {
       return withRelease(deps, head, arriving, 'refused', release => body => {
         const refused = refuseBody(deps.refuseForMemory(), type)
         if (refused) return refused
-        const parsed = parseJsonBody(signSourceMapsSchema, body)
-        if (!parsed.ok) return invalid(parsed.fault)
-        return refuseFiles(parsed.value) ?? sign(deps, release, parsed.value)
+        const parsed = parseJsonBody(uncheckedSchema, body)
+        return parsed.ok ? signFiles(deps, release, parsed.value.files) : invalid(parsed.fault)
       })
     },
   })
 }
 
-function refuseFiles({ files }: SignSourceMaps): Reply | undefined {
+/** The body with files that are not checked yet. */
+const uncheckedSchema = signSourceMapsSchema.extend({ files: z.array(z.unknown()).min(1) })
+
+/** Files that are checked in one turn of the event loop. They take about half a millisecond. */
+const FILES_PER_TURN = 500
+
+/**
+ * Checks files until the first fault, in turns, and signs them. A check of the whole body looks at every file and keeps all
+ * faults: 87,000 empty objects in 256 KiB held up all other requests for 0.3 s.
+ */
+async function signFiles(deps: Deps, release: ReleaseKey, entries: readonly unknown[]): Promise<Reply> {
+  const files: SignSourceMaps['files'] = []
   const paths = new Set<string>()
-  for (const [i, { path, size }] of files.entries()) {
+  for (const [i, entry] of entries.entries()) {
+    if (i > 0 && i % FILES_PER_TURN === 0) await nextTurn()
+    const file = declaredFileSchema.safeParse(entry)
+    if (!file.success) return invalid(firstFault(file.error, ['files', i]))
+    const { path, size } = file.data
     if (size > SOURCE_MAP_MAX_BYTES) {
       return refusal('RELEASE_SIGN_FILE_TOO_LARGE', `files.${i}.size must be at most 64 MiB: ${path}`)
     }
     if (paths.has(path)) return invalid(`files.${i}.path is declared twice: ${path}`)
     paths.add(path)
+    files.push(file.data)
   }
-  return undefined
+  return sign(deps, release, files)
 }
 
-async function sign({ signing, logger }: Deps, release: ReleaseKey, { files }: SignSourceMaps): Promise<Reply> {
+async function sign({ signing, logger }: Deps, release: ReleaseKey, files: SignSourceMaps['files']): Promise<Reply> {
   let signed: Awaited<ReturnType<typeof signMaps>>
   try {
     signed = await signMaps(signing, release, files)

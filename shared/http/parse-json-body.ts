@@ -33,6 +33,11 @@ export function parseJsonBody<S extends z.ZodType>(
   }
   const result = schema.safeParse(parsed)
   if (result.success) return { ok: true, value: result.data, json }
-  const [issue] = result.error.issues
-  return { ok: false, fault: `${issue?.path.join('.') || 'the body'} ${issue?.message}` }
+  return { ok: false, fault: firstFault(result.error) }
+}
+
+/** Returns the first fault of a value, with its field. `path` leads to the value if it is part of a body. */
+export function firstFault(error: z.ZodError, path: readonly PropertyKey[] = []): string {
+  const [issue] = error.issues
+  return `${[...path, ...(issue?.path ?? [])].join('.') || 'the body'} ${issue?.message}`
 }

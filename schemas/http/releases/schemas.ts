@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { jsonObjectSchema } from '../fields.ts'
+import { exactObject, jsonObjectSchema } from '../fields.ts'
 import { formatBytes, RELEASE_METADATA_BYTES } from '../limits.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
 
@@ -34,17 +34,11 @@ const metadataSchema = z
  * Body of POST /v3/releases (docs/contract.md#register-release). Unknown fields are refused, because a misspelled
  * `commit` would be ignored silently.
  */
-export const registerReleaseSchema = z
-  .strictObject({
-    version: z
-      .string()
-      .min(1)
-      .max(200)
-      .meta({ description: 'The `service.version` of the telemetry of this release.' }),
-    commit: z.string().max(200).optional(),
-    metadata: metadataSchema.optional(),
-  })
-  .meta({ id: 'RegisterReleaseRequest' })
+export const registerReleaseSchema = exactObject({
+  version: z.string().min(1).max(200).meta({ description: 'The `service.version` of the telemetry of this release.' }),
+  commit: z.string().max(200).optional(),
+  metadata: metadataSchema.optional(),
+}).meta({ id: 'RegisterReleaseRequest' })
 /** Body of POST /v3/releases. */
 export type RegisterRelease = z.infer<typeof registerReleaseSchema>
 

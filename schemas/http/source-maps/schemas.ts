@@ -81,26 +81,23 @@ export const completedSourceMapsSchema = z
   .strictObject({ ok: z.boolean(), fileCount: z.number().int().min(0) })
   .meta({ id: 'CompletedSourceMaps' })
 
+/** A map to upload. */
+export const declaredFileSchema = z
+  .object({
+    path: sourceMapPathSchema,
+    // The route refuses a size over SOURCE_MAP_MAX_BYTES, with RELEASE_SIGN_FILE_TOO_LARGE.
+    size: z
+      .number()
+      .int()
+      .min(1)
+      .meta({ description: `Size in bytes, at most ${formatBytes(SOURCE_MAP_MAX_BYTES)}.` }),
+    hash: z.string().min(1).max(200).meta({ description: MAP_HASH }),
+  })
+  .meta({ id: 'DeclaredSourceMap' })
+
 /** Body of POST /v3/releases/{releaseSlug}/source-maps/sign: the maps to upload (docs/contract.md#sign). */
 export const signSourceMapsSchema = z
-  .object({
-    files: z
-      .array(
-        z
-          .object({
-            path: sourceMapPathSchema,
-            // The route refuses a size over SOURCE_MAP_MAX_BYTES, with RELEASE_SIGN_FILE_TOO_LARGE.
-            size: z
-              .number()
-              .int()
-              .min(1)
-              .meta({ description: `Size in bytes, at most ${formatBytes(SOURCE_MAP_MAX_BYTES)}.` }),
-            hash: z.string().min(1).max(200).meta({ description: MAP_HASH }),
-          })
-          .meta({ id: 'DeclaredSourceMap' }),
-      )
-      .min(1),
-  })
+  .object({ files: z.array(declaredFileSchema).min(1) })
   .meta({ id: 'SignSourceMapsRequest' })
 /** Body of POST …/source-maps/sign. */
 export type SignSourceMaps = z.infer<typeof signSourceMapsSchema>

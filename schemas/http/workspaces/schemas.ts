@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { permissionSchema, QUOTA_MAX } from '../../records/directory.ts'
 import { isOriginPattern } from '../../records/origin-pattern.ts'
-import { exactObject, textOf, uuidSchema } from '../fields.ts'
+import { exactObject, listOf, textOf, uuidSchema } from '../fields.ts'
 import { nextCursorSchema } from '../page.ts'
 
 const instant = z.iso.datetime()
@@ -82,11 +82,9 @@ export const ORIGIN_RULE =
 const originPatternSchema = textOf(1, ORIGIN_MAX_CHARACTERS).refine(isOriginPattern, ORIGIN_RULE)
 
 /** Origins whose pages may use a public key (docs/contract.md#allowed-origins). */
-export const allowedOriginsSchema = z
-  .array(originPatternSchema, 'must be an array of origins')
-  .min(1, 'must have at least one origin: null removes the rule')
-  .max(ALLOWED_ORIGINS_MAX, `must have at most ${ALLOWED_ORIGINS_MAX} items`)
-  .meta({ description: 'Requests with another Origin are refused. Requests without one pass.' })
+export const allowedOriginsSchema = listOf(originPatternSchema, ALLOWED_ORIGINS_MAX, 'must be an array of origins')
+  .refine(origins => origins.length > 0, 'must have at least one origin: null removes the rule')
+  .meta({ minItems: 1, description: 'Requests with another Origin are refused. Requests without one pass.' })
 
 /** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export const createSurfaceKeySchema = z
@@ -102,11 +100,9 @@ export const createSurfaceKeySchema = z
       }),
       exactObject({
         kind: z.literal('secret'),
-        scopes: z
-          .array(scopeSchema, {
-            error: issue => (issue.input === undefined ? 'is required for a secret key' : 'must be an array of scopes'),
-          })
-          .max(SURFACE_KEY_SCOPES_MAX, `must have at most ${SURFACE_KEY_SCOPES_MAX} items`),
+        scopes: listOf(scopeSchema, SURFACE_KEY_SCOPES_MAX, {
+          error: issue => (issue.input === undefined ? 'is required for a secret key' : 'must be an array of scopes'),
+        }),
         secondsUntilExpiration,
         quotas: quotasSchema.optional(),
       }),
@@ -201,12 +197,9 @@ export const createWorkspaceKeySchema = exactObject({
     description: 'A new UUID for every key; the same one when the request is repeated.',
   }),
   name: textOf(1, 120),
-  scopes: z
-    .array(textOf(1, 64), {
-      error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions'),
-    })
-    .max(WORKSPACE_KEY_SCOPES_MAX, `must have at most ${WORKSPACE_KEY_SCOPES_MAX} items`)
-    .meta({ description: 'The permissions of the key, from those in `Permission`.' }),
+  scopes: listOf(textOf(1, 64), WORKSPACE_KEY_SCOPES_MAX, {
+    error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions'),
+  }).meta({ description: 'The permissions of the key, from those in `Permission`.' }),
   secondsUntilExpiration: keyLifetimeSchema,
 }).meta({ id: 'CreateWorkspaceKeyRequest' })
 /** Body of POST …/api-keys. */

@@ -51,6 +51,13 @@ describe('register', () => {
   })
 })
 
+it('names a few unknown fields of a registration, however many it has', async () => {
+  const unknown = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, 0]))
+  const answer = await send('POST', '/v3/releases', { body: { version: '1', ...unknown } })
+  const message = /^the body must not have the field "k0", "k1", "k2"$/
+  expect(answer).toMatchObject(refusal(400, 'REQUEST_INVALID', message))
+})
+
 it('logs no credential', () => {
   const text = logLines.join('')
   expect(text).not.toMatch(/sk_[0-9A-Za-z]{6}/)

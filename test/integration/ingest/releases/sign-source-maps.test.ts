@@ -143,6 +143,19 @@ describe('sign', () => {
     expect(await redis.exists(uploadKeys({ ...OWNER, slug }).signed)).toBe(0)
   })
 
+  it('refuses many invalid files at the price of one, and names the first', async () => {
+    const slug = await register()
+    const body = `{"files":[${'{},'.repeat(80_000)}{}]}`
+    const path = `/v3/releases/${slug}/source-maps/sign`
+    const answer = await send('POST', path, { body })
+    expect(answer).toMatchObject(refusal(400, 'REQUEST_INVALID', /^files.0.path is required$/))
+    const before = process.cpuUsage()
+    for (let i = 0; i < 5; i++) await send('POST', path, { body })
+    const { user, system } = process.cpuUsage(before)
+    // A check of all files takes 0.3 s for each request.
+    expect((user + system) / 1_000).toBeLessThan(600)
+  })
+
   it('limits the declared paths of a release, and accepts a declared path again', async () => {
     const slug = await register()
     const { signed } = uploadKeys({ ...OWNER, slug })
