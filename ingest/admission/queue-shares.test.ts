@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { EXPRESS_COST, type Placement, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
+import { type Placement, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
 import { costRules } from './request-cost.ts'
-import type { PricedRequest, RequestSurface } from './surface-share.ts'
+import { EXPRESS_COST, type PricedRequest, type RequestSurface } from './surface-share.ts'
 
 const MIB = 1024 * 1024
 /** A byte of an uncompressed body costs one, and a request at least 1,000. */

@@ -1,10 +1,10 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
+import { KnownSurfaces } from './known-surfaces.ts'
 import { type CostRules, requestCost } from './request-cost.ts'
-import { average, type PricedRequest, type RequestSurface, SurfaceShare, WorkspaceShare } from './surface-share.ts'
+import { average, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
 
 /** Why a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
 export type RefusalReason = 'share' | 'workspace_share' | 'full' | 'memory' | 'dead_letters' | 'large'
@@ -19,12 +19,6 @@ export interface QueueCounters {
   readonly prices: readonly string[] | undefined
 }
 
-/**
- * Cost that a surface may have in a queue before its requests take the bulk lane: about half a second of work of one
- * worker. A request of a higher cost takes the bulk lane in any case.
- */
-export const EXPRESS_COST = 16 * 1024 * 1024
-
 /** Express cost that all surfaces of a workspace may have together. Above it, further requests of them take the bulk lane. */
 const WORKSPACE_EXPRESS_COST = 2 * EXPRESS_COST
 
@@ -37,25 +31,8 @@ const BACK_TO_EXPRESS_PART = 0.25
 /** Part of its limit to which a refused surface must fall before it is accepted again, so that it does not flap. */
 const REOPEN_PART = 0.8
 
-/** Surfaces that are known at once. The one that was seen first is forgotten, with its history. */
-const MAX_SURFACES = 20_000
-
-/** Surfaces that a poll lists. The others count as holding nothing. */
-const LISTED_SURFACES = 256
-
-/**
- * Surfaces that a poll lists while those beyond the first `LISTED_SURFACES` hold more than this part of the queue: as many
- * as one workspace may have. So a workspace cannot hide its share among small ones.
- */
-const MOST_LISTED_SURFACES = 10_000
-const UNLISTED_PART = 1 / 16
-
 /** Time after which the workers have measured the requests of a new surface. */
 const HISTORY_MS = 30_000
-
-/** The bounds of prices, so that no wrong entry can exclude a surface or make its requests free. */
-const MIN_PRICE = 0.25
-const MAX_PRICE = 64
 
 const MIN_RETRY_S = 1
 /** The longest delay before the random part, which brings it to 60 s at most. */
@@ -94,16 +71,8 @@ export interface QueueSharesDeps {
  */
 export class QueueShares {
   readonly #deps: QueueSharesDeps
-  readonly #surfaces = new Map<string, SurfaceShare>()
-  readonly #workspaces = new Map<string, WorkspaceShare>()
+  readonly #surfaces: KnownSurfaces
   readonly #messages: Readonly<Record<RefusalReason, string>>
-  #prices = new Map<string, number>()
-  /** Surfaces that Redis listed in the last poll. */
-  #listed: SurfaceShare[] = []
-  /** Cost of the surfaces beyond the first `LISTED_SURFACES` as of the last poll. */
-  #unlistedCost = 0
-  /** Surfaces with cost that was added since the last poll. */
-  #added: SurfaceShare[] = []
   #polledCost = 0
   #addedCost = 0
   #addedAtPoll = 0
@@ -118,6 +87,7 @@ export class QueueShares {
 
   constructor(deps: QueueSharesDeps) {
     this.#deps = deps
+    this.#surfaces = new KnownSurfaces(deps.rules, deps.now)
     this.#messages = {
       share: `the surface is over its share of the ${deps.queue} queue; retry after the delay`,
       workspace_share: `the workspace is over its share of the ${deps.queue} queue; retry after the delay`,
@@ -140,18 +110,12 @@ export class QueueShares {
 
   /** The number of surfaces, those with the highest cost, that the next poll must list. */
   get listedSurfaces(): number {
-    return this.#unlistedCost > UNLISTED_PART * this.#deps.rules.maxCost ? MOST_LISTED_SURFACES : LISTED_SURFACES
+    return this.#surfaces.listed
   }
 
   /** Returns the share of a surface. */
   shareOf(surface: RequestSurface): SurfaceShare {
-    const known = this.#surfaces.get(surface.surfaceId)
-    if (known !== undefined && known.workspaceId === surface.workspaceId) return known
-    const workspace = this.#workspaceNamed(surface.workspaceId)
-    const share = new SurfaceShare(surface, workspace, this.#deps.rules.perByte, this.#deps.now())
-    share.price = this.#prices.get(share.member) ?? 1
-    setBounded(this.#surfaces, MAX_SURFACES, surface.surfaceId, share)
-    return share
+    return this.#surfaces.shareOf(surface)
   }
 
   /**
@@ -205,8 +169,7 @@ export class QueueShares {
       share.workspace.outstanding -= cost
       return
     }
-    if (share.added === 0) this.#added.push(share)
-    share.added += cost
+    this.#surfaces.add(share, cost)
     this.#addedCost += cost
   }
 
@@ -222,7 +185,7 @@ export class QueueShares {
 
   /** Notes what the poll that is about to be sent will include. */
   beginPoll(): void {
-    for (const share of this.#added) share.addedAtPoll = share.added
+    this.#surfaces.beginPoll()
     this.#addedAtPoll = this.#addedCost
   }
 
@@ -232,8 +195,8 @@ export class QueueShares {
     const seconds = this.#polledAtMs === 0 ? 0 : Math.max(0.001, (now - this.#polledAtMs) / 1_000)
     this.#polledAtMs = now
     this.#followFlow(flow, seconds)
-    this.#followShares(shares, seconds)
-    if (prices !== undefined) this.#followPrices(prices)
+    this.#surfaces.followShares(shares, this.#polledCost, seconds)
+    if (prices !== undefined) this.#surfaces.followPrices(prices)
     this.#memoryFree = memoryFree * this.#deps.rules.maxCost
   }
 
@@ -248,62 +211,6 @@ export class QueueShares {
     this.#addedAtPoll = 0
     this.#payloads = Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
     this.#bytes = Number(flow.acceptedBytes ?? 0) - Number(flow.doneBytes ?? 0)
-  }
-
-  #followShares(shares: readonly string[], seconds: number): void {
-    const before = new Map<SurfaceShare, number>()
-    for (const share of [...this.#listed, ...this.#added]) before.set(share, share.polled + share.addedAtPoll)
-    for (const share of before.keys()) {
-      setPolled(share, 0)
-      share.workspace.express = 0
-    }
-    this.#listed = []
-    this.#unlistedCost = this.#polledCost
-    for (let i = 0; i + 1 < shares.length; i += 2) {
-      const share = this.#shareOfMember(shares[i] as string)
-      setPolled(share, Math.max(0, Number(shares[i + 1])))
-      this.#listed.push(share)
-      if (!share.isBulk && share.polled <= EXPRESS_COST) share.workspace.express += share.polled
-      if (this.#listed.length <= LISTED_SURFACES) this.#unlistedCost -= share.polled
-    }
-    this.#added = []
-    for (const [share, expected] of before) {
-      share.workspace.outstanding -= share.addedAtPoll
-      share.added -= share.addedAtPoll
-      share.addedAtPoll = 0
-      if (share.added > 0) this.#added.push(share)
-      const drained = Math.max(0, expected - share.polled)
-      share.workspace.drained += drained
-      if (seconds > 0) share.drainRate = average(share.drainRate, drained / seconds, seconds)
-    }
-    for (const workspace of new Set([...before.keys()].map(share => share.workspace))) {
-      if (seconds > 0) workspace.drainRate = average(workspace.drainRate, workspace.drained / seconds, seconds)
-      workspace.drained = 0
-    }
-  }
-
-  #followPrices(prices: readonly string[]): void {
-    for (const member of this.#prices.keys()) this.#shareOfMember(member).price = 1
-    this.#prices = new Map()
-    for (let i = 0; i + 1 < prices.length; i += 2) {
-      const member = prices[i] as string
-      const price = Math.min(MAX_PRICE, Math.max(MIN_PRICE, Number(prices[i + 1])))
-      this.#prices.set(member, price)
-      this.#shareOfMember(member).price = price
-    }
-  }
-
-  #shareOfMember(member: string): SurfaceShare {
-    const end = member.indexOf('/')
-    return this.shareOf({ workspaceId: member.slice(0, end), surfaceId: member.slice(end + 1) })
-  }
-
-  #workspaceNamed(id: string): WorkspaceShare {
-    const known = this.#workspaces.get(id)
-    if (known !== undefined) return known
-    const workspace = new WorkspaceShare()
-    setBounded(this.#workspaces, MAX_SURFACES, id, workspace)
-    return workspace
   }
 
   #refuse(surface: RequestSurface, share: SurfaceShare, cost: number): Problem | undefined {
@@ -358,9 +265,4 @@ export class QueueShares {
 /** Returns the mean of what a surface and its workspace have, to which the thresholds apply. */
 function heldFor(share: SurfaceShare): number {
   return (share.outstanding + share.workspace.outstanding) / 2
-}
-
-function setPolled(share: SurfaceShare, cost: number): void {
-  share.workspace.outstanding += cost - share.polled
-  share.polled = cost
 }

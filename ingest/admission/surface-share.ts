@@ -1,6 +1,12 @@
 import type { ContentEncoding, ContentType } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 
+/**
+ * Cost that a surface may have in a queue before its requests take the bulk lane: about half a second of work of one
+ * worker. A request of a higher cost takes the bulk lane in any case.
+ */
+export const EXPRESS_COST = 16 * 1024 * 1024
+
 /** One surface in one queue. */
 export class SurfaceShare {
   readonly workspaceId: string

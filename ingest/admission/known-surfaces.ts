@@ -1,0 +1,133 @@
+import { setBounded } from '../../shared/memory/bounded-map.ts'
+import type { CostRules } from './request-cost.ts'
+import { average, EXPRESS_COST, type RequestSurface, SurfaceShare, WorkspaceShare } from './surface-share.ts'
+
+/** Surfaces and workspaces that are known at once. The one that was seen first is forgotten, with its history. */
+const MAX_SURFACES = 20_000
+
+/** The bounds of prices, so that no wrong entry can exclude a surface or make its requests free. */
+const MIN_PRICE = 0.25
+const MAX_PRICE = 64
+
+/** Surfaces that a poll lists. The others count as having nothing. */
+const LISTED_SURFACES = 256
+
+/**
+ * Surfaces that a poll lists while those beyond the first `LISTED_SURFACES` have more than this part of the queue: as many
+ * as one workspace may have. So a workspace cannot hide its share among small ones.
+ */
+const MOST_LISTED_SURFACES = 10_000
+const UNLISTED_PART = 1 / 16
+
+/** The surfaces that have sent requests to one queue, with their workspaces and prices. */
+export class KnownSurfaces {
+  readonly #rules: CostRules
+  readonly #now: () => number
+  readonly #surfaces = new Map<string, SurfaceShare>()
+  readonly #workspaces = new Map<string, WorkspaceShare>()
+  #prices = new Map<string, number>()
+  /** Surfaces that Redis listed in the last poll. */
+  #listed: SurfaceShare[] = []
+  /** Surfaces with cost that was added since the last poll. */
+  #added: SurfaceShare[] = []
+  /** Cost of the surfaces beyond the first `LISTED_SURFACES` as of the last poll. */
+  #unlistedCost = 0
+
+  constructor(rules: CostRules, now: () => number) {
+    this.#rules = rules
+    this.#now = now
+  }
+
+  /** The number of surfaces, those with the highest cost, that the next poll must list. */
+  get listed(): number {
+    return this.#unlistedCost > UNLISTED_PART * this.#rules.maxCost ? MOST_LISTED_SURFACES : LISTED_SURFACES
+  }
+
+  /** Returns the share of a surface. */
+  shareOf(surface: RequestSurface): SurfaceShare {
+    const known = this.#surfaces.get(surface.surfaceId)
+    if (known !== undefined && known.workspaceId === surface.workspaceId) return known
+    const share = new SurfaceShare(surface, this.#workspace(surface.workspaceId), this.#rules.perByte, this.#now())
+    share.price = this.#prices.get(share.member) ?? 1
+    setBounded(this.#surfaces, MAX_SURFACES, surface.surfaceId, share)
+    return share
+  }
+
+  /** Returns the share of the surface that a member of the sorted sets of the queue names. */
+  shareOfMember(member: string): SurfaceShare {
+    const end = member.indexOf('/')
+    return this.shareOf({ workspaceId: member.slice(0, end), surfaceId: member.slice(end + 1) })
+  }
+
+  /** Adds cost to a surface until a poll includes it. */
+  add(share: SurfaceShare, cost: number): void {
+    if (share.added === 0) this.#added.push(share)
+    share.added += cost
+  }
+
+  /** Notes what the poll that is about to be sent will include. */
+  beginPoll(): void {
+    for (const share of this.#added) share.addedAtPoll = share.added
+  }
+
+  /**
+   * Takes the costs that a poll has listed: members and costs, alternately, of a queue with this cost. `seconds` is the time
+   * since the last poll, or 0.
+   */
+  followShares(shares: readonly string[], polledCost: number, seconds: number): void {
+    const before = new Map<SurfaceShare, number>()
+    for (const share of [...this.#listed, ...this.#added]) before.set(share, share.polled + share.addedAtPoll)
+    for (const share of before.keys()) {
+      setPolled(share, 0)
+      share.workspace.express = 0
+    }
+    this.#listed = []
+    this.#unlistedCost = polledCost
+    for (let i = 0; i + 1 < shares.length; i += 2) {
+      const share = this.shareOfMember(shares[i] as string)
+      setPolled(share, Math.max(0, Number(shares[i + 1])))
+      this.#listed.push(share)
+      if (!share.isBulk && share.polled <= EXPRESS_COST) share.workspace.express += share.polled
+      if (this.#listed.length <= LISTED_SURFACES) this.#unlistedCost -= share.polled
+    }
+    this.#added = []
+    for (const [share, expected] of before) {
+      share.workspace.outstanding -= share.addedAtPoll
+      share.added -= share.addedAtPoll
+      share.addedAtPoll = 0
+      if (share.added > 0) this.#added.push(share)
+      const drained = Math.max(0, expected - share.polled)
+      share.workspace.drained += drained
+      if (seconds > 0) share.drainRate = average(share.drainRate, drained / seconds, seconds)
+    }
+    for (const workspace of new Set([...before.keys()].map(share => share.workspace))) {
+      if (seconds > 0) workspace.drainRate = average(workspace.drainRate, workspace.drained / seconds, seconds)
+      workspace.drained = 0
+    }
+  }
+
+  /** Sets the prices: members and prices, alternately. A surface without one has the price 1. */
+  followPrices(prices: readonly string[]): void {
+    for (const member of this.#prices.keys()) this.shareOfMember(member).price = 1
+    this.#prices = new Map()
+    for (let i = 0; i + 1 < prices.length; i += 2) {
+      const member = prices[i] as string
+      const price = Math.min(MAX_PRICE, Math.max(MIN_PRICE, Number(prices[i + 1])))
+      this.#prices.set(member, price)
+      this.shareOfMember(member).price = price
+    }
+  }
+
+  #workspace(id: string): WorkspaceShare {
+    const known = this.#workspaces.get(id)
+    if (known !== undefined) return known
+    const workspace = new WorkspaceShare()
+    setBounded(this.#workspaces, MAX_SURFACES, id, workspace)
+    return workspace
+  }
+}
+
+function setPolled(share: SurfaceShare, cost: number): void {
+  share.workspace.outstanding += cost - share.polled
+  share.polled = cost
+}
