@@ -24,6 +24,7 @@ import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
 import { createConditionalCommit } from './commit/conditional-commit.ts'
 import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
+import { ExpressTraffic } from './commit/express-traffic.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
 import { LargeCommit } from './commit/large-commit.ts'
@@ -169,12 +170,13 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     slots: new FairShares(MAX_LARGE_FRAMES),
     memory: new BufferPool(IDLE_LARGE_BYTES),
   }
+  const traffic = new ExpressTraffic()
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
     const priorityOf = (outstanding: number) => shares.bulkPriority(outstanding)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = { queue, receipts, clock, logger }
+    const common = { queue, receipts, clock, traffic, logger }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
         { ...common, redis: connectOne(), lane },

@@ -13,6 +13,7 @@ import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
+import type { ExpressTraffic } from './express-traffic.ts'
 import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
 import { type CommitSize, OpenJob } from './open-job.ts'
 import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
@@ -35,6 +36,8 @@ export interface GroupCommitDeps {
   readonly lane: Lane
   readonly receipts: ReceiptIssuer
   readonly clock: RedisClock
+  /** The express commits of the process. */
+  readonly traffic: ExpressTraffic
   readonly logger: Logger
 }
 
@@ -63,6 +66,9 @@ const MAX_COMMIT_COST = 16 * 1024 * 1024
 
 /** The largest commit that joins the payload of the job before it, or whose payload others may join. */
 const MAX_JOINED_BYTES = 256 * 1024
+
+/** The largest bulk commit while there are express commits. Redis takes some milliseconds for it. */
+const YIELDING_COMMIT_BYTES = 1024 * 1024
 
 /**
  * Buffers that are kept for later commits: one that is filled, one in flight, and some for a burst of large bodies.
@@ -109,6 +115,8 @@ export class GroupCommit {
   readonly #options: GroupCommitOptions
   readonly #bufferBytes: number
   readonly #openJob: OpenJob
+  readonly #isBulk: boolean
+  readonly #traffic: ExpressTraffic
   /** Groups in the order of arrival. Only the last one takes further frames. */
   #waiting: Group[] = []
   #inFlight = false
@@ -118,6 +126,8 @@ export class GroupCommit {
 
   constructor(deps: GroupCommitDeps, options: GroupCommitOptions) {
     this.#commit = new FencedCommit(deps)
+    this.#isBulk = deps.lane === 'bulk'
+    this.#traffic = deps.traffic
     this.#receipts = deps.receipts
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
@@ -155,9 +165,10 @@ export class GroupCommit {
 
   #groupFor(bytes: number, cost: number, arrivedAtMs: number): Group {
     const last = this.#waiting.at(-1)
+    const yields = this.#isBulk && this.#traffic.isRecent
     const fits =
       last !== undefined &&
-      last.bytes + bytes <= last.buffer.length &&
+      last.bytes + bytes <= (yields ? YIELDING_COMMIT_BYTES : last.buffer.length) &&
       last.frames < this.#options.maxCommitFrames &&
       last.cost + cost <= MAX_COMMIT_COST
     if (fits) return last
@@ -192,7 +203,9 @@ export class GroupCommit {
   async #commitAll(): Promise<void> {
     for (let group = this.#waiting.shift(); group !== undefined; group = this.#waiting.shift()) {
       try {
-        await this.#commitGroup(group)
+        if (this.#isBulk) await this.#traffic.gap()
+        if (this.#isBulk) await this.#commitGroup(group)
+        else await this.#traffic.run(() => this.#commitGroup(group))
         this.#keepBuffer(group.buffer)
         group.resolve()
       } catch (error) {

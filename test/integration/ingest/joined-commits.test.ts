@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
+import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
@@ -30,7 +31,7 @@ beforeEach(async () => {
   clock.observe(Number((await redis.time())[0]) * 1_000)
   const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   commits = new GroupCommit(
-    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, logger },
+    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
     { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 },
   )
   reader = openPayloadReader(redis, logger, { maxIdleBytes: 1024 * 1024 })

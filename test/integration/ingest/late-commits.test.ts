@@ -9,6 +9,7 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
+import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -98,6 +99,7 @@ it('requests that waited for a late commit are stored within their own time', as
       lane: 'express',
       receipts: createReceiptIssuer(() => Buffer.alloc(32)),
       clock,
+      traffic: new ExpressTraffic(),
       logger,
     },
     { maxCommitBytes: MIB, maxCommitFrames: 512, timeoutMs: 2_000 },

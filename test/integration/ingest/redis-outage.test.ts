@@ -9,6 +9,7 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
+import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -115,7 +116,15 @@ it('a request that waits for a slow group commit is refused within a second', as
   const clock = new RedisClock()
   clock.observe(Date.now())
   const commits = new GroupCommit(
-    { redis, queue: 'spans', lane: 'express', receipts: createReceiptIssuer(() => Buffer.alloc(32)), clock, logger },
+    {
+      redis,
+      queue: 'spans',
+      lane: 'express',
+      receipts: createReceiptIssuer(() => Buffer.alloc(32)),
+      clock,
+      traffic: new ExpressTraffic(),
+      logger,
+    },
     { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 },
   )
   const enqueue = async (body: string) => {

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
+import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
 import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
@@ -65,7 +66,7 @@ async function edge(maxCommitFrames = 8) {
   clock.observe(Date.now())
   const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   const commit = new GroupCommit(
-    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, logger },
+    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
     { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 },
   )
   const enqueue = async (frame: PayloadFrame) =>
