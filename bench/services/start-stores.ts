@@ -56,7 +56,7 @@ export async function startBenchRedis(
           for (const key of await redis.keys(pattern)) kept.set(key, await redis.dumpBuffer(key))
         }
         await redis.flushdb('SYNC')
-        for (const [key, value] of kept) if (value) await redis.restore(key, 0, value)
+        for (const [key, value] of kept) if (value) await redis.restore(key, 0, value, 'REPLACE')
         await redis.bgrewriteaof()
         await pollUntil('the log of Redis is rewritten', 60_000, async () =>
           (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),

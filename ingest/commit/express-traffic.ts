@@ -12,7 +12,7 @@ export class ExpressTraffic {
   readonly #now: () => number
   #inFlight = 0
   #lastAt = Number.NEGATIVE_INFINITY
-  #waiting: (() => void)[] = []
+  readonly #waiting = new Set<() => void>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -30,7 +30,7 @@ export class ExpressTraffic {
       await commit()
     } finally {
       this.#lastAt = this.#now()
-      if (--this.#inFlight === 0) for (const resume of this.#waiting.splice(0)) resume()
+      if (--this.#inFlight === 0) for (const resume of [...this.#waiting]) resume()
     }
   }
 
@@ -38,11 +38,13 @@ export class ExpressTraffic {
   async gap(): Promise<void> {
     if (this.#inFlight === 0) return
     await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, MAX_WAIT_MS)
-      this.#waiting.push(() => {
+      const resume = () => {
         clearTimeout(timer)
+        this.#waiting.delete(resume)
         resolve()
-      })
+      }
+      const timer = setTimeout(resume, MAX_WAIT_MS)
+      this.#waiting.add(resume)
     })
   }
 }

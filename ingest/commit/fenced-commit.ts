@@ -67,11 +67,7 @@ export interface CommitOutcome {
 /** Part of the time of a commit that is left for fsync and reply, if Redis runs the commit just before the deadline. */
 const CONFIRMATION_PART = 1 / 8
 
-const SCRIPTS = { penstockAccept: ACCEPT_UNCONDITIONALLY, penstockJoin: JOIN }
-type ScriptCommands = Record<
-  keyof typeof SCRIPTS,
-  (numberOfKeys: number, ...args: (string | number)[]) => Promise<unknown>
->
+type AcceptCommand = (numberOfKeys: number, ...args: (string | number)[]) => Promise<unknown>
 
 /**
  * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction. Redis refuses a commit that it
@@ -88,7 +84,7 @@ export class FencedCommit {
     this.#keys = queueKeys(deps.queue)
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
-    for (const [name, lua] of Object.entries(SCRIPTS)) deps.redis.defineCommand(name, { lua })
+    deps.redis.defineCommand('penstockAccept', { lua: ACCEPT_UNCONDITIONALLY })
   }
 
   /** False while Redis is unavailable: a write would fail. */
@@ -110,8 +106,7 @@ export class FencedCommit {
     const { jobId, frames, bytes, priority } = content
     const keys = this.#acceptKeys(content)
     const args = this.#arguments(content, timeoutMs)
-    const accept = () =>
-      condition === undefined ? this.#run('penstockAccept', keys, args) : this.#decide(keys, args, condition)
+    const accept = () => (condition === undefined ? this.#accept(keys, args) : this.#decide(keys, args, condition))
     const job = { jobId, data: { payloads: frames, bytes }, priority }
     const replies = this.#writer.write(() => [...this.#payload(content), accept()], job)
     const [outcome, result] = await this.#confirmed(replies, timeoutMs)
@@ -122,7 +117,7 @@ export class FencedCommit {
   async create(content: CommitContent, timeoutMs: number): Promise<void> {
     const keys = [...this.#acceptKeys(content), this.#keys.open]
     const args = this.#arguments(content, timeoutMs)
-    const accept = () => this.#run('penstockAccept', keys, args)
+    const accept = () => this.#accept(keys, args)
     await this.#confirmed(
       this.#writer.write(() => [...this.#payload(content), accept()]),
       timeoutMs,
@@ -140,7 +135,8 @@ export class FencedCommit {
     const args = this.#arguments({ ...content, jobId, bytes: frames.length }, timeoutMs)
     const replies = this.#writer.write(() => [
       sendInPlace(this.#redis, ['rpush', joined], frames),
-      this.#run('penstockJoin', [joined, flow, shares, open], args),
+      // With its text, because nothing else would remove the frames if Redis had lost the script.
+      this.#redis.eval(JOIN, 4, joined, flow, shares, open, ...args),
     ])
     const [outcome] = await this.#confirmed(replies, timeoutMs)
     return outcome === 1
@@ -167,8 +163,9 @@ export class FencedCommit {
     return [sendInPlace(this.#redis, ['psetex', this.#keys.payload(jobId), UNACCEPTED_LIFETIME_MS], payload)]
   }
 
-  #run(script: keyof typeof SCRIPTS, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return (this.#redis as unknown as ScriptCommands)[script](keys.length, ...keys, ...args)
+  #accept(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const { penstockAccept } = this.#redis as unknown as { penstockAccept: AcceptCommand }
+    return penstockAccept.call(this.#redis, keys.length, ...keys, ...args)
   }
 
   #decide(keys: readonly string[], args: readonly (string | number)[], condition: Condition): Promise<unknown> {

@@ -15,7 +15,7 @@ import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
-import { type CommitSize, OpenJob } from './open-job.ts'
+import { OpenJob } from './open-job.ts'
 import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
 
 /** A frame that waits for its commit, or whose commit is in flight. */
@@ -23,7 +23,7 @@ export interface EnqueuedFrame {
   /** The id of the receipt that the client gets. */
   readonly receiptId: string
   /**
-   * Resolves once Redis has the frame and its job on disk. Rejects with a TransientError when Redis did not confirm the
+   * Resolves once Redis has the frame on disk. Rejects with a TransientError when Redis did not confirm the
    * write. The frame is then stored once or not at all.
    */
   readonly confirmed: Promise<void>
@@ -134,6 +134,8 @@ export class GroupCommit {
     this.#bufferBytes = options.maxCommitBytes + PAYLOAD_HEADER_BYTES
     const limits = { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST }
     this.#openJob = new OpenJob(job => this.#commit.addJob(job), limits)
+    // The next connection may lead to another server, on which a worker has read the payload.
+    deps.redis.on('close', () => this.#openJob.close())
   }
 
   /**
@@ -236,16 +238,20 @@ export class GroupCommit {
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
 
-  async #joinOrCreate(content: SmallCommit, size: CommitSize, timeoutMs: number): Promise<void> {
+  async #joinOrCreate(content: SmallCommit, { since, cost }: Group, timeoutMs: number): Promise<void> {
     const job = this.#openJob
-    const jobId = job.joinable(size, content.priority)
+    const { jobId: newId, priority, bytes, frames } = content
+    const size = { bytes, frames, cost }
+    const jobId = job.joinable(size, priority)
+    let leftMs = timeoutMs
     try {
       if (jobId !== undefined) {
-        if (await this.#commit.join(jobId, content, timeoutMs)) return job.joined(size)
+        if (await this.#commit.join(jobId, content, leftMs)) return job.joined(size)
         job.refused()
+        leftMs = await this.#timeLeft(since)
       }
-      await this.#commit.create(content, timeoutMs)
-      job.created(content, size)
+      await this.#commit.create(content, leftMs)
+      job.created({ jobId: newId, priority }, size)
     } catch (error) {
       job.close()
       throw error

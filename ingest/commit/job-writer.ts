@@ -9,7 +9,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import { runTransaction } from './redis-transaction.ts'
 
 /** How long the second attempt to add a job waits for Redis. The sweeper adds the job if that fails too. */
-const RETRY_WITHIN_MS = 5_000
+const RETRY_WITHIN_MS = 2_000
 
 /** A job as it is added to its lane. */
 export interface NewJob {
@@ -19,7 +19,7 @@ export interface NewJob {
   readonly priority: number
 }
 
-/** Adds jobs to one lane of a queue, each in one transaction with the data that it refers to. Never sends a job twice. */
+/** Adds jobs to one lane of a queue, in one transaction with the data that they refer to or after it. */
 export interface JobWriter {
   /** False while Redis is unavailable: a write would fail. */
   readonly isUsable: boolean
@@ -103,8 +103,6 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
 
   function reportMissingJob(error: unknown): void {
     logger.warn({ queue: deps.queue, ...errorFields(error) }, 'a job could not be added; the sweeper will add it')
-    // A new connection sends BullMQ's scripts again, in case Redis has lost them.
-    reconnect()
   }
 
   return {
@@ -117,14 +115,17 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
       const results = [...(await runTransaction(redis, () => [...commands(), ...(job ? [job.addJob(bull)] : [])]))]
       const [jobError] = (job && results.pop()) ?? [null]
       for (const [error] of results) if (error !== null) throw error
-      if (jobError !== null) reportMissingJob(jobError)
+      if (jobError !== null) {
+        reportMissingJob(jobError)
+        // A new connection sends BullMQ's scripts again, in case Redis has lost them.
+        reconnect()
+      }
       return results.map(([, reply]) => reply)
     },
     async add(newJob) {
       try {
         await jobOf(newJob).addJob(bull)
       } catch {
-        reconnect()
         await withDeadline(usable.promise, RETRY_WITHIN_MS, 'redis was not connected again in time')
           .then(() => jobOf(newJob).addJob(bull))
           .catch(reportMissingJob)

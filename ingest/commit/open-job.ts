@@ -20,11 +20,17 @@ export type CreatedJob = Omit<NewJob, 'data'>
  */
 const JOB_SPACING_MS = 10
 
-/**
- * Time without attempts to join a job that is added, after one was read before the next commit. Such an attempt costs a
- * transaction, and while workers take jobs at once most of them fail.
- */
+/** How long commits try to join a job that is added. An attempt costs a transaction, and a later one would fail more often. */
+const TRY_FOR_MS = 100
+
+/** Time without such attempts after one has failed, because while workers take jobs at once most of them fail. */
 const TRY_AGAIN_MS = 100
+
+/**
+ * The most seconds by which a bulk commit may go earlier because it joins a job (`bulkPriority`). More would let a surface
+ * with much work pass those with little.
+ */
+const MAX_PRIORITY_GAIN_S = 2
 
 /**
  * The newest job of one lane, which small commits join. The job is added to the lane when the one before it is old enough.
@@ -51,7 +57,7 @@ export class OpenJob {
   /**
    * Returns the job that a commit of this size and priority may join, or undefined. No worker has read a job that is not
    * added yet. One that is added may still be in the queue if jobs before it were. A commit never joins a job that goes later
-   * than its own would.
+   * than its own would, or much earlier.
    */
   joinable({ bytes, frames, cost }: CommitSize, priority: number): string | undefined {
     const { bytes: held, frames: heldFrames, cost: heldCost } = this.#size
@@ -59,10 +65,11 @@ export class OpenJob {
       held + bytes <= OPEN_PAYLOAD_BYTES &&
       heldFrames + frames <= this.#limits.frames &&
       heldCost + cost <= this.#limits.cost
-    const isLikelyOpen = this.#due !== undefined || this.#now() >= this.#tryAgainAt
-    return fits && isLikelyOpen && this.#job !== undefined && this.#job.priority <= priority
-      ? this.#job.jobId
-      : undefined
+    const now = this.#now()
+    const isLikelyOpen = this.#due !== undefined || (now >= this.#tryAgainAt && now - this.#addedAt < TRY_FOR_MS)
+    if (!fits || !isLikelyOpen || this.#job === undefined) return undefined
+    const gain = priority - this.#job.priority
+    return gain >= 0 && gain <= MAX_PRIORITY_GAIN_S ? this.#job.jobId : undefined
   }
 
   /** Notes that a commit has joined the job. */

@@ -19,7 +19,7 @@ const REVIEWED_VERSION = '6.0.0'
 
 let server: Server
 let redis: Redis
-/** Writes the replies to an SREM, the GET after it and the LRANGE after that. */
+/** Writes the replies to an SREM, the LRANGE after it and the GET after that. */
 let replyToGet: (socket: Socket) => void
 const opened: { disconnect(): void }[] = []
 
@@ -130,7 +130,7 @@ it.each([
 ])('reads payloads around the parser when replies are split %s', async (_name, pieces) => {
   const values = [LARGE_BYTES - 1, LARGE_BYTES, 200_000].map((size, i) => Buffer.alloc(size, `${i}\r\n$9\r\n`))
   const replies = values.map(value =>
-    Buffer.concat([Buffer.from(`:1\r\n$${value.length}\r\n`), value, Buffer.from('\r\n*0\r\n')]),
+    Buffer.concat([Buffer.from(`:1\r\n*0\r\n$${value.length}\r\n`), value, Buffer.from('\r\n')]),
   )
   const stream = Buffer.concat(replies)
   let requests = 0

@@ -42,6 +42,8 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
     redis.options.tls ? {} : { Connector: connectorInto({ take: length => pool.take(length), keep }) },
   )
   connection.on('error', error => logger.debug(errorFields(error), 'payload connection failed'))
+  // Redis sends an interrupted reply again from its beginning.
+  connection.on('close', () => kept.clear())
 
   function received(part: Buffer | number): Buffer {
     if (typeof part !== 'number') return part
@@ -56,15 +58,32 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
     let end = 0
     for (const part of parts) {
       end += part.copy(payload, end)
-      pool.giveBack(part)
     }
     return payload
   }
 
   return {
     async read(keys, jobId) {
-      const parts = (await closeAndRead(connection, keys, jobId)).map(received)
-      return parts.length < 2 ? (parts[0] ?? null) : joinParts(parts)
+      const [closing, joining, getting] = closeAndRead(connection, keys, jobId)
+      // Large values are received even if another command fails. They would be kept for ever otherwise.
+      const [closed, joined, first] = await Promise.allSettled([
+        closing,
+        joining.then(all => all.map(received)),
+        getting.then(value => (value === null ? null : received(value))),
+      ])
+      const parts = [
+        ...(first.status === 'fulfilled' ? [first.value] : []),
+        ...(joined.status === 'fulfilled' ? joined.value : []),
+      ]
+      const payload = parts[0]
+      const failed = [closed, joined, first].find(({ status }) => status === 'rejected')
+      if (failed === undefined && payload && parts.length === 1) return payload
+      try {
+        if (failed !== undefined) throw (failed as PromiseRejectedResult).reason
+        return payload ? joinParts(parts as Buffer[]) : null
+      } finally {
+        for (const part of parts) if (part) pool.giveBack(part)
+      }
     },
     giveBack: payload => pool.giveBack(payload),
     close: () => connection.disconnect(),
@@ -72,16 +91,19 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
 }
 
 /**
- * Closes a payload and reads it: its first commit, then the frames that others have added. Returns nothing if it is already
- * stored.
+ * Closes a payload and reads the frames that have joined it, then its first commit, which is null if the payload is already
+ * stored. The first commit comes last: it is deleted together with the frames, so if it is there, they were complete.
  */
-export async function closeAndRead(redis: Redis, keys: QueueKeys, jobId: string): Promise<Buffer[]> {
-  const [, first, joined] = await Promise.all([
+export function closeAndRead(
+  redis: Redis,
+  keys: QueueKeys,
+  jobId: string,
+): [closed: Promise<number>, joined: Promise<Buffer[]>, first: Promise<Buffer | null>] {
+  return [
     redis.srem(keys.open, jobId),
-    redis.getBuffer(keys.payload(jobId)),
     redis.lrangeBuffer(keys.joined(jobId), 0, -1),
-  ])
-  return first === null ? [] : [first, ...joined]
+    redis.getBuffer(keys.payload(jobId)),
+  ]
 }
 
 type LargeValues = Omit<LargeRepliesDeps, 'forward'>

@@ -257,8 +257,8 @@ export class RedisPayloadStore implements PayloadStore {
 
 /** Reads a payload into a buffer of its own. */
 async function readWhole(redis: Redis, keys: QueueKeys, jobId: string): Promise<Buffer | null> {
-  const parts = await closeAndRead(redis, keys, jobId)
-  return parts.length < 2 ? (parts[0] ?? null) : Buffer.concat(parts)
+  const [, joined, first] = await Promise.all(closeAndRead(redis, keys, jobId))
+  return first === null || joined.length === 0 ? first : Buffer.concat([first, ...joined])
 }
 
 /** Reports whether a payload is too large for one command (`writeInPieces`). */

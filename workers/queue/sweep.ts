@@ -49,8 +49,8 @@ const MIN_AGE_MS = 5_000
 const PAGE = 500
 
 /**
- * Adds the job of every payload that has no live job, because a worker died between moving the payload and adding its job,
- * or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added.
+ * Adds the job of every payload that has no live job, because an edge or a worker died between writing the payload and
+ * adding its job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added.
  */
 export async function sweep(deps: SweepDeps, queue: QueueName, stopping?: AbortSignal): Promise<number> {
   const { redis, logger, now = Date.now } = deps

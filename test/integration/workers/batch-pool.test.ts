@@ -595,6 +595,7 @@ it('a payload of a newer version waits until a worker can read it, and others ar
   await setVersion(version + 1)
   const store = new TokenStore()
   worker(store)
+  await until('the payload was read', async () => (await redis.scard(keys.open)) === 0)
   await commit.enqueue(frame('from an edge of this version'))
   await until('the other payload is stored', () => store.lines('second').length === 1)
   const attemptsOf = async (name: string) =>
