@@ -18,6 +18,11 @@ export class ExpressTraffic {
     this.#now = now
   }
 
+  /** Whether an express commit is in flight. */
+  get isBusy(): boolean {
+    return this.#inFlight > 0
+  }
+
   /** Whether express commits were in flight lately. */
   get isRecent(): boolean {
     return this.#inFlight > 0 || this.#now() - this.#lastAt < RECENT_MS
@@ -36,7 +41,7 @@ export class ExpressTraffic {
 
   /** Resolves when no express commit is in flight, or after 20 ms. */
   async gap(): Promise<void> {
-    if (this.#inFlight === 0) return
+    if (!this.isBusy) return
     await new Promise<void>(resolve => {
       const resume = () => {
         clearTimeout(timer)

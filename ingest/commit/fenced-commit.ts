@@ -92,9 +92,13 @@ export class FencedCommit {
     return this.#writer.isUsable && this.#clock.isKnown
   }
 
-  /** Resolves when Redis is available. */
-  whenUsable(): Promise<void> {
-    return this.#writer.whenUsable()
+  /** Waits until Redis is available. Throws a TransientError if it is not within this time. */
+  async untilUsable(withinMs: number): Promise<void> {
+    try {
+      await withDeadline(this.#writer.whenUsable(), withinMs, 'redis was not connected again in time')
+    } catch (cause) {
+      throw new TransientError('redis is not connected', { cause })
+    }
   }
 
   /**
@@ -113,13 +117,15 @@ export class FencedCommit {
     return { accepted: outcome === 1, result }
   }
 
-  /** Sends a commit like `write`, without its job. Other requests may join its payload until a worker reads it. */
-  async create(content: CommitContent, timeoutMs: number): Promise<void> {
+  /**
+   * Sends a commit like `write`, with this job or with none. Other requests may join its payload until a worker reads it.
+   */
+  async create(content: CommitContent, timeoutMs: number, job?: NewJob): Promise<void> {
     const keys = [...this.#acceptKeys(content), this.#keys.open]
     const args = this.#arguments(content, timeoutMs)
     const accept = () => this.#accept(keys, args)
     await this.#confirmed(
-      this.#writer.write(() => [...this.#payload(content), accept()]),
+      this.#writer.write(() => [...this.#payload(content), accept()], job),
       timeoutMs,
     )
   }

@@ -9,13 +9,12 @@ import {
 } from '../../shared/queue/payload-frame.ts'
 import { type Lane, newJobId } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
-import { OpenJob } from './open-job.ts'
+import { type CommitSize, OpenJob } from './open-job.ts'
 import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
 
 /** A frame that waits for its commit, or whose commit is in flight. */
@@ -203,27 +202,40 @@ export class GroupCommit {
   }
 
   async #commitAll(): Promise<void> {
+    let answer = () => {}
     for (let group = this.#waiting.shift(); group !== undefined; group = this.#waiting.shift()) {
-      try {
-        if (this.#isBulk) await this.#traffic.gap()
-        if (this.#isBulk) await this.#commitGroup(group)
-        else await this.#traffic.run(() => this.#commitGroup(group))
-        this.#keepBuffer(group.buffer)
-        group.resolve()
-      } catch (error) {
+      const { buffer, resolve, reject } = group
+      const committed = this.#commitInTurn(group)
+      // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
+      answer()
+      answer = await committed.then(
+        () => () => {
+          this.#keepBuffer(buffer)
+          resolve()
+        },
         // Only this group fails. The groups that wait were never sent: each is tried within its own time.
-        group.reject(error as TransientError)
-      }
+        (error: TransientError) => () => reject(error),
+      )
     }
+    answer()
     this.#inFlight = false
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
   }
 
+  /** Sends a group before it returns, if nothing has to be waited for. */
+  async #commitInTurn(group: Group): Promise<void> {
+    if (!this.#isBulk) return this.#traffic.run(() => this.#commitGroup(group))
+    if (this.#traffic.isBusy) await this.#traffic.gap()
+    return this.#commitGroup(group)
+  }
+
   async #commitGroup(group: Group): Promise<void> {
     const { buffer, bytes, frames, costs, arrivedAtMs, outstanding, since } = group
     const startedAt = performance.now()
-    const timeoutMs = await this.#timeLeft(since)
+    const latest = since + this.#options.timeoutMs + MIN_COMMIT_MS
+    if (!this.#commit.isUsable) await this.#commit.untilUsable(latest - startedAt)
+    const timeoutMs = this.#timeLeft(since)
     const content = {
       jobId: newJobId(),
       payload: buffer.subarray(0, bytes),
@@ -240,7 +252,7 @@ export class GroupCommit {
 
   async #joinOrCreate(content: SmallCommit, { since, cost }: Group, timeoutMs: number): Promise<void> {
     const job = this.#openJob
-    const { jobId: newId, priority, bytes, frames } = content
+    const { priority, bytes, frames } = content
     const size = { bytes, frames, cost }
     const jobId = job.joinable(size, priority)
     let leftMs = timeoutMs
@@ -248,35 +260,38 @@ export class GroupCommit {
       if (jobId !== undefined) {
         if (await this.#commit.join(jobId, content, leftMs)) return job.joined(size)
         job.refused()
-        leftMs = await this.#timeLeft(since)
+        leftMs = this.#timeLeft(since)
       }
-      await this.#commit.create(content, leftMs)
-      job.created({ jobId: newId, priority }, size)
+      await this.#create(content, size, leftMs)
     } catch (error) {
       job.close()
       throw error
     }
   }
 
+  async #create(content: SmallCommit, size: CommitSize, timeoutMs: number): Promise<void> {
+    const { jobId, priority, frames, bytes } = content
+    const job = { jobId, priority, data: { payloads: frames, bytes } }
+    const due = this.#openJob.takeDue(job)
+    try {
+      await this.#commit.create(content, timeoutMs, due)
+    } catch (error) {
+      if (due !== undefined && due !== job) this.#openJob.add(due)
+      throw error
+    }
+    this.#openJob.created(job, size, due === job)
+  }
+
   /**
-   * Returns the time that a group has, when Redis is available. The time since its oldest arrival counts, because the
-   * group may have waited for a commit that took nearly as long. Throws a TransientError when the time is up.
+   * Returns the time that a group has. The time since its oldest arrival counts, because the group may have waited for a
+   * commit that took nearly as long. Throws a TransientError when the time is up or Redis is unavailable.
    */
-  async #timeLeft(since: number): Promise<number> {
+  #timeLeft(since: number): number {
     const deadline = since + this.#options.timeoutMs
     const latest = deadline + MIN_COMMIT_MS
-    if (!this.#commit.isUsable) await this.#reconnected(latest - performance.now())
     const now = performance.now()
     if (now >= latest || !this.#commit.isUsable) throw new TransientError('redis is not connected')
     return Math.min(Math.max(MIN_COMMIT_MS, deadline - now), latest - now)
-  }
-
-  async #reconnected(withinMs: number): Promise<void> {
-    try {
-      await withDeadline(this.#commit.whenUsable(), withinMs, 'redis was not connected again in time')
-    } catch (cause) {
-      throw new TransientError('redis is not connected', { cause })
-    }
   }
 
   #keepBuffer(buffer: Buffer): void {

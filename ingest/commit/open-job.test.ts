@@ -19,10 +19,17 @@ beforeEach(() => {
 
 afterEach(() => vi.useRealTimers())
 
-const create = (jobId: string, priority = 0) => job.created({ jobId, priority }, SIZE)
+/** Creates a payload, and adds the job that goes with its transaction. */
+function create(jobId: string, priority = 0): void {
+  const next = { jobId, priority, data: { payloads: SIZE.frames, bytes: SIZE.bytes } }
+  const due = job.takeDue(next)
+  if (due !== undefined) added.push(due)
+  job.created(next, SIZE, due === next)
+}
+
 const joinable = (priority = 0) => job.joinable(SIZE, priority)
 
-it('adds the first job at once and the next one ten milliseconds later, with the requests that have joined', () => {
+it('adds the first job with its payload and the next one ten milliseconds later, with the requests that have joined', () => {
   create('a')
   expect(added.map(({ jobId }) => jobId)).toEqual(['a'])
   create('b')
@@ -33,7 +40,7 @@ it('adds the first job at once and the next one ten milliseconds later, with the
   expect(added[1]).toEqual({ jobId: 'b', priority: 0, data: { payloads: 4, bytes: 2_000 } })
 })
 
-it('adds the job before when another is created', () => {
+it('adds the job before with the payload of the next one', () => {
   for (const jobId of ['a', 'b', 'c']) create(jobId)
   expect(added.map(({ jobId }) => jobId)).toEqual(['a', 'b'])
 })

@@ -11,9 +11,6 @@ export interface CommitSize {
 /** The most of each that one job may have. */
 export type OpenJobLimits = Omit<CommitSize, 'bytes'>
 
-/** The job of a payload that was created. */
-export type CreatedJob = Omit<NewJob, 'data'>
-
 /**
  * The least time between two jobs of a lane that are added for small commits. A worker spends about a millisecond of CPU on
  * a job, however small, and commits join a job as long as no worker has read its payload.
@@ -33,17 +30,17 @@ const TRY_AGAIN_MS = 100
 const MAX_PRIORITY_GAIN_S = 2
 
 /**
- * The newest job of one lane, which small commits join. The job is added to the lane when the one before it is old enough.
- * The first job after a pause is added at once.
+ * The newest job of one lane, which small commits join. The job is added to the lane when the one before it is old enough, or
+ * with the next payload. The first job after a pause is added with its own.
  */
 export class OpenJob {
   readonly #add: (job: NewJob) => Promise<void>
   readonly #limits: OpenJobLimits
   readonly #now: () => number
-  #job: CreatedJob | undefined
+  #job: NewJob | undefined
   #size: CommitSize = { bytes: 0, frames: 0, cost: 0 }
   /** The job that is not added yet, with the timer that adds it. */
-  #due: { readonly job: CreatedJob; readonly timer: NodeJS.Timeout } | undefined
+  #due: { readonly job: NewJob; readonly timer: NodeJS.Timeout } | undefined
   #addedAt = Number.NEGATIVE_INFINITY
   #tryAgainAt = Number.NEGATIVE_INFINITY
   readonly #adding = new Set<Promise<void>>()
@@ -84,14 +81,29 @@ export class OpenJob {
     this.#tryAgainAt = this.#now() + TRY_AGAIN_MS
   }
 
-  /** Takes the job of a payload that was created, and adds it at once or when the last one is old enough. */
-  created(job: CreatedJob, size: CommitSize): void {
-    this.flush()
+  /**
+   * Returns the job to add in the transaction that creates the payload of `next`: the one before if it still waits, else
+   * `next` if the last one is old enough. A transaction that failed must give it to `add`.
+   */
+  takeDue(next: NewJob): NewJob | undefined {
+    const due = this.#takeWaiting() ?? (this.#now() - this.#addedAt >= JOB_SPACING_MS ? next : undefined)
+    if (due !== undefined) this.#addedAt = this.#now()
+    return due
+  }
+
+  /** Takes the job of a payload that was created, and adds it when the last one is old enough if it is not added yet. */
+  created(job: NewJob, size: CommitSize, isAdded: boolean): void {
     this.#job = job
     this.#size = size
+    if (isAdded) return
     const waitMs = this.#addedAt + JOB_SPACING_MS - this.#now()
     this.#due = { job, timer: setTimeout(() => this.flush(), waitMs) }
-    if (waitMs <= 0) this.flush()
+  }
+
+  /** Adds a job by itself, such as one whose transaction failed. Adding it twice does no harm. */
+  add(job: NewJob): void {
+    const added = this.#add(job).finally(() => this.#adding.delete(added))
+    this.#adding.add(added)
   }
 
   /** Lets no commit join the job any more, because its state is unknown. */
@@ -101,14 +113,19 @@ export class OpenJob {
 
   /** Adds the job that waits, if there is one. */
   flush(): void {
-    if (this.#due === undefined) return
+    const job = this.#takeWaiting()
+    if (job === undefined) return
+    this.#addedAt = this.#now()
+    this.add(job)
+  }
+
+  #takeWaiting(): NewJob | undefined {
+    if (this.#due === undefined) return undefined
     const { job, timer } = this.#due
     clearTimeout(timer)
     this.#due = undefined
-    this.#addedAt = this.#now()
     const { frames, bytes } = this.#size
-    const added = this.#add({ ...job, data: { payloads: frames, bytes } }).finally(() => this.#adding.delete(added))
-    this.#adding.add(added)
+    return { ...job, data: { payloads: frames, bytes } }
   }
 
   /** Adds the job that waits, and resolves when none is being added. */

@@ -97,7 +97,7 @@ export function openQueue(redis: Redis, name: QueueName, lane: Lane): Queue<Comm
  * The most bytes of a payload that further requests may join (`open`). A worker reserves this much memory for a job that was
  * smaller when it was added.
  */
-export const OPEN_PAYLOAD_BYTES = 512 * 1024
+export const OPEN_PAYLOAD_BYTES = 1024 * 1024
 
 let lastMs = 0
 let sequence = 0

@@ -101,13 +101,16 @@ it('counts requests that have joined like any other', async () => {
 })
 
 it('begins another job when the payload is full, and for a large commit', async () => {
-  await send('second', 200_000)
-  await send('third', 200_000)
-  await send('fourth', 200_000)
+  for (const text of ['second', 'third', 'fourth', 'fifth', 'sixth']) await send(text, 200_000)
+  await send('seventh', 200_000)
   await send('large', OPEN_PAYLOAD_BYTES)
-  await send('fifth')
+  await send('last')
   const jobs = await jobIds()
-  expect(await Promise.all(jobs.map(take))).toEqual([['first', 'second', 'third'], ['fourth', 'fifth'], ['large']])
+  expect(await Promise.all(jobs.map(take))).toEqual([
+    ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'],
+    ['seventh', 'last'],
+    ['large'],
+  ])
 })
 
 it('stores every request once while workers read payloads', async () => {
