@@ -70,8 +70,8 @@ const CONFIRMATION_PART = 1 / 8
 type AcceptCommand = (numberOfKeys: number, ...args: (string | number)[]) => Promise<unknown>
 
 /**
- * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction. Redis refuses a commit that it
- * runs after the deadline, so that a request which was answered 503 is not stored afterwards.
+ * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction.
+ * Redis refuses a commit that it runs after the deadline, so that a request which was answered 503 is not stored afterwards.
  */
 export class FencedCommit {
   readonly #redis: Redis
@@ -112,8 +112,7 @@ export class FencedCommit {
     const args = this.#arguments(content, timeoutMs)
     const accept = () => (condition === undefined ? this.#accept(keys, args) : this.#decide(keys, args, condition))
     const job = { jobId, data: { payloads: frames, bytes }, priority }
-    const replies = this.#writer.write(() => [...this.#payload(content), accept()], job)
-    const [outcome, result] = await this.#confirmed(replies, timeoutMs)
+    const [outcome, result] = await this.#send(() => [...this.#payload(content), accept()], timeoutMs, job)
     return { accepted: outcome === 1, result }
   }
 
@@ -123,11 +122,7 @@ export class FencedCommit {
   async create(content: CommitContent, timeoutMs: number, job?: NewJob): Promise<void> {
     const keys = [...this.#acceptKeys(content), this.#keys.open]
     const args = this.#arguments(content, timeoutMs)
-    const accept = () => this.#accept(keys, args)
-    await this.#confirmed(
-      this.#writer.write(() => [...this.#payload(content), accept()], job),
-      timeoutMs,
-    )
+    await this.#send(() => [...this.#payload(content), this.#accept(keys, args)], timeoutMs, job)
   }
 
   /**
@@ -139,12 +134,12 @@ export class FencedCommit {
     const joined = this.#keys.joined(jobId)
     const frames = content.payload.subarray(PAYLOAD_HEADER_BYTES)
     const args = this.#arguments({ ...content, jobId, bytes: frames.length }, timeoutMs)
-    const replies = this.#writer.write(() => [
+    const commands = () => [
       sendInPlace(this.#redis, ['rpush', joined], frames),
       // With its text, because nothing else would remove the frames if Redis had lost the script.
       this.#redis.eval(JOIN, 4, joined, flow, shares, open, ...args),
-    ])
-    const [outcome] = await this.#confirmed(replies, timeoutMs)
+    ]
+    const [outcome] = await this.#send(commands, timeoutMs)
     return outcome === 1
   }
 
@@ -179,9 +174,14 @@ export class FencedCommit {
     return this.#redis.eval(acceptOnCondition(condition.lua), names.length, ...names, ...args, ...condition.args)
   }
 
-  /** Waits for the replies of a commit, whose script comes last. */
-  async #confirmed(replies: Promise<unknown[]>, timeoutMs: number): Promise<[outcome: number, result: unknown]> {
+  /** Sends the commands of a commit, whose script comes last, before it returns. Resolves with what the script returned. */
+  async #send(
+    commands: () => readonly Promise<unknown>[],
+    timeoutMs: number,
+    job?: NewJob,
+  ): Promise<[outcome: number, result: unknown]> {
     try {
+      const replies = this.#writer.write(commands, job)
       const reply = (await withDeadline(replies, timeoutMs, 'redis did not confirm in time')).at(-1)
       const [timeMs, outcome, result] = reply as [number, number, unknown?]
       this.#clock.observe(timeMs)

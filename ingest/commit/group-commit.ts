@@ -86,8 +86,8 @@ interface Group {
   readonly costs: Map<string, number>
   /** The highest outstanding cost of a surface in the group. */
   outstanding: number
-  /** When the first frame arrived, on the clock of `performance.now`. */
-  readonly since: number
+  /** When its time is up, on the clock of `performance.now`. It began with the arrival of the first frame. */
+  readonly deadline: number
   readonly arrivedAtMs: number
   /** Shared by all frames of the group, because they are stored or refused together. */
   readonly confirmed: Promise<void>
@@ -193,7 +193,7 @@ export class GroupCommit {
       cost: 0,
       costs: new Map(),
       outstanding: 0,
-      since: performance.now(),
+      deadline: performance.now() + this.#options.timeoutMs,
       arrivedAtMs,
       confirmed: promise,
       resolve,
@@ -231,11 +231,9 @@ export class GroupCommit {
   }
 
   async #commitGroup(group: Group): Promise<void> {
-    const { buffer, bytes, frames, costs, arrivedAtMs, outstanding, since } = group
+    const { buffer, bytes, frames, costs, arrivedAtMs, outstanding, deadline } = group
     const startedAt = performance.now()
-    const latest = since + this.#options.timeoutMs + MIN_COMMIT_MS
-    if (!this.#commit.isUsable) await this.#commit.untilUsable(latest - startedAt)
-    const timeoutMs = this.#timeLeft(since)
+    if (!this.#commit.isUsable) await this.#commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
     const content = {
       jobId: newJobId(),
       payload: buffer.subarray(0, bytes),
@@ -245,24 +243,22 @@ export class GroupCommit {
       costs,
       priority: this.#options.priorityOf?.(outstanding) ?? 0,
     }
-    if (bytes > MAX_JOINED_BYTES) await this.#commit.write(content, timeoutMs)
-    else await this.#joinOrCreate(content, group, timeoutMs)
+    if (bytes > MAX_JOINED_BYTES) await this.#commit.write(content, this.#timeLeft(deadline))
+    else await this.#joinOrCreate(content, group)
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
 
-  async #joinOrCreate(content: SmallCommit, { since, cost }: Group, timeoutMs: number): Promise<void> {
+  async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group): Promise<void> {
     const job = this.#openJob
     const { priority, bytes, frames } = content
     const size = { bytes, frames, cost }
     const jobId = job.joinable(size, priority)
-    let leftMs = timeoutMs
     try {
       if (jobId !== undefined) {
-        if (await this.#commit.join(jobId, content, leftMs)) return job.joined(size)
+        if (await this.#commit.join(jobId, content, this.#timeLeft(deadline))) return job.joined(size)
         job.refused()
-        leftMs = this.#timeLeft(since)
       }
-      await this.#create(content, size, leftMs)
+      await this.#create(content, size, this.#timeLeft(deadline))
     } catch (error) {
       job.close()
       throw error
@@ -286,8 +282,7 @@ export class GroupCommit {
    * Returns the time that a group has. The time since its oldest arrival counts, because the group may have waited for a
    * commit that took nearly as long. Throws a TransientError when the time is up or Redis is unavailable.
    */
-  #timeLeft(since: number): number {
-    const deadline = since + this.#options.timeoutMs
+  #timeLeft(deadline: number): number {
     const latest = deadline + MIN_COMMIT_MS
     const now = performance.now()
     if (now >= latest || !this.#commit.isUsable) throw new TransientError('redis is not connected')
