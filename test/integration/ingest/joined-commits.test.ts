@@ -1,16 +1,14 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
-import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
-import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
-import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
-import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import type { GroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { decodePayload } from '../../../shared/queue/payload-frame.ts'
 import { OPEN_PAYLOAD_BYTES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
 import { sweep } from '../../../workers/queue/sweep.ts'
+import { commitBody, openExpressCommits } from '../../support/express-commits.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -27,13 +25,7 @@ beforeEach(async () => {
   redis = connectConsumer(url, logger)
   await redis.flushdb()
   producer = connectProducer(url, 5_000, logger)
-  const clock = new RedisClock()
-  clock.observe(Number((await redis.time())[0]) * 1_000)
-  const receipts = createReceiptIssuer(() => Buffer.alloc(32))
-  commits = new GroupCommit(
-    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
-    { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 },
-  )
+  commits = openExpressCommits(producer, { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 })
   reader = openPayloadReader(redis, logger, { maxIdleBytes: 1024 * 1024 })
   store = new RedisPayloadStore(redis, 'spans', reader)
   await until('the queue is open', async () => {
@@ -49,19 +41,7 @@ afterEach(async () => {
   producer.disconnect()
 })
 
-/** Commits one request and returns when Redis has it. */
-async function send(text: string, bytes = 0): Promise<void> {
-  const frame: PayloadFrame = {
-    workspaceId: 'ws_a',
-    surfaceId: 'srf_a',
-    receivedAtMs: Date.now(),
-    contentType: 'application/x-protobuf',
-    contentEncoding: 'identity',
-    attributes: '',
-    body: Buffer.from(text.padEnd(bytes)),
-  }
-  await commits.enqueue(frame, { share: { member: 'ws_a/srf_a', outstanding: 0 }, cost: 1 }).confirmed
-}
+const send = (text: string, bytes = 0) => commitBody(commits, text.padEnd(bytes))
 
 const jobIds = () => redis.zrange(keys.pending, 0, '-1')
 

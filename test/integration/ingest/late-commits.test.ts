@@ -8,13 +8,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
-import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
-import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
-import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
-import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
+import { commitBody, openExpressCommits } from '../../support/express-commits.ts'
 import { queuedFrames } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
@@ -88,33 +85,10 @@ it('requests that are answered 503 while Redis is stopped are not stored when it
 })
 
 it('requests that waited for a late commit are stored within their own time', async () => {
-  const logger = pino({ level: 'silent' })
-  const producer = connectProducer(server.url, 2_000, logger)
-  const clock = new RedisClock()
-  clock.observe(Date.now())
-  const commits = new GroupCommit(
-    {
-      redis: producer,
-      queue: 'spans',
-      lane: 'express',
-      receipts: createReceiptIssuer(() => Buffer.alloc(32)),
-      clock,
-      traffic: new ExpressTraffic(),
-      logger,
-    },
-    { maxCommitBytes: MIB, maxCommitFrames: 512, timeoutMs: 2_000 },
-  )
+  const producer = connectProducer(server.url, 2_000, pino({ level: 'silent' }))
+  const commits = openExpressCommits(producer, { maxCommitBytes: MIB, maxCommitFrames: 512, timeoutMs: 2_000 })
   const enqueue = async (marker: string) => {
-    const frame = {
-      workspaceId: 'ws_a',
-      surfaceId: 'srf_a',
-      receivedAtMs: Date.now(),
-      contentType: 'application/x-protobuf',
-      contentEncoding: 'identity',
-      attributes: '',
-      body: Buffer.from(marker),
-    } as const
-    await commits.enqueue(frame, { share: { member: 'ws_a/srf_a', outstanding: 0 }, cost: 1 }).confirmed
+    await commitBody(commits, marker)
     return 'confirmed'
   }
   const outcomeOf = (marker: string) => enqueue(marker).catch((error: Error) => error.message)

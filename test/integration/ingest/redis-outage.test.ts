@@ -8,14 +8,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
-import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
-import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
-import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
-import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
+import { commitBody, openExpressCommits } from '../../support/express-commits.ts'
 import { queuedFrames } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
@@ -111,34 +108,9 @@ it('exports are refused with 503 within a second while Redis hangs, and acknowle
 })
 
 it('a request that waits for a slow group commit is refused within a second', async () => {
-  const logger = pino({ level: 'silent' })
-  const redis = connectProducer(server.url, 800, logger)
-  const clock = new RedisClock()
-  clock.observe(Date.now())
-  const commits = new GroupCommit(
-    {
-      redis,
-      queue: 'spans',
-      lane: 'express',
-      receipts: createReceiptIssuer(() => Buffer.alloc(32)),
-      clock,
-      traffic: new ExpressTraffic(),
-      logger,
-    },
-    { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 },
-  )
-  const enqueue = async (body: string) => {
-    const frame = {
-      workspaceId: 'ws_1',
-      surfaceId: 'srf_1',
-      receivedAtMs: Date.now(),
-      contentType: 'application/x-protobuf',
-      contentEncoding: 'identity',
-      attributes: '',
-      body: Buffer.from(body),
-    } as const
-    return commits.enqueue(frame, { share: { member: 'ws_1/srf_1', outstanding: 0 }, cost: 100 }).confirmed
-  }
+  const redis = connectProducer(server.url, 800, pino({ level: 'silent' }))
+  const commits = openExpressCommits(redis, { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 })
+  const enqueue = (body: string) => commitBody(commits, body)
   const accepted = () =>
     enqueue('opening').then(
       () => true,

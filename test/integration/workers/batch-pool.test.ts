@@ -3,10 +3,6 @@ import { ClickHouseError } from '@clickhouse/client'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
-import { ExpressTraffic } from '../../../ingest/commit/express-traffic.ts'
-import { GroupCommit } from '../../../ingest/commit/group-commit.ts'
-import { createReceiptIssuer } from '../../../ingest/commit/receipt-issuer.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodePayload, encodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
@@ -25,6 +21,7 @@ import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
 import { startPool, type TakenJob } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
+import { openExpressCommits } from '../../support/express-commits.ts'
 import { listDeadLetters } from '../../support/oracles/list-dead-letters.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -62,13 +59,7 @@ function frame(body: string): PayloadFrame {
 async function edge(maxCommitFrames = 8) {
   const producer = connectProducer(url, 20_000, logger)
   opened.push(() => producer.disconnect())
-  const clock = new RedisClock()
-  clock.observe(Date.now())
-  const receipts = createReceiptIssuer(() => Buffer.alloc(32))
-  const commit = new GroupCommit(
-    { redis: producer, queue: 'spans', lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
-    { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 },
-  )
+  const commit = openExpressCommits(producer, { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 })
   const enqueue = async (frame: PayloadFrame) =>
     commit.enqueue(frame, { share: { member: shareMember(frame), outstanding: 0 }, cost: frameCost(frame) }).confirmed
   await until('the queue is open', () =>

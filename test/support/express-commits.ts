@@ -1,0 +1,33 @@
+import type { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { RedisClock } from '../../ingest/admission/redis-clock.ts'
+import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
+import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
+import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
+import { shareMember } from '../../shared/queue/queue.ts'
+
+/** Opens the group commits of spans of the express lane, as an edge on the same machine as its Redis. */
+export function openExpressCommits(redis: Redis, options: GroupCommitOptions): GroupCommit {
+  const clock = new RedisClock()
+  clock.observe(Date.now())
+  const receipts = createReceiptIssuer(() => Buffer.alloc(32))
+  const logger = pino({ level: 'silent' })
+  return new GroupCommit(
+    { redis, queue: 'spans', lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
+    options,
+  )
+}
+
+/** Commits a request with this body. Resolves when Redis has it on disk. */
+export async function commitBody(commits: GroupCommit, body: string): Promise<void> {
+  const surface = { workspaceId: 'ws_a', surfaceId: 'srf_a' }
+  const frame = {
+    ...surface,
+    receivedAtMs: Date.now(),
+    contentType: 'application/x-protobuf',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: Buffer.from(body),
+  } as const
+  await commits.enqueue(frame, { share: { member: shareMember(surface), outstanding: 0 }, cost: 1 }).confirmed
+}
