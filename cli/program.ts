@@ -7,13 +7,13 @@ import type {
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
-import { addDirectoryExport } from './commands/directory-export.ts'
-import { addDirectoryImport } from './commands/directory-import.ts'
-import { addKeys } from './commands/key.ts'
+import { addDirectoryExport } from './commands/directory/export.ts'
+import { addDirectoryImport } from './commands/directory/import.ts'
+import { addKeys } from './commands/key/key.ts'
 import { addMembers } from './commands/member.ts'
 import { addReleases } from './commands/release.ts'
-import { addSessionsDelete } from './commands/sessions-delete.ts'
-import { addSourcemapsUpload } from './commands/sourcemaps-upload.ts'
+import { addSessionsDelete } from './commands/sessions/delete.ts'
+import { addSourcemapsUpload } from './commands/sourcemaps/upload.ts'
 import { addSurfaces } from './commands/surface.ts'
 import { addToken } from './commands/token.ts'
 import { addUsers } from './commands/user.ts'

@@ -11,7 +11,7 @@ import type { PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
-import { openPayloadReader } from './queue/payload-reader.ts'
+import { openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
 
 /** Connects what the pools of a process need. `lifecycle` closes the connections after the pools that use them. */

@@ -7,7 +7,7 @@ import type { ColumnMemory } from './batch/column-memory.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
-import type { PayloadReader } from './queue/payload-reader.ts'
+import type { PayloadReader } from './queue/payloads/payload-reader.ts'
 import type { AddJobs } from './queue/process-frames.ts'
 
 /** Everything that the pools of one process share. Only the wiring and the functions that start a pool see all of it. */

@@ -15,7 +15,7 @@ import {
 import { decompress, release } from '../decode/decompress.ts'
 import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
-import { addShare, type HeldJob } from '../queue/payload-store.ts'
+import { addShare, type HeldJob } from '../queue/payloads/payload-store.ts'
 import type { JobLimits } from './job-limits.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 

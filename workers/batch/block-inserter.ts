@@ -1,7 +1,7 @@
 import { clickHouseCode, clickHouseText } from '../../clickhouse/client.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
-import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { CONDEMN_AFTER, type CondemnAfter, RepeatedFailures } from '../queue/repeated-failures.ts'
 import type { InsertSlot } from './insert-slot.ts'
 import type { TableBlock } from './row-batch.ts'

@@ -1,5 +1,5 @@
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
-import type { NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import type { NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { Batch, type BatchOptions, type BatchSource, type NotAdded } from './batch.ts'
 import { type JobLimits, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowBatch } from './row-batch.ts'

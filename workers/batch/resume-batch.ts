@@ -1,5 +1,5 @@
 import type { Budget } from '../../shared/concurrency/budget.ts'
-import type { BatchRecord, HeldJob, NamedBatch, PayloadStore } from '../queue/payload-store.ts'
+import type { BatchRecord, HeldJob, NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { BatchSource } from './batch.ts'
 import { type FormedBatch, formBatch } from './form-batch.ts'
 import { InsertSlot } from './insert-slot.ts'

@@ -6,7 +6,7 @@ import { decodeLetter } from '../../shared/queue/letter-object.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
-import type { Move } from '../queue/payload-store.ts'
+import type { Move } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from './store-dead-letters.ts'
 

@@ -2,7 +2,7 @@ import { poolOptions } from '../config.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../dead-letters/store-dead-letters.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
-import { RedisPayloadStore } from '../queue/payload-store.ts'
+import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 
 /** Jobs in progress, each of which writes 16 objects at the same time. */

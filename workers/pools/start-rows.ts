@@ -7,10 +7,10 @@ import type { RowBatch } from '../batch/row-batch.ts'
 import { BatchStorer } from '../batch/store-batch.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
-import { RedisPayloadStore } from '../queue/payload-store.ts'
+import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
+import { SurfacePrices } from '../queue/payloads/surface-prices.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
-import { SurfacePrices } from '../queue/surface-prices.ts'
 
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
 export function startRowsPool(

@@ -4,7 +4,7 @@ import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { frameBytes, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Reason, type RejectedByReason, reasonText } from '../../shared/runtime/reason.ts'
 import { frameMoves } from './moves.ts'
-import type { Move } from './payload-store.ts'
+import type { Move } from './payloads/payload-store.ts'
 
 /**
  * Bytes of the dead letters that are moved in one payload, unless one letter is larger. Each surface in a payload gets one

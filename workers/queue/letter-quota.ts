@@ -4,7 +4,7 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { LetterMoves, type RefusedFrame } from './letter-moves.ts'
-import type { Move } from './payload-store.ts'
+import type { Move } from './payloads/payload-store.ts'
 
 /** Bounds of the dead letters of one surface that arrived on one day. A workspace has four times as much (docs/contract.md#dead-letters). */
 export interface LetterLimits {

@@ -1,7 +1,7 @@
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
-import { type Move, sharesOf } from './payload-store.ts'
+import { type Move, sharesOf } from './payloads/payload-store.ts'
 
 /** A request that a job is done with. `refusal` is absent if the request is stored. */
 export interface SettledRequest extends Pick<Settlement, 'refusal'> {

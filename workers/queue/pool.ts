@@ -8,7 +8,7 @@ import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES, queueKeys } from '
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { HeldJob } from './payload-store.ts'
+import type { HeldJob } from './payloads/payload-store.ts'
 
 /** A job that a pool has taken. */
 export interface TakenJob extends HeldJob {

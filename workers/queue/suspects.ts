@@ -1,6 +1,6 @@
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import type { PayloadStore } from './payload-store.ts'
+import type { PayloadStore } from './payloads/payload-store.ts'
 import type { TakenJob } from './pool.ts'
 
 /** A job that this many workers have lost is suspected to end its workers. */

@@ -5,8 +5,8 @@ import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, openQueue, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { adoptPayloads, adoptUploads } from './adopt-keys.ts'
-import type { NewPayload } from './payload-store.ts'
+import { adoptPayloads, adoptUploads } from './payloads/adopt-keys.ts'
+import type { NewPayload } from './payloads/payload-store.ts'
 import type { AddJobs } from './process-frames.ts'
 
 /** Creates an adder of jobs for payloads that are already in Redis. Jobs that exist are left alone. */

@@ -4,7 +4,7 @@ import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-ta
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import type { Move } from '../queue/payload-store.ts'
+import type { Move } from '../queue/payloads/payload-store.ts'
 import { createChunkMatcher } from './match-chunk.ts'
 import { type SymbolicateJobDeps, type SymbolicationStats, symbolicateJob } from './symbolicate-job.ts'
 

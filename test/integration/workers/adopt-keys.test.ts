@@ -5,8 +5,8 @@ import { encodePayload } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { uploadKeys } from '../../../shared/queue/upload-keys.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
-import { adoptPayloads, adoptUploads } from '../../../workers/queue/adopt-keys.ts'
-import { RedisPayloadStore } from '../../../workers/queue/payload-store.ts'
+import { adoptPayloads, adoptUploads } from '../../../workers/queue/payloads/adopt-keys.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const services = sharedServices()

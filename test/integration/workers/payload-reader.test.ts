@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
-import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payload-reader.ts'
+import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const keys = queueKeys('spans')

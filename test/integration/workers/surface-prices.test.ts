@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
-import { SurfacePrices } from '../../../workers/queue/surface-prices.ts'
+import { SurfacePrices } from '../../../workers/queue/payloads/surface-prices.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const services = sharedServices()

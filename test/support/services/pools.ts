@@ -12,7 +12,7 @@ import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
 import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
 import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
-import { openPayloadReader } from '../../../workers/queue/payload-reader.ts'
+import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import type { ServiceAddresses } from './services.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
-import { RedisPayloadStore } from '../../../../workers/queue/payload-store.ts'
+import { RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
 import { until } from '../../../support/until.ts'
 import {
   app,

@@ -1,9 +1,9 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
-import { BufferPool } from '../../shared/memory/buffer-pool.ts'
-import type { QueueKeys } from '../../shared/queue/queue.ts'
-import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
+import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
+import type { QueueKeys } from '../../../shared/queue/queue.ts'
+import { errorFields, TransientError } from '../../../shared/runtime/errors.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
 import { LargeReplies, type LargeRepliesDeps } from './large-replies.ts'
 
 /** Reads payloads from Redis into pooled memory. */

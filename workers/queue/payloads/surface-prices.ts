@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis'
-import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
-import type { QueueName } from '../../schemas/queues/names.ts'
-import { setBounded } from '../../shared/memory/bounded-map.ts'
-import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { queueKeys, shareMember } from '../../shared/queue/queue.ts'
-import { estimatedWork, measuredWork, statedDecodedBytes } from '../../shared/queue/request-work.ts'
-import { errorFields } from '../../shared/runtime/errors.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
+import { EXPORT_DECOMPRESSED_BYTES } from '../../../schemas/http/limits.ts'
+import type { QueueName } from '../../../schemas/queues/names.ts'
+import { setBounded } from '../../../shared/memory/bounded-map.ts'
+import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { queueKeys, shareMember } from '../../../shared/queue/queue.ts'
+import { estimatedWork, measuredWork, statedDecodedBytes } from '../../../shared/queue/request-work.ts'
+import { errorFields } from '../../../shared/runtime/errors.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
 
 /** The work of a surface's recent requests, as estimated and as measured. Both are moving averages. */
 interface Work {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
-import type { StoresCommandContext } from '../command-context.ts'
-import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'
-import { type DeletedSession, deleteSession } from '../sessions/delete-session.ts'
+import { sessionIdSchema } from '../../../schemas/http/sessions/schemas.ts'
+import type { StoresCommandContext } from '../../command-context.ts'
+import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
+import { findWorkspace, WORKSPACE_OPTION } from '../../find-workspace.ts'
+import { type DeletedSession, deleteSession } from '../../sessions/delete-session.ts'
 
 const HELP = `
 Deletes the session's identities, heartbeats and replay (rows and objects), and the spans, log records and exceptions

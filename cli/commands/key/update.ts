@@ -1,16 +1,9 @@
 import type { Command } from 'commander'
-import type { SurfaceKey } from '../../schemas/records/directory.ts'
-import type { DirectoryCommandContext } from '../command-context.ts'
-import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
-import {
-  addLimitOptions,
-  describeLimits,
-  LIMITS_HELP,
-  type LimitOptions,
-  originsAfter,
-  quotasAfter,
-} from './key-limits.ts'
+import type { SurfaceKey } from '../../../schemas/records/directory.ts'
+import type { DirectoryCommandContext } from '../../command-context.ts'
+import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
+import { WORKSPACE_OPTION, withWorkspace } from '../../find-workspace.ts'
+import { addLimitOptions, describeLimits, LIMITS_HELP, type LimitOptions, originsAfter, quotasAfter } from './limits.ts'
 
 const HELP = `${LIMITS_HELP}
 What is not named stays as it is, and "none" removes a limit. Edges apply the change within a second.

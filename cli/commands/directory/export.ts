@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import type { DirectoryCommandContext } from '../command-context.ts'
-import { exportDirectory } from '../directory/export.ts'
-import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import type { DirectoryCommandContext } from '../../command-context.ts'
+import { exportDirectory } from '../../directory/export.ts'
+import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 
 const HELP = `
 Prints users, workspaces, members, surfaces, keys, releases with their current manifests, and which source maps are

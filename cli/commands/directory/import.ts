@@ -1,11 +1,11 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { describeError } from '../../shared/runtime/errors.ts'
-import type { DirectoryCommandContext } from '../command-context.ts'
-import { type ImportOutcome, importDirectory } from '../directory/import.ts'
-import { LineError } from '../directory/read-lines.ts'
-import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { printable } from '../terminal.ts'
+import { describeError } from '../../../shared/runtime/errors.ts'
+import type { DirectoryCommandContext } from '../../command-context.ts'
+import { type ImportOutcome, importDirectory } from '../../directory/import.ts'
+import { LineError } from '../../directory/read-lines.ts'
+import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
+import { printable } from '../../terminal.ts'
 
 const HELP = `
 Reads the output of "directory export" from a file or from stdin, and stores it in the directory, line by line. A

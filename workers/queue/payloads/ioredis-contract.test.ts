@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AbstractConnector, Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { queueKeys } from '../../shared/queue/queue.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
 import { LARGE_BYTES } from './large-replies.ts'
 import { openPayloadReader } from './payload-reader.ts'
 
@@ -73,7 +73,7 @@ function connectorWith(onConnect: (socket: Socket) => void) {
 }
 
 it('is pinned to the version that was compared with the payload reader', () => {
-  const root = new URL('../../package.json', import.meta.url)
+  const root = new URL('../../../package.json', import.meta.url)
   const { dependencies } = JSON.parse(readFileSync(root, 'utf8'))
   expect(dependencies.ioredis).toBe(REVIEWED_VERSION)
   const installed = createRequire(import.meta.url)

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
-import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { decodePayload, frameCost } from '../../shared/queue/payload-frame.ts'
-import { queueKeys } from '../../shared/queue/queue.ts'
-import { errorFields } from '../../shared/runtime/errors.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
+import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import { decodePayload, frameCost } from '../../../shared/queue/payload-frame.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { errorFields } from '../../../shared/runtime/errors.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
 
 /** The keys of a queue as version 0.1 named them, without hash tags. */
 const oldKeys = (queue: QueueName) => ({

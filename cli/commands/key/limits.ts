@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { ORIGIN_RULE } from '../../schemas/http/workspaces/schemas.ts'
-import { type KeyQuotas, QUOTA_MAX, type SurfaceKey } from '../../schemas/records/directory.ts'
-import { isOriginPattern } from '../../schemas/records/origin-pattern.ts'
-import { parsedBy } from '../terminal.ts'
+import { ORIGIN_RULE } from '../../../schemas/http/workspaces/schemas.ts'
+import { type KeyQuotas, QUOTA_MAX, type SurfaceKey } from '../../../schemas/records/directory.ts'
+import { isOriginPattern } from '../../../schemas/records/origin-pattern.ts'
+import { parsedBy } from '../../terminal.ts'
 
 /** Options that limit a key. `none` removes a limit from an existing key. */
 export interface LimitOptions {
