@@ -9,6 +9,8 @@ export const PERMISSIONS = [
   'org:findings:read',
   'org:sessions:read',
   'org:releases:read',
+  'org:telemetry:read',
+  'org:telemetry:admin',
 ] as const
 /** Accepts a permission. */
 export const permissionSchema = z.enum(PERMISSIONS).meta({ id: 'Permission' })
