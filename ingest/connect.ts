@@ -173,7 +173,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const traffic = new ExpressTraffic()
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
-    const priorityOf = (outstanding: number) => shares.bulkPriority(outstanding)
+    const priorityOf = (held: number) => shares.bulkPriority(held)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
     const common = { queue, receipts, clock, traffic, logger }
@@ -252,7 +252,7 @@ function connectConditionalSink(
     { redis, queue, receipts, clock, logger },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
-      priorityOf: outstanding => shares.bulkPriority(outstanding),
+      priorityOf: held => shares.bulkPriority(held),
       onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
     },
   )

@@ -340,7 +340,7 @@ it('puts surfaces with less work first in the bulk lane, and later jobs behind o
   poll(queue, counters({ a: 60 * MIB }))
   world.now += 1_000
   poll(queue, counters({ a: 50 * MIB }, { done: 10 * MIB }))
-  const first = [0, 20 * MIB, 50 * MIB].map(outstanding => queue.bulkPriority(outstanding))
+  const first = [0, 20 * MIB, 50 * MIB].map(held => queue.bulkPriority(held))
   expect(first).toEqual([...first].sort((a, b) => a - b))
   expect(new Set(first).size).toBe(3)
   const heavy = queue.bulkPriority(90 * MIB)
@@ -348,4 +348,19 @@ it('puts surfaces with less work first in the bulk lane, and later jobs behind o
   expect(queue.bulkPriority(0)).toBeGreaterThan(heavy)
   world.now = Number.MAX_SAFE_INTEGER
   expect(queue.bulkPriority(1)).toBeLessThanOrEqual(2_097_151)
+})
+
+it('puts a workspace that spreads its work over many surfaces behind one with less work', () => {
+  const { world, queue } = given()
+  const surfaces = Array.from(
+    { length: 10 },
+    (_, i): RequestSurface => ({ workspaceId: 'ws_a', surfaceId: `srf_${i}` }),
+  )
+  const shares = ['ws_b/srf_b', String(10 * MIB), ...surfaces.flatMap(s => [`ws_a/${s.surfaceId}`, String(5 * MIB)])]
+  poll(queue, { flow: { acceptedCost: String(60 * MIB), doneCost: '0' }, shares, prices: [] })
+  world.now += 1_000
+  poll(queue, { flow: { acceptedCost: String(61 * MIB), doneCost: String(MIB) }, shares, prices: [] })
+  const priorityOf = (owner: RequestSurface) => queue.bulkPriority(queue.shareOf(owner).held)
+  const other = priorityOf(surface('b'))
+  for (const own of surfaces) expect(priorityOf(own)).toBeGreaterThan(other)
 })

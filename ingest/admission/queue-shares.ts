@@ -40,7 +40,7 @@ const MAX_RETRY_S = 40
 const JITTER_PART = 0.5
 /** The random part of the delay for large requests, which are written within about a second. */
 const LARGE_JITTER_S = 2
-/** The longest delay that the backlog of a surface adds to the place of its jobs in the bulk lane. */
+/** The longest delay that the backlog of a surface and its workspace adds to the place of its jobs in the bulk lane. */
 const MAX_BULK_DELAY_S = 300
 
 /** A request that was accepted: what it adds to the share of its surface, and the lane that it takes. */
@@ -174,12 +174,12 @@ export class QueueShares {
   }
 
   /**
-   * Returns the priority of a bulk job whose most loaded surface has this cost outstanding. It is the second in which that
-   * surface's work would end, so that surfaces with less work go first and no job waits without end. BullMQ takes 21 bits:
-   * the count starts again after 24 days.
+   * Returns the priority of a bulk job. `held` is the most that a surface in it has, by the mean of surface and workspace. The
+   * priority is the second in which that work would end, so that surfaces with less work go first and no job waits without
+   * end. BullMQ takes 21 bits: the count starts again after 24 days.
    */
-  bulkPriority(outstanding: number): number {
-    const delayS = outstanding === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, outstanding / this.#drainRate)
+  bulkPriority(held: number): number {
+    const delayS = held === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, held / this.#drainRate)
     return 1 + (Math.floor(this.#deps.now() / 1_000 + delayS) % 2_097_150)
   }
 
@@ -227,7 +227,7 @@ export class QueueShares {
     const free = this.#free
     const limit = share.isRefused ? REOPEN_PART * free : free
     const own = share.outstanding
-    const held = heldFor(share)
+    const held = share.held
     // A surface with nothing may send a request of any cost, or a request over half of the queue could never be accepted.
     share.isRefused = held >= limit || (own > 0 && held + cost > limit)
     if (!share.isRefused) return undefined
@@ -254,15 +254,10 @@ export class QueueShares {
    * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains.
    */
   #retryAfterSeconds(share: SurfaceShare): number {
-    const excess = heldFor(share) - REOPEN_PART * this.#free
+    const excess = share.held - REOPEN_PART * this.#free
     const drainRate = (share.drainRate + share.workspace.drainRate) / 2
     const seconds = excess > 0 ? excess / (drainRate + REOPEN_PART * this.#drainRate) : 0
     const bounded = Math.min(MAX_RETRY_S, Math.max(MIN_RETRY_S, seconds))
     return Math.ceil(bounded * (1 + JITTER_PART * this.#deps.random()))
   }
-}
-
-/** Returns the mean of what a surface and its workspace have, to which the thresholds apply. */
-function heldFor(share: SurfaceShare): number {
-  return (share.outstanding + share.workspace.outstanding) / 2
 }

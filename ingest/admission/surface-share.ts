@@ -53,6 +53,14 @@ export class SurfaceShare {
     return this.polled + this.added + this.inFlight
   }
 
+  /**
+   * The mean of what the surface and its workspace have, to which thresholds and priorities apply. So a workspace gains
+   * nothing by spreading its work over many surfaces.
+   */
+  get held(): number {
+    return (this.outstanding + this.workspace.outstanding) / 2
+  }
+
   /** What a byte of recent requests has cost. */
   get costPerByte(): number {
     return this.#recentCost / this.#recentBytes
@@ -82,7 +90,7 @@ export class WorkspaceShare {
 
 /** The place of an accepted request: what it adds to the share of its surface. */
 export interface RequestPlace {
-  readonly share: Pick<SurfaceShare, 'member' | 'outstanding'>
+  readonly share: Pick<SurfaceShare, 'member' | 'held'>
   readonly cost: number
 }
 

@@ -49,8 +49,8 @@ export interface ConditionalCommitDeps {
 export interface ConditionalCommitOptions {
   /** A write that Redis has not confirmed by then fails. Each piece of a large payload has this time too. */
   readonly timeoutMs: number
-  /** Returns the priority of a bulk job whose surface has this cost outstanding. */
-  readonly priorityOf: (outstanding: number) => number
+  /** Returns the priority of a bulk job whose surface has this much (`SurfaceShare.held`). */
+  readonly priorityOf: (held: number) => number
   /** Called after each confirmed write. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
@@ -89,7 +89,7 @@ export function createConditionalCommit(
       frames: 1,
       arrivedAtMs,
       costs: new Map([[share.member, cost]]),
-      priority: lane === 'bulk' ? options.priorityOf(share.outstanding) : 0,
+      priority: lane === 'bulk' ? options.priorityOf(share.held) : 0,
     }
     const outcome = await (commits[lane] as FencedCommit).write(content, options.timeoutMs, condition)
     memory.giveBack(payload)

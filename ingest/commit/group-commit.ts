@@ -48,8 +48,8 @@ export interface GroupCommitOptions {
   readonly maxCommitFrames: number
   /** A frame that is not confirmed within this time of its arrival fails. */
   readonly timeoutMs: number
-  /** Returns the priority of a job whose most loaded surface has this cost outstanding. For the bulk lane. */
-  readonly priorityOf?: (outstanding: number) => number
+  /** Returns the priority of a job whose most loaded surface has this much (`SurfaceShare.held`). For the bulk lane. */
+  readonly priorityOf?: (held: number) => number
   /** Called after each confirmed commit. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
@@ -84,8 +84,8 @@ interface Group {
   cost: number
   /** Cost by surface, as a member of `shares`. */
   readonly costs: Map<string, number>
-  /** The highest outstanding cost of a surface in the group. */
-  outstanding: number
+  /** The most that a surface in the group has (`SurfaceShare.held`). */
+  held: number
   /** When its time is up, on the clock of `performance.now`. It began with the arrival of the first frame. */
   readonly deadline: number
   readonly arrivedAtMs: number
@@ -150,7 +150,7 @@ export class GroupCommit {
     group.frames++
     group.cost += cost
     group.costs.set(share.member, (group.costs.get(share.member) ?? 0) + cost)
-    group.outstanding = Math.max(group.outstanding, share.outstanding)
+    group.held = Math.max(group.held, share.held)
     if (!this.#inFlight) {
       this.#inFlight = true
       setImmediate(() => void this.#commitAll())
@@ -192,7 +192,7 @@ export class GroupCommit {
       frames: 0,
       cost: 0,
       costs: new Map(),
-      outstanding: 0,
+      held: 0,
       deadline: performance.now() + this.#options.timeoutMs,
       arrivedAtMs,
       confirmed: promise,
@@ -231,7 +231,7 @@ export class GroupCommit {
   }
 
   async #commitGroup(group: Group): Promise<void> {
-    const { buffer, bytes, frames, costs, arrivedAtMs, outstanding, deadline } = group
+    const { buffer, bytes, frames, costs, arrivedAtMs, held, deadline } = group
     const startedAt = performance.now()
     if (!this.#commit.isUsable) await this.#commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
     const content = {
@@ -241,7 +241,7 @@ export class GroupCommit {
       frames,
       arrivedAtMs,
       costs,
-      priority: this.#options.priorityOf?.(outstanding) ?? 0,
+      priority: this.#options.priorityOf?.(held) ?? 0,
     }
     if (bytes > MAX_JOINED_BYTES) await this.#commit.write(content, this.#timeLeft(deadline))
     else await this.#joinOrCreate(content, group)

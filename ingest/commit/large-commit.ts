@@ -43,8 +43,8 @@ export interface LargeCommitDeps {
 export interface LargeCommitOptions {
   /** How long Redis may take to confirm a piece, and the commit after the last one. */
   readonly timeoutMs: number
-  /** Returns the priority of a job whose surface has this cost outstanding. */
-  readonly priorityOf: (outstanding: number) => number
+  /** Returns the priority of a job whose surface has this much (`SurfaceShare.held`). */
+  readonly priorityOf: (held: number) => number
   /** Called after each confirmed commit. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
@@ -101,7 +101,7 @@ export class LargeCommit {
       frames: 1,
       arrivedAtMs,
       costs: new Map([[share.member, cost]]),
-      priority: priorityOf(share.outstanding),
+      priority: priorityOf(share.held),
     }
     await this.#commit.write(content, timeoutMs)
     // A payload whose write failed may still be in the socket, so only memory of a confirmed one is used again.

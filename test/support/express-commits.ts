@@ -29,5 +29,5 @@ export async function commitBody(commits: GroupCommit, body: string): Promise<vo
     attributes: '',
     body: Buffer.from(body),
   } as const
-  await commits.enqueue(frame, { share: { member: shareMember(surface), outstanding: 0 }, cost: 1 }).confirmed
+  await commits.enqueue(frame, { share: { member: shareMember(surface), held: 0 }, cost: 1 }).confirmed
 }

@@ -61,7 +61,7 @@ async function edge(maxCommitFrames = 8) {
   opened.push(() => producer.disconnect())
   const commit = openExpressCommits(producer, { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 })
   const enqueue = async (frame: PayloadFrame) =>
-    commit.enqueue(frame, { share: { member: shareMember(frame), outstanding: 0 }, cost: frameCost(frame) }).confirmed
+    commit.enqueue(frame, { share: { member: shareMember(frame), held: 0 }, cost: frameCost(frame) }).confirmed
   await until('the queue is open', () =>
     enqueue(frame('opening')).then(
       () => true,
