@@ -16,14 +16,16 @@ end
  *
  * KEYS payload, flow, shares, pending, source; ARGV deadline in Unix ms, job id, arrival of the first frame, frames, bytes,
  * cost, n, then n pairs of a surface and its cost. `source` is the key with the bytes: the payload itself, or the key
- * under which the pieces of a large payload arrived.
+ * under which the pieces of a large payload arrived. `now` is the time of the fence, by the clock of Redis. It is the score in
+ * `pending`, because watermarks rest on when a request was accepted (docs/contract.md#watermarks).
  */
 const ACCEPT = `${COUNT}
+local now
 local function accept()
   if KEYS[5] ~= KEYS[1] then redis.call('RENAME', KEYS[5], KEYS[1]) end
   if redis.call('PERSIST', KEYS[1]) == 0 then error('the payload is gone') end
   count()
-  redis.call('ZADD', KEYS[4], ARGV[3], ARGV[2])
+  redis.call('ZADD', KEYS[4], now, ARGV[2])
 end
 local function refuse() redis.call('UNLINK', KEYS[5]) end
 `
@@ -34,7 +36,7 @@ local function refuse() redis.call('UNLINK', KEYS[5]) end
  */
 const FENCE = `
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now > tonumber(ARGV[1]) then
   refuse()
   return {now, 0}
@@ -77,6 +79,7 @@ return {now, outcome, result}
  * if the requests have joined and 2 if they have not.
  */
 export const JOIN = `${COUNT}
+local now
 local function refuse() redis.call('RPOP', KEYS[1]) end
 ${FENCE}
 if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 0 then

@@ -25,7 +25,7 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
  * - payload: the framed requests of one job (string)
  * - joined: frames that later commits have added to the payload (list)
  * - arriving: a large payload while its pieces arrive, with an expiry (string)
- * - pending: job ids of the payloads by the arrival of their first request in Unix ms (sorted set)
+ * - pending: job ids of the payloads by the time at which Redis accepted their first request, in Unix ms (sorted set)
  * - open: job ids whose payload no worker has read, so that requests may join it (set)
  * - batchOf: job id → id of the batch that names it (hash)
  * - batches: batch id → its record (hash)

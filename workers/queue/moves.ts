@@ -20,8 +20,7 @@ export function frameMoves(
 ): Move[] {
   if (frames.length === 0) return []
   const payload = { jobId, payload: encodePayload(frames), frames: frames.length, shares: sharesOf(frames) }
-  const arrivedAtMs = frames.reduce((first, { receivedAtMs }) => Math.min(first, receivedAtMs), Number.MAX_SAFE_INTEGER)
-  return [{ queue, ...payload, arrivedAtMs, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
+  return [{ queue, ...payload, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
 }
 
 /**

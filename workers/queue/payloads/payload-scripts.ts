@@ -36,6 +36,14 @@ return conflicts
  * surfaces, then member and cost of each surface. Returns the index after them.
  */
 const SETTLE = `
+-- The time at which the oldest of the finished requests was accepted. What derives from them keeps it, so that a watermark
+-- never passes a request whose rows, letter or receipt are still on their way.
+local oldest
+local function leave(pending, jobId)
+  local acceptedAt = tonumber(redis.call('ZSCORE', pending, jobId))
+  if acceptedAt and (not oldest or acceptedAt < oldest) then oldest = acceptedAt end
+  redis.call('ZREM', pending, jobId)
+end
 local function settle(flow, shares, at)
   redis.call('HINCRBY', flow, 'donePayloads', ARGV[at])
   redis.call('HINCRBY', flow, 'doneBytes', ARGV[at + 1])
@@ -50,18 +58,18 @@ end
 /**
  * Stores payloads for other queues. The keys of each are its payload, the key under which its pieces have arrived, then
  * pending, flow and shares of its queue. The arguments of each are its job id, its bytes (empty if they have arrived in
- * pieces), the arrival of its first request, the backlog in bytes from which it is left out (0: no limit), its frames, size
- * and cost, the number of its surfaces, then member and cost of each surface. Returns the indexes of what was left out,
- * from 0.
+ * pieces), the backlog in bytes from which it is left out (0: no limit), its frames, size and cost, the number of its
+ * surfaces, then member and cost of each surface. Returns the indexes of what was left out, from 0.
  */
 const MOVE_FROM = `
 local function moveFrom(key, at)
+  local since = oldest or redis.call('TIME')[1] * 1000
   local leftOut = {}
   local index = 0
   while at <= #ARGV do
     local payload, arriving, pending, flow, shares = unpack(KEYS, key, key + 4)
-    local limit = tonumber(ARGV[at + 3])
-    local after = at + 8 + 2 * tonumber(ARGV[at + 7])
+    local limit = tonumber(ARGV[at + 2])
+    local after = at + 7 + 2 * tonumber(ARGV[at + 6])
     local behind = limit == 0 and -1
       or tonumber(redis.call('HGET', flow, 'acceptedBytes') or 0) - tonumber(redis.call('HGET', flow, 'doneBytes') or 0)
     if behind < limit then
@@ -71,11 +79,11 @@ local function moveFrom(key, at)
       else
         redis.call('SET', payload, ARGV[at + 1])
       end
-      redis.call('ZADD', pending, ARGV[at + 2], ARGV[at])
-      redis.call('HINCRBY', flow, 'acceptedPayloads', ARGV[at + 4])
-      redis.call('HINCRBY', flow, 'acceptedBytes', ARGV[at + 5])
-      redis.call('HINCRBY', flow, 'acceptedCost', ARGV[at + 6])
-      for i = at + 8, after - 1, 2 do redis.call('ZINCRBY', shares, ARGV[i + 1], ARGV[i]) end
+      redis.call('ZADD', pending, since, ARGV[at])
+      redis.call('HINCRBY', flow, 'acceptedPayloads', ARGV[at + 3])
+      redis.call('HINCRBY', flow, 'acceptedBytes', ARGV[at + 4])
+      redis.call('HINCRBY', flow, 'acceptedCost', ARGV[at + 5])
+      for i = at + 7, after - 1, 2 do redis.call('ZINCRBY', shares, ARGV[i + 1], ARGV[i]) end
     else
       table.insert(leftOut, index)
     end
@@ -88,7 +96,7 @@ end
 local function haveArrived(key, at)
   while at <= #ARGV do
     if ARGV[at + 1] == '' and redis.call('EXISTS', KEYS[key + 1]) == 0 then return false end
-    at = at + 8 + 2 * tonumber(ARGV[at + 7])
+    at = at + 7 + 2 * tonumber(ARGV[at + 6])
     key = key + 5
   end
   return true
@@ -114,7 +122,7 @@ redis.call('HDEL', KEYS[2], ARGV[1])
 for i = 1, jobs do
   redis.call('UNLINK', KEYS[4 + 2 * i], KEYS[5 + 2 * i])
   redis.call('HDEL', KEYS[1], ARGV[2 + i])
-  redis.call('ZREM', KEYS[5], ARGV[2 + i])
+  leave(KEYS[5], ARGV[2 + i])
 end
 settle(KEYS[3], KEYS[4], counts)
 return moveFrom(6 + 2 * jobs, moves)
@@ -130,7 +138,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local moves = 2 + 4 + 2 * tonumber(ARGV[5])
 if not haveArrived(6, moves) then return ${PIECES_ARE_GONE} end
 redis.call('UNLINK', KEYS[1], KEYS[2])
-redis.call('ZREM', KEYS[5], ARGV[1])
+leave(KEYS[5], ARGV[1])
 settle(KEYS[3], KEYS[4], 2)
 return moveFrom(6, moves)
 `

@@ -42,8 +42,6 @@ export interface NewPayload {
 /** A payload that a finished job or batch passes on. Its job id derives from the id of that job or batch. */
 export interface Move extends NewPayload {
   readonly queue: QueueName
-  /** Arrival of its first request, in Unix ms. */
-  readonly arrivedAtMs: number
   /** Cost that its requests add to the shares of their surfaces in that queue. */
   readonly shares: Shares
   /** The move is left out if its queue is this many bytes behind. For payloads that the service can do without. */
@@ -274,9 +272,9 @@ function moveKeys({ queue, jobId }: Move): string[] {
 const NOTHING = Buffer.alloc(0)
 
 function moveArguments(move: Move): ScriptArgument[] {
-  const { jobId, payload, arrivedAtMs, frames, backlogLimitBytes = 0 } = move
+  const { jobId, payload, frames, backlogLimitBytes = 0 } = move
   const bytes = arrivesInPieces(move) ? NOTHING : payload
-  return [jobId, bytes, arrivedAtMs, backlogLimitBytes, frames, payload.length, ...shareArguments(move.shares)]
+  return [jobId, bytes, backlogLimitBytes, frames, payload.length, ...shareArguments(move.shares)]
 }
 
 /** Returns the whole cost, the number of surfaces, then member and cost of each. */
