@@ -1,5 +1,6 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { readLimitSettings } from '../clickhouse/select.ts'
+import { watchClickHouse } from '../clickhouse/watch-server.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
@@ -7,11 +8,13 @@ import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
+import type { Metrics } from '../shared/runtime/metrics.ts'
 import { createAuthenticate } from './auth/authenticate.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
@@ -59,6 +62,7 @@ const READ_LIMITS = {
 export function connectApi(
   config: ApiConfig,
   logger: Logger,
+  metrics: Metrics,
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): ConnectedApi {
@@ -73,8 +77,9 @@ export function connectApi(
     settings: readLimitSettings({ ...READ_LIMITS, timeoutMs: config.API_QUERY_TIMEOUT_MS }),
   })
   lifecycle.onStop('clickhouse', () => clickhouse.close())
+  watchClickHouse(metrics, clickhouse)
 
-  const objects = connectObjectStore(config, config.API_QUERY_TIMEOUT_MS)
+  const objects = connectObjectStore(config, config.API_QUERY_TIMEOUT_MS, createCallObserver(metrics))
   lifecycle.onStop('object store', () => objects.close())
 
   const adoption = adoptOnConnect(redis, logger)

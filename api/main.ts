@@ -11,7 +11,7 @@ const config = parseConfig(apiConfigSchema, process.env)
 const logger = createLogger('api', config.LOG_LEVEL)
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
-const api = connectApi(config, logger, lifecycle)
+const api = connectApi(config, logger, metrics, lifecycle)
 
 await serve({
   routes: createApiRoutes(api.deps),

@@ -8,10 +8,13 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { LANES, type Lane } from '../shared/queue/queue.ts'
+import { watchQueueAges } from '../shared/queue/queue-ages.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
+import { watchCaches } from '../shared/runtime/cache-counts.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
+import { watchRedis } from '../shared/runtime/redis-metrics.ts'
 import { Admission } from './admission/admission.ts'
 import { RedisClock } from './admission/redis-clock.ts'
 import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
@@ -87,17 +90,21 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger, adoption.done)),
   }
   const { sinks, connections } = connectSinks(wiring, parts)
+  const observing = connect(config.REDIS_URL)
+  watchRedis(metrics, { queues: observing, directory: directoryRedis })
+  watchQueueAges(metrics, observing)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const keys = {
     directory: whenAdopted({ effectiveSurfaceKey: directory.effectiveSurfaceKey }, adoption),
     logger,
-    limits: new LimitsOfKeys(usage),
-    lookupBudget: new LookupBudget(),
+    limits: new LimitsOfKeys(usage, Date.now, wiring.metrics.countKeyRefusal),
+    lookupBudget: new LookupBudget(Date.now, () => wiring.metrics.countKeyRefusal('unseenKeys')),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
   const publicKeys = createPublicKeyAuthenticator(keys)
   const keyCaches = [publicKeys.cache, builds.deps.secretKeys.cache]
+  watchCaches(metrics, { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache })
   followCredentialChanges({ subscriber: connect(directoryUrl), logger }, keyCaches)
 
   const required = [directoryRedis, ...connections, ...builds.connections]

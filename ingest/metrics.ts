@@ -3,6 +3,7 @@ import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics
 import type { Admission } from './admission/admission.ts'
 import type { RefusalReason } from './admission/queue-shares.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
+import type { KeyLimit } from './auth/key-limits.ts'
 import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { VerdictWaits } from './releases/verdict-waits.ts'
@@ -15,6 +16,8 @@ export interface IngestMetrics {
   countCommitFailure(queue: QueueName): void
   /** Counts a request that got INGEST_BACKPRESSURE because its surface is over its share, or nothing is left. */
   countRefusal(queue: AdmittedQueue, reason: RefusalReason): void
+  /** Counts a request that is refused for a limit of its key. */
+  countKeyRefusal(limit: KeyLimit | 'unseenKeys'): void
   /** Counts a replay chunk without usable metadata, which is acknowledged and not kept. */
   countIgnoredReplay(reason: MetadataFault): void
   /** Counts a part of a source map by the outcome of its claim. */
@@ -63,6 +66,11 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
     help: 'Requests refused with 429. Reason share: of the surface; full: the queue; memory: Redis; dead_letters, large: of the surface.',
     labelNames: ['queue', 'reason'],
   })
+  const keyRefusals = metrics.counter({
+    name: 'penstock_key_refusals_total',
+    help: 'Requests refused for a limit of their key: a quota, the allowed origins, or (unseenKeys) the bound of lookups.',
+    labelNames: ['limit'],
+  })
   const ignoredReplay = metrics.counter({
     name: 'penstock_ignored_replay_chunks_total',
     help: 'Replay chunks without usable metadata. They are acknowledged with an empty key and not kept.',
@@ -93,6 +101,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
     },
     countCommitFailure: queue => commitFailures.inc({ queue }),
     countRefusal: (queue, reason) => refusals.inc({ queue, reason }),
+    countKeyRefusal: limit => keyRefusals.inc({ limit }),
     countIgnoredReplay: reason => ignoredReplay.inc({ reason }),
     countPart: outcome => parts.inc({ outcome }),
     countCompletion: outcome => completions.inc({ outcome }),

@@ -1,10 +1,13 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { watchQueueAges } from '../shared/queue/queue-ages.ts'
 import { connectConsumer } from '../shared/queue/redis.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
+import type { Metrics } from '../shared/runtime/metrics.ts'
 import { ColumnMemory } from './batch/column-memory.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps } from './deps.ts'
@@ -14,22 +17,31 @@ import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
 
+/** Collaborators of the wiring. `metrics` are those of the pools, on top of `processMetrics`. */
+interface WorkersWiring {
+  readonly logger: Logger
+  readonly lifecycle: Lifecycle
+  readonly metrics: WorkerMetrics
+  readonly processMetrics: Metrics
+}
+
 /** Connects what the pools of a process need. `lifecycle` closes the connections after the pools that use them. */
 export function connectWorkers(
   config: WorkersConfig,
-  { logger, lifecycle, metrics }: { logger: Logger; lifecycle: Lifecycle; metrics: WorkerMetrics },
+  { logger, lifecycle, metrics, processMetrics }: WorkersWiring,
   stopping: AbortSignal,
 ): PoolsDeps {
   const redis = connectConsumer(config.REDIS_URL, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   metrics.watchBacklogs(() => readInternalBacklogs(redis))
+  watchQueueAges(processMetrics, redis)
   const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   lifecycle.onStop('payload reader', () => payloads.close())
   const clickhouse = connectClickHouse(config)
   lifecycle.onStop('clickhouse', () => clickhouse.close())
-  const objects = connectObjectStore(config)
+  const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   return {
     config,

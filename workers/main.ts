@@ -23,7 +23,7 @@ const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)
 
 const stopping = new AbortController()
-const deps = connectWorkers(config, { logger, lifecycle, metrics }, stopping.signal)
+const deps = connectWorkers(config, { logger, lifecycle, metrics, processMetrics }, stopping.signal)
 const pools = queues.map(queue => POOLS[queue](deps))
 for (const pool of pools) {
   metrics.watchPool(pool)

@@ -1,4 +1,5 @@
 import type { QueueName } from '../schemas/queues/names.ts'
+import { type CacheCounts, watchCaches } from '../shared/runtime/cache-counts.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Batch } from './batch/batch.ts'
 import type { QueueBacklog } from './queue/backlog.ts'
@@ -19,6 +20,10 @@ export interface WorkerMetrics {
   /** Counts the dead letters of a job. */
   observeLetters(queue: QueueName, kept: number, discarded: number): void
   watchPool(pool: Pool): void
+  /** Returns an observer of how long the requests of one job took to decode. */
+  decodeObserver(queue: QueueName): (durationMs: number) => void
+  /** Shows the lookups of a cache, and returns it. */
+  watchCache<C extends CacheCounts>(name: 'manifests' | 'source_maps', cache: C): C
   /** Shows the backlogs of the queues that only workers write to. */
   watchBacklogs(read: () => Promise<readonly QueueBacklog[]>): void
   /** Shows the failures of a pool, and returns them. */
@@ -115,7 +120,33 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     help: 'Dead letters by the queue that refused them: kept, or discarded over the bound of their surface and day.',
     labelNames: ['queue', 'outcome'],
   })
+  const decodeSeconds = metrics.histogram({
+    name: 'penstock_decode_seconds',
+    help: 'Time to decode the requests of one job into rows, with decompression.',
+    labelNames: ['queue'],
+    buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const caches: Record<string, CacheCounts> = {}
+  watchCaches(metrics, caches)
   const pools: Pool[] = []
+  metrics.counter({
+    name: 'penstock_job_retries_total',
+    help: 'Jobs that failed and are processed again later. The log has the cause.',
+    labelNames: ['queue'],
+    collect() {
+      this.reset()
+      for (const pool of pools) this.inc({ queue: pool.queue }, pool.jobRetries)
+    },
+  })
+  metrics.counter({
+    name: 'penstock_store_retries_total',
+    help: 'Repeated inserts and uploads of jobs in progress, because ClickHouse or the object store failed.',
+    labelNames: ['queue'],
+    collect() {
+      this.reset()
+      for (const pool of pools) this.inc({ queue: pool.queue }, pool.storeRetries)
+    },
+  })
   metrics.gauge({
     name: 'penstock_pool_active_jobs',
     help: 'Jobs in progress in this process.',
@@ -166,6 +197,14 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       if (discarded > 0) deadLetters.inc({ queue, outcome: 'discarded' }, discarded)
     },
     watchPool: pool => void pools.push(pool),
+    decodeObserver(queue) {
+      const seconds = decodeSeconds.labels({ queue })
+      return durationMs => seconds.observe(durationMs / 1_000)
+    },
+    watchCache(name, cache) {
+      caches[name] = cache
+      return cache
+    },
     watchBacklogs(read) {
       const labelNames = ['queue'] as const
       metrics.gauge({

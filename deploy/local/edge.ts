@@ -20,7 +20,7 @@ const apiConfig = parseConfig(apiConfigSchema, process.env)
 const logger = createLogger('edge', config.LOG_LEVEL)
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('edge')
-const api = connectApi(apiConfig, logger, lifecycle)
+const api = connectApi(apiConfig, logger, metrics, lifecycle)
 const edge = connectEdge(config, logger, metrics, lifecycle)
 
 await serve({

@@ -67,6 +67,8 @@ export class KeyCache<J extends Judgement> {
 
   /** How often all keys have been forgotten. */
   #epoch = 0
+  #hits = 0
+  #misses = 0
 
   constructor(
     { directory, logger, now = Date.now, lookupBudget = new LookupBudget(now) }: KeyCacheDeps,
@@ -83,13 +85,29 @@ export class KeyCache<J extends Judgement> {
   known(name: string): J | undefined {
     const cached = this.#known.get(name)
     const isValid = cached !== undefined && cached.validUntil > this.#now() && cached.epoch === this.#epoch
-    return isValid ? cached.judgement : undefined
+    if (!isValid) return undefined
+    this.#hits++
+    return cached.judgement
+  }
+
+  /** Lookups of keys that were answered from here, known or unknown. */
+  get hits(): number {
+    return this.#hits
+  }
+
+  /** Lookups of keys that had to ask the directory, or were refused. */
+  get misses(): number {
+    return this.#misses
   }
 
   /** Returns the cached outcome of an unknown key, or looks the key up. Concurrent calls share one lookup. */
   find(name: string): J | Promise<J> {
     const refused = this.#unknown.get(name)
-    if (refused !== undefined && refused.validUntil > this.#now()) return refused.judgement
+    if (refused !== undefined && refused.validUntil > this.#now()) {
+      this.#hits++
+      return refused.judgement
+    }
+    this.#misses++
     const digest = this.#options.digestOf(name)
     const current = this.#lookups.get(digest)
     if (current !== undefined) return current.outcome

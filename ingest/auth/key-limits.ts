@@ -4,6 +4,9 @@ import { originMatcher } from '../../schemas/records/origin-pattern.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { DailyBytes, DailyUsage } from './daily-usage.ts'
 
+/** Name of a limit of a key: a quota, or the origins that it allows. */
+export type KeyLimit = keyof KeyQuotas | 'allowedOrigins'
+
 /** The facts of a request's head that limits depend on. */
 export interface LimitedHead {
   readonly origin: string | undefined
@@ -31,11 +34,13 @@ const MAX_LIMITED_KEYS = 50_000
  */
 export class LimitsOfKeys {
   readonly #usage: DailyUsage
+  readonly #onRefused: (limit: KeyLimit) => void
   readonly #now: () => number
   readonly #limits = new Map<string, { readonly terms: string; readonly limits: KeyLimits }>()
 
-  constructor(usage: DailyUsage, now: () => number = Date.now) {
+  constructor(usage: DailyUsage, now: () => number = Date.now, onRefused: (limit: KeyLimit) => void = () => {}) {
     this.#usage = usage
+    this.#onRefused = onRefused
     this.#now = now
   }
 
@@ -46,7 +51,7 @@ export class LimitsOfKeys {
     const known = this.#limits.get(id)
     if (known?.terms === terms) return known.limits
     const day = quotas?.bytesPerDay === undefined ? undefined : this.#usage.of(id)
-    const limits = new QuotaLimits({ quotas: quotas ?? {}, allowedOrigins, day }, this.#now)
+    const limits = new QuotaLimits({ quotas: quotas ?? {}, allowedOrigins, day }, this.#now, this.#onRefused)
     setBounded(this.#limits, MAX_LIMITED_KEYS, id, { terms, limits })
     return limits
   }
@@ -65,8 +70,9 @@ class QuotaLimits implements KeyLimits {
   readonly #bytes: TokenBucket | undefined
   readonly #day: DailyBytes | undefined
   readonly #now: () => number
+  readonly #onRefused: (limit: KeyLimit) => void
 
-  constructor({ quotas, allowedOrigins, day }: Terms, now: () => number) {
+  constructor({ quotas, allowedOrigins, day }: Terms, now: () => number, onRefused: (limit: KeyLimit) => void) {
     const { requestsPerSecond, bytesPerSecond } = quotas
     this.#quotas = quotas
     this.#isAllowed = allowedOrigins && originMatcher(allowedOrigins)
@@ -74,11 +80,15 @@ class QuotaLimits implements KeyLimits {
     this.#bytes = bytesPerSecond === undefined ? undefined : new TokenBucket(bytesPerSecond, now())
     this.#day = day
     this.#now = now
+    this.#onRefused = onRefused
   }
 
   refuseHead({ origin, contentLength = 0 }: LimitedHead): Problem | undefined {
     // Servers send no Origin: only browsers can be bound to one.
-    if (origin !== undefined && this.#isAllowed?.(origin) === false) return ORIGIN_NOT_ALLOWED
+    if (origin !== undefined && this.#isAllowed?.(origin) === false) {
+      this.#onRefused('allowedOrigins')
+      return ORIGIN_NOT_ALLOWED
+    }
     const now = this.#now()
     const waitMs = this.#requests?.waitMs(1, now) ?? 0
     if (waitMs > 0) return this.#overQuota('requestsPerSecond', waitMs)
@@ -108,6 +118,7 @@ class QuotaLimits implements KeyLimits {
   }
 
   #overQuota(name: keyof KeyQuotas, waitMs: number): Problem {
+    this.#onRefused(name)
     return {
       code: 'INGEST_BACKPRESSURE',
       message: `the key is over its quota ${name} of ${this.#quotas[name]}; retry after the delay`,

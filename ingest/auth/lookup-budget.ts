@@ -9,11 +9,13 @@ const BURST = 4_000
  */
 export class LookupBudget {
   readonly #now: () => number
+  readonly #onRefused: () => void
   #left = BURST
   #filledAtMs: number
 
-  constructor(now: () => number = Date.now) {
+  constructor(now: () => number = Date.now, onRefused: () => void = () => {}) {
     this.#now = now
+    this.#onRefused = onRefused
     this.#filledAtMs = now()
   }
 
@@ -23,7 +25,10 @@ export class LookupBudget {
     const elapsedMs = Math.max(0, now - this.#filledAtMs)
     this.#left = Math.min(BURST, this.#left + (elapsedMs * LOOKUPS_PER_SECOND) / 1_000)
     this.#filledAtMs = now
-    if (this.#left < 1) return false
+    if (this.#left < 1) {
+      this.#onRefused()
+      return false
+    }
     this.#left--
     return true
   }

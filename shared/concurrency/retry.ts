@@ -12,8 +12,10 @@ export interface RetryDeps {
   readonly logger: Logger
   /** Ends the wait for an unavailable store. The next worker takes up the job. */
   readonly stopping: AbortSignal
-  /** Runs before every attempt, as a sign that the process works while the store is unavailable. */
-  readonly onAttempt?: (() => void) | undefined
+  /**
+   * Runs before every attempt with its number, from 1 on, as a sign that the process works while the store is unavailable.
+   */
+  readonly onAttempt?: ((attempt: number) => void) | undefined
   /** Runs after an attempt that succeeded, as a sign of progress. */
   readonly onSuccess?: (() => void) | undefined
   /** Runs after every attempt that failed with a passing fault. An error that it throws ends the retries. */
@@ -32,7 +34,7 @@ export async function retryUntilStopped<T>(deps: RetryDeps, operation: string, w
   for (let attempt = 1; ; attempt++) {
     if (!(await deps.holdsLock()))
       throw new TransientError('the lock of the job was lost', { code: 'PENSTOCK_LOCK_LOST' })
-    deps.onAttempt?.()
+    deps.onAttempt?.(attempt)
     try {
       const result = await work()
       deps.onSuccess?.()

@@ -4,6 +4,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { openApiRoute } from './openapi-route.ts'
 import type { Route } from './route.ts'
+import type { ServerLimit } from './server/problem.ts'
 import { createRequestObserver } from './server/request-metrics.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
@@ -43,6 +44,7 @@ export async function serve(served: ServedProcess): Promise<void> {
     heldBodyLimitBytes: settings.HELD_BODY_BYTES,
     connectionsLimit: settings.MAX_CONNECTIONS,
     observe: createRequestObserver(metrics),
+    onRefused: countRefusals(metrics),
   })
   watchConnections(metrics, server)
   const admin = createAdminServer({
@@ -62,6 +64,15 @@ export async function serve(served: ServedProcess): Promise<void> {
   const port = await server.listen(settings.BIND_HOST, served.port)
   runUntilSignal(lifecycle, logger)
   logger.info({ port }, 'listening')
+}
+
+function countRefusals(metrics: Metrics): (limit: ServerLimit) => void {
+  const refusals = metrics.counter({
+    name: 'penstock_server_refusals_total',
+    help: 'Refused for a limit of the server: memory of bodies, bodies that arrive at once or too slowly, connections.',
+    labelNames: ['limit'],
+  })
+  return limit => refusals.inc({ limit })
 }
 
 function watchConnections(metrics: Metrics, server: HttpServer): void {

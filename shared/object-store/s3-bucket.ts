@@ -1,7 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { classifyObjectStoreError } from './errors.ts'
-import type { ObjectStoreConnection } from './types.ts'
+import type { CallOutcome, ObjectStoreConnection, ObserveCall } from './types.ts'
 
 /** The client of one bucket. */
 export interface S3Bucket {
@@ -40,7 +40,23 @@ export function openBucket(connection: ObjectStoreConnection): S3Bucket {
     name: bucket,
     client,
     requestTimeoutMs,
-    call: (operation, run) => callWithin(requestTimeoutMs, operation, run),
+    call: (operation, run) => {
+      const called = callWithin(requestTimeoutMs, operation, run)
+      return connection.observe === undefined ? called : observed(called, operation, connection.observe)
+    },
+  }
+}
+
+async function observed<T>(called: Promise<T>, operation: string, observe: ObserveCall): Promise<T> {
+  const startedAt = performance.now()
+  const end = (outcome: CallOutcome) => observe(operation, outcome, performance.now() - startedAt)
+  try {
+    const result = await called
+    end('ok')
+    return result
+  } catch (error) {
+    end(error instanceof PermanentError ? 'refused' : 'failed')
+    throw error
   }
 }
 

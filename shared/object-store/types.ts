@@ -106,4 +106,12 @@ export interface ObjectStoreConnection {
   readonly accessKeyId?: string | undefined
   readonly secretAccessKey?: string | undefined
   readonly requestTimeoutMs: number
+  /** Called at the end of each call. */
+  readonly observe?: ObserveCall | undefined
 }
+
+/** How a call ended. `refused`: the call itself is wrong. `failed`: it may succeed later. */
+export type CallOutcome = 'ok' | 'refused' | 'failed'
+
+/** Observes a call by the name of its operation. */
+export type ObserveCall = (operation: string, outcome: CallOutcome, durationMs: number) => void

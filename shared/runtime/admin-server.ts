@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Gauge } from 'prom-client'
 import { describeError, errorFields } from './errors.ts'
 import { withDeadline } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
@@ -30,16 +31,28 @@ const CHECK_DEADLINE_MS = 900
 
 /** Serves `/livez`, `/readyz` and `/metrics` of one process on a separate port. */
 export function createAdminServer({ registry, isLive, isReady, logger }: AdminServerDeps): AdminServer {
-  async function answerHealth(response: ServerResponse, check: () => Health | Promise<Health>): Promise<void> {
-    let health: Health
+  async function healthOf(check: () => Health | Promise<Health>): Promise<Health> {
     try {
-      health = await withDeadline(Promise.resolve(check()), CHECK_DEADLINE_MS, 'the check timed out')
+      return await withDeadline(Promise.resolve(check()), CHECK_DEADLINE_MS, 'the check timed out')
     } catch (error) {
-      health = describeError(error)
+      return describeError(error)
     }
+  }
+
+  async function answerHealth(response: ServerResponse, check: () => Health | Promise<Health>): Promise<void> {
+    const health = await healthOf(check)
     if (health === true) return send(response, 200, 'text/plain; charset=utf-8', 'ok\n')
     send(response, 503, 'text/plain; charset=utf-8', `${health === false ? 'not ok' : health}\n`)
   }
+
+  new Gauge({
+    name: 'penstock_ready',
+    help: '1 if /readyz returns 200.',
+    registers: [registry],
+    async collect() {
+      this.set((await healthOf(isReady)) === true ? 1 : 0)
+    },
+  })
 
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0]

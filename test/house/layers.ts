@@ -32,6 +32,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   clickhouse: [
     ['clickhouse/client.ts', 'clickhouse/native/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/tables/'],
+    ['clickhouse/watch-server.ts'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [
       'clickhouse/queries/findings/',

@@ -40,6 +40,8 @@ export interface BatchPoolDeps extends BatchSource {
   /** The memory that the pools of the process share. */
   readonly memory: ColumnMemory
   readonly logger: Logger
+  /** Called for each job with the time that decoding its requests took. */
+  readonly onJobDecoded?: (durationMs: number) => void
 }
 
 interface OpenBatch {
@@ -171,9 +173,11 @@ export class BatchPool {
     const isLarge = largeDeadline !== undefined
     const limits = isLarge ? { ...jobLimits, maxBodyBytes: Number.POSITIVE_INFINITY } : jobLimits
     const batch = await this.#openBatch(largeDeadline)
+    const startedAt = performance.now()
     const added = await batch.add(job, frames, payload.length, limits).finally(() => {
       this.#rowsPool.settle(batch.rows, batch.letterBytes)
     })
+    this.#deps.onJobDecoded?.(performance.now() - startedAt)
     if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
     return added
   }

@@ -27,7 +27,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     logger,
     stopping: deps.stopping,
     now: Date.now,
-    onAttempt: () => pool.attempted(),
+    onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
     onCompletion: deps.metrics.observeCompletion,
   }

@@ -19,7 +19,7 @@ export function startDeadLettersPool({ config, logger, objects, redis, addJobs, 
     addJobs,
     logger,
     stopping,
-    onAttempt: () => pool.attempted(),
+    onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
   }
   const pool = startPool(

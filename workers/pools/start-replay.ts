@@ -21,7 +21,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
-    onAttempt: () => pool.attempted(),
+    onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
     onStored: deps.metrics.observeReplayJob,
   }

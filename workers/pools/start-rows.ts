@@ -39,9 +39,10 @@ export function startRowsPool(
     logger,
     stopping,
     onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
-    onAttempt: () => pool.attempted(),
+    onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
   })
+  const onJobDecoded = metrics.decodeObserver(queue)
   // Each lane has its own batches and insert slots, so that an express job waits for no insert of the bulk lane.
   const batchesOf = (lane: Lane) =>
     new BatchPool(
@@ -53,6 +54,7 @@ export function startRowsPool(
         logger,
         lane,
         memory: deps.columnMemory,
+        onJobDecoded,
         onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
       },
       {

@@ -23,7 +23,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
-    onAttempt: () => pool.attempted(),
+    onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
     onUpload: deps.metrics.observeSourceMap,
   }

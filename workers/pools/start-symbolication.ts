@@ -26,20 +26,20 @@ const CONCURRENT_JOBS = 4
 /** Starts the pool that resolves the stacks of exceptions through source maps. */
 export function startSymbolicationPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const tracer = startTracer(deps)
+  const tracer = deps.metrics.watchCache('source_maps', startTracer(deps))
   const store = new RedisPayloadStore(deps.redis, 'symbolication')
   const suspects = new Suspects(store, logger)
   const symbolication: SymbolicateJobDeps = {
     ...clickhouseAccess(deps),
     store,
-    manifests: createManifestReader(deps),
+    manifests: deps.metrics.watchCache('manifests', createManifestReader(deps)),
     tracer,
     addJobs: deps.addJobs,
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
     now: Date.now,
-    onAttempt: () => pool.attempted(),
+    onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
     onDone: deps.metrics.observeSymbolicationJob,
   }

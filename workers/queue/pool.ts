@@ -27,6 +27,10 @@ export interface Pool {
   readonly lastProgressAt: number
   /** Time of the last attempt of a step, successful or not, in Unix ms. */
   readonly lastAttemptAt: number
+  /** Jobs that failed and are processed again later, since the start. */
+  readonly jobRetries: number
+  /** Attempts of a store operation after one that failed, since the start. */
+  readonly storeRetries: number
   /** Takes no more jobs, and waits for the jobs in progress. */
   close(): Promise<void>
 }
@@ -85,8 +89,8 @@ class PatientWorker extends Worker<CommitJob> {
 export interface StartedPool extends Pool {
   /** Notes that a step of a job succeeded. */
   progress(): void
-  /** Notes that a step of a job is attempted. */
-  attempted(): void
+  /** Notes that a step of a job is attempted, and for which time in a row. */
+  attempted(attempt: number): void
 }
 
 /**
@@ -99,6 +103,8 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
   let activeJobs = 0
   let lastProgressAt = now()
   let lastAttemptAt = now()
+  let jobRetries = 0
+  let storeRetries = 0
 
   async function processJob(lane: Lane, job: Job<CommitJob>, token: string | undefined): Promise<void> {
     if (job.id === undefined || token === undefined)
@@ -131,6 +137,7 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
     worker.on('error', error => logger.warn({ queue, lane, ...errorFields(error) }, 'worker error'))
     worker.on('failed', (job, error) => {
       const attempt = job?.attemptsMade
+      jobRetries++
       logger.warn({ queue, lane, jobId: job?.id, attempt, ...errorFields(error) }, 'job will be retried')
     })
     return worker
@@ -147,11 +154,18 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
     get lastAttemptAt() {
       return lastAttemptAt
     },
+    get jobRetries() {
+      return jobRetries
+    },
+    get storeRetries() {
+      return storeRetries
+    },
     progress() {
       lastProgressAt = now()
     },
-    attempted() {
+    attempted(attempt) {
       lastAttemptAt = now()
+      if (attempt > 1) storeRetries++
     },
     async close() {
       const closed = Promise.all(workers.map(worker => worker.close()))

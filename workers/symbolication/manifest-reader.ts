@@ -3,6 +3,7 @@ import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import type { CacheCounts } from '../../shared/runtime/cache-counts.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { canonicalDebugId } from '../exceptions/debug-ids.ts'
@@ -35,8 +36,9 @@ export function createManifestReader(deps: {
   readonly releases: Pick<ReleaseStore, 'manifest'>
   readonly objects: Pick<ObjectStore, 'get'>
   readonly logger: Logger
-}): ManifestReader {
+}): ManifestReader & CacheCounts {
   const cache = createByteCache<LoadedManifest>(CACHE_LIMIT_BYTES)
+  const counts = { hits: 0, misses: 0 }
 
   async function fetch({ objectKey }: ManifestPointer): Promise<LoadedManifest | undefined> {
     const object = await deps.objects.get(objectKey, OBJECT_LIMIT_BYTES).catch(error => {
@@ -58,11 +60,21 @@ export function createManifestReader(deps: {
   }
 
   return {
+    get hits() {
+      return counts.hits
+    },
+    get misses() {
+      return counts.misses
+    },
     async read(workspaceId, slug) {
       const pointer = await deps.releases.manifest(workspaceId, slug)
       if (pointer === undefined) return undefined
       const known = cache.get(pointer.objectKey)
-      if (known !== undefined) return known
+      if (known !== undefined) {
+        counts.hits++
+        return known
+      }
+      counts.misses++
       const loaded = await fetch(pointer)
       if (loaded !== undefined) cache.set(pointer.objectKey, loaded)
       return loaded

@@ -1,5 +1,6 @@
 import type { Logger } from '../../runtime/logger.ts'
 import type { Route } from '../route.ts'
+import type { ServerLimit } from './problem.ts'
 import type { BodyContext } from './request-body.ts'
 import type { RequestHeadView } from './request-head.ts'
 
@@ -16,6 +17,8 @@ export interface ExchangeContext extends BodyContext {
   /** Time that a client may lag behind the speed at which it must read. */
   readonly readAllowanceMs: number
   readonly observe: ((route: Route, status: number, durationMs: number) => void) | undefined
+  /** Called for each request that is refused for a limit of the server. */
+  readonly onRefused: ((limit: ServerLimit) => void) | undefined
   readonly now: () => number
   /** Whether the server is stopping. Responses then ask the client to close the connection. */
   stopping: boolean

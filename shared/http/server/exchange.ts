@@ -2,7 +2,15 @@ import type { Problem } from '../../../schemas/http/problems.ts'
 import type { ArrivingBody, BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
 import { readOrigin } from './cors.ts'
 import type { ExchangeContext } from './exchange-context.ts'
-import { faultReply, logFault, overLimit, renderProblem, tooManyArriving, tooMuchHeld } from './problem.ts'
+import {
+  faultReply,
+  LIMIT_OF_PROBLEM,
+  logFault,
+  overLimit,
+  renderProblem,
+  tooManyArriving,
+  tooMuchHeld,
+} from './problem.ts'
 import { ReadPace } from './read-pace.ts'
 import {
   endAtOnce,
@@ -236,6 +244,8 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   }
 
   #refuse(problem: Problem): void {
+    const limit = LIMIT_OF_PROBLEM.get(problem)
+    if (limit !== undefined) this.#context.onRefused?.(limit)
     this.#body?.release()
     this.#answer(renderProblem(this.#route, problem, this.#context.logger))
   }

@@ -26,6 +26,17 @@ export const tooManyArriving: Problem = {
   retryAfterSeconds: 1,
 }
 
+/** Name of a limit of the server itself, apart from those of routes. */
+export type ServerLimit = 'body_memory' | 'arriving_bodies' | 'body_pace' | 'connections'
+
+/** The limit that a refusal of the server is for. */
+export const LIMIT_OF_PROBLEM: ReadonlyMap<Problem, ServerLimit> = new Map([
+  [tooMuchHeld, 'body_memory'],
+  [tooManyArriving, 'arriving_bodies'],
+  [bodyStalled, 'body_pace'],
+  [bodyTooSlow, 'body_pace'],
+])
+
 /** Returns the refusal of a body over the limit of its route. */
 export function overLimit(route: Route): Problem {
   const message = `the body is over the limit of ${route.bodyLimitBytes} bytes`

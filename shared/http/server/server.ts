@@ -7,7 +7,7 @@ import { BodyMemory } from './body-memory.ts'
 import { preflightHeaders } from './cors.ts'
 import { HttpExchange } from './exchange.ts'
 import type { ExchangeContext } from './exchange-context.ts'
-import { renderProblem } from './problem.ts'
+import { renderProblem, type ServerLimit } from './problem.ts'
 import { READ_ALLOWANCE_MS } from './read-pace.ts'
 import { RequestHeadView } from './request-head.ts'
 import { type HttpRequest, type HttpResponse, type us_listen_socket, uws } from './uws.ts'
@@ -24,6 +24,8 @@ export interface HttpServerOptions {
   readonly connectionsLimit?: number
   /** Called once per routed request. The status is 499 if the client left before the response. */
   readonly observe?: (route: Route, status: number, durationMs: number) => void
+  /** Called for each request or connection that is refused for a limit of the server. */
+  readonly onRefused?: (limit: ServerLimit) => void
   readonly now?: () => number
   /** How long a body may bring no data before it is refused with 408. */
   readonly bodyIdleTimeoutMs?: number
@@ -97,6 +99,7 @@ class UwsServer implements HttpServer {
       discardLimitBytes: options.discardLimitBytes ?? DISCARD_LIMIT_BYTES,
       readAllowanceMs: options.readAllowanceMs ?? READ_ALLOWANCE_MS,
       observe: options.observe,
+      onRefused: options.onRefused,
       now: options.now ?? (() => performance.now()),
       stopping: false,
       inFlight: 0,
@@ -147,7 +150,9 @@ class UwsServer implements HttpServer {
   #limitConnections(limit: number): void {
     const follow = (res: HttpResponse, change: number): void => {
       this.#connections += change
-      if (change > 0 && this.#connections > limit) res.close()
+      if (change <= 0 || this.#connections <= limit) return
+      this.#context.onRefused?.('connections')
+      res.close()
     }
     this.#app.filter((res, change) => follow(res, Number(change)))
   }

@@ -15,6 +15,7 @@ import { createHttpServer } from '../../../shared/http/server/server.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
+import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { until } from '../until.ts'
 
 /** Issuer of the session tokens. */
@@ -30,6 +31,8 @@ export const sessionPublicKeyPem = String(sessionKeys.publicKey.export({ type: '
 export interface TestApi {
   readonly baseUrl: string
   readonly routes: readonly Route[]
+  /** Returns the text of /metrics. */
+  metrics(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -53,13 +56,19 @@ export async function startApi(
     KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
     ...settings,
   })
-  const api = connectApi(config, logger, lifecycle, now)
+  const metrics = createMetrics('test')
+  const api = connectApi(config, logger, metrics, lifecycle, now)
   const routes = createApiRoutes(api.deps)
   const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 1024 * 1024 })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
   await until('the API is ready', async () => (await api.isReady()) === true)
-  return { baseUrl: `http://127.0.0.1:${port}`, routes, stop: () => lifecycle.stop('test') }
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    routes,
+    metrics: () => metrics.registry.metrics(),
+    stop: () => lifecycle.stop('test'),
+  }
 }
 
 /** Response with a parsed body. */

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { FairTurns } from '../../../shared/concurrency/fair-turns.ts'
 import { RefilledBudgets } from '../../../shared/concurrency/refilled-budgets.ts'
 import type { StreamedObject } from '../../../shared/object-store/types.ts'
+import type { CacheCounts } from '../../../shared/runtime/cache-counts.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { type MapGuards, UNUSABLE_FOR_MS } from './map-guards.ts'
@@ -46,8 +47,8 @@ export interface MapReference {
   readonly mapKey: string
 }
 
-/** Traces positions through source maps. */
-export interface MapTracer {
+/** Traces positions through source maps. The counts are those of the parsed maps that the process keeps. */
+export interface MapTracer extends CacheCounts {
   /** The id of the process that traces, if it runs. */
   readonly pid: number | undefined
   /** Returns whether the workspace has time left. Work that has begun may use more than there is. */
@@ -84,6 +85,8 @@ class ProcessTracer implements MapTracer {
   readonly #budgets: RefilledBudgets
   #child: TraceChild | undefined
   #nextId = 1
+  #hits = 0
+  #misses = 0
   #closed = false
 
   constructor(deps: MapTracerDeps, options: MapTracerOptions) {
@@ -97,6 +100,14 @@ class ProcessTracer implements MapTracer {
       ttlResolution: 0,
       perf: { now: deps.now ?? Date.now },
     })
+  }
+
+  get hits(): number {
+    return this.#hits
+  }
+
+  get misses(): number {
+    return this.#misses
   }
 
   get pid(): number | undefined {
@@ -138,6 +149,8 @@ class ProcessTracer implements MapTracer {
     const child = this.#runningChild()
     const id = this.#nextId++
     const first = await child.ask({ kind: 'question', id, mapKey, positions }).within()
+    if (first.kind === 'absent') this.#misses++
+    else if (first.kind === 'traced') this.#hits++
     const answer = first.kind === 'absent' ? await this.#sendMap(child, id, mapKey) : first
     if (answer.kind === 'traced' || answer.kind === 'missing') return answer
     if (answer.kind === 'dead') {
