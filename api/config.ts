@@ -9,6 +9,7 @@ import {
   port,
   processSettings,
   redisSettings,
+  retentionSettings,
 } from '../shared/runtime/config.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import { createRemoteKeys } from './auth/remote-keys.ts'
@@ -36,8 +37,7 @@ export const apiConfigSchema = z
     API_ADMIN_PORT: port(4301),
     /** How long one read may take in total, in ms. Then it returns 503. */
     API_QUERY_TIMEOUT_MS: count(10_000),
-    /** How many days rows are kept. It must be the value with which the migrations ran. */
-    RETENTION_DAYS: count(30),
+    ...retentionSettings,
     /** How many replays may be read at once. A workspace may read as many as are still free; further ones return 429. */
     REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),

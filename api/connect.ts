@@ -1,4 +1,5 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
+import { retainedReads } from '../clickhouse/queries/retention/retained-reads.ts'
 import { readLimitSettings } from '../clickhouse/select.ts'
 import { watchClickHouse } from '../clickhouse/watch-server.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
@@ -19,6 +20,7 @@ import { createAuthenticate } from './auth/authenticate.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import type { ApiDeps } from './deps.ts'
+import { cachedRetention } from './http/retention-cache.ts'
 
 /** The dependencies of the routes, connected. */
 export interface ConnectedApi {
@@ -99,7 +101,11 @@ export function connectApi(
   return {
     deps: {
       authenticate,
-      clickhouse,
+      clickhouse: retainedReads(clickhouse, {
+        retentionOf: cachedRetention(directory, now),
+        installationDays: config.RETENTION_DAYS,
+        now,
+      }),
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,

@@ -9,6 +9,8 @@ import { listReleasesRoute } from './releases/list-releases.ts'
 import { readReleaseRoute } from './releases/read-release.ts'
 import { readReplayRoute } from './replay/read-replay.ts'
 import { readReplayEventsRoute } from './replay/read-replay-events.ts'
+import { readRetentionRoute } from './retention/read-retention.ts'
+import { replaceRetentionRoute } from './retention/replace-retention.ts'
 import { readSessionRoute } from './sessions/read-session.ts'
 import { readTraceRoute } from './traces/read-trace.ts'
 import { createSurfaceRoute } from './workspaces/create-surface.ts'
@@ -46,5 +48,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     readReleaseRoute(deps),
     deleteReleaseRoute(deps),
     readReceiptRoute(deps),
+    readRetentionRoute(deps),
+    replaceRetentionRoute(deps),
   ]
 }

@@ -10,6 +10,8 @@ export interface DirectoryConnection {
   readonly store: Directory
   /** Connects the Redis of the queues, and closes the connection when the work has settled. */
   readonly withQueues: <T>(work: (redis: Redis) => Promise<T>) => Promise<T>
+  /** How many days the installation keeps rows (RETENTION_DAYS). */
+  readonly retentionDays: number
 }
 
 /** All stores of an installation. */

@@ -1,8 +1,14 @@
 import { z } from 'zod'
-import { clickhouseSettings, objectStoreSettings, processSettings, redisSettings } from '../shared/runtime/config.ts'
+import {
+  clickhouseSettings,
+  objectStoreSettings,
+  processSettings,
+  redisSettings,
+  retentionSettings,
+} from '../shared/runtime/config.ts'
 
 /** Settings of the commands that need only the directory. */
-export const directoryConfigSchema = z.object({ ...processSettings, ...redisSettings })
+export const directoryConfigSchema = z.object({ ...processSettings, ...redisSettings, ...retentionSettings })
 /** The parsed settings of a command that needs only the directory. */
 export type DirectoryConfig = Readonly<z.infer<typeof directoryConfigSchema>>
 

@@ -25,7 +25,7 @@ export async function withDirectory<T>(
   return withRedis(config.CONTROL_REDIS_URL, logger, async redis => {
     await adoptDirectory(redis, logger)
     const withQueues: DirectoryConnection['withQueues'] = work => withRedis(config.REDIS_URL, logger, work)
-    return run({ redis, store: createDirectory(redis), withQueues })
+    return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
   })
 }
 

@@ -12,6 +12,7 @@ import { addDirectoryImport } from './commands/directory/import.ts'
 import { addKeys } from './commands/key/key.ts'
 import { addMembers } from './commands/member.ts'
 import { addReleases } from './commands/release.ts'
+import { addRetention } from './commands/retention.ts'
 import { addSessionsDelete } from './commands/sessions/delete.ts'
 import { addSourcemapsUpload } from './commands/sourcemaps/upload.ts'
 import { addSurfaces } from './commands/surface.ts'
@@ -38,6 +39,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addSurfaces(program, context)
   addKeys(program, context)
   addReleases(program, context)
+  addRetention(program, context)
   addToken(program, context)
   // `control` is the former name of the group, which scripts may still use.
   const directory = program.command('directory').alias('control').description('export and import of the directory')

@@ -7,6 +7,7 @@ import {
   port,
   processSettings,
   redisSettings,
+  retentionSettings,
 } from '../shared/runtime/config.ts'
 import type { LetterLimits } from './queue/letter-quota.ts'
 import type { PoolOptions } from './queue/pool.ts'
@@ -22,6 +23,7 @@ export const workersConfigSchema = z.object({
   ...redisSettings,
   ...clickhouseSettings,
   ...objectStoreSettings,
+  ...retentionSettings,
   WORKERS_ADMIN_PORT: port(4302),
   /** Jobs in progress per pool. */
   POOL_CONCURRENCY: count(256),

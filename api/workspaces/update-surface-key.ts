@@ -9,10 +9,10 @@ import {
 import type { KeyQuotas, SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { invalid, type Outcome, okReply } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
 import { notFound } from '../http/resource.ts'
-import { type CreationRouteDeps, creationRoute } from './creation-route.ts'
 import { presentSurfaceKey } from './present-workspace.ts'
 import { SURFACE, SURFACE_KEY } from './resources.ts'
 

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { clickhouseSettings, count, parseConfig, processSettings } from '../../shared/runtime/config.ts'
+import { clickhouseSettings, parseConfig, processSettings, retentionSettings } from '../../shared/runtime/config.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 import { connectClickHouse } from '../connect.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
 
 /** Entry point of `npm run migrate`: migrates ClickHouse to the schema of this checkout, or exits with 1. */
-const configSchema = z.object({ ...processSettings, ...clickhouseSettings, RETENTION_DAYS: count(30) })
+const configSchema = z.object({ ...processSettings, ...clickhouseSettings, ...retentionSettings })
 
 const config = parseConfig(configSchema, process.env)
 const logger = createLogger('migrate', config.LOG_LEVEL)

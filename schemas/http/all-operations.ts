@@ -3,6 +3,7 @@ import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay/operations.ts'
+import { readRetention, replaceRetention } from './retention/operations.ts'
 import { readOpenApi } from './service/operations.ts'
 import { heartbeat, identifySessionWith, readSession } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
@@ -55,6 +56,8 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     listWorkspaceKeys,
     createWorkspaceKey,
     revokeWorkspaceKey,
+    readRetention,
+    replaceRetention,
     readOpenApi,
   ]
 }

@@ -49,6 +49,29 @@ export const userSchema = z.object({
 /** Record of a user. */
 export type User = z.infer<typeof userSchema>
 
+/** Longest retention that a workspace may have. */
+export const RETENTION_MAX_DAYS = 3_650
+const days = z.number().int().min(1).max(RETENTION_MAX_DAYS).optional()
+
+/** How many days each kind of data is kept (docs/contract.md#retention). An absent one has the default of the installation. */
+export const retentionSchema = z.object({
+  traces: days,
+  logs: days,
+  metrics: days,
+  findings: days,
+  sessions: days,
+  replay: days,
+  builds: days,
+  deadLetters: days,
+  releases: days,
+})
+/** How many days each kind of data of a workspace is kept. */
+export type Retention = z.infer<typeof retentionSchema>
+/** Kind of data with a retention of its own. */
+export type RetainedKind = keyof Retention
+/** All kinds of data with a retention, in the order in which they are shown. */
+export const RETAINED_KINDS = Object.keys(retentionSchema.shape) as readonly RetainedKind[]
+
 /** Record of a workspace. */
 export const workspaceSchema = z.object({
   version: z.literal(1),
@@ -56,6 +79,8 @@ export const workspaceSchema = z.object({
   slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
   name: z.string(),
   createdAt: instant,
+  /** Absent in records of earlier versions, and where everything has the default. */
+  retention: retentionSchema.optional(),
 })
 /** Record of a workspace. */
 export type Workspace = z.infer<typeof workspaceSchema>

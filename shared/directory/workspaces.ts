@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import {
   type Member,
   memberSchema,
+  type Retention,
   type User,
   userSchema,
   type Workspace,
@@ -24,6 +25,8 @@ export interface WorkspaceRecords {
   putWorkspace(workspace: Workspace): Promise<'stored' | 'slug_taken'>
   workspaceById(id: string): Promise<Workspace | undefined>
   workspaceBySlug(slug: string): Promise<Workspace | undefined>
+  /** Replaces how long the data of a workspace is kept. Returns the changed workspace, or undefined if it is unknown. */
+  changeRetention(id: string, change: (before: Retention) => Retention): Promise<Workspace | undefined>
   /** Yields all workspaces. Only for operators, never for a client. */
   workspaces(): AsyncGenerator<Workspace>
   putMember(member: Member): Promise<void>
@@ -74,6 +77,20 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
     async workspaceBySlug(slug) {
       const id = await redis.get(keys.slug(slug))
       return id === null ? undefined : read(keys.workspace(id), workspaceSchema)
+    },
+    changeRetention(id, change) {
+      return decideAndCommit(redis, async () => {
+        const key = keys.workspace(id)
+        const text = await redis.get(key)
+        if (text === null) return { result: undefined }
+        const before = parseRecord(key, text, workspaceSchema)
+        const workspace = { ...before, retention: change(before.retention ?? {}) }
+        const transaction = {
+          guards: [['GET', key, text] as const],
+          commands: writeWorkspace(workspace, before).commands,
+        }
+        return { transaction, result: workspace }
+      })
     },
     workspaces: () => walk(keys.workspaces, keys.workspace, workspaceSchema),
     async putMember(member) {

@@ -73,6 +73,15 @@ export const clickhouseSettings = {
     .default('penstock'),
 }
 
+/** Settings of the processes that know how long data is kept. */
+export const retentionSettings = {
+  /**
+   * How many days rows are kept unless their workspace has a shorter retention. All processes have the value with which the
+   * migrations ran.
+   */
+  RETENTION_DAYS: count(30),
+}
+
 /** Values of {@link clickhouseSettings}. */
 export type ClickHouseSettings = Readonly<z.infer<z.ZodObject<typeof clickhouseSettings>>>
 

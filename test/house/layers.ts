@@ -35,6 +35,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/watch-server.ts'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [
+      'clickhouse/queries/retention/',
       'clickhouse/queries/findings/',
       'clickhouse/queries/receipts/',
       'clickhouse/queries/releases/',
@@ -79,6 +80,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'api/receipts/',
       'api/releases/',
       'api/replay/',
+      'api/retention/',
       'api/sessions/',
       'api/traces/',
       'api/workspaces/',

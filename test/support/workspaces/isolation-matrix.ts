@@ -177,6 +177,9 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: `/v3/surfaces/${surfaceId}/keys/${surfaceKeyId}`,
   })),
 
+  row('GET /v3/retention', [...MANAGERS, 'workload'], 'own', () => ({ path: '/v3/retention' })),
+  row('PUT /v3/retention', MANAGERS, 'own', () => ({ path: '/v3/retention', body: { builds: 29 } })),
+
   row('GET /v3/workspaces/:workspaceSlug/api-keys', USERS, 'absent', ({ slug }, query) => ({
     path: `/v3/workspaces/${slug}/api-keys?${query}`,
   })),

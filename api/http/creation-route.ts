@@ -6,9 +6,9 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters, workspaceSlugOf } from '../http/guarded-route.ts'
-import { createdReply, invalid, type Outcome, refusalReply, replyOf } from '../http/outcome.ts'
-import type { Resource } from '../http/resource.ts'
+import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters, workspaceSlugOf } from './guarded-route.ts'
+import { createdReply, invalid, type Outcome, refusalReply, replyOf } from './outcome.ts'
+import type { Resource } from './resource.ts'
 
 /** Dependencies of every route that creates or changes something from a body. */
 export interface CreationRouteDeps extends Pick<GuardedRouteDeps, 'authenticate' | 'logger'> {

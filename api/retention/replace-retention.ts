@@ -1,0 +1,42 @@
+import { replaceRetention } from '../../schemas/http/retention/operations.ts'
+import {
+  type ReplaceRetention,
+  type RetentionAnswer,
+  replaceRetentionSchema,
+} from '../../schemas/http/retention/schemas.ts'
+import type { Retention } from '../../schemas/records/directory.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import { retentionFault } from '../../shared/directory/retention.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
+import { invalid, type Outcome, okReply } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import { notFound } from '../http/resource.ts'
+import { presentRetention } from './present-retention.ts'
+import { RETENTION } from './resource.ts'
+
+interface Deps extends CreationRouteDeps {
+  readonly directory: Pick<Directory, 'changeRetention'>
+  readonly retentionDays: number
+}
+
+/** Returns the route that replaces how long data is kept (docs/contract.md#retention). */
+export function replaceRetentionRoute(deps: Deps): Route {
+  const { directory, retentionDays } = deps
+  return creationRoute(deps, replaceRetention, {
+    resource: RETENTION,
+    body: replaceRetentionSchema,
+    reply: okReply,
+    async create({ caller: { workspaceId }, body }): Promise<Outcome<RetentionAnswer>> {
+      const retention = withoutNulls(body)
+      const fault = retentionFault(retention, retentionDays)
+      if (fault !== undefined) return invalid(fault)
+      const workspace = await queryDirectory(directory.changeRetention(workspaceId, () => retention))
+      return workspace ? { ok: true, value: presentRetention(workspace, retentionDays) } : notFound(RETENTION)
+    },
+  })
+}
+
+function withoutNulls(body: ReplaceRetention): Retention {
+  return Object.fromEntries(Object.entries(body).filter(([, days]) => days !== null && days !== undefined))
+}

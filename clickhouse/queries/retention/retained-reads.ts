@@ -1,0 +1,62 @@
+import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client'
+import type { Retention } from '../../../schemas/records/directory.ts'
+import { firstKeptDay, keptDays } from '../../../shared/directory/retention.ts'
+import type { ClickHouseClient } from '../../client.ts'
+import { RETAINED_TABLES } from './retained-tables.ts'
+
+/** Dependencies of {@link retainedReads}. */
+export interface RetainedReadsDeps {
+  /** Returns the retention of a workspace; undefined if everything has the default. */
+  readonly retentionOf: (workspaceId: string) => Promise<Retention | undefined>
+  readonly installationDays: number
+  readonly now: () => number
+}
+
+/**
+ * Returns a client whose reads find no row that is past the retention of the workspace, also before the sweep has deleted
+ * it. ClickHouse adds the conditions to each table of a query, and does not open the days that they exclude. A query
+ * names its workspace in the parameter `workspaceId`; one without it is refused, unless it reads a system table.
+ */
+export function retainedReads(client: ClickHouseClient, deps: RetainedReadsDeps): ClickHouseClient {
+  async function settingsOf(
+    query: string,
+    params: Record<string, unknown> | undefined,
+  ): Promise<ClickHouseSettings | undefined> {
+    const workspaceId = params?.workspaceId
+    if (typeof workspaceId !== 'string') {
+      if (query.includes('FROM system.')) return undefined
+      throw new TypeError('a read has no parameter workspaceId')
+    }
+    return retentionFilter(await deps.retentionOf(workspaceId), deps.installationDays, deps.now())
+  }
+  const query: ClickHouseClient['query'] = async params => {
+    const filter = await settingsOf(params.query, params.query_params)
+    return client.query({ ...params, clickhouse_settings: { ...params.clickhouse_settings, ...filter } })
+  }
+  const exec = async (params: Parameters<ClickHouseClient['exec']>[0]) => {
+    const filter = await settingsOf(params.query, params.query_params)
+    return client.exec({ ...params, clickhouse_settings: { ...params.clickhouse_settings, ...filter } })
+  }
+  return new Proxy(client, {
+    get(target, name) {
+      if (name === 'query') return query
+      if (name === 'exec') return exec
+      const member = Reflect.get(target, name, target)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+/** Returns the settings that hide rows past their retention. Tables with the default have none: their TTL drops whole days. */
+export function retentionFilter(
+  retention: Retention | undefined,
+  installationDays: number,
+  nowMs: number,
+): ClickHouseSettings {
+  const conditions: Record<string, string> = {}
+  for (const { table, kind, day } of retention === undefined ? [] : RETAINED_TABLES) {
+    const days = keptDays(retention, kind, installationDays)
+    if (days < installationDays) conditions[table] = `${day} >= toDate(${firstKeptDay(days, nowMs)})`
+  }
+  return Object.keys(conditions).length === 0 ? {} : { additional_table_filters: SettingsMap.from(conditions) }
+}
