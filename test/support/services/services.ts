@@ -110,7 +110,8 @@ export async function startServices(options: ServicesOptions = {}): Promise<Serv
   }
 }
 
-async function keepRestartable(start: () => Promise<LocalService>): Promise<TestService> {
+/** Starts a server that can be killed and started again with the same function. */
+export async function keepRestartable(start: () => Promise<LocalService>): Promise<TestService> {
   let service = await start()
   return {
     get url() {

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Clients, startClients } from '../support/chaos/clients.ts'
+import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
+import { PROCESS_FAULTS, REDIS_FAULTS, SERVER_FAULTS } from '../support/chaos/faults.ts'
+import { type Installation, startInstallation } from '../support/chaos/installation.ts'
+import { runFaults } from '../support/chaos/run-faults.ts'
+import { until } from '../support/until.ts'
+
+const MINUTES = Number(process.env.CHAOS_MINUTES || 10)
+const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31))
+const LEAST_FAULTS_PER_MINUTE = 10
+/** Requests per second of each kind of payload. */
+const RATE = 8
+const DISK_BYTES = 512 * 1024 * 1024
+const RECOVERY_DEADLINE_MS = 30_000
+const SETTLE_DEADLINE_MS = 120_000
+
+let installation: Installation
+let clients: Clients
+
+beforeAll(async () => {
+  installation = await startInstallation({ edges: 2, workers: 2, diskBytes: DISK_BYTES })
+})
+
+afterAll(async () => {
+  await clients?.stop()
+  await installation?.stop()
+})
+
+it('after faults of every process, server and network, what is stored is what the ledger of the clients states', async () => {
+  console.log(`${MINUTES} minutes of faults; to repeat them: CHAOS_SEED=${SEED}`)
+  if (installation.noDisks) console.log(`SKIPPED, no disk is filled: ${installation.noDisks}`)
+  clients = startClients({ edgeUrls: installation.edgeUrls, secrets: installation.secrets, seed: SEED, rate: RATE })
+  const { ledger, builds } = clients
+  const servers = [...SERVER_FAULTS, ...REDIS_FAULTS].filter(
+    ({ kind }) => installation.noDisks === undefined || !kind.endsWith('full disk'),
+  )
+  const forMs = MINUTES * 60_000
+  const counts = await Promise.all([
+    runFaults(installation, PROCESS_FAULTS, { seed: SEED, forMs, print: text => console.log(`process ${text}`) }),
+    runFaults(installation, servers, { seed: SEED + 1, forMs, print: text => console.log(`server  ${text}`) }),
+  ])
+  const faults = Object.assign({}, ...counts) as Record<string, number>
+  console.log(`faults: ${JSON.stringify(faults)}`)
+
+  const sentBefore = ledger.entries.length
+  const kinds = Object.keys(ledger.summary())
+  await until(
+    'a payload of every kind is acknowledged after the faults',
+    () => ledger.acknowledgedSince(sentBefore).size === kinds.length,
+    { deadlineMs: RECOVERY_DEADLINE_MS },
+  )
+  await clients.stop()
+  for (const build of builds.sent) {
+    if (build.isUploaded && !build.isCompleted) await builds.complete(build, SETTLE_DEADLINE_MS)
+  }
+  console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
+  console.log(`answers: ${JSON.stringify(ledger.answers())}`)
+  await untilSettled(installation, SETTLE_DEADLINE_MS)
+  expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
+  expect(Object.keys(ledger.answers()).filter(answer => /^5/.test(answer) && answer !== '503')).toEqual([])
+  expect(installation.unexpectedEnds()).toEqual([])
+  const total = Object.values(faults).reduce((sum, count) => sum + count, 0)
+  expect(total).toBeGreaterThanOrEqual(LEAST_FAULTS_PER_MINUTE * MINUTES)
+})

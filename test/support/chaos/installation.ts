@@ -1,0 +1,200 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { freePort } from '../../../deploy/local/ports.ts'
+import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
+import { startRedis } from '../../../deploy/local/stores/redis.ts'
+import { startS3 } from '../../../deploy/local/stores/s3.ts'
+import { provision } from '../../../deploy/local/workspace/provision.ts'
+import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
+import { keepRestartable, type S3Access, SERVER_PASSWORD, type TestService } from '../services/services.ts'
+import { FaultProxy } from './fault-proxy.ts'
+import { type Member, startMember } from './member.ts'
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
+
+/** Name of a server. */
+export type ServerName = 'redis' | 'clickhouse' | 's3'
+
+/** A server, the links of all processes to it, and its disk if it could be mounted. */
+export interface ChaosServer {
+  readonly name: ServerName
+  readonly service: TestService
+  readonly links: FaultProxy[]
+  readonly disk: SmallDisk | undefined
+}
+
+/** A process of the product, with a link of its own to each server. */
+export interface ChaosProcess {
+  readonly name: string
+  readonly member: Member
+  /** By server, and `clients` for the link of the clients to an edge. */
+  readonly links: Readonly<Record<string, FaultProxy>>
+}
+
+/** Edges and workers on real servers, in which every process and every link between two of them can fail. */
+export interface Installation {
+  readonly secrets: LocalSecrets
+  readonly s3: S3Access
+  readonly clickhouse: ClickHouseClient
+  /** A connection without a proxy. */
+  readonly redis: Redis
+  readonly servers: Readonly<Record<ServerName, ChaosServer>>
+  readonly edges: readonly ChaosProcess[]
+  readonly workers: readonly ChaosProcess[]
+  /** Addresses of the edges for clients. */
+  readonly edgeUrls: readonly string[]
+  /** Why the disks of the servers cannot be filled, if so. */
+  readonly noDisks: string | undefined
+  /** Ends of processes that no fault has caused. */
+  unexpectedEnds(): string[]
+  stop(): Promise<void>
+}
+
+/** Options of `startInstallation`. */
+export interface InstallationOptions {
+  readonly edges: number
+  readonly workers: number
+  /** Settings of every process. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Size of the disk of each server, which is mounted then. */
+  readonly diskBytes?: number
+}
+
+/** Settings with which processes notice faults within seconds. */
+const SETTINGS = {
+  JOB_LOCK_MS: '2000',
+  JOB_STALLED_CHECK_MS: '500',
+  SWEEP_INTERVAL_MS: '1000',
+  INSERT_TIMEOUT_MS: '5000',
+  SHUTDOWN_DEADLINE_MS: '4000',
+  LOG_LEVEL: 'error',
+}
+
+/** Starts servers and processes, with a proxy on every link. */
+export async function startInstallation(options: InstallationOptions): Promise<Installation> {
+  const dir = await mkdtemp(join(tmpdir(), 'penstock-chaos-'))
+  const onStop: (() => unknown)[] = [() => rm(dir, { recursive: true, force: true, maxRetries: 3 })]
+  const stop = async () => {
+    for (const end of onStop.splice(0).reverse()) await end()
+  }
+  try {
+    return { ...(await start(dir, options, end => onStop.push(end))), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+type OnStop = (end: () => unknown) => void
+
+async function start(dir: string, options: InstallationOptions, onStop: OnStop): Promise<Omit<Installation, 'stop'>> {
+  const { disks, noDisks } = await mountDisks(dir, options.diskBytes, onStop)
+  const access = { region: 'us-east-1', bucket: 'penstock', accessKeyId: 'test-access', secretAccessKey: 'test-secret' }
+  const services = await startServers(dir, access, onStop)
+  const secrets = await loadSecrets(dir)
+  const redis = new Redis(services.redis.url, { maxRetriesPerRequest: null })
+  redis.on('error', () => {}) // the server is killed again and again
+  onStop(() => redis.disconnect())
+  await provision(createDirectory(redis), secrets)
+  const admin = createClickHouse({ url: services.clickhouse.url })
+  await migrate(admin, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })
+  await admin.close()
+  const clickhouse = createClickHouse({ url: services.clickhouse.url, database: 'penstock' })
+  onStop(() => clickhouse.close())
+
+  const serverOf = (name: ServerName): ChaosServer => ({ name, service: services[name], links: [], disk: disks[name] })
+  const servers = { redis: serverOf('redis'), clickhouse: serverOf('clickhouse'), s3: serverOf('s3') }
+  const env = {
+    ...SETTINGS,
+    NODE_COMPILE_CACHE: join(dir, 'compile-cache'),
+    S3_BUCKET: access.bucket,
+    AWS_ACCESS_KEY_ID: access.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
+    ...options.settings,
+  }
+  const startProcess = async (kind: 'edge' | 'workers', number: number): Promise<ChaosProcess> => {
+    const links: Record<string, FaultProxy> = {}
+    const linkTo = async (name: ServerName) => {
+      const link = await FaultProxy.start(Number(new URL(services[name].url).port))
+      onStop(() => link.close())
+      links[name] = link
+      servers[name].links.push(link)
+      return link.before(services[name].url)
+    }
+    const redisUrl = await linkTo('redis')
+    const settings = { ...env, REDIS_URL: redisUrl, CONTROL_REDIS_URL: redisUrl, S3_ENDPOINT: await linkTo('s3') }
+    const member =
+      kind === 'edge'
+        ? await startMember('ingest/main.ts', settings)
+        : await startMember('workers/main.ts', { ...settings, CLICKHOUSE_URL: await linkTo('clickhouse') })
+    onStop(() => member.kill9())
+    if (member.port !== undefined) {
+      const link = await FaultProxy.start(member.port)
+      onStop(() => link.close())
+      links.clients = link
+    }
+    return { name: `${kind} ${number}`, member, links }
+  }
+  const startAll = (kind: 'edge' | 'workers', count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => startProcess(kind, i + 1)))
+  const [edges, workers] = await Promise.all([startAll('edge', options.edges), startAll('workers', options.workers)])
+  return {
+    secrets,
+    s3: { endpoint: services.s3.url, ...access },
+    clickhouse,
+    redis,
+    servers,
+    edges,
+    workers,
+    edgeUrls: edges.map(({ links }) => `http://127.0.0.1:${links.clients?.port}`),
+    noDisks,
+    unexpectedEnds: () =>
+      [...edges, ...workers].flatMap(({ name, member }) => member.unexpectedEnds.map(end => `${name}: ${end}`)),
+  }
+}
+
+async function mountDisks(
+  dir: string,
+  bytes: number | undefined,
+  onStop: OnStop,
+): Promise<{ disks: Partial<Record<ServerName, SmallDisk>>; noDisks: string | undefined }> {
+  const disks: Partial<Record<ServerName, SmallDisk>> = {}
+  if (bytes === undefined) return { disks, noDisks: 'none is wanted' }
+  for (const name of ['redis', 'clickhouse', 's3'] as const) {
+    const disk = await mountSmallDisk(join(dir, name), bytes)
+    if (typeof disk === 'string') return { disks, noDisks: disk }
+    onStop(() => disk.unmount())
+    disks[name] = disk
+  }
+  return { disks, noDisks: undefined }
+}
+
+async function startServers(
+  dir: string,
+  access: Omit<S3Access, 'endpoint'>,
+  onStop: OnStop,
+): Promise<Record<ServerName, TestService>> {
+  const ports = { redis: await freePort(), clickhouse: await freePort(), s3: await freePort() }
+  const base = (name: ServerName) => ({
+    dir: join(dir, name),
+    port: ports[name],
+    password: SERVER_PASSWORD,
+    log: (line: string) => process.env.STACK_LOG && console.log(`${name} ${line}`),
+  })
+  const startOne = async (start: Parameters<typeof keepRestartable>[0]) => {
+    const service = await keepRestartable(start)
+    onStop(() => service.kill9())
+    return service
+  }
+  const [redis, clickhouse, s3] = await Promise.all([
+    startOne(() => startRedis(base('redis'))),
+    startOne(() => startClickHouse(base('clickhouse'))),
+    startOne(() => startS3({ ...base('s3'), ...access })),
+  ])
+  return { redis, clickhouse, s3 }
+}
