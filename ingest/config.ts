@@ -3,6 +3,7 @@ import { identityProvidersSchema } from '../schemas/http/sessions/identify-sessi
 import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
 import {
   count,
+  durabilitySettings,
   httpSettings,
   objectStoreSettings,
   port,
@@ -15,6 +16,7 @@ export const ingestConfigSchema = z.object({
   ...processSettings,
   ...httpSettings,
   ...redisSettings,
+  ...durabilitySettings,
   ...objectStoreSettings,
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),

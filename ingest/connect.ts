@@ -11,6 +11,7 @@ import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { watchQueueAges } from '../shared/queue/queue-ages.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
+import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -183,7 +184,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const priorityOf = (held: number) => shares.bulkPriority(held)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = { queue, receipts, clock, traffic, logger }
+    const common = { queue, receipts, clock, traffic, logger, minReplicas: replicasToConfirm(config) }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
         { ...common, redis: connectOne(), lane },
@@ -256,7 +257,7 @@ function connectConditionalSink(
 ): ConditionalSink {
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
-    { redis, queue, receipts, clock, logger },
+    { redis, queue, receipts, clock, logger, minReplicas: replicasToConfirm(config) },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: held => shares.bulkPriority(held),

@@ -3,6 +3,7 @@ import { type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
 import {
   clickhouseSettings,
   count,
+  durabilitySettings,
   objectStoreSettings,
   port,
   processSettings,
@@ -21,6 +22,7 @@ const FULL_SYMBOLICATION_HEAP_BYTES = 1_152 * MIB
 export const workersConfigSchema = z.object({
   ...processSettings,
   ...redisSettings,
+  ...durabilitySettings,
   ...clickhouseSettings,
   ...objectStoreSettings,
   ...retentionSettings,

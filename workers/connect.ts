@@ -4,7 +4,8 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { watchQueueAges } from '../shared/queue/queue-ages.ts'
-import { connectConsumer } from '../shared/queue/redis.ts'
+import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
+import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -14,6 +15,7 @@ import type { PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
+import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
 
@@ -39,6 +41,7 @@ export function connectWorkers(
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   lifecycle.onStop('payload reader', () => payloads.close())
+  const confirmed = openConfirmedScripts(config, logger, lifecycle)
   const clickhouse = connectClickHouse(config)
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
@@ -47,6 +50,7 @@ export function connectWorkers(
     config,
     redis,
     payloads,
+    ...(confirmed && { confirmed }),
     columnMemory: new ColumnMemory(),
     clickhouse,
     objects,
@@ -57,4 +61,19 @@ export function connectWorkers(
     metrics,
     stopping,
   }
+}
+
+/** How long Redis may take to run a script that replicas confirm, and they to confirm it. */
+const CONFIRMED_SCRIPT_MS = 5_000
+
+function openConfirmedScripts(
+  config: WorkersConfig,
+  logger: Logger,
+  lifecycle: Lifecycle,
+): ConfirmedScripts | undefined {
+  const replicas = replicasToConfirm(config)
+  if (replicas === 0) return undefined
+  const redis = connectProducer(config.REDIS_URL, CONFIRMED_SCRIPT_MS, logger)
+  lifecycle.onStop('redis of confirmed scripts', () => redis.disconnect())
+  return new ConfirmedScripts(redis, replicas)
 }

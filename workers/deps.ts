@@ -7,6 +7,7 @@ import type { ColumnMemory } from './batch/column-memory.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
+import type { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import type { PayloadReader } from './queue/payloads/payload-reader.ts'
 import type { AddJobs } from './queue/process-frames.ts'
 
@@ -15,6 +16,8 @@ export interface PoolsDeps {
   readonly config: WorkersConfig
   readonly redis: Redis
   readonly payloads: PayloadReader
+  /** Undefined unless replicas must know a batch before its rows are inserted. */
+  readonly confirmed?: ConfirmedScripts
   readonly columnMemory: ColumnMemory
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore

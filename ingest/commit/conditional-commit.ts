@@ -43,6 +43,8 @@ export interface ConditionalCommitDeps {
   readonly receipts: ReceiptIssuer
   readonly clock: RedisClock
   readonly logger: Logger
+  /** The number of replicas that must have a commit before it is confirmed. None by default. */
+  readonly minReplicas?: number
 }
 
 /** The bounds of conditional commits. */

@@ -15,7 +15,7 @@ import {
   UNACCEPTED_LIFETIME_MS,
 } from './accept-script.ts'
 import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
-import { sendInPlace } from './redis-transaction.ts'
+import { type ReplicaWait, sendInPlace } from './redis-transaction.ts'
 
 /** The collaborators of a fenced commit. `redis` is a producer's connection (`connectProducer`). */
 export interface FencedCommitDeps {
@@ -25,6 +25,8 @@ export interface FencedCommitDeps {
   /** The clock of this Redis. */
   readonly clock: RedisClock
   readonly logger: Logger
+  /** The number of replicas that must have a commit before it is confirmed. None by default. */
+  readonly minReplicas?: number
 }
 
 /** A payload to commit. */
@@ -67,6 +69,9 @@ export interface CommitOutcome {
 /** Part of the time of a commit that is left for fsync and reply, if Redis runs the commit just before the deadline. */
 const CONFIRMATION_PART = 1 / 8
 
+/** Part of the time of a commit that replicas have to confirm it. */
+const REPLICATION_PART = 3 / 4
+
 type AcceptCommand = (numberOfKeys: number, ...args: (string | number)[]) => Promise<unknown>
 
 /**
@@ -78,12 +83,14 @@ export class FencedCommit {
   readonly #keys: QueueKeys
   readonly #clock: RedisClock
   readonly #writer: JobWriter
+  readonly #minReplicas: number
 
   constructor(deps: FencedCommitDeps) {
     this.#redis = deps.redis
     this.#keys = queueKeys(deps.queue)
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
+    this.#minReplicas = deps.minReplicas ?? 0
     deps.redis.defineCommand('penstockAccept', { lua: ACCEPT_UNCONDITIONALLY })
   }
 
@@ -102,9 +109,9 @@ export class FencedCommit {
   }
 
   /**
-   * Sends a commit with its job before it returns. Resolves when Redis has it on disk, or its condition has refused it.
-   * Rejects with a TransientError when Redis did not confirm within `timeoutMs`. The payload is then stored only if Redis ran
-   * the commit in time and the confirmation was lost.
+   * Sends a commit with its job before it returns. Resolves when Redis and the replicas have it on disk, or its condition has
+   * refused it. Rejects with a TransientError when they did not confirm within `timeoutMs`. The payload is then stored only if
+   * Redis ran the commit in time and a confirmation was lost.
    */
   async write(content: CommitContent, timeoutMs: number, condition?: Condition): Promise<CommitOutcome> {
     const { jobId, frames, bytes, priority } = content
@@ -174,6 +181,11 @@ export class FencedCommit {
     return this.#redis.eval(acceptOnCondition(condition.lua), names.length, ...names, ...args, ...condition.args)
   }
 
+  #replicaWait(timeoutMs: number): ReplicaWait | undefined {
+    if (this.#minReplicas === 0) return undefined
+    return { replicas: this.#minReplicas, timeoutMs: Math.ceil(timeoutMs * REPLICATION_PART) }
+  }
+
   /** Sends the commands of a commit, whose script comes last, before it returns. Resolves with what the script returned. */
   async #send(
     commands: () => readonly Promise<unknown>[],
@@ -181,7 +193,7 @@ export class FencedCommit {
     job?: NewJob,
   ): Promise<[outcome: number, result: unknown]> {
     try {
-      const replies = this.#writer.write(commands, job)
+      const replies = this.#writer.write(commands, job, this.#replicaWait(timeoutMs))
       const reply = (await withDeadline(replies, timeoutMs, 'redis did not confirm in time')).at(-1)
       const [timeMs, outcome, result] = reply as [number, number, unknown?]
       this.#clock.observe(timeMs)

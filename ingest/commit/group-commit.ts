@@ -38,6 +38,8 @@ export interface GroupCommitDeps {
   /** The express commits of the process. */
   readonly traffic: ExpressTraffic
   readonly logger: Logger
+  /** The number of replicas that must have a commit before it is confirmed. None by default. */
+  readonly minReplicas?: number
 }
 
 /** The bounds of a group commit. */

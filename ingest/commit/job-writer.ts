@@ -6,7 +6,7 @@ import { JOB_OPTIONS, type Lane, openQueue } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { runTransaction } from './redis-transaction.ts'
+import { type ReplicaWait, runTransaction } from './redis-transaction.ts'
 
 /** How long the second attempt to add a job waits for Redis. The sweeper adds the job if that fails too. */
 const RETRY_WITHIN_MS = 2_000
@@ -28,9 +28,9 @@ export interface JobWriter {
   /**
    * Sends `commands`, and the job if there is one, before it returns. Resolves with the replies of the commands once Redis
    * has run and fsynced all of them. Rejects if one of them failed. A job that could not be added is only logged: the
-   * sweeper adds the job of every accepted payload.
+   * sweeper adds the job of every accepted payload. With `wait`, resolves once these replicas have them too.
    */
-  write(commands: () => readonly Promise<unknown>[], job?: NewJob): Promise<unknown[]>
+  write(commands: () => readonly Promise<unknown>[], job?: NewJob, wait?: ReplicaWait): Promise<unknown[]>
   /**
    * Adds the job of a payload that is accepted, at the second attempt if Redis was unavailable. Never rejects: the sweeper adds the
    * job of every accepted payload.
@@ -110,9 +110,10 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
       return isUsable
     },
     whenUsable: () => usable.promise,
-    async write(commands, newJob) {
+    async write(commands, newJob, wait) {
       const job = newJob && jobOf(newJob)
-      const results = [...(await runTransaction(redis, () => [...commands(), ...(job ? [job.addJob(bull)] : [])]))]
+      const send = () => [...commands(), ...(job ? [job.addJob(bull)] : [])]
+      const results = [...(await runTransaction(redis, send, wait))]
       const [jobError] = (job && results.pop()) ?? [null]
       for (const [error] of results) if (error !== null) throw error
       if (jobError !== null) {

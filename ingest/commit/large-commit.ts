@@ -37,6 +37,8 @@ export interface LargeCommitDeps {
   readonly slots: FairShares
   /** The memory of payloads. */
   readonly memory: BufferPool
+  /** The number of replicas that must have a commit before it is confirmed. None by default. */
+  readonly minReplicas?: number
 }
 
 /** The bounds of large commits. */

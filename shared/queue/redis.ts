@@ -3,6 +3,12 @@ import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /**
+ * Errors of a server that is a replica, or is becoming one. The address may lead to another server by now, and ioredis
+ * itself keeps a connection for as long as it is open.
+ */
+const FROM_REPLICA = /^(?:READONLY|UNBLOCKED|MASTERDOWN)\b/
+
+/**
  * Connects a producer. Commands fail at once instead of waiting for the connection, and are never sent twice. A command
  * whose reply was lost may have run, so its caller must report "unavailable".
  */
@@ -13,6 +19,7 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       commandTimeout: commandTimeoutMs,
+      reconnectOnError: error => FROM_REPLICA.test(error.message),
       connectTimeout: 2_000,
       retryStrategy: attempt => Math.min(50 * attempt, 1_000),
     }),
@@ -20,11 +27,15 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
   )
 }
 
-/** Connects a consumer (a BullMQ worker). Its commands wait without limit until Redis is available again. */
+/**
+ * Connects a consumer (a BullMQ worker). Its commands wait without limit until Redis is available again. A command that a
+ * replica has refused is sent again on the next connection.
+ */
 export function connectConsumer(url: string, logger: Logger): Redis {
   return withErrorLog(
     new Redis(url, {
       maxRetriesPerRequest: null,
+      reconnectOnError: error => (FROM_REPLICA.test(error.message) ? 2 : false),
       connectTimeout: 5_000,
       retryStrategy: attempt => Math.min(100 * attempt, 2_000),
     }),

@@ -62,6 +62,28 @@ export const redisSettings = {
   }),
 }
 
+/** What a confirmed write of Redis survives (docs/contract.md#durability). */
+export const DURABILITIES = ['fsync', 'replicated', 'unchecked'] as const
+
+/** Settings of the processes that write to Redis what they confirm. */
+export const durabilitySettings = {
+  /**
+   * `fsync`: Redis must sync each write before it answers. `replicated`: replicas must have each write as well. `unchecked`:
+   * the settings of Redis are not looked at, for services that forbid CONFIG.
+   */
+  REDIS_DURABILITY: z.enum(DURABILITIES).default('fsync'),
+  /** With `replicated`: the number of replicas that must have a write before it is confirmed. */
+  REDIS_MIN_REPLICAS: z.coerce.number().int().min(1).max(16).default(1),
+}
+
+/** Values of {@link durabilitySettings}. */
+export type DurabilitySettings = Readonly<z.infer<z.ZodObject<typeof durabilitySettings>>>
+
+/** Returns the number of replicas that must have a write before it is confirmed, or 0 if none must. */
+export function replicasToConfirm({ REDIS_DURABILITY, REDIS_MIN_REPLICAS }: DurabilitySettings): number {
+  return REDIS_DURABILITY === 'replicated' ? REDIS_MIN_REPLICAS : 0
+}
+
 /** Settings of the connection to ClickHouse. */
 export const clickhouseSettings = {
   CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).default('http://127.0.0.1:4123'),

@@ -20,7 +20,7 @@ export function startRowsPool(
 ): Pool {
   const { config, logger, metrics, stopping } = deps
   const source: BatchSource = { queue, kind, letterQuota: deps.letterQuota }
-  const store = new RedisPayloadStore(deps.redis, queue, deps.payloads)
+  const store = new RedisPayloadStore(deps.redis, queue, deps.payloads, deps.confirmed)
   const prices = new SurfacePrices(queue, deps)
   const storer = new BatchStorer({
     ...source,

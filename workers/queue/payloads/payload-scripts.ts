@@ -8,7 +8,7 @@
  * KEYS batchOf, batches, then payload and lock of each job; ARGV batch id, record, then job id and lock token of each job.
  * Returns the jobs in the way, each with its reason, or nothing if all jobs are named.
  */
-export const NAME_BATCH = `#!lua flags=allow-oom
+const NAME_BATCH = `#!lua flags=allow-oom
 local conflicts = {}
 for i = 3, #ARGV, 2 do
   local named = redis.call('HGET', KEYS[1], ARGV[i])
@@ -29,6 +29,16 @@ if #conflicts > 0 then return conflicts end
 for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 return conflicts
+`
+
+/**
+ * KEYS batches; ARGV batch id. Returns the record of the batch, and writes it once more, so that a confirmation by replicas
+ * covers it.
+ */
+const READ_BATCH = `#!lua flags=allow-oom
+local record = redis.call('HGET', KEYS[1], ARGV[1])
+if record then redis.call('HSET', KEYS[1], ARGV[1], record) end
+return record
 `
 
 /**
@@ -111,7 +121,7 @@ export const PIECES_ARE_GONE = -1
  * of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished before, else
  * the indexes of the moves that were left out.
  */
-export const FINISH_BATCH = `#!lua flags=allow-oom
+const FINISH_BATCH = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
 local jobs = tonumber(ARGV[2])
@@ -132,7 +142,7 @@ return moveFrom(6 + 2 * jobs, moves)
  * KEYS payload, joined, flow, shares, pending, then the keys of the moves; ARGV job id, then the counts (SETTLE) and the moves
  * (MOVE_FROM). Returns as FINISH_BATCH does.
  */
-export const FINISH_JOB = `#!lua flags=allow-oom
+const FINISH_JOB = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local moves = 2 + 4 + 2 * tonumber(ARGV[5])
@@ -144,7 +154,7 @@ return moveFrom(6, moves)
 `
 
 /** KEYS batchOf, batches; ARGV batch id, then for each half: batch id, record, number of jobs, job ids. */
-export const SPLIT_BATCH = `#!lua flags=allow-oom
+const SPLIT_BATCH = `#!lua flags=allow-oom
 if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return 0 end
 local i = 2
 while i <= #ARGV do
@@ -160,7 +170,7 @@ return 1
  * KEYS batchOf, batches, flow, pending, payload, joined, then the payload of each part; ARGV batch id, job id, bytes added, then for
  * each part: job id, batch id, record, payload.
  */
-export const SPLIT_JOB = `#!lua flags=allow-oom
+const SPLIT_JOB = `#!lua flags=allow-oom
 if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return 0 end
 local arrival = redis.call('ZSCORE', KEYS[4], ARGV[2]) or 0
 redis.call('HDEL', KEYS[1], ARGV[2])
@@ -175,3 +185,18 @@ for i = 4, #ARGV, 4 do
 end
 return 1
 `
+
+/** The scripts of a payload store, by the names under which its connection knows them. */
+export const PAYLOAD_SCRIPTS = {
+  penstockNameBatch: NAME_BATCH,
+  penstockReadBatch: READ_BATCH,
+  penstockFinishBatch: FINISH_BATCH,
+  penstockFinishJob: FINISH_JOB,
+  penstockSplitBatch: SPLIT_BATCH,
+  penstockSplitJob: SPLIT_JOB,
+}
+/** Name of one of them. */
+export type ScriptName = keyof typeof PAYLOAD_SCRIPTS
+
+/** An argument of a script. */
+export type ScriptArgument = string | number | Buffer

@@ -4,8 +4,9 @@ import { PIECE_BYTES, writeInPieces } from '../../../shared/queue/large-values.t
 import { frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
+import type { ConfirmedScripts } from './confirmed-scripts.ts'
 import { closeAndRead, type PayloadReader } from './payload-reader.ts'
-import { FINISH_BATCH, FINISH_JOB, NAME_BATCH, PIECES_ARE_GONE, SPLIT_BATCH, SPLIT_JOB } from './payload-scripts.ts'
+import { PAYLOAD_SCRIPTS, PIECES_ARE_GONE, type ScriptArgument, type ScriptName } from './payload-scripts.ts'
 
 /** A job as the worker that holds it knows it. */
 export interface HeldJob {
@@ -112,16 +113,6 @@ export interface PayloadStore {
   ): Promise<boolean>
 }
 
-type ScriptArgument = string | number | Buffer
-
-const SCRIPTS = {
-  penstockNameBatch: NAME_BATCH,
-  penstockFinishBatch: FINISH_BATCH,
-  penstockFinishJob: FINISH_JOB,
-  penstockSplitBatch: SPLIT_BATCH,
-  penstockSplitJob: SPLIT_JOB,
-}
-type ScriptName = keyof typeof SCRIPTS
 type ScriptCommands = Record<ScriptName, (numberOfKeys: number, ...args: ScriptArgument[]) => Promise<unknown>>
 
 const ALONE_LIFETIME_S = 24 * 60 * 60
@@ -134,13 +125,23 @@ export class RedisPayloadStore implements PayloadStore {
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #reader: Pick<PayloadReader, 'read' | 'giveBack'>
+  readonly #confirmed: Pick<ConfirmedScripts, 'run'> | undefined
 
-  /** `reader` is how payloads are read; without it, each read allocates its own buffer. */
-  constructor(redis: Redis, queue: QueueName, reader?: Pick<PayloadReader, 'read' | 'giveBack'>) {
+  /**
+   * `reader` is how payloads are read; without it, each read allocates its own buffer. `confirmed` makes the replicas know a
+   * batch before its rows are inserted.
+   */
+  constructor(
+    redis: Redis,
+    queue: QueueName,
+    reader?: Pick<PayloadReader, 'read' | 'giveBack'>,
+    confirmed?: Pick<ConfirmedScripts, 'run'>,
+  ) {
     this.#redis = redis
+    this.#confirmed = confirmed
     this.#keys = queueKeys(queue)
     this.#reader = reader ?? { read: (keys, jobId) => readWhole(redis, keys, jobId), giveBack() {} }
-    for (const [name, lua] of Object.entries(SCRIPTS)) redis.defineCommand(name, { lua })
+    for (const [name, lua] of Object.entries(PAYLOAD_SCRIPTS)) redis.defineCommand(name, { lua })
   }
 
   async look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }> {
@@ -161,7 +162,10 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   async batch(batchId: string): Promise<BatchRecord | undefined> {
-    const record = await this.#redis.hget(this.#keys.batches, batchId)
+    const { batches } = this.#keys
+    // The worker that named it may have died before the replicas knew it, and this one may insert its rows.
+    const read = this.#confirmed?.run(PAYLOAD_SCRIPTS.penstockReadBatch, [batches], [batchId])
+    const record = (await (read ?? this.#redis.hget(batches, batchId))) as string | null
     return record === null ? undefined : (JSON.parse(record) as BatchRecord)
   }
 
@@ -181,7 +185,7 @@ export class RedisPayloadStore implements PayloadStore {
     const keys = [batchOf, batches, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
     const record = recordOf({ jobIds: jobs.map(job => job.jobId), storedTables: [] })
     const held = jobs.flatMap(job => [job.jobId, job.token])
-    const pairs = (await this.#run('penstockNameBatch', keys, [batchId, record, ...held])) as string[]
+    const pairs = (await this.#runConfirmed('penstockNameBatch', keys, [batchId, record, ...held])) as string[]
     const conflicts = new Map<string, NamingConflict>()
     for (let i = 0; i < pairs.length; i += 2) conflicts.set(pairs[i] as string, pairs[i + 1] as NamingConflict)
     return conflicts
@@ -223,8 +227,9 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   async splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean> {
+    const { batchOf, batches } = this.#keys
     const args = halves.flatMap(half => [half.batchId, recordOf(half), half.jobIds.length, ...half.jobIds])
-    return (await this.#run('penstockSplitBatch', [this.#keys.batchOf, this.#keys.batches], [batchId, ...args])) === 1
+    return (await this.#runConfirmed('penstockSplitBatch', [batchOf, batches], [batchId, ...args])) === 1
   }
 
   async splitJob(
@@ -246,6 +251,10 @@ export class RedisPayloadStore implements PayloadStore {
       part.payload,
     ])
     return (await this.#run('penstockSplitJob', keys, [batch.batchId, jobId, growth, ...args])) === 1
+  }
+
+  #runConfirmed(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    return this.#confirmed?.run(PAYLOAD_SCRIPTS[name], keys, args) ?? this.#run(name, keys, args)
   }
 
   #run(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
