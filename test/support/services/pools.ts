@@ -3,8 +3,8 @@ import { createClickHouse } from '../../../clickhouse/client.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
-import { connectConsumer } from '../../../shared/queue/redis.ts'
-import { parseConfig } from '../../../shared/runtime/config.ts'
+import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
+import { parseConfig, replicasToConfirm } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
@@ -12,6 +12,7 @@ import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
 import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
 import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
+import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import type { ServiceAddresses } from './services.ts'
@@ -54,7 +55,10 @@ export function startPools(
   const workerMetrics = createWorkerMetrics(metrics)
   workerMetrics.watchBacklogs(() => readInternalBacklogs(redis))
   const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
-  const deps = { ...stores, config, addJobs: jobs.add, letterQuota, logger, stopping: stopping.signal }
+  const replicas = replicasToConfirm(config)
+  const confirming = replicas === 0 ? undefined : connectProducer(redisUrl, 5_000, logger)
+  const confirmed = confirming && { confirmed: new ConfirmedScripts(confirming, replicas) }
+  const deps = { ...stores, ...confirmed, config, addJobs: jobs.add, letterQuota, logger, stopping: stopping.signal }
   const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))
   return {
     metrics: () => metrics.registry.metrics(),
@@ -66,6 +70,7 @@ export function startPools(
       objects.close()
       await clickhouse.close()
       redis.disconnect()
+      confirming?.disconnect()
       directoryRedis.disconnect()
     },
   }

@@ -1,0 +1,141 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { createDirectory } from '../../../shared/directory/directory.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { type RedisPair, startRedisPair } from '../../support/redis-pair.ts'
+import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
+import { until } from '../../support/until.ts'
+
+const SETTINGS = { REDIS_DURABILITY: 'replicated', JOB_LOCK_MS: '2000' }
+const services = sharedServices()
+const databaseName = `failover_${process.pid}`
+
+let database: TestDatabase
+let pair: RedisPair
+let edge: TestEdge
+let pools: TestPools | undefined
+let publicKey: string
+let serial = 0
+
+beforeAll(async () => {
+  database = await createTestDatabase(services.clickhouseUrl, databaseName)
+})
+
+beforeEach(async () => {
+  pair = await startRedisPair()
+  publicKey = await issueKey(createDirectory(pair.primary))
+  edge = await startEdge(pair.url, SETTINGS)
+  return async () => {
+    await pools?.stop()
+    await edge.stop()
+    await pair.stop()
+  }
+})
+
+afterAll(() => database?.drop())
+
+const startWorkers = () => {
+  pools = startPools(['spans'], { ...services, redisUrl: pair.url }, databaseName, SETTINGS)
+}
+
+/** Sends one span, and returns its id and the status of the answer. */
+async function send(): Promise<{ id: string; status: number }> {
+  const spanId = Buffer.alloc(8)
+  spanId.writeUInt32BE(++serial, 4)
+  const now = BigInt(Date.now()) * 1_000_000n
+  const span = { traceId: Buffer.alloc(16, 1), spanId, name: 'work', startTimeUnixNano: now, endTimeUnixNano: now }
+  const request = create(ExportTraceServiceRequestSchema, { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
+  const response = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey },
+    body: new Uint8Array(toBinary(ExportTraceServiceRequestSchema, request)),
+  })
+  await response.arrayBuffer()
+  return { id: spanId.toString('hex'), status: response.status }
+}
+
+/** Eight clients that send without pause. */
+function startClients() {
+  const acknowledged: string[] = []
+  const sent: string[] = []
+  let refused = 0
+  let over = false
+  const client = async () => {
+    while (!over) {
+      const { id, status } = await send()
+      sent.push(id)
+      if (status === 200) acknowledged.push(id)
+      else {
+        expect(status).toBe(503)
+        refused++
+      }
+    }
+  }
+  const clients = Promise.all(Array.from({ length: 8 }, client))
+  return {
+    acknowledged,
+    sent,
+    get refused() {
+      return refused
+    },
+    async more(count: number) {
+      const before = acknowledged.length
+      await until('requests are acknowledged', () => acknowledged.length >= before + count)
+    },
+    async stop() {
+      over = true
+      await clients
+    },
+  }
+}
+
+async function stored(): Promise<Map<string, number>> {
+  const query = 'SELECT lower(hex(span_id)) AS id, count() AS count FROM spans GROUP BY id'
+  const rows = await database.rows<{ id: string; count: string }>(query)
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]))
+}
+
+/** Waits until these are stored, and expects that none of `sent` is stored twice. */
+async function expectStoredOnce(acknowledged: readonly string[], sent: readonly string[]): Promise<void> {
+  const counts = await until(
+    'every acknowledged request is stored',
+    async () => {
+      const counts = await stored()
+      return acknowledged.every(id => counts.has(id)) && counts
+    },
+    { deadlineMs: 30_000 },
+  )
+  expect(sent.filter(id => (counts.get(id) ?? 0) > 1)).toEqual([])
+}
+
+it('nothing acknowledged is lost or stored twice when a replica that is behind is promoted under load', async () => {
+  startWorkers()
+  const clients = startClients()
+  await clients.more(100)
+  pair.holdReplication()
+  const answered = clients.acknowledged.length + clients.refused
+  await until('requests are answered meanwhile', () => clients.acknowledged.length + clients.refused > answered + 30)
+  await pair.promote()
+  await clients.more(100)
+  await clients.stop()
+  await expectStoredOnce(clients.acknowledged, clients.sent)
+})
+
+it('a payload that comes back with a promoted replica is stored once, because its batch was confirmed before the insert', async () => {
+  const clients = startClients()
+  await clients.more(100)
+  await clients.stop()
+  pair.holdReplication()
+  startWorkers()
+  const isNamed = async () => (await pair.primary.hlen(queueKeys('spans').batches)) > 0
+  await until(
+    'a batch is named or stored',
+    async () => (await isNamed()) || (await stored()).has(clients.sent[0] ?? ''),
+  )
+  await pair.promote()
+  await expectStoredOnce(clients.acknowledged, clients.sent)
+})
