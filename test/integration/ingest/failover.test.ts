@@ -105,7 +105,7 @@ async function expectStoredOnce(acknowledged: readonly string[], sent: readonly 
     'every acknowledged request is stored',
     async () => {
       const counts = await stored()
-      return acknowledged.every(id => counts.has(id)) && counts
+      return acknowledged.every(id => counts.has(id)) ? counts : undefined
     },
     { deadlineMs: 30_000 },
   )
