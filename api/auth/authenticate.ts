@@ -21,11 +21,11 @@ interface Deps {
  * permission takes effect with the next request.
  */
 export function createAuthenticate(deps: Deps): Authenticate {
-  return async (authorization, guard, workspaceSlug) => {
+  return async (authorization, guard, workspaceSlug, request) => {
     try {
       return checkPermission(await lookUp(deps, authorization, guard, workspaceSlug), guard)
     } catch (error) {
-      deps.logger.warn(errorFields(error), 'a credential could not be checked')
+      deps.logger.warn({ requestId: request?.requestId, ...errorFields(error) }, 'a credential could not be checked')
       return { ok: false, problem: guard.unavailable }
     }
   }

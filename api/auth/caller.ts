@@ -1,5 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { Permission } from '../../schemas/records/directory.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 
 /** The rules by which one operation accepts its callers. Session tokens and workload identities are always accepted. */
 export interface Guard {
@@ -27,8 +28,16 @@ export interface Caller {
 /** The result of a check: the caller, or the problem to return. */
 export type Access = { readonly ok: true; readonly caller: Caller } | { readonly ok: false; readonly problem: Problem }
 
-/** Checks an `Authorization` header. `workspaceSlug` is the workspace that the path of the request names, if it names one. */
-export type Authenticate = (authorization: string | undefined, guard: Guard, workspaceSlug?: string) => Promise<Access>
+/**
+ * Checks an `Authorization` header. `workspaceSlug` is the workspace that the path of the request names, if it names one.
+ * `request` is named in the log.
+ */
+export type Authenticate = (
+  authorization: string | undefined,
+  guard: Guard,
+  workspaceSlug?: string,
+  request?: IdentifiedRequest,
+) => Promise<Access>
 
 /** The result of looking up a credential, before its permissions are checked. */
 export type BearerAccess =

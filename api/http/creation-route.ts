@@ -51,7 +51,7 @@ export function creationRoute<S extends z.ZodType, T>(
       const authorization = head.header('authorization')
       const param = paramsOf(head)
       const slug = workspaceSlugOf(operation, param)
-      const accepted = await authenticate(authorization, guard, slug)
+      const accepted = await authenticate(authorization, guard, slug, arriving)
       if (!accepted.ok) return problemReply(accepted.problem)
       arriving.belongsTo(accepted.caller.workspaceId)
       if (namesNothing(operation, param)) return problemReply(resource.notFound)
@@ -60,11 +60,11 @@ export function creationRoute<S extends z.ZodType, T>(
         if (fault) return refusalReply(fault, operation)
         const body = parseJsonBody(schema, bytes)
         if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
-        const access = await authenticate(authorization, guard, slug)
+        const access = await authenticate(authorization, guard, slug, arriving)
         if (!access.ok) return problemReply(access.problem)
         const request = { caller: access.caller, body: body.value, param }
         const { unavailable } = resource
-        return replyOf(() => create(request), { operation, reply, unavailable, logger })
+        return replyOf(() => create(request), { operation, reply, unavailable, logger, request: arriving })
       }
     },
   })

@@ -2,7 +2,13 @@ import { z } from 'zod'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
-import { problemReply, type Reply, type RequestHead, type Route } from '../../shared/http/route.ts'
+import {
+  type IdentifiedRequest,
+  problemReply,
+  type Reply,
+  type RequestHead,
+  type Route,
+} from '../../shared/http/route.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
 import { invalid, type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from './outcome.ts'
@@ -41,6 +47,8 @@ export interface GuardedRequest<Q> {
   readonly deadline: AbortSignal
   /** Fires when the client leaves before the response is complete, which may be after the deadline. */
   readonly closed: AbortSignal
+  /** The request as the log names it. */
+  readonly exchange: IdentifiedRequest
 }
 
 const NO_PARAMETERS = z.object({})
@@ -58,19 +66,24 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
   const parameterNames = Object.keys(schema.shape)
   const paramsOf = pathParameters(operation)
   return operationRoute(operation, {
-    async accept(head) {
+    async accept(head, exchange) {
       const closed = head.closed()
       const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
       const param = paramsOf(head)
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
-      const access = await authenticate(head.header('authorization'), guard, workspaceSlugOf(operation, param))
+      const access = await authenticate(
+        head.header('authorization'),
+        guard,
+        workspaceSlugOf(operation, param),
+        exchange,
+      )
       if (!access.ok) return problemReply(access.problem)
       if (namesNothing(operation, param)) return problemReply(resource.notFound)
       const query = parseQuery(schema, parameters)
       if (!query.ok) return refusalReply(invalid(query.fault).problem, operation)
       const { caller } = access
       const { workspaceId } = caller
-      const request = { caller, workspaceId, query: query.value, param, deadline, closed }
+      const request = { caller, workspaceId, query: query.value, param, deadline, closed, exchange }
       const { unavailable } = resource
       const makeReply = async () => renderOutcome(await run(request), { operation, reply })
       const shared = { owner: workspaceId, operation, signal: deadline }
@@ -78,6 +91,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
         operation,
         unavailable,
         logger,
+        request: exchange,
         closed,
       })
     },

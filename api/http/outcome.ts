@@ -1,6 +1,6 @@
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
-import { type Header, jsonReply, problemReply, type Reply } from '../../shared/http/route.ts'
+import { type Header, type IdentifiedRequest, jsonReply, problemReply, type Reply } from '../../shared/http/route.ts'
 import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -49,6 +49,8 @@ export interface FailureOptions {
   readonly operation: RoutedOperation
   readonly unavailable: Problem
   readonly logger: Logger
+  /** The request, which the log names. */
+  readonly request: IdentifiedRequest
   /** Fires when the client leaves. A failure after that is not logged. */
   readonly closed?: AbortSignal
 }
@@ -61,14 +63,16 @@ export function replyOf<T>(run: () => Promise<Outcome<T>>, options: RenderOption
 /** Returns the reply that is made, or the problem `unavailable` if a store fails meanwhile. Logs such a failure. */
 export async function replyUnlessUnavailable(
   makeReply: () => Promise<Reply>,
-  { operation, unavailable, logger, closed }: FailureOptions,
+  { operation, unavailable, logger, request, closed }: FailureOptions,
 ): Promise<Reply> {
   try {
     return await makeReply()
   } catch (error) {
     if (!(error instanceof TransientError || error instanceof PermanentError)) throw error
     if (!closed?.aborted) {
-      logger.warn({ ...errorFields(error), path: operation.path, problem: unavailable.code }, 'an operation failed')
+      const { requestId } = request
+      const fields = { requestId, ...errorFields(error), path: operation.path, problem: unavailable.code }
+      logger.warn(fields, 'an operation failed')
     }
     return problemReply(unavailable)
   }

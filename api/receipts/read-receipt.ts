@@ -5,7 +5,7 @@ import type { ReceiptAnswer } from '../../schemas/http/receipts/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Guard } from '../auth/caller.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from '../auth/surface-key-access.ts'
 import type { GuardedRouteDeps } from '../http/guarded-route.ts'
@@ -52,7 +52,7 @@ const GUARD: Guard = {
  */
 export function readReceiptRoute(deps: Deps): Route {
   return operationRoute(readReceipt, {
-    async accept(head) {
+    async accept(head, request) {
       const closed = head.closed()
       const deadline = AbortSignal.any([AbortSignal.timeout(deps.queryTimeoutMs), closed])
       const id = head.param('receiptId')
@@ -60,8 +60,9 @@ export function readReceiptRoute(deps: Deps): Route {
       const key = presentedSurfaceKey(head)
       if (key === undefined && authorization === undefined) return problemReply(ABSENT)
       const { unavailable } = RECEIPT
-      const makeReply = () => readAs(deps, { authorization, key }, id, deadline)
-      return replyUnlessUnavailable(makeReply, { operation: readReceipt, unavailable, logger: deps.logger, closed })
+      const makeReply = () => readAs(deps, { authorization, key, request }, id, deadline)
+      const { logger } = deps
+      return replyUnlessUnavailable(makeReply, { operation: readReceipt, unavailable, logger, request, closed })
     },
   })
 }
@@ -69,6 +70,7 @@ export function readReceiptRoute(deps: Deps): Route {
 interface PresentedCredential {
   readonly authorization: string | undefined
   readonly key: PresentedSurfaceKey | undefined
+  readonly request: IdentifiedRequest
 }
 
 async function readAs(deps: Deps, credential: PresentedCredential, id: string, deadline: AbortSignal): Promise<Reply> {
@@ -86,9 +88,12 @@ async function readAs(deps: Deps, credential: PresentedCredential, id: string, d
   })
 }
 
-async function readerOf(deps: Deps, { authorization, key }: PresentedCredential): Promise<Outcome<ReceiptReader>> {
+async function readerOf(
+  deps: Deps,
+  { authorization, key, request }: PresentedCredential,
+): Promise<Outcome<ReceiptReader>> {
   if (key === undefined) {
-    const access = await deps.authenticate(authorization, GUARD)
+    const access = await deps.authenticate(authorization, GUARD, undefined, request)
     return access.ok ? { ok: true, value: { workspaceId: access.caller.workspaceId } } : access
   }
   const access = await queryDirectory(surfaceKeyAccess(deps, key))

@@ -5,7 +5,7 @@ import { readReplayEvents } from '../../schemas/http/replay/operations.ts'
 import { replayEventsQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
-import type { Header, Reply, Route } from '../../shared/http/route.ts'
+import type { Header, IdentifiedRequest, Reply, Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
@@ -43,7 +43,7 @@ export function readReplayEventsRoute(deps: Deps): Route {
     resource: SESSIONS,
     query: replayEventsQuerySchema,
     reply: streamReply,
-    async run({ workspaceId, param, query, deadline, closed }): Promise<Outcome<Stream>> {
+    async run({ workspaceId, param, query, deadline, closed, exchange }): Promise<Outcome<Stream>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
       const key = { workspaceId, sessionId, windowId: query.window }
@@ -57,7 +57,7 @@ export function readReplayEventsRoute(deps: Deps): Route {
       await objects.head(first.objectKey)
       if (!replayShares.streams.take(workspaceId, 1)) return { ok: false, problem: TOO_MANY_STREAMS }
       const onEnd = () => replayShares.streams.give(workspaceId, 1)
-      return { ok: true, value: { events: eventsOf(deps, key, closed), onEnd } }
+      return { ok: true, value: { events: eventsOf(deps, key, closed, exchange), onEnd } }
     },
   })
 }
@@ -73,6 +73,7 @@ async function* eventsOf(
   { clickhouse, objects, logger, queryTimeoutMs, replayShares }: Deps,
   key: { workspaceId: string; sessionId: string; windowId: string | undefined },
   closed: AbortSignal,
+  request: IdentifiedRequest,
 ): AsyncGenerator<Buffer> {
   const { workspaceId } = key
   const chunks = listChunks(clickhouse, key, () => AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed]))
@@ -82,10 +83,13 @@ async function* eventsOf(
       openShares: replayShares.chunks,
       owner: workspaceId,
       signal: closed,
-      onCrowded: () => logger.warn({ workspaceId }, 'more replay chunks overlap than may be open at once'),
+      onCrowded: () => {
+        const { requestId } = request
+        logger.warn({ requestId, workspaceId }, 'more replay chunks overlap than may be open at once')
+      },
     })
   } catch (error) {
-    if (!closed.aborted) logger.warn(errorFields(error), 'a replay was cut short')
+    if (!closed.aborted) logger.warn({ requestId: request.requestId, ...errorFields(error) }, 'a replay was cut short')
     throw error
   }
 }

@@ -1,5 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
@@ -34,7 +35,10 @@ export interface SecretKeyAuthenticator {
    * Checks the key in the header `authorization` (docs/contract.md#credentials). Returns the outcome at once when the key
    * is cached or malformed, else a promise.
    */
-  authenticate(authorization: string | undefined): BuildAuthentication | Promise<BuildAuthentication>
+  authenticate(
+    authorization: string | undefined,
+    request?: IdentifiedRequest,
+  ): BuildAuthentication | Promise<BuildAuthentication>
   readonly cache: KeyCache<BuildAuthentication>
 }
 
@@ -56,12 +60,12 @@ export function createSecretKeyAuthenticator(deps: KeyAuthenticatorDeps): Secret
     overBudget: { ok: false, problem: TOO_MANY_UNSEEN_KEYS },
   })
   return {
-    authenticate(authorization) {
+    authenticate(authorization, request) {
       if (authorization === undefined) return MISSING
       const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
       if (key === undefined || !isWellFormedKey('secret', key)) return REFUSALS.malformed
       const digest = digestOf(key)
-      return cache.known(digest) ?? cache.find(digest)
+      return cache.known(digest) ?? cache.find(digest, request)
     },
     cache,
   }

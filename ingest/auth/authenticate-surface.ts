@@ -1,5 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { PUBLIC_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
@@ -35,7 +36,10 @@ export interface PublicKeyAuthenticator {
    * Checks the key that a request presents (docs/contract.md#credentials). Returns the outcome at once when the key is
    * cached or malformed, else a promise. A failed lookup is 503, never 401.
    */
-  authenticate(key: string | undefined): SurfaceAuthentication | Promise<SurfaceAuthentication>
+  authenticate(
+    key: string | undefined,
+    request?: IdentifiedRequest,
+  ): SurfaceAuthentication | Promise<SurfaceAuthentication>
   readonly cache: KeyCache<SurfaceAuthentication>
 }
 
@@ -73,11 +77,11 @@ export function createPublicKeyAuthenticator(deps: KeyAuthenticatorDeps): Public
     overBudget,
   })
   return {
-    authenticate(key) {
+    authenticate(key, request) {
       if (key === undefined || key === '') return MISSING
       const known = cache.known(key)
       if (known !== undefined) return known
-      return isWellFormedKey('public', key) ? cache.find(key) : INVALID
+      return isWellFormedKey('public', key) ? cache.find(key, request) : INVALID
     },
     cache,
   }

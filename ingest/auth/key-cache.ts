@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL } from '../../shared/directory/record.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { JudgedKeys } from './judged-keys.ts'
@@ -100,8 +101,8 @@ export class KeyCache<J extends Judgement> {
     return this.#misses
   }
 
-  /** Returns the cached outcome of an unknown key, or looks the key up. Concurrent calls share one lookup. */
-  find(name: string): J | Promise<J> {
+  /** Returns the cached outcome of an unknown key, or looks the key up. Concurrent calls share one lookup, which the log names by its first request. */
+  find(name: string, request?: IdentifiedRequest): J | Promise<J> {
     const refused = this.#unknown.get(name)
     if (refused !== undefined && refused.validUntil > this.#now()) {
       this.#hits++
@@ -113,7 +114,7 @@ export class KeyCache<J extends Judgement> {
     if (current !== undefined) return current.outcome
     if (this.#known.get(name) === undefined && !this.#lookupBudget.take()) return this.#options.overBudget
     const progress: Progress = { isStale: false }
-    const outcome = this.#lookUp(name, digest, progress).finally(() => {
+    const outcome = this.#lookUp(name, digest, progress, request).finally(() => {
       if (!progress.isStale) this.#lookups.delete(digest)
     })
     this.#lookups.set(digest, { outcome, progress })
@@ -142,13 +143,13 @@ export class KeyCache<J extends Judgement> {
     this.#lookups.delete(digest)
   }
 
-  async #lookUp(name: string, digest: string, progress: Progress): Promise<J> {
+  async #lookUp(name: string, digest: string, progress: Progress, request?: IdentifiedRequest): Promise<J> {
     const { judge, unavailable } = this.#options
     let record: SurfaceKey | undefined
     try {
       record = await this.#directory.effectiveSurfaceKey(digest)
     } catch (error) {
-      this.#logger.warn(errorFields(error), 'a key could not be looked up')
+      this.#logger.warn({ requestId: request?.requestId, ...errorFields(error) }, 'a key could not be looked up')
       return unavailable
     }
     const at = this.#now()

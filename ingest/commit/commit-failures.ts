@@ -1,4 +1,5 @@
 import type { QueueName } from '../../schemas/queues/names.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { describeError, errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -35,8 +36,8 @@ export class CommitFailures {
     this.#now = now
   }
 
-  /** Counts the failure, and logs it unless its queue has logged one within the last second. */
-  report(queue: QueueName, error: unknown): void {
+  /** Counts the failure, and logs it with the id of the request unless its queue has logged one within the last second. */
+  report(queue: QueueName, error: unknown, request?: IdentifiedRequest): void {
     this.#count(queue)
     const now = this.#now()
     const state = this.#states.get(queue)
@@ -46,7 +47,10 @@ export class CommitFailures {
     }
     const suppressed = state?.suppressed ?? 0
     this.#states.set(queue, { loggedAtMs: now, suppressed: 0 })
-    this.#logger.warn({ queue, suppressed, ...failureFields(error) }, 'a request could not be stored')
+    this.#logger.warn(
+      { requestId: request?.requestId, queue, suppressed, ...failureFields(error) },
+      'a request could not be stored',
+    )
   }
 }
 

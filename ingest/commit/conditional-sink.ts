@@ -1,5 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
@@ -21,7 +22,7 @@ export interface ConditionalSink {
    * Commits a frame on a condition. Copies the frame, body included, before it returns. Resolves with the problem
    * INGEST_BACKPRESSURE when the surface is over its share, and with NOT_STORED when Redis did not confirm.
    */
-  store(frame: PayloadFrame, condition: Condition): Promise<Stored>
+  store(frame: PayloadFrame, condition: Condition, request: IdentifiedRequest): Promise<Stored>
 }
 
 /** The collaborators of a conditional sink. */
@@ -38,7 +39,7 @@ export function createConditionalSink(
 ): ConditionalSink {
   return {
     refuse: (surface, contentLength) => shares.refuse(surface, contentLength),
-    async store(frame, condition) {
+    async store(frame, condition, request) {
       const place = shares.place(frame, frame)
       if ('code' in place) return { ok: false, problem: place }
       shares.begin(place)
@@ -48,7 +49,7 @@ export function createConditionalSink(
         return { ok: true, value }
       } catch (error) {
         shares.end(place, false)
-        failures.report(queue, error)
+        failures.report(queue, error, request)
         return { ok: false, problem: NOT_STORED }
       }
     },

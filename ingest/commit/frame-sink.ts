@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
-import type { Reply } from '../../shared/http/route.ts'
+import type { IdentifiedRequest, Reply } from '../../shared/http/route.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
@@ -22,7 +22,12 @@ export interface FrameSink {
    * INGEST_BACKPRESSURE when the surface is over its share, now that the cost of the request is known. Copies the frame,
    * body included, before it returns.
    */
-  accept(frame: PayloadFrame, reply: Reply, renderProblem: (problem: Problem) => Reply): Reply | Promise<Reply>
+  accept(
+    frame: PayloadFrame,
+    reply: Reply,
+    renderProblem: (problem: Problem) => Reply,
+    request: IdentifiedRequest,
+  ): Reply | Promise<Reply>
 }
 
 /** The collaborators of a frame sink. */
@@ -42,12 +47,13 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
     place: Placement,
     reply: Reply,
     renderProblem: (problem: Problem) => Reply,
+    request: IdentifiedRequest,
   ): Promise<Reply> {
     try {
       await enqueued.confirmed
     } catch (error) {
       shares.end(place, false)
-      failures.report(queue, error)
+      failures.report(queue, error, request)
       return renderProblem(NOT_STORED)
     }
     shares.end(place, true)
@@ -56,7 +62,7 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
 
   return {
     refuse: (surface, contentLength) => shares.refuse(surface, contentLength),
-    accept(frame, reply, renderProblem) {
+    accept(frame, reply, renderProblem, request) {
       const place = shares.place(frame, frame)
       if ('code' in place) return renderProblem(place)
       let enqueued: EnqueuedFrame | undefined
@@ -64,12 +70,12 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
         const isLarge = frame.body.length > LARGE_FRAME_BYTES
         enqueued = isLarge ? largeCommit.enqueue(frame, place) : commits[place.lane].enqueue(frame, place)
       } catch (error) {
-        failures.report(queue, error)
+        failures.report(queue, error, request)
         return renderProblem(NOT_STORED)
       }
       if (enqueued === undefined) return renderProblem(shares.refuseLarge())
       shares.begin(place)
-      return confirm(enqueued, place, reply, renderProblem)
+      return confirm(enqueued, place, reply, renderProblem, request)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../../schemas/queues/source-maps.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import {
@@ -73,7 +74,7 @@ return {1, record}
 export async function acceptCompletion(
   sink: Pick<ConditionalSink, 'store'>,
   release: ReleaseKey,
-  { receivedAtMs, body }: { receivedAtMs: number; body: Buffer },
+  { receivedAtMs, body, request }: { receivedAtMs: number; body: Buffer; request: IdentifiedRequest },
 ): Promise<RecordedCompletion | { readonly ok: false; readonly problem: Problem }> {
   const { workspaceId, surfaceId, slug } = release
   const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }
@@ -88,11 +89,15 @@ export async function acceptCompletion(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const stored = await sink.store(frame, {
-    lua: ACCEPT,
-    keys: [keys.completion(attributes.digest), keys.sequence, keys.recorded, budget.sums, budget.ends],
-    args: [attributes.attempt, UPLOAD_LIFETIME_S, attributes.digest, budgetMember(release)],
-  })
+  const stored = await sink.store(
+    frame,
+    {
+      lua: ACCEPT,
+      keys: [keys.completion(attributes.digest), keys.sequence, keys.recorded, budget.sums, budget.ends],
+      args: [attributes.attempt, UPLOAD_LIFETIME_S, attributes.digest, budgetMember(release)],
+    },
+    request,
+  )
   if (!stored.ok) return stored
   const { result, receiptId } = stored.value
   const [isNew, record] = result as [] | [number, string]

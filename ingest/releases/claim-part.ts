@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
+import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { budgetMember, CHARGE_UPLOAD, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
@@ -30,6 +31,7 @@ export interface SourceMapPart {
   /** Unix time of the request's arrival. */
   readonly receivedAtMs: number
   readonly body: Buffer
+  readonly request: IdentifiedRequest
 }
 
 /**
@@ -112,7 +114,7 @@ export type ClaimedPart =
 export async function claimPart(
   sink: Pick<ConditionalSink, 'store'>,
   release: ReleaseKey,
-  { path, part, receivedAtMs, body }: SourceMapPart,
+  { path, part, receivedAtMs, body, request }: SourceMapPart,
 ): Promise<ClaimedPart> {
   const { workspaceId, surfaceId, slug } = release
   const keys = uploadKeys(release)
@@ -128,20 +130,24 @@ export async function claimPart(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const stored = await sink.store(frame, {
-    lua: CLAIM,
-    keys: [keys.parts(path), keys.signed, budget.sums, budget.ends, budget.sealed, keys.claimed],
-    args: [
-      part,
-      `${sha256}:${body.length}`,
-      body.length,
-      path,
-      SOURCE_MAP_MAX_BYTES,
-      UPLOAD_LIFETIME_S,
-      CLAIMS_LIFETIME_S,
-      budgetMember(release),
-    ],
-  })
+  const stored = await sink.store(
+    frame,
+    {
+      lua: CLAIM,
+      keys: [keys.parts(path), keys.signed, budget.sums, budget.ends, budget.sealed, keys.claimed],
+      args: [
+        part,
+        `${sha256}:${body.length}`,
+        body.length,
+        path,
+        SOURCE_MAP_MAX_BYTES,
+        UPLOAD_LIFETIME_S,
+        CLAIMS_LIFETIME_S,
+        budgetMember(release),
+      ],
+    },
+    request,
+  )
   if (!stored.ok) return stored
   return { ok: true, outcome: stored.value.result as ClaimOutcome, receiptId: stored.value.receiptId }
 }

@@ -45,7 +45,7 @@ export function withBuild(
     if (!build.scopes.includes(SCOPE)) return refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
     return build.limits === undefined ? take(build) : withLimits(build.limits, limited, buildProblem, () => take(build))
   }
-  const authentication = secretKeys.authenticate(head.header('authorization'))
+  const authentication = secretKeys.authenticate(head.header('authorization'), body)
   return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)
 }
 
@@ -77,7 +77,7 @@ export function withRelease(
     const owner = deps.releaseLookup.surfaceOf(surface.workspaceId, slug)
     if (!(owner instanceof Promise)) return decide(owner)
     return owner.then(decide, error => {
-      deps.logger.warn(errorFields(error), 'a release could not be looked up')
+      deps.logger.warn({ requestId: body.requestId, ...errorFields(error) }, 'a release could not be looked up')
       return buildProblem(unavailable('the release could not be looked up; send the request again'))
     })
   })

@@ -48,8 +48,8 @@ async function complete(
   release: ReleaseKey,
   { body, held, wait }: { body: Buffer; held: HeldBody; wait: VerdictWait },
 ): Promise<Reply> {
-  const request = { receivedAtMs: deps.now(), body }
-  const recorded = await acceptCompletion(deps.sink, release, request)
+  const completion = { receivedAtMs: deps.now(), body, request: held }
+  const recorded = await acceptCompletion(deps.sink, release, completion)
   if (!recorded.ok) return buildProblem(recorded.problem)
   held.release()
   const { isNew, record, receiptId } = recorded

@@ -4,7 +4,7 @@ import { drain } from '../../schemas/http/telemetry/operations.ts'
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
+import { type IdentifiedRequest, problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
 import {
   CONTENT_ENCODINGS,
   type ContentEncoding,
@@ -44,7 +44,9 @@ export function drainRoute(deps: Deps): Route {
     const signalDeps: SignalDeps = { sink: deps.sinks[queue], now: deps.now }
     signals.set(signal, (surface, type) => {
       const refused = refuseHead(signalDeps.sink, surface, type.contentLength, EXPORT_BYTES)
-      return refused === undefined ? body => takeExport(signalDeps, surface, type, body) : drainProblem(refused)
+      return refused === undefined
+        ? (body, held) => takeExport(signalDeps, surface, type, body, held)
+        : drainProblem(refused)
     })
   }
   const unknownSignal: Problem = {
@@ -66,6 +68,7 @@ function takeExport(
   surface: SurfaceCaller,
   type: BodyType,
   body: Buffer,
+  request: IdentifiedRequest,
 ): Reply | Promise<Reply> {
   const contentType = type.mediaType
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
@@ -87,7 +90,7 @@ function takeExport(
     attributes: '',
     body,
   }
-  return sink.accept(frame, SUCCESS[contentType], drainProblem)
+  return sink.accept(frame, SUCCESS[contentType], drainProblem, request)
 }
 
 function parseContentEncoding(encoding: string): ContentEncoding | undefined {

@@ -6,7 +6,7 @@ import { RELEASES_MAX, type ReleaseStore } from '../../shared/directory/release-
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type IdentifiedRequest, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -35,11 +35,11 @@ export function registerReleaseRoute(deps: Deps): Route {
     renderProblem: buildProblem,
     accept(head, arriving) {
       const type = bodyTypeOf(head)
-      return withBuild(deps, head, arriving, ({ surface }) => body => {
+      return withBuild(deps, head, arriving, ({ surface }) => (body, held) => {
         const refused = refuseBody(deps.directoryMemory.refuse(), type)
         if (refused) return refused
         const parsed = parseJsonBody(registerReleaseSchema, body, MAX_DEPTH)
-        return parsed.ok ? register(deps, surface, parsed.value) : invalid(parsed.fault)
+        return parsed.ok ? register(deps, surface, parsed.value, held) : invalid(parsed.fault)
       })
     },
   })
@@ -49,6 +49,7 @@ async function register(
   deps: Deps,
   surface: SurfaceCaller,
   { version, commit: gitCommit, metadata }: RegisterRelease,
+  request: IdentifiedRequest,
 ): Promise<Reply> {
   const { workspaceId, surfaceId } = surface
   const slug = releaseSlugOf({ ...surface, name: version })
@@ -67,7 +68,7 @@ async function register(
     if (release === 'too_many_releases') return TOO_MANY_RELEASES
     deps.releaseLookup.remember(release)
   } catch (error) {
-    deps.logger.warn(errorFields(error), 'a release could not be registered')
+    deps.logger.warn({ requestId: request.requestId, ...errorFields(error) }, 'a release could not be registered')
     return buildProblem(unavailable('the release could not be registered; send the request again'))
   }
   return jsonReply({ releaseSlug: slug })

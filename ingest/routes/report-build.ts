@@ -34,7 +34,7 @@ function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): D
   const { workspaceId, surfaceId, slug } = release
   const backpressure = refuseHead(sink, release, type.contentLength, SMALL_BODY_BYTES)
   if (backpressure) return buildProblem(backpressure)
-  return body => {
+  return (body, held) => {
     const refused = refuseBody(undefined, type)
     if (refused) return refused
     const fault = slugFault(slug)
@@ -50,6 +50,6 @@ function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): D
       attributes: JSON.stringify({ slug } satisfies BuildReportJob),
       body: Buffer.from(JSON.stringify(parsed.value)),
     } as const
-    return sink.accept(frame, SUCCESS, buildProblem)
+    return sink.accept(frame, SUCCESS, buildProblem, held)
   }
 }

@@ -8,7 +8,14 @@ import type { SessionEvent } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { type BodyHandler, type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import {
+  type BodyHandler,
+  type Decision,
+  type IdentifiedRequest,
+  jsonReply,
+  type Reply,
+  type Route,
+} from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
@@ -74,13 +81,13 @@ function sessionRoute<S extends z.ZodType>(
 ): Route {
   const takeBody =
     (surface: SurfaceCaller, type: BodyType): BodyHandler =>
-    body => {
+    (body, held) => {
       const problem = bodyTypeFault(type, MEDIA_TYPES)
       if (problem) return runtimeProblem(problem)
       const parsed = parseJsonBody(schema, body)
       if (!parsed.ok) return invalid(parsed.fault)
       const made = makeEvent(parsed.value, parsed.json)
-      return made.ok ? acceptEvent(deps, surface, made.event) : invalid(made.fault)
+      return made.ok ? acceptEvent(deps, surface, made.event, held) : invalid(made.fault)
     }
   const take = (surface: SurfaceCaller, type: BodyType): Decision => {
     const refused = refuseHead(deps.sink, surface, type.contentLength, SMALL_BODY_BYTES)
@@ -92,7 +99,12 @@ function sessionRoute<S extends z.ZodType>(
   })
 }
 
-function acceptEvent(deps: Deps, surface: SurfaceCaller, event: SessionEvent): Reply | Promise<Reply> {
+function acceptEvent(
+  deps: Deps,
+  surface: SurfaceCaller,
+  event: SessionEvent,
+  request: IdentifiedRequest,
+): Reply | Promise<Reply> {
   const frame = {
     ...surface,
     receivedAtMs: deps.now(),
@@ -101,7 +113,7 @@ function acceptEvent(deps: Deps, surface: SurfaceCaller, event: SessionEvent): R
     attributes: '',
     body: Buffer.from(JSON.stringify(event)),
   } as const
-  return deps.sink.accept(frame, SUCCESS, runtimeProblem)
+  return deps.sink.accept(frame, SUCCESS, runtimeProblem, request)
 }
 
 function invalid(message: string): Reply {

@@ -11,7 +11,7 @@ import {
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { firstFault, parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type IdentifiedRequest, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
@@ -42,11 +42,11 @@ export function signSourceMapsRoute(deps: Deps): Route {
     renderProblem: buildProblem,
     accept(head, arriving) {
       const type = bodyTypeOf(head)
-      return withRelease(deps, head, arriving, 'refused', release => body => {
+      return withRelease(deps, head, arriving, 'refused', release => (body, held) => {
         const refused = refuseBody(deps.refuseForMemory(), type)
         if (refused) return refused
         const parsed = parseJsonBody(uncheckedSchema, body)
-        return parsed.ok ? signFiles(deps, release, parsed.value.files) : invalid(parsed.fault)
+        return parsed.ok ? signFiles(deps, release, parsed.value.files, held) : invalid(parsed.fault)
       })
     },
   })
@@ -62,7 +62,12 @@ const FILES_PER_TURN = 500
  * Checks files until the first fault, in turns, and signs them. A check of the whole body looks at every file and keeps all
  * faults: 87,000 empty objects in 256 KiB held up all other requests for 0.3 s.
  */
-async function signFiles(deps: Deps, release: ReleaseKey, entries: readonly unknown[]): Promise<Reply> {
+async function signFiles(
+  deps: Deps,
+  release: ReleaseKey,
+  entries: readonly unknown[],
+  request: IdentifiedRequest,
+): Promise<Reply> {
   const files: SignSourceMaps['files'] = []
   const paths = new Set<string>()
   for (const [i, entry] of entries.entries()) {
@@ -77,15 +82,20 @@ async function signFiles(deps: Deps, release: ReleaseKey, entries: readonly unkn
     paths.add(path)
     files.push(file.data)
   }
-  return sign(deps, release, files)
+  return sign(deps, release, files, request)
 }
 
-async function sign({ signing, logger }: Deps, release: ReleaseKey, files: SignSourceMaps['files']): Promise<Reply> {
+async function sign(
+  { signing, logger }: Deps,
+  release: ReleaseKey,
+  files: SignSourceMaps['files'],
+  request: IdentifiedRequest,
+): Promise<Reply> {
   let signed: Awaited<ReturnType<typeof signMaps>>
   try {
     signed = await signMaps(signing, release, files)
   } catch (error) {
-    logger.warn(errorFields(error), 'source maps could not be signed')
+    logger.warn({ requestId: request.requestId, ...errorFields(error) }, 'source maps could not be signed')
     return buildProblem(unavailable('the files could not be declared; send the request again'))
   }
   if (signed === 'over_budget') return buildProblem(overUploadBudget('files'))

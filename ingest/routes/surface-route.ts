@@ -32,7 +32,7 @@ export function withSurface<F>(
   take: TakeRequest<F>,
   renderProblem: (problem: Problem) => Reply = runtimeProblem,
 ): Decision | Promise<Decision> {
-  const authentication = publicKeys.authenticate(presentedKey(head))
+  const authentication = publicKeys.authenticate(presentedKey(head), body)
   if (!(authentication instanceof Promise)) {
     return decide(authentication, head, body, undefined, facts, take, renderProblem)
   }

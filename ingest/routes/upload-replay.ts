@@ -3,7 +3,7 @@ import { uploadReplay } from '../../schemas/http/replay/operations.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { type Decision, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import { type Decision, type IdentifiedRequest, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { decodeReplayMetadata, type MetadataFault } from '../admission/replay-metadata.ts'
@@ -37,7 +37,7 @@ interface UploadHead {
 export function uploadReplayRoute(deps: Deps): Route {
   const take = (surface: SurfaceCaller, head: UploadHead): Decision => {
     const refused = refuseHead(deps.sink, surface, head.contentLength, CHUNK_BYTES)
-    return refused === undefined ? body => takeChunk(deps, head, surface, body) : runtimeProblem(refused)
+    return refused === undefined ? (body, held) => takeChunk(deps, head, surface, body, held) : runtimeProblem(refused)
   }
   return operationRoute(uploadReplay, {
     renderProblem: runtimeProblem,
@@ -54,7 +54,13 @@ export function uploadReplayRoute(deps: Deps): Route {
   })
 }
 
-function takeChunk(deps: Deps, head: UploadHead, surface: SurfaceCaller, body: Buffer): Reply | Promise<Reply> {
+function takeChunk(
+  deps: Deps,
+  head: UploadHead,
+  surface: SurfaceCaller,
+  body: Buffer,
+  request: IdentifiedRequest,
+): Reply | Promise<Reply> {
   const { sessionId } = head
   if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
     return rejected(SESSION_ID_RULE)
@@ -77,7 +83,7 @@ function takeChunk(deps: Deps, head: UploadHead, surface: SurfaceCaller, body: B
     body,
   } as const
   const reply = jsonReply({ objectKey: replayKey({ ...surface, ...upload }) })
-  return deps.sink.accept(frame, reply, runtimeProblem)
+  return deps.sink.accept(frame, reply, runtimeProblem, request)
 }
 
 /**

@@ -65,7 +65,7 @@ export function uploadSourceMapPartRoute(deps: Deps): Route {
 function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
   const backpressure = refuseHead(deps.sink, release, head.type.contentLength, SOURCE_MAP_PART_BYTES)
   if (backpressure) return buildProblem(backpressure)
-  return body => {
+  return (body, held) => {
     const refused = refuseBody(undefined, head.type, ['application/octet-stream', undefined])
     if (refused) return refused
     const fault = slugFault(release.slug)
@@ -73,7 +73,7 @@ function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
     const query = parseQuery(sourceMapPartQuerySchema, head.query)
     if (!query.ok) return invalid(query.fault)
     if (body.length === 0) return invalid('the body is empty: a part has at least one byte')
-    return storePart(deps, release, { ...query.value, receivedAtMs: deps.now(), body })
+    return storePart(deps, release, { ...query.value, receivedAtMs: deps.now(), body, request: held })
   }
 }
 
@@ -100,7 +100,7 @@ const CLAIMS_REMOVED = buildProblem(
 async function isOfDeleted(
   { releases, signing: { uploads }, logger }: Deps,
   release: ReleaseKey,
-  { path }: SourceMapPart,
+  { path, request }: SourceMapPart,
   claim: ClaimedPart,
 ): Promise<boolean> {
   if (!claim.ok || (claim.outcome !== 'sealed' && claim.outcome !== 'conflict')) return false
@@ -108,7 +108,8 @@ async function isOfDeleted(
     if ((await releases.manifest(release.workspaceId, release.slug)) !== undefined) return false
     return await forgetSealedClaims(uploads, release, path)
   } catch (error) {
-    logger.warn(errorFields(error), 'the claims of a deleted release could not be removed')
+    const { requestId } = request
+    logger.warn({ requestId, ...errorFields(error) }, 'the claims of a deleted release could not be removed')
     return false
   }
 }

@@ -77,7 +77,7 @@ async function storeMap(deps: Deps, release: ReleaseKey, { path, body, held, wai
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const enqueued = await deps.sink.accept(frame, ENQUEUED, buildProblem)
+  const enqueued = await deps.sink.accept(frame, ENQUEUED, buildProblem, held)
   if (enqueued.receiptId === undefined) return enqueued
   held.release()
   return withReceipt(verdictReply(await wait.verdict(attributes.attempt)), enqueued.receiptId)

@@ -3,6 +3,7 @@ import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import { EXAMPLE } from '../http/example-values.ts'
 import type { Operation } from '../http/operation.ts'
 import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts/schemas.ts'
+import { REQUEST_ID, REQUEST_ID_HEADER } from '../http/request-id.ts'
 
 /**
  * Response headers of several operations, as components of the document. Optional ones do not come with every response.
@@ -34,6 +35,11 @@ export const HEADERS = {
     'The receipt of an enqueued request: `GET /v3/receipts/{receiptId}` returns its outcome.',
     EXAMPLE.receiptId,
   ),
+  [REQUEST_ID_HEADER]: described(
+    z.string().regex(REQUEST_ID),
+    'The id of the refused request, which the log of the service has too: the `x-request-id` or the trace id that it was sent with, else a new one.',
+    '8f14e45f-ceea-467f-9c1c-2f1d0f2b6c3e',
+  ),
   'Access-Control-Allow-Origin': described(
     z.string().optional(),
     'The `Origin` of the request; absent without one.',
@@ -47,7 +53,7 @@ export const HEADERS = {
   'Access-Control-Expose-Headers': described(
     z.string().optional(),
     'The headers that the page may read. Present with an `Origin`.',
-    `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}`,
+    `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}, ${REQUEST_ID_HEADER}`,
   ),
   Vary: described(
     z.string().optional(),
@@ -74,6 +80,7 @@ export function headersOf(operation: Operation, status: number): Pick<ZodOpenApi
     ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
+    ...(status >= 400 ? ([REQUEST_ID_HEADER] as const) : []),
     ...(receiptStatuses.includes(status) ? ([RECEIPT_HEADER] as const) : []),
     ...(cors ? CORS_HEADERS : []),
   ]

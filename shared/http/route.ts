@@ -46,14 +46,23 @@ export interface Reply {
  */
 export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Reply>
 
+/** A request, as the log and its client name it. */
+export interface IdentifiedRequest {
+  /**
+   * Id of the request (docs/contract.md#request-ids): the client's if it was read, else one that is made when it is first
+   * used. Use it only for what fails, because a request that is accepted needs none.
+   */
+  readonly requestId: string
+}
+
 /** The memory of a body, for a handler that replies long after it has passed the body on. */
-export interface HeldBody {
+export interface HeldBody extends IdentifiedRequest {
   /** Stops counting the bytes as held. To be called only after the handler has returned its promise. */
   release(): void
 }
 
 /** The body of a request, before `accept` has decided on it. */
-export interface ArrivingBody {
+export interface ArrivingBody extends IdentifiedRequest {
   /**
    * Names whose memory the body takes: a surface or a workspace. Called once the credential is accepted, before the decision.
    * All owners share the memory of the server fairly (`FairShares`). Bodies without an owner count as those of one.

@@ -50,7 +50,7 @@ describe('CORS', () => {
     for (const answer of answers) {
       expect(answer.headers).toMatchObject({
         ...granted,
-        'access-control-expose-headers': 'Retry-After, WWW-Authenticate, x-receipt-id',
+        'access-control-expose-headers': 'Retry-After, WWW-Authenticate, x-receipt-id, x-request-id',
       })
     }
   })

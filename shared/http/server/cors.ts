@@ -1,4 +1,5 @@
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import { REQUEST_ID_HEADER } from '../../../schemas/http/request-id.ts'
 import type { Header, RequestHead } from '../route.ts'
 import type { HttpResponse } from './uws.ts'
 
@@ -10,7 +11,7 @@ const ALLOWED_HEADERS = [
   'authorization',
 ] as const
 
-const EXPOSED_HEADERS = `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}`
+const EXPOSED_HEADERS = `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}, ${REQUEST_ID_HEADER}`
 
 /**
  * Returns the Origin to echo. Only visible ASCII is echoed, because a bare line feed would forge a header for lenient

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Problem } from '../../../schemas/http/problems.ts'
 import type { ArrivingBody, BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
 import { readOrigin } from './cors.ts'
@@ -24,6 +25,7 @@ import {
   writeWithoutEnding,
 } from './reply.ts'
 import { NO_BYTES, RequestBody, UNKNOWN_OWNER } from './request-body.ts'
+import { readRequestId } from './request-id.ts'
 import { ReplyStream } from './stream.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
@@ -68,6 +70,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   origin: string | undefined
   #owner = UNKNOWN_OWNER
   #body: RequestBody | undefined
+  #requestId: string | undefined
   #bodyArriving = false
   #isPaused = false
   #restIsSkipped = false
@@ -102,6 +105,8 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     let decision: Decision | Promise<Decision>
     try {
       decision = this.#route.accept(head, this)
+      // Not for a body that is taken at once, as almost every one is: reading two more headers would cost each request.
+      if (typeof decision !== 'function') this.#requestId ??= readRequestId(head)
     } catch (error) {
       decision = this.#replyToFault(error)
     } finally {
@@ -123,6 +128,12 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
         error => this.#decide(this.#replyToFault(error)),
       )
     } else this.#decide(decision)
+  }
+
+  get requestId(): string {
+    const { head } = this.#context
+    this.#requestId ??= (head.isOf(this) ? readRequestId(head) : undefined) ?? randomUUID()
+    return this.#requestId
   }
 
   belongsTo(owner: string): void {
@@ -247,7 +258,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     const limit = LIMIT_OF_PROBLEM.get(problem)
     if (limit !== undefined) this.#context.onRefused?.(limit)
     this.#body?.release()
-    this.#answer(renderProblem(this.#route, problem, this.#context.logger))
+    this.#answer(renderProblem(this.#route, problem, this.#context.logger, this))
   }
 
   #answer(reply: Reply): void {
@@ -262,7 +273,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
         setImmediate(() => this.#hangUp())
       } else this.#res.cork(() => this.#write(reply))
     } catch (error) {
-      logFault(this.#route, error, this.#context.logger)
+      logFault(this.#route, error, this.#context.logger, this)
       this.#hangUp()
     }
   }
@@ -343,6 +354,6 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   }
 
   #replyToFault(error: unknown): Reply {
-    return faultReply(this.#route, error, this.#context.logger)
+    return faultReply(this.#route, error, this.#context.logger, this)
   }
 }

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../schemas/http/problems.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { problemReply, type Reply, type Route } from '../route.ts'
+import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../route.ts'
 
 /** Refusal of a body that brings no more data. */
 export const bodyStalled: Problem = { code: 'REQUEST_INVALID', status: 408, message: 'the body stopped arriving' }
@@ -44,22 +44,23 @@ export function overLimit(route: Route): Problem {
 }
 
 /** Returns the reply of a problem as the route renders it, or the common one if that throws. */
-export function renderProblem(route: Route, problem: Problem, logger: Logger): Reply {
+export function renderProblem(route: Route, problem: Problem, logger: Logger, request?: IdentifiedRequest): Reply {
   try {
     if (route.renderProblem) return route.renderProblem(problem)
   } catch (error) {
-    logFault(route, error, logger)
+    logFault(route, error, logger, request)
   }
   return problemReply(problem)
 }
 
 /** Returns the reply to an error that a route has thrown. The error itself goes to the log only. */
-export function faultReply(route: Route, error: unknown, logger: Logger): Reply {
-  logFault(route, error, logger)
-  return renderProblem(route, { code: 'INTERNAL', message: 'internal error' }, logger)
+export function faultReply(route: Route, error: unknown, logger: Logger, request: IdentifiedRequest): Reply {
+  logFault(route, error, logger, request)
+  return renderProblem(route, { code: 'INTERNAL', message: 'internal error' }, logger, request)
 }
 
 /** Logs an error with the pattern of the route. Path and query are left out, because they may contain credentials. */
-export function logFault(route: Route, error: unknown, logger: Logger): void {
-  logger.error({ method: route.method, route: route.path, err: error }, 'a request failed')
+export function logFault(route: Route, error: unknown, logger: Logger, request?: IdentifiedRequest): void {
+  const { method, path } = route
+  logger.error({ requestId: request?.requestId, method, route: path, err: error }, 'a request failed')
 }

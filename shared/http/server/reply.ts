@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import { REQUEST_ID_HEADER } from '../../../schemas/http/request-id.ts'
 import type { Reply } from '../route.ts'
 import { writeCorsHeaders } from './cors.ts'
 import type { ReadPace } from './read-pace.ts'
@@ -11,6 +12,8 @@ export interface Framing {
   readonly origin: string | undefined
   /** Whether this is the response to a HEAD request. */
   readonly headOnly: boolean
+  /** Id of the request, which every refusal has. Made when it is first read. */
+  readonly requestId: string
 }
 
 /** Writes status and headers. */
@@ -18,6 +21,7 @@ export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, wil
   if (reply.status !== 200) res.writeStatus(statusLine(reply.status))
   if (reply.headers) for (const [name, value] of reply.headers) res.writeHeader(name, value)
   if (reply.receiptId !== undefined) res.writeHeader(RECEIPT_HEADER, reply.receiptId)
+  if (reply.status >= 400) res.writeHeader(REQUEST_ID_HEADER, framing.requestId)
   if (framing.origin !== undefined) writeCorsHeaders(res, framing.origin)
   if (willClose) res.writeHeader('connection', 'close')
 }

@@ -27,6 +27,11 @@ export class RequestHeadView implements RequestHead {
     this.bodyFollows = contentLength === '' ? request.getHeader('transfer-encoding') !== '' : contentLength !== '0'
   }
 
+  /** Returns whether the head of this exchange is readable now. */
+  isOf(exchange: Closable): boolean {
+    return this.#exchange === exchange
+  }
+
   close(): void {
     this.#request = undefined
     this.#exchange = undefined

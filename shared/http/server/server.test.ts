@@ -223,3 +223,48 @@ describe('the limit of held bodies', () => {
     for (const { socket } of [first, second]) socket.destroy()
   })
 })
+
+describe('ids of requests', () => {
+  const refuse: Route['accept'] = () => problemReply({ code: 'NOT_FOUND', message: 'nothing' })
+  const fail: Route['accept'] = async () => {
+    throw new Error('broken')
+  }
+  const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+  it.each<[string, Record<string, string>, string | RegExp]>([
+    ['the x-request-id of the client', { 'x-request-id': 'build-7', traceparent: TRACEPARENT }, 'build-7'],
+    ['the trace id of its traceparent', { traceparent: TRACEPARENT }, '0af7651916cd43dd8448eb211c80319c'],
+    ['a new id if there is none', {}, /^[0-9a-f-]{36}$/],
+    ['a new id for one that may be a key', { 'x-request-id': 'pk_0123456789' }, /^[0-9a-f-]{36}$/],
+    ['a new id for one that is too long', { 'x-request-id': 'a'.repeat(65) }, /^[0-9a-f-]{36}$/],
+    ['a new id for a malformed traceparent', { traceparent: 'x'.repeat(55) }, /^[0-9a-f-]{36}$/],
+  ])('a refusal and a failure have %s', async (_, headers, expected) => {
+    const port = await serve([getRoute('/refused', refuse), getRoute('/failed', fail)])
+    for (const path of ['/refused', '/failed', '/unknown']) {
+      const { headers: answered } = await request(port, rawRequest('GET', path, headers))
+      expect(answered['x-request-id']).toMatch(expected)
+    }
+  })
+
+  it('the log of a failure has the id that its client got, also after the body', async () => {
+    const port = await serve([
+      getRoute('/failed', fail),
+      postRoute('/late', () => async () => {
+        throw new Error('broken')
+      }),
+    ])
+    const early = await request(port, rawRequest('GET', '/failed'))
+    const late = await request(port, rawRequest('POST', '/late', {}, '{}'))
+    expect([early.status, late.status]).toEqual([500, 500])
+    for (const { headers } of [early, late]) {
+      expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+      expect(JSON.stringify(logged)).toContain(`"requestId":"${headers['x-request-id']}"`)
+    }
+  })
+
+  it('a request that is accepted has none', async () => {
+    const port = await serve([postRoute('/taken', () => () => text('ok'))])
+    const { headers } = await request(port, rawRequest('POST', '/taken', { 'x-request-id': 'mine' }, '{}'))
+    expect(headers['x-request-id']).toBeUndefined()
+  })
+})
