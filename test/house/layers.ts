@@ -31,7 +31,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   ],
   clickhouse: [
     ['clickhouse/client.ts', 'clickhouse/native/'],
-    ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/tables/'],
+    ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [

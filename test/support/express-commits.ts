@@ -4,16 +4,21 @@ import { RedisClock } from '../../ingest/admission/redis-clock.ts'
 import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
+import type { IngestQueue } from '../../schemas/queues/names.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 
-/** Opens the group commits of spans of the express lane, as an edge on the same machine as its Redis. */
-export function openExpressCommits(redis: Redis, options: GroupCommitOptions): GroupCommit {
+/** Opens the group commits of a queue in the express lane, as an edge on the same machine as its Redis. */
+export function openExpressCommits(
+  redis: Redis,
+  options: GroupCommitOptions,
+  queue: IngestQueue = 'spans',
+): GroupCommit {
   const clock = new RedisClock()
   clock.observe(Date.now())
   const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   const logger = pino({ level: 'silent' })
   return new GroupCommit(
-    { redis, queue: 'spans', lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
+    { redis, queue, lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
     options,
   )
 }

@@ -4,7 +4,8 @@ import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { NamedBatch } from '../queue/payloads/batch-record.ts'
+import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
@@ -33,7 +34,7 @@ export interface BatchPoolOptions {
 /** Dependencies of a batch pool. */
 export interface BatchPoolDeps extends BatchSource {
   readonly store: PayloadStore
-  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'setAside'>
+  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'resolve' | 'setAside'>
   readonly createRows: () => RowBatch
   /** The lane whose jobs are collected. */
   readonly lane: Lane
@@ -231,7 +232,8 @@ export class BatchPool {
     if (jobs.length === 0) return
     try {
       const batchId = batch.id
-      const conflicts = await store.nameBatch(batchId, jobs)
+      const formed = batch.formation()
+      const conflicts = await store.nameBatch(batchId, jobs, formed)
       if (conflicts.size > 0) {
         // Another worker took some of these jobs meanwhile. All start over, and find the taken ones named or stored.
         logger.info({ batchId, conflicts: conflicts.size, jobs: jobs.length }, 'batch could not be named')
@@ -241,7 +243,7 @@ export class BatchPool {
         }
         return
       }
-      const named: NamedBatch = { batchId, jobIds: jobs.map(job => job.jobId), storedTables: [] }
+      const named: NamedBatch = { batchId, jobIds: jobs.map(job => job.jobId), storedTables: [], formed }
       const isStored = await storer.store(named, batch, jobs, slot)
       for (const job of jobs) job.resolve(isStored ? 'stored' : 'again')
     } catch (error) {

@@ -2,21 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
-import {
-  ONLY_COUNTED,
-  type RejectedByReason,
-  type Rejection,
-  type RejectionLabel,
-  reasonText,
-} from '../../shared/runtime/reason.ts'
+import { ONLY_COUNTED, type RejectionLabel } from '../../shared/runtime/reason.ts'
+import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress, release } from '../decode/decompress.ts'
 import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
+import { type Formation, RefusedCollector } from '../queue/payloads/batch-record.ts'
 import { addShare, type HeldJob } from '../queue/payloads/payload-store.ts'
 import type { JobLimits } from './job-limits.ts'
+import { entryOf, increment, isRefused, note, rejectionsOf } from './outcome/log-entries.ts'
+import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './outcome/part-outcome.ts'
 import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
 
 /** The queue of the jobs of a batch. */
@@ -56,9 +53,6 @@ export interface BatchStats {
   readonly rejectedRows: Map<RejectionLabel, number>
 }
 
-/** Why a request becomes a dead letter, and what of it is stored. */
-type Refusal = Pick<RefusedFrame, 'reason' | 'rejected' | 'storedRecords' | 'storedTables'>
-
 /** A request of a job that becomes a dead letter, and the log entry in which it is counted. */
 interface LoggedRefusal {
   readonly entry: IngestLogEntry
@@ -72,12 +66,14 @@ interface LoggedRefusal {
 export type NotAdded = 'split' | 'large'
 
 /** Options of a batch. */
-export interface BatchOptions {
+export interface BatchOptions extends EarlierOutcome {
   /** The id under which the batch is named; a new one by default. Object keys of dead letters derive from it. */
-  readonly id?: string
-  /** Refuses every request for this reason, without decoding it. */
-  readonly refuseAll?: Refusal | undefined
+  readonly id?: string | undefined
 }
+
+/** Multiplier and first value of FNV-1a with 32 bits. */
+const FNV_PRIME = 0x01000193
+const FNV_BASIS = 0x811c9dc5
 
 /** Jobs whose rows are inserted together, and their dead letters. */
 export class Batch {
@@ -95,14 +91,16 @@ export class Batch {
     rejectedRows: new Map(),
   }
   readonly #source: BatchSource
-  readonly #refuseAll: Refusal | undefined
+  readonly #options: BatchOptions
   readonly #log = new IngestLogTable()
+  readonly #refused = new RefusedCollector()
+  #digest = FNV_BASIS
   #decodedBytes = 0
   #noteBytes = 0
 
   constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
     this.#source = source
-    this.#refuseAll = options.refuseAll
+    this.#options = options
     this.rows = rows
     this.id = options.id ?? randomUUID()
     this.letters = new LetterMoves(source.queue, this.id)
@@ -130,6 +128,7 @@ export class Batch {
   ): Promise<PooledJob | NotAdded> {
     const refusals: LoggedRefusal[] = []
     const entries = new Map<string, IngestLogEntry>()
+    const digest = this.#digest
     let notAdded: NotAdded | undefined = 'split'
     this.rows.markJob()
     try {
@@ -137,7 +136,10 @@ export class Batch {
       if (reason === undefined) await this.#keepLetters(job.jobId, refusals)
       notAdded = reason
     } finally {
-      if (notAdded !== undefined) this.rows.rewindJob()
+      if (notAdded !== undefined) {
+        this.rows.rewindJob()
+        this.#digest = digest
+      }
     }
     if (notAdded !== undefined) return notAdded
     const pooled = poolJob(job, frames.length)
@@ -145,6 +147,7 @@ export class Batch {
     this.stats.frames += frames.length
     this.stats.payloadBytes += payloadBytes
     for (const frame of frames) addShare(this.stats.shares, frame)
+    for (const { request } of refusals) this.#refused.add(job.jobId, request.index, request.reason.label)
     for (const entry of entries.values()) {
       this.stats.rows += entry.rows
       for (const [label, count] of entry.rejected) increment(this.stats.rejectedRows, label as RejectionLabel, count)
@@ -158,6 +161,21 @@ export class Batch {
     return [...this.rows.tables(), ...blocksOf([this.#log.buffer])]
   }
 
+  /**
+   * Returns what the batch is about to insert, for its record. The digest is of the number of rows of each request: 0.1 ms of
+   * CPU for 100,000 requests. A CRC-32 of the bytes of 100,000 spans takes 5 ms, 2 to 3 % of the CPU of their batch. Two
+   * versions that make as many rows of each request may store the rows of either under the same tokens.
+   */
+  formation(): Formation {
+    const tables = this.tables().filter(({ rows }) => rows > 0)
+    return {
+      decoder: DECODER_VERSION,
+      tables: Object.fromEntries(tables.map(({ table, rows }) => [table, rows])),
+      digest: this.#digest >>> 0,
+      refused: this.#refused.requests,
+    }
+  }
+
   /** Appends the requests of a job, or returns why it is not added. */
   async #appendAll(
     { jobId }: HeldJob,
@@ -166,6 +184,7 @@ export class Batch {
     limits: JobLimits,
   ): Promise<NotAdded | undefined> {
     const { kind } = this.#source
+    const isPart = isDecidedBefore(this.#options)
     const maxDecodedBytes = this.#decodedBytes + limits.maxDecodedBytes
     const maxBytes = this.bytes + limits.maxColumnBytes
     const maxRows = this.rows.rows + limits.maxRows
@@ -173,7 +192,9 @@ export class Batch {
       const isOver = this.#decodedBytes > maxDecodedBytes || this.rows.rows > maxRows || this.bytes > maxBytes
       if (index > 0 && isOver) return 'split'
       const entry = entryOf(entries, kind ?? '', jobId, frame)
-      const refusal = await this.#append(frame, entry, limits.maxBodyBytes)
+      const refusal = isPart
+        ? await outcomeInPart(this.#options, jobId, index, () => this.#append(frame, entry, limits.maxBodyBytes))
+        : await this.#append(frame, entry, limits.maxBodyBytes)
       if (refusal === undefined) continue
       if (refusal === 'large') return frames.length > 1 ? 'split' : 'large'
       refusals.push({ entry, request: { jobId, index, frame, ...refusal } })
@@ -187,7 +208,6 @@ export class Batch {
     entry: IngestLogEntry,
     maxBodyBytes: number,
   ): Promise<Refusal | 'large' | undefined> {
-    if (this.#refuseAll !== undefined) return this.#refuseAll
     let body = frame.body
     if (frame.contentEncoding !== 'identity') {
       const limitBytes = Math.min(maxBodyBytes, EXPORT_DECOMPRESSED_BYTES)
@@ -207,6 +227,7 @@ export class Batch {
       const result = this.rows.append(frame, body)
       if (!result.ok) return { reason: { label: result.reason, detail: result.detail } }
       entry.rows += result.rows
+      this.#digest = Math.imul(this.#digest ^ (result.rows + 1), FNV_PRIME)
       const rejected = rejectionsOf(result.rejected)
       if (rejected.length === 0) return undefined
       for (const [label, { count }] of rejected) increment(entry.rejected, label, count)
@@ -238,66 +259,6 @@ export class Batch {
       this.#noteBytes += note(entry, request, objectKey)
     }
   }
-}
-
-/** Returns whether nothing of the request is stored. */
-function isRefused({ rejected, storedRecords = 0 }: RefusedFrame): boolean {
-  return rejected === undefined || storedRecords === 0
-}
-
-function rejectionsOf(rejected: RejectedByReason): readonly [RejectionLabel, Rejection][] {
-  return Object.entries(rejected) as [RejectionLabel, Rejection][]
-}
-
-/** Returns the log entry of a job and surface, with this frame counted. */
-function entryOf(
-  entries: Map<string, IngestLogEntry>,
-  signal: string,
-  jobId: string,
-  frame: PayloadFrame,
-): IngestLogEntry {
-  const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
-  const commit = receipt === undefined ? '' : commitOf(receipt)
-  const key = `${workspaceId} ${surfaceId} ${commit}`
-  let entry = entries.get(key)
-  if (entry === undefined) {
-    const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map() }
-    const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
-    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, ...letters, commit, indexes: [] }
-    entries.set(key, entry)
-  }
-  if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
-  entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
-  entry.payloads++
-  entry.bytes += frame.body.length
-  return entry
-}
-
-/**
- * Counts a dead letter and notes, for the receipt of its request, which object will contain it. The key is empty if the
- * letter is not kept. Returns the bytes of the note.
- */
-function note(entry: IngestLogEntry, request: RefusedFrame, objectKey: string): number {
-  const { frame, reason, rejected = {} } = request
-  increment(objectKey === '' ? entry.discarded : entry.deadLettered, reason.label, 1)
-  if (frame.receipt === undefined) return 0
-  const index = indexOf(frame.receipt)
-  if (objectKey === '') entry.discardedIndexes.push(index)
-  let bytes = 0
-  for (const [label, { count }] of rejectionsOf(rejected)) {
-    entry.rejections.push({ index, reason: label, records: count, objectKey })
-    bytes += label.length + objectKey.length
-  }
-  if (isRefused(request)) {
-    const text = reasonText(reason)
-    entry.refused.push({ index, reason: text, objectKey })
-    bytes += text.length + objectKey.length
-  }
-  return bytes
-}
-
-function increment<K extends string>(counts: Map<K, number>, key: K, count: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + count)
 }
 
 function poolJob(job: HeldJob, frames: number): PooledJob {

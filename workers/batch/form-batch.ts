@@ -1,5 +1,6 @@
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
-import type { NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { NamedBatch } from '../queue/payloads/batch-record.ts'
+import type { PayloadStore } from '../queue/payloads/payload-store.ts'
 import { Batch, type BatchOptions, type BatchSource, type NotAdded } from './batch.ts'
 import { type JobLimits, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowBatch } from './row-batch.ts'
@@ -26,11 +27,11 @@ export interface FormBatchOptions extends BatchOptions {
  */
 export async function formBatch(
   deps: FormBatchDeps,
-  { batchId, jobIds }: Pick<NamedBatch, 'batchId' | 'jobIds'>,
+  { batchId, jobIds, storedTables, unstored }: NamedBatch,
   rows: RowBatch,
   { limits = NO_JOB_LIMITS, ...options }: FormBatchOptions = {},
 ): Promise<FormedBatch> {
-  const batch = new Batch(deps, rows, { id: batchId, ...options })
+  const batch = new Batch(deps, rows, { id: batchId, storedTables, unstored, ...options })
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import type { HeldJob, NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { NamedBatch } from '../queue/payloads/batch-record.ts'
+import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 
 /** Names a batch of this job alone. Returns undefined if the job is in a batch or stored. */
 export async function nameAlone(store: Pick<PayloadStore, 'nameBatch'>, job: HeldJob): Promise<NamedBatch | undefined> {

@@ -1,5 +1,6 @@
 import type { Budget } from '../../shared/concurrency/budget.ts'
-import type { BatchRecord, HeldJob, NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { BatchRecord, NamedBatch } from '../queue/payloads/batch-record.ts'
+import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { BatchSource } from './batch.ts'
 import { type FormedBatch, formBatch } from './form-batch.ts'
 import { InsertSlot } from './insert-slot.ts'
@@ -10,7 +11,7 @@ import type { BatchStorer } from './store-batch.ts'
 /** Dependencies of resuming a named batch. */
 export interface BatchResumerDeps extends BatchSource {
   readonly store: PayloadStore
-  readonly storer: Pick<BatchStorer, 'store' | 'split'>
+  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'resolve'>
   readonly rowsPool: RowsPool
   readonly slots: Budget
 }
@@ -61,6 +62,10 @@ export class BatchResumer {
     try {
       await rowsPool.reserve(rows, reserveBytes, largeDeadline)
       await slot.hold()
+      if (named.fencedId !== undefined) {
+        await storer.resolve(named, rows, [holder], slot)
+        return undefined
+      }
       const formed: FormedBatch = await formBatch(this.#deps, named, rows, { limits })
       if (formed.ok) {
         rowsPool.settle(rows, formed.batch.letterBytes)

@@ -56,3 +56,16 @@ export function blocksOf(buffers: readonly TableBuffer[]): TableBlock[] {
       block: buffer.block(),
     }))
 }
+
+/** The rows of a batch that refuses every request. */
+export const NO_ROWS: RowBatch = {
+  rows: 0,
+  bytes: 0,
+  capacityBytes: 0,
+  append: () => ({ ok: true, rows: 0, rejected: {} }),
+  markJob() {},
+  rewindJob() {},
+  tables: () => [],
+  reset() {},
+  shrink() {},
+}

@@ -27,6 +27,7 @@ it.each([
   const rows = Object.assign(new TextBatch(), { stackRequests: () => [FRAME], finished: () => finished++ })
   const store = {
     holdsLocks: async () => true,
+    describeBatch: async (_batch: unknown, formed: unknown) => formed,
     finishBatch: async (_batch: unknown, _done: unknown, moves: readonly Move[]) => ({
       isFirst: true,
       leftOut: isLeftOut ? moves.filter(({ queue }) => queue === 'symbolication') : [],
@@ -37,6 +38,7 @@ it.each([
     kind: 'traces',
     store,
     insert: async () => {},
+    fenceInsert: async () => new Set(),
     addJobs: async () => {},
     logger: pino({ level: 'silent' }),
     stopping: new AbortController().signal,
@@ -58,6 +60,7 @@ it('logs the code of a refused batch, and the text of ClickHouse, which may quot
   })
   const store = {
     holdsLocks: async () => true,
+    describeBatch: async (_batch: unknown, formed: unknown) => formed,
     payload: async () => encodePayload([FRAME]),
     giveBack: () => {},
     finishBatch: async () => ({ isFirst: true, leftOut: [] }),
@@ -70,6 +73,7 @@ it('logs the code of a refused batch, and the text of ClickHouse, which may quot
       if (table === 'ingest_log') return
       throw refusal
     },
+    fenceInsert: async () => new Set(),
     addJobs: async () => {},
     logger,
     stopping: new AbortController().signal,

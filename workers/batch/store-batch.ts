@@ -5,13 +5,15 @@ import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { frameMoves } from '../queue/moves.ts'
-import type { HeldJob, Move, NamedBatch, PayloadStore } from '../queue/payloads/payload-store.ts'
+import { type Formation, isSameFormation, labelAt, type NamedBatch, refusedOf } from '../queue/payloads/batch-record.ts'
+import type { HeldJob, Move, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
 import type { Batch, BatchSource } from './batch.ts'
 import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
 import type { InsertSlot } from './insert-slot.ts'
-import type { RowBatch } from './row-batch.ts'
+import { divideBatch, type FenceInsert, findLanded } from './outcome/divide-batch.ts'
+import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
 
 /**
  * Above this backlog of the queue `symbolication`, batches leave their requests out, so that a client that sends endless
@@ -21,6 +23,7 @@ const SYMBOLICATION_BACKLOG_BYTES = 128 * 1024 * 1024
 
 /** Dependencies of storing a batch. */
 export interface BatchStorerDeps extends BatchSource, BlockInserterDeps {
+  readonly fenceInsert: FenceInsert
   readonly store: PayloadStore
   readonly addJobs: AddJobs
   readonly onStored?: (batch: Batch, insertMs: number) => void
@@ -38,10 +41,20 @@ export class BatchStorer {
 
   /**
    * Stores a named batch, and retries until it is stored. The holders are the jobs whose locks this worker must hold.
-   * Returns false if another worker has stored or split the batch. Its jobs must be looked at again then.
+   * Returns false if another worker has stored or split the batch. Its jobs must be looked at again then. If another
+   * worker has formed the batch differently, the difference is resolved first.
    */
   async store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[], slot?: InsertSlot): Promise<boolean> {
     const startedAt = performance.now()
+    const formed = batch.formation()
+    const recorded = await this.#recorded(named, formed)
+    if (recorded === undefined) return false
+    if (!isSameFormation(recorded, formed)) {
+      const versions = { recordedBy: recorded.decoder, formedBy: formed.decoder }
+      this.#deps.logger.warn({ batchId: named.batchId, ...versions }, 'batch was formed differently before')
+      const fenced = await this.#fence(named, recorded)
+      return fenced !== undefined && this.resolve(fenced, batch.rows, holders, slot)
+    }
     try {
       await this.#inserter.insert(named, batch.tables(), holders, slot)
     } catch (error) {
@@ -69,6 +82,7 @@ export class BatchStorer {
       batchId: partIdOf(named, isCondemned, randomUUID()),
       payload: encodePayload(part),
       frames: part.length,
+      storedTables: named.storedTables,
     }))
     const payloadBytes = payload.length
     store.giveBack(payload)
@@ -78,9 +92,75 @@ export class BatchStorer {
     await addJobs(queue, parts)
   }
 
-  /** Moves all requests of a named batch to the dead letters for this reason, without decoding them. */
-  setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
-    return this.#deadLetter(named, holders, reason)
+  /**
+   * Resolves the difference between what another worker has made of a batch and what this one makes of it. `named` has the
+   * id of the other worker's inserts as `fencedId`: that worker can no longer finish the batch. If all inserts have landed,
+   * the batch is finished as they are, because receipts report that outcome. Else its requests are divided into parts.
+   */
+  async resolve(named: NamedBatch, rows: RowBatch, holders: readonly HeldJob[], slot?: InsertSlot): Promise<boolean> {
+    const startedAt = performance.now()
+    const landed = await findLanded(this.#deps, named)
+    if (landed === undefined) return false
+    rows.reset()
+    const again = await formBatch(this.#deps, named, rows, { id: named.fencedId, published: named.formed?.refused })
+    if (!again.ok) return false
+    const wanting = again.batch.tables().filter(({ table }) => landed.tables.has(table))
+    await this.#completeViews(named, wanting, holders, slot)
+    return landed.isWhole ? this.#finish(named, again.batch, startedAt) : divideBatch(this.#deps, named, landed)
+  }
+
+  /**
+   * Repeats inserts that have landed, under their tokens. It adds nothing to their tables, but ClickHouse may have ended
+   * before the views of a table had its rows.
+   */
+  async #completeViews(
+    { fencedId = '', jobIds }: NamedBatch,
+    blocks: readonly TableBlock[],
+    holders: readonly HeldJob[],
+    slot: InsertSlot | undefined,
+  ): Promise<void> {
+    try {
+      await this.#inserter.insert({ batchId: fencedId, jobIds, storedTables: [] }, blocks, holders, slot)
+    } catch (error) {
+      if (!(error instanceof RefusedBatchError)) throw error
+      this.#deps.logger.warn({ batchId: fencedId, ...errorFields(error.cause) }, 'views could not be completed')
+    }
+  }
+
+  /**
+   * Moves the requests of a named batch to the dead letters for this reason, without decoding them, unless an earlier worker
+   * has stored them.
+   */
+  async setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
+    const { formed, jobIds } = named
+    if (formed === undefined) return this.#deadLetter(named, holders, reason)
+    const fenced = named.fencedId === undefined ? await this.#fence(named, formed) : named
+    const landed = fenced && (await findLanded(this.#deps, fenced))
+    if (fenced === undefined || landed === undefined) return false
+    if (landed.isWhole) {
+      const options = { id: fenced.fencedId, published: formed.refused, refuseAll: reason }
+      const again = await formBatch(this.#deps, fenced, NO_ROWS, options)
+      return again.ok && this.#finish(fenced, again.batch, performance.now())
+    }
+    const storedTables = [
+      ...fenced.storedTables,
+      ...[...landed.days].filter(([, { size }]) => size > 0).map(([table]) => table),
+    ]
+    const rest = { batchId: randomUUID(), jobIds, storedTables, unstored: formed.refused }
+    return (await this.#deps.store.splitBatch(fenced.batchId, [rest])) && this.#deadLetter(rest, holders, reason)
+  }
+
+  /** Returns what is recorded of the batch before its first insert, or undefined if it is finished or split. */
+  async #recorded(named: NamedBatch, formed: Formation): Promise<Formation | undefined> {
+    if (named.formed !== undefined) return named.formed
+    if (!gainsRows(named, formed)) return this.#deps.store.describeBatch(named, formed)
+    return { ...formed, tables: {}, refused: named.unstored ?? {} }
+  }
+
+  /** Gives the batch another id, so that no other worker can finish it. Returns undefined if one has done so before. */
+  async #fence({ batchId: fencedId, ...record }: NamedBatch, formed: Formation): Promise<NamedBatch | undefined> {
+    const fenced = { ...record, batchId: randomUUID(), formed, fencedId }
+    return (await this.#deps.store.splitBatch(fencedId, [fenced])) ? fenced : undefined
   }
 
   /** Deletes what is stored and moves what derives from it. Returns false if another worker has done so before. */
@@ -123,6 +203,7 @@ export class BatchStorer {
       batchId: partIdOf(named, error.isCondemned, randomUUID()),
       jobIds,
       storedTables: named.storedTables,
+      unstored: refusedOf(batch.formation().refused, jobIds),
     }))
     if (!(await this.#deps.store.splitBatch(named.batchId, halves))) return false
     let allStored = true
@@ -137,8 +218,7 @@ export class BatchStorer {
   /** Stores only the log of the jobs, and moves all their requests to the dead letters. */
   async #deadLetter(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
     const startedAt = performance.now()
-    const refuseAll = { reason, storedTables: named.storedTables }
-    const formed = await formBatch(this.#deps, named, NO_ROWS, { refuseAll })
+    const formed = await formBatch(this.#deps, named, NO_ROWS, { refuseAll: reason })
     if (!formed.ok) return false
     await this.#inserter.insert(named, formed.batch.tables(), holders, undefined)
     return this.#finish(named, formed.batch, startedAt)
@@ -150,15 +230,17 @@ function refusedByClickHouse(error: Error): Reason {
   return { label: 'refused_by_clickhouse', detail: text === undefined ? error.message : `${error.message}: ${text}` }
 }
 
-/** The rows of a batch that refuses every request. */
-const NO_ROWS: RowBatch = {
-  rows: 0,
-  bytes: 0,
-  capacityBytes: 0,
-  append: () => ({ ok: true, rows: 0, rejected: {} }),
-  markJob() {},
-  rewindJob() {},
-  tables: () => [],
-  reset() {},
-  shrink() {},
+/** Returns whether a request that has no rows in the tables that are stored is accepted now. */
+function gainsRows({ storedTables, unstored, jobIds }: NamedBatch, { refused }: Formation): boolean {
+  if (storedTables.length === 0) return false
+  return jobIds.some(jobId =>
+    Object.values(unstored?.[jobId] ?? {}).some(runs =>
+      runs.some((first, i) => i % 2 === 0 && !isAllRefused(refused, jobId, first, runs[i + 1] as number)),
+    ),
+  )
+}
+
+function isAllRefused(refused: Formation['refused'], jobId: string, first: number, last: number): boolean {
+  for (let index = first; index <= last; index++) if (labelAt(refused, jobId, index) === undefined) return false
+  return true
 }

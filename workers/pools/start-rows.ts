@@ -1,4 +1,5 @@
 import { insertNative } from '../../clickhouse/client.ts'
+import { fenceInsert } from '../../clickhouse/fence-insert.ts'
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import type { BatchSource } from '../batch/batch.ts'
 import { BatchPool } from '../batch/batch-pool.ts'
@@ -34,6 +35,8 @@ export function startRowsPool(
         timeoutMs: config.INSERT_TIMEOUT_MS,
         signal: stopping,
       }),
+    fenceInsert: (table, deduplicationToken, fence, days) =>
+      fenceInsert(deps.clickhouse, { table, deduplicationToken, fence, days, timeoutMs: config.INSERT_TIMEOUT_MS }),
     failures: metrics.watchFailures(queue, new RepeatedFailures()),
     addJobs: deps.addJobs,
     logger,

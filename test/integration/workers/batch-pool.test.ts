@@ -82,6 +82,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
     kind: 'traces',
     store: payloads,
     insert: store.insert,
+    fenceInsert: store.fenceInsert,
     addJobs: jobs.add,
     condemnAfter: { attempts: 3, ms: 300 },
     logger,
@@ -223,6 +224,7 @@ describe('a pool of named batches', () => {
       kind: 'traces',
       store: payloads,
       insert: store.insert,
+      fenceInsert: store.fenceInsert,
       addJobs: async () => {},
       logger,
       stopping: new AbortController().signal,
@@ -279,18 +281,18 @@ describe('a pool of named batches', () => {
       kind: 'traces',
       store: payloads,
       insert: store.insert,
+      fenceInsert: store.fenceInsert,
       addJobs: async () => {},
       logger,
       stopping: new AbortController().signal,
     })
     const rows = new TextBatch()
     rows.append(frame('late'), Buffer.from('late'))
-    const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [] }
-    await expect(
-      storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [
-        { jobId: 'gone', lane: 'express', token: 'mine' },
-      ]),
-    ).rejects.toThrow(/lock/)
+    const batch = new Batch({ queue: 'spans', kind: 'traces' }, rows)
+    const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [], formed: batch.formation() }
+    await expect(storer.store(named, batch, [{ jobId: 'gone', lane: 'express', token: 'mine' }])).rejects.toThrow(
+      /lock/,
+    )
     expect(store.lines('first').filter(line => line === 'late')).toHaveLength(1)
   })
 

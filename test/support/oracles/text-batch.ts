@@ -52,6 +52,7 @@ export class TextBatch implements RowBatch {
 /** Stores an insert once by its token, as ClickHouse does with `insert_deduplication_token`. */
 export class TokenStore {
   readonly inserts: { table: string; token: string; lines: string[] }[] = []
+  readonly #fenced = new Set<string>()
   readonly #blocks = new Map<string, { table: string; lines: string[] }>()
   /** Runs before an insert is stored, and may throw or wait. */
   before: (insert: { table: string; token: string; lines: string[] }) => Promise<void> | void = () => {}
@@ -65,6 +66,14 @@ export class TokenStore {
     this.inserts.push(insert)
     if (!this.#blocks.has(token)) this.#blocks.set(token, insert)
     await this.after(insert)
+  }
+
+  /** Uses up the token, as `fenceInsert` does. All requests are of one day. */
+  readonly fenceInsert = async (table: string, token: string, _fence: string, days: readonly number[]) => {
+    const isFenced = this.#fenced.has(token) || !this.#blocks.has(token)
+    if (!this.#blocks.has(token)) this.#blocks.set(token, { table, lines: [] })
+    if (isFenced) this.#fenced.add(token)
+    return new Set(isFenced ? [] : days)
   }
 
   lines(table: string): string[] {

@@ -42,6 +42,18 @@ return record
 `
 
 /**
+ * KEYS batches; ARGV batch id, record. Replaces the record of a batch that was named without a formation. Returns the record
+ * that is there afterwards, or nothing if the batch is finished or split.
+ */
+const DESCRIBE_BATCH = `#!lua flags=allow-oom
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if not known then return known end
+if not cjson.decode(known).formed then known = ARGV[2] end
+redis.call('HSET', KEYS[1], ARGV[1], known)
+return known
+`
+
+/**
  * Counts finished requests, and gives their cost back to their surfaces. The arguments are frames, bytes, cost, number of
  * surfaces, then member and cost of each surface. Returns the index after them.
  */
@@ -167,18 +179,20 @@ return 1
 `
 
 /**
- * KEYS batchOf, batches, flow, pending, payload, joined, then the payload of each part; ARGV batch id, job id, bytes added, then for
- * each part: job id, batch id, record, payload.
+ * KEYS batchOf, batches, flow, pending, payload, joined, then the payload of each part; ARGV batch id, its record without the
+ * job (empty if it has no other), job id, bytes added, then for each part: job id, batch id, record, payload.
  */
 const SPLIT_JOB = `#!lua flags=allow-oom
-if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return 0 end
-local arrival = redis.call('ZSCORE', KEYS[4], ARGV[2]) or 0
-redis.call('HDEL', KEYS[1], ARGV[2])
+if redis.call('HGET', KEYS[1], ARGV[3]) ~= ARGV[1] then return 0 end
+if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
+if ARGV[2] == '' then redis.call('HDEL', KEYS[2], ARGV[1]) else redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end
+local arrival = redis.call('ZSCORE', KEYS[4], ARGV[3]) or 0
+redis.call('HDEL', KEYS[1], ARGV[3])
 redis.call('UNLINK', KEYS[5], KEYS[6])
-redis.call('ZREM', KEYS[4], ARGV[2])
-redis.call('HINCRBY', KEYS[3], 'acceptedBytes', ARGV[3])
-for i = 4, #ARGV, 4 do
-  redis.call('SET', KEYS[6 + i / 4], ARGV[i + 3])
+redis.call('ZREM', KEYS[4], ARGV[3])
+redis.call('HINCRBY', KEYS[3], 'acceptedBytes', ARGV[4])
+for i = 5, #ARGV, 4 do
+  redis.call('SET', KEYS[6 + (i - 1) / 4], ARGV[i + 3])
   redis.call('ZADD', KEYS[4], arrival, ARGV[i])
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
   redis.call('HSET', KEYS[2], ARGV[i + 1], ARGV[i + 2])
@@ -190,6 +204,7 @@ return 1
 export const PAYLOAD_SCRIPTS = {
   penstockNameBatch: NAME_BATCH,
   penstockReadBatch: READ_BATCH,
+  penstockDescribeBatch: DESCRIBE_BATCH,
   penstockFinishBatch: FINISH_BATCH,
   penstockFinishJob: FINISH_JOB,
   penstockSplitBatch: SPLIT_BATCH,

@@ -4,6 +4,7 @@ import { PIECE_BYTES, writeInPieces } from '../../../shared/queue/large-values.t
 import { frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
+import { type BatchRecord, decodeRecord, encodeRecord, type Formation, type NamedBatch } from './batch-record.ts'
 import type { ConfirmedScripts } from './confirmed-scripts.ts'
 import { closeAndRead, type PayloadReader } from './payload-reader.ts'
 import { PAYLOAD_SCRIPTS, PIECES_ARE_GONE, type ScriptArgument, type ScriptName } from './payload-scripts.ts'
@@ -17,19 +18,6 @@ export interface HeldJob {
   readonly token: string
 }
 
-/** The record of a named batch in Redis. */
-export interface BatchRecord {
-  /** In the order in which the batch was formed. */
-  readonly jobIds: readonly string[]
-  /** Tables that already contain the rows of this batch, because it is a half of a larger one. */
-  readonly storedTables: readonly string[]
-}
-
-/** A batch that is recorded in Redis, with all its jobs, before its first insert. */
-export interface NamedBatch extends BatchRecord {
-  readonly batchId: string
-}
-
 /** Why a job could not be named: it is in another batch, it is already stored, or this worker has lost its lock. */
 export type NamingConflict = 'named' | 'stored' | 'lost'
 
@@ -39,6 +27,9 @@ export interface NewPayload {
   readonly payload: Buffer
   readonly frames: number
 }
+
+/** A part of a job that is split, and the batch that names it. */
+export type JobPart = NewPayload & Pick<NamedBatch, 'batchId' | 'storedTables' | 'unstored'>
 
 /** A payload that a finished job or batch passes on. Its job id derives from the id of that job or batch. */
 export interface Move extends NewPayload {
@@ -95,22 +86,29 @@ export interface PayloadStore {
   batch(batchId: string): Promise<BatchRecord | undefined>
   /** Returns whether this worker still holds the locks of all these jobs. */
   holdsLocks(jobs: readonly HeldJob[]): Promise<boolean>
-  /** Names a batch, for all its jobs or for none. Returns the jobs in the way; the batch is named if there are none. */
-  nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>>
+  /**
+   * Names a batch, for all its jobs or for none, and records what is about to be inserted. Returns the jobs in the way; the
+   * batch is named if there are none.
+   */
+  nameBatch(batchId: string, jobs: readonly HeldJob[], formed?: Formation): Promise<Map<string, NamingConflict>>
+  /**
+   * Records what is about to be inserted for a batch that was named without it. Returns what is recorded, which another
+   * worker may have done before, or undefined if the batch is finished or split.
+   */
+  describeBatch(batch: NamedBatch, formed: Formation): Promise<Formation | undefined>
   /** Deletes the payloads and the record of a stored batch and stores the moves, in one step. */
   finishBatch(batch: NamedBatch, done: DoneCounts, moves?: readonly Move[]): Promise<Finished>
   /** Does the same for a job that was processed without a batch. */
   finishJob(jobId: string, done: DoneCounts, moves?: readonly Move[]): Promise<Finished>
   /** Counts that a suspected job is about to be decoded alone, and returns how often that has begun within a day. */
   countAlone(jobId: string): Promise<number>
-  /** Replaces a named batch by two. Returns false if another worker has finished or split it before. */
+  /** Replaces a named batch by others with the same jobs. Returns false if another worker has finished or split it before. */
   splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
-  /** Replaces the only job of a batch by jobs with a part of its frames each, every one in a batch of its own. */
-  splitJob(
-    batch: NamedBatch,
-    payloadBytes: number,
-    parts: readonly (NewPayload & { batchId: string })[],
-  ): Promise<boolean>
+  /**
+   * Replaces the first job of a batch by jobs with a part of its frames each, every one in a batch of its own. The other
+   * jobs stay in the batch. Returns false if another worker has done so before.
+   */
+  splitJob(batch: NamedBatch, payloadBytes: number, parts: readonly JobPart[]): Promise<boolean>
 }
 
 type ScriptCommands = Record<ScriptName, (numberOfKeys: number, ...args: ScriptArgument[]) => Promise<unknown>>
@@ -166,7 +164,7 @@ export class RedisPayloadStore implements PayloadStore {
     // The worker that named it may have died before the replicas knew it, and this one may insert its rows.
     const read = this.#confirmed?.run(PAYLOAD_SCRIPTS.penstockReadBatch, [batches], [batchId])
     const record = (await (read ?? this.#redis.hget(batches, batchId))) as string | null
-    return record === null ? undefined : (JSON.parse(record) as BatchRecord)
+    return record === null ? undefined : decodeRecord(record)
   }
 
   async holdsLocks(jobs: readonly HeldJob[]): Promise<boolean> {
@@ -180,15 +178,21 @@ export class RedisPayloadStore implements PayloadStore {
     return count
   }
 
-  async nameBatch(batchId: string, jobs: readonly HeldJob[]): Promise<Map<string, NamingConflict>> {
+  async nameBatch(batchId: string, jobs: readonly HeldJob[], formed?: Formation): Promise<Map<string, NamingConflict>> {
     const { batchOf, batches, payload, lock } = this.#keys
     const keys = [batchOf, batches, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
-    const record = recordOf({ jobIds: jobs.map(job => job.jobId), storedTables: [] })
+    const record = encodeRecord({ jobIds: jobs.map(job => job.jobId), storedTables: [], formed })
     const held = jobs.flatMap(job => [job.jobId, job.token])
     const pairs = (await this.#runConfirmed('penstockNameBatch', keys, [batchId, record, ...held])) as string[]
     const conflicts = new Map<string, NamingConflict>()
     for (let i = 0; i < pairs.length; i += 2) conflicts.set(pairs[i] as string, pairs[i + 1] as NamingConflict)
     return conflicts
+  }
+
+  async describeBatch(batch: NamedBatch, formed: Formation): Promise<Formation | undefined> {
+    const args = [batch.batchId, encodeRecord({ ...batch, formed })]
+    const record = (await this.#runConfirmed('penstockDescribeBatch', [this.#keys.batches], args)) as string | null
+    return record === null ? undefined : decodeRecord(record).formed
   }
 
   finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
@@ -228,29 +232,23 @@ export class RedisPayloadStore implements PayloadStore {
 
   async splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean> {
     const { batchOf, batches } = this.#keys
-    const args = halves.flatMap(half => [half.batchId, recordOf(half), half.jobIds.length, ...half.jobIds])
+    const args = halves.flatMap(half => [half.batchId, encodeRecord(half), half.jobIds.length, ...half.jobIds])
     return (await this.#runConfirmed('penstockSplitBatch', [batchOf, batches], [batchId, ...args])) === 1
   }
 
-  async splitJob(
-    batch: NamedBatch,
-    payloadBytes: number,
-    parts: readonly (NewPayload & { batchId: string })[],
-  ): Promise<boolean> {
-    const [jobId] = batch.jobIds
-    if (jobId === undefined || batch.jobIds.length !== 1)
-      throw new RangeError('splitJob needs a batch of exactly one job')
+  async splitJob(batch: NamedBatch, payloadBytes: number, parts: readonly JobPart[]): Promise<boolean> {
+    const [jobId, ...others] = batch.jobIds
+    if (jobId === undefined) throw new RangeError('splitJob needs a batch with a job')
     const { batchOf, batches, flow, pending, payload, joined } = this.#keys
     const growth = parts.reduce((sum, part) => sum + part.payload.length, -payloadBytes)
+    const rest = others.length === 0 ? '' : encodeRecord({ ...batch, jobIds: others })
     const source = [payload(jobId), joined(jobId)]
     const keys = [batchOf, batches, flow, pending, ...source, ...parts.map(part => payload(part.jobId))]
-    const args = parts.flatMap(part => [
-      part.jobId,
-      part.batchId,
-      recordOf({ jobIds: [part.jobId], storedTables: batch.storedTables }),
-      part.payload,
-    ])
-    return (await this.#run('penstockSplitJob', keys, [batch.batchId, jobId, growth, ...args])) === 1
+    const args = parts.flatMap(part => {
+      const record = encodeRecord({ jobIds: [part.jobId], storedTables: part.storedTables, unstored: part.unstored })
+      return [part.jobId, part.batchId, record, part.payload]
+    })
+    return (await this.#run('penstockSplitJob', keys, [batch.batchId, rest, jobId, growth, ...args])) === 1
   }
 
   #runConfirmed(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
@@ -291,8 +289,4 @@ function shareArguments(shares: Shares): ScriptArgument[] {
   let cost = 0
   for (const share of shares.values()) cost += share
   return [cost, shares.size, ...[...shares].flat()]
-}
-
-function recordOf({ jobIds, storedTables }: BatchRecord): string {
-  return JSON.stringify({ jobIds, storedTables } satisfies BatchRecord)
 }

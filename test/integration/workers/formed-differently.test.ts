@@ -1,0 +1,299 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import type { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
+import { fenceInsert } from '../../../clickhouse/fence-insert.ts'
+import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { decodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { queueKeys, shareMember } from '../../../shared/queue/queue.ts'
+import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
+import { TransientError } from '../../../shared/runtime/errors.ts'
+import { BatchPool } from '../../../workers/batch/batch-pool.ts'
+import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
+import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
+import type { RowBatch } from '../../../workers/batch/row-batch.ts'
+import { BatchStorer } from '../../../workers/batch/store-batch.ts'
+import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
+import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
+import { startPool } from '../../../workers/queue/pool.ts'
+import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { openExpressCommits } from '../../support/express-commits.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
+import { until } from '../../support/until.ts'
+
+const services = sharedServices()
+const url = `${services.redisUrl}/9`
+const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
+const keys = queueKeys('logs')
+const DAY_MS = 86_400_000
+const NOW = Date.now()
+const opened: (() => Promise<unknown> | unknown)[] = []
+let redis: Redis
+let database: TestDatabase
+let clickhouse: ClickHouseClient
+
+beforeAll(async () => {
+  database = await createTestDatabase(services.clickhouseUrl, `formed_differently_${process.pid}`)
+  clickhouse = createClickHouse({ url: services.clickhouseUrl, database: database.name })
+})
+
+beforeEach(async () => {
+  redis = connectConsumer(url, logger)
+  await redis.flushdb()
+  for (const table of ['logs', 'exceptions', 'findings', 'ingest_log']) {
+    await clickhouse.command({ query: `TRUNCATE TABLE ${table}` })
+  }
+})
+
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close()
+  redis.disconnect()
+})
+
+afterAll(async () => {
+  await clickhouse.close()
+  await database.drop()
+})
+
+/** A request with one log record that is an exception, so that it has a row in `logs` and one in `exceptions`. */
+function request(name: string, receivedAtMs = NOW): PayloadFrame {
+  return {
+    workspaceId: 'ws_1',
+    surfaceId: 'srf_1',
+    receivedAtMs,
+    contentType: 'application/x-protobuf',
+    contentEncoding: 'identity',
+    attributes: '',
+    body: bodyOf(name, 1),
+  }
+}
+
+function bodyOf(name: string, records: number): Buffer {
+  const text = (key: string, value: string) => ({ key, value: { value: { case: 'stringValue' as const, value } } })
+  const record = {
+    body: { value: { case: 'stringValue' as const, value: name } },
+    attributes: [text('exception.type', 'Error'), text('exception.message', name)],
+  }
+  const logRecords = Array.from({ length: records }, () => record)
+  const resourceLogs = [{ resource: { attributes: [text('service.name', 'shop')] }, scopeLogs: [{ logRecords }] }]
+  return Buffer.from(toBinary(ExportLogsServiceRequestSchema, create(ExportLogsServiceRequestSchema, { resourceLogs })))
+}
+
+/** What a version of the decoder makes of the requests whose name begins with `changed`. */
+type Version = 'accepts' | 'refuses' | 'makes two rows'
+
+function rowsOf(version: Version): RowBatch {
+  const rows = createLogsBatch()
+  const append = rows.append.bind(rows)
+  return Object.assign(rows, {
+    append: (frame: PayloadFrame, body: Buffer, limitBytes?: number): ReturnType<RowBatch['append']> => {
+      const name = /changed( \d)?/.exec(body.toString('latin1'))?.[0]
+      if (name === undefined || version === 'accepts') return append(frame, body, limitBytes)
+      if (version === 'refuses') return { ok: false, reason: 'truncated' }
+      return append(frame, bodyOf(name, 2), limitBytes)
+    },
+  })
+}
+
+type Death = readonly [table: string, moment: 'before' | 'after']
+
+/** Starts a worker. With `death`, it ends at this insert, before it is sent or before its confirmation has arrived. */
+function worker(version: Version, death?: Death) {
+  const stopping = new AbortController()
+  const own = connectConsumer(url, logger)
+  const store = new RedisPayloadStore(own, 'logs')
+  const jobs = createJobAdder(own)
+  const source = { queue: 'logs', kind: 'logs' } as const
+  const die = (table: string, moment: string) => {
+    if (death?.[0] !== table || death[1] !== moment) return
+    stopping.abort()
+    throw new TransientError('the worker has ended')
+  }
+  const storer = new BatchStorer({
+    ...source,
+    store,
+    insert: async (block, deduplicationToken) => {
+      die(block.table, 'before')
+      await insertNative(clickhouse, { ...block, deduplicationToken, timeoutMs: 20_000 })
+      die(block.table, 'after')
+    },
+    fenceInsert: (table, deduplicationToken, fence, days) =>
+      fenceInsert(clickhouse, { table, deduplicationToken, fence, days, timeoutMs: 20_000 }),
+    addJobs: jobs.add,
+    logger,
+    stopping: stopping.signal,
+  })
+  const memory = new ColumnMemory()
+  const batches = new BatchPool(
+    { ...source, store, storer, createRows: () => rowsOf(version), logger, lane: 'express', memory },
+    {
+      maxRows: 1_000,
+      maxBytes: 1 << 20,
+      maxAgeMs: 100,
+      maxConcurrentInserts: 2,
+      maxFetchedBytes: 1 << 20,
+      jobLimits: JOB_LIMITS,
+    },
+  )
+  const pool = startPool(
+    'logs',
+    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
+    { concurrency: 8, lockMs: 5_000, stalledCheckMs: 500 },
+  )
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    stopping.abort()
+    await pool.close()
+    await jobs.close()
+    own.disconnect()
+  }
+  opened.push(close)
+  return { close, ended: () => stopping.signal.aborted }
+}
+
+/** Sends the requests, has a worker of one version end at this moment, and a worker of another version continue. */
+async function upgrade(
+  from: Version,
+  to: Version,
+  death: Death,
+  requests: readonly PayloadFrame[],
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<void> {
+  const producer = connectProducer(url, 20_000, logger)
+  opened.push(() => producer.disconnect())
+  const options = { maxCommitBytes: 1 << 20, maxCommitFrames: 100, timeoutMs: 20_000 }
+  const commit = openExpressCommits(producer, options, 'logs')
+  const send = (frame: PayloadFrame) =>
+    commit.enqueue(frame, { share: { member: shareMember(frame), held: 0 }, cost: frameCost(frame) }).confirmed
+  const sent: Promise<unknown>[] = []
+  await until('the connection is open', () => {
+    try {
+      sent.push(send(requests[0] as PayloadFrame))
+      return true
+    } catch {
+      return false
+    }
+  })
+  await Promise.all([...sent, ...requests.slice(1).map(send)])
+  await commit.drain()
+  const first = worker(from, death)
+  await until('the first worker has ended', () => first.ended())
+  await first.close()
+  expect(await redis.hlen(keys.batches)).toBeGreaterThan(0)
+  await meanwhile()
+  worker(to)
+  await until('everything is settled', async () => (await redis.zcard(keys.pending)) === 0)
+  expect(await redis.hlen(keys.batches)).toBe(0)
+  expect(await redis.hlen(keys.batchOf)).toBe(0)
+}
+
+/** Returns what is stored of the requests: how often each is in `logs`, in `exceptions` and in the view of findings. */
+async function stored() {
+  const count = async (table: string, text: string) => {
+    const rows = await database.rows<{ name: string; n: string }>(
+      `SELECT ${text} AS name, count() AS n FROM ${table} WHERE workspace_id = 'ws_1' GROUP BY name ORDER BY name`,
+    )
+    return Object.fromEntries(rows.map(({ name, n }) => [name, Number(n)]))
+  }
+  const [findings] = await database.rows<{ n: string }>(
+    `SELECT sum(occurrence_count) AS n FROM findings WHERE workspace_id = 'ws_1'`,
+  )
+  const letters: { body: string; reason: string; storedTables: string[] }[] = []
+  for (const key of await redis.keys(`${queueKeys('dead-letters').payloadPrefix}*`)) {
+    for (const { body, attributes } of decodePayload((await redis.getBuffer(key)) as Buffer)) {
+      const { reason, storedTables } = JSON.parse(attributes)
+      letters.push({
+        body: /(changed|steady)( \d)?/.exec(body.toString('latin1'))?.[0] ?? '',
+        reason,
+        storedTables,
+      })
+    }
+  }
+  const exceptions = await count('exceptions', 'message')
+  expect(Number(findings?.n)).toBe(Object.values(exceptions).reduce((sum, n) => sum + n, 0))
+  return { logs: await count('logs', 'body'), exceptions, letters }
+}
+
+const BEFORE_ANY: Death = ['logs', 'before']
+const BETWEEN: Death = ['logs', 'after']
+const BEFORE_LOG: Death = ['exceptions', 'after']
+const AFTER_LAST: Death = ['ingest_log', 'after']
+
+describe('a batch that a newer version forms differently', () => {
+  it.each([
+    ['before any insert', BEFORE_ANY],
+    ['between two tables', BETWEEN],
+    ['before the log of the batch', BEFORE_LOG],
+  ])('stores what only the newer one accepts, once, when the older one ended %s', async (_when, death) => {
+    await upgrade('refuses', 'accepts', death, [request('steady'), request('changed')])
+    const once = { changed: 1, steady: 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+  })
+
+  it('keeps the outcome that receipts report already, when the older one ended after the last insert', async () => {
+    await upgrade('refuses', 'accepts', AFTER_LAST, [request('steady'), request('changed')])
+    const { letters, ...tables } = await stored()
+    expect(tables).toEqual({ logs: { steady: 1 }, exceptions: { steady: 1 } })
+    expect(letters).toEqual([{ body: 'changed', reason: 'truncated', storedTables: [] }])
+  })
+
+  it.each([
+    ['before any insert', BEFORE_ANY, {}, {}, []],
+    ['between two tables', BETWEEN, { changed: 1 }, {}, ['logs']],
+    ['before the log of the batch', BEFORE_LOG, { changed: 1 }, { changed: 1 }, ['logs', 'exceptions']],
+  ])(
+    'names in the dead letter of what only the older one accepts the tables that have it, when that ended %s',
+    async (_when, death, logs, exceptions, storedTables) => {
+      await upgrade('accepts', 'refuses', death, [request('steady'), request('changed')])
+      expect(await stored()).toEqual({
+        logs: { steady: 1, ...logs },
+        exceptions: { steady: 1, ...exceptions },
+        letters: [{ body: 'changed', reason: 'truncated', storedTables }],
+      })
+    },
+  )
+
+  it('makes no dead letter of what is stored, when the older one ended after the last insert', async () => {
+    await upgrade('accepts', 'refuses', AFTER_LAST, [request('steady'), request('changed')])
+    const once = { changed: 1, steady: 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+  })
+
+  it.each([
+    ['before any insert', BEFORE_ANY, 2, 2],
+    ['between two tables', BETWEEN, 1, 2],
+    ['after the last insert', AFTER_LAST, 1, 1],
+  ])(
+    'stores the rows of one version in each table, when the older one ended %s',
+    async (_when, death, logs, exceptions) => {
+      await upgrade('accepts', 'makes two rows', death, [request('steady'), request('changed')])
+      expect(await stored()).toEqual({
+        logs: { steady: 1, changed: logs },
+        exceptions: { steady: 1, changed: exceptions },
+        letters: [],
+      })
+    },
+  )
+
+  it('stores each request once when they are of two days', async () => {
+    const requests = ['steady 1', 'changed 1'].map(name => request(name, NOW - DAY_MS))
+    await upgrade('refuses', 'accepts', BETWEEN, [...requests, request('steady 2'), request('changed 2')])
+    const once = { 'changed 1': 1, 'changed 2': 1, 'steady 1': 1, 'steady 2': 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+  })
+
+  it('completes the views of an insert that had landed without them', async () => {
+    const attach = () => clickhouse.command({ query: 'ATTACH TABLE findings_from_exceptions' })
+    await clickhouse.command({ query: 'DETACH TABLE findings_from_exceptions' })
+    opened.push(() => attach().catch(() => undefined))
+    await upgrade('accepts', 'refuses', BEFORE_LOG, [request('steady'), request('changed')], attach)
+    const rows = await database.rows<{ n: string }>(
+      `SELECT sum(occurrence_count) AS n FROM findings WHERE workspace_id = 'ws_1'`,
+    )
+    expect(Number(rows[0]?.n)).toBe(1)
+  })
+})

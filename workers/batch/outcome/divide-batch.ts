@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import type { QueueName } from '../../../schemas/queues/names.ts'
+import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { newJobId } from '../../../shared/queue/queue.ts'
+import { labelAt, type NamedBatch, RefusedCollector, STORED_IN_PART } from '../../queue/payloads/batch-record.ts'
+import type { JobPart, PayloadStore } from '../../queue/payloads/payload-store.ts'
+import type { AddJobs } from '../../queue/process-frames.ts'
+
+/**
+ * Makes sure that no insert with this token can land any more on these days (days since 1970), and returns the days on
+ * which one has landed before. May be repeated: the answer is the same.
+ */
+export type FenceInsert = (
+  table: string,
+  deduplicationToken: string,
+  fence: string,
+  days: readonly number[],
+) => Promise<ReadonlySet<number>>
+
+/** Dependencies of dividing a batch. */
+export interface DivideDeps {
+  readonly store: Pick<PayloadStore, 'payload' | 'giveBack' | 'splitJob'>
+  readonly addJobs: AddJobs
+  readonly queue: QueueName
+  readonly fenceInsert: FenceInsert
+}
+
+/** The inserts of a batch that have landed: the days by table. */
+export interface Landed {
+  readonly days: ReadonlyMap<string, ReadonlySet<number>>
+  /** Tables whose inserts have landed on all days. */
+  readonly tables: ReadonlySet<string>
+  /** All inserts have landed, and with them what receipts report. */
+  readonly isWhole: boolean
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Finds out which inserts of a batch have landed, once none of them can land any more: the worker that sent them may still
+ * run. Tables are partitioned by the day of receipt, and each partition is deduplicated by itself. Returns undefined if the
+ * batch is finished or divided.
+ */
+export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<Landed | undefined> {
+  const { fencedId = '', formed, storedTables } = named
+  const days = await daysOf(deps.store, named)
+  if (days === undefined) return undefined
+  const tables = Object.keys(formed?.tables ?? {}).filter(table => !storedTables.includes(table))
+  const landed = new Map<string, ReadonlySet<number>>()
+  for (const table of tables) {
+    landed.set(table, await deps.fenceInsert(table, `${fencedId}:${table}`, `fence:${fencedId}`, days))
+  }
+  const complete = new Set(tables.filter(table => landed.get(table)?.size === days.length))
+  return { days: landed, tables: complete, isWhole: tables.length > 0 && complete.size === tables.length }
+}
+
+/**
+ * Replaces each job of the batch by parts that are stored on their own: the requests that were refused, of which no table
+ * has rows, and for each day the others, with the tables that have their rows. Returns false if the batch is finished or
+ * another worker has divided it.
+ */
+export async function divideBatch(deps: DivideDeps, named: NamedBatch, { days }: Landed): Promise<boolean> {
+  let rest = named
+  for (const jobId of named.jobIds) {
+    const payload = await deps.store.payload(jobId)
+    if (payload === null) return false
+    const parts = partsOf(named, jobId, decodePayload(payload), days)
+    const payloadBytes = payload.length
+    deps.store.giveBack(payload)
+    await deps.store.splitJob(rest, payloadBytes, parts)
+    // Needed even if another worker has split the job, since this connection may have sent the script twice.
+    await deps.addJobs(deps.queue, parts)
+    rest = { ...rest, jobIds: rest.jobIds.slice(1) }
+  }
+  return true
+}
+
+interface Group {
+  readonly storedTables: readonly string[]
+  readonly frames: PayloadFrame[]
+  readonly unstored: RefusedCollector
+}
+
+function partsOf(
+  { storedTables, unstored, formed }: NamedBatch,
+  jobId: string,
+  frames: readonly PayloadFrame[],
+  landed: Landed['days'],
+): JobPart[] {
+  const groups = new Map<string, Group>()
+  for (const [index, frame] of frames.entries()) {
+    const label = labelAt(formed?.refused, jobId, index)
+    const isRefused = label !== undefined && label !== STORED_IN_PART
+    const tables = isRefused
+      ? labelAt(unstored, jobId, index) === undefined
+        ? storedTables
+        : []
+      : [...storedTables, ...[...landed].filter(([, days]) => days.has(dayOf(frame))).map(([table]) => table)]
+    const key = JSON.stringify([isRefused, tables])
+    const group = groups.get(key) ?? { storedTables: tables, frames: [], unstored: new RefusedCollector() }
+    groups.set(key, group)
+    if (label === STORED_IN_PART) group.unstored.add('', group.frames.length, label)
+    group.frames.push(frame)
+  }
+  return [...groups.values()].map(group => {
+    const part = newJobId()
+    return {
+      jobId: part,
+      batchId: randomUUID(),
+      payload: encodePayload(group.frames),
+      frames: group.frames.length,
+      storedTables: group.storedTables,
+      unstored: { [part]: group.unstored.requests[''] ?? {} },
+    }
+  })
+}
+
+/** Returns the days on which the requests of a batch have arrived, or undefined if a payload is gone. */
+async function daysOf(store: DivideDeps['store'], { jobIds }: NamedBatch): Promise<number[] | undefined> {
+  const days = new Set<number>()
+  for (const jobId of jobIds) {
+    const payload = await store.payload(jobId)
+    if (payload === null) return undefined
+    for (const frame of decodePayload(payload)) days.add(dayOf(frame))
+    store.giveBack(payload)
+  }
+  return [...days]
+}
+
+function dayOf({ receivedAtMs }: PayloadFrame): number {
+  return Math.floor(receivedAtMs / DAY_MS)
+}

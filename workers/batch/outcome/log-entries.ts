@@ -1,0 +1,72 @@
+import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
+import { commitOf, indexOf } from '../../../shared/ids/receipt.ts'
+import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import {
+  type RejectedByReason,
+  type Rejection,
+  type RejectionLabel,
+  reasonText,
+} from '../../../shared/runtime/reason.ts'
+import type { RefusedFrame } from '../../queue/letter-moves.ts'
+
+/** Returns whether nothing of the request is stored. */
+export function isRefused({ rejected, storedRecords = 0 }: RefusedFrame): boolean {
+  return rejected === undefined || storedRecords === 0
+}
+
+/** Returns the labels of rejected records with their counts. */
+export function rejectionsOf(rejected: RejectedByReason): readonly [RejectionLabel, Rejection][] {
+  return Object.entries(rejected) as [RejectionLabel, Rejection][]
+}
+
+/** Returns the log entry of a job and surface, with this frame counted. */
+export function entryOf(
+  entries: Map<string, IngestLogEntry>,
+  signal: string,
+  jobId: string,
+  frame: PayloadFrame,
+): IngestLogEntry {
+  const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
+  const commit = receipt === undefined ? '' : commitOf(receipt)
+  const key = `${workspaceId} ${surfaceId} ${commit}`
+  let entry = entries.get(key)
+  if (entry === undefined) {
+    const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map() }
+    const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
+    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, ...letters, commit, indexes: [] }
+    entries.set(key, entry)
+  }
+  if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
+  entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
+  entry.payloads++
+  entry.bytes += frame.body.length
+  return entry
+}
+
+/**
+ * Counts a dead letter and notes, for the receipt of its request, which object will contain it. The key is empty if the
+ * letter is not kept. Returns the bytes of the note.
+ */
+export function note(entry: IngestLogEntry, request: RefusedFrame, objectKey: string): number {
+  const { frame, reason, rejected = {} } = request
+  increment(objectKey === '' ? entry.discarded : entry.deadLettered, reason.label, 1)
+  if (frame.receipt === undefined) return 0
+  const index = indexOf(frame.receipt)
+  if (objectKey === '') entry.discardedIndexes.push(index)
+  let bytes = 0
+  for (const [label, { count }] of rejectionsOf(rejected)) {
+    entry.rejections.push({ index, reason: label, records: count, objectKey })
+    bytes += label.length + objectKey.length
+  }
+  if (isRefused(request)) {
+    const text = reasonText(reason)
+    entry.refused.push({ index, reason: text, objectKey })
+    bytes += text.length + objectKey.length
+  }
+  return bytes
+}
+
+/** Adds to a counter. */
+export function increment<K extends string>(counts: Map<K, number>, key: K, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count)
+}
