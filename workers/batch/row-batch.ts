@@ -37,8 +37,11 @@ export interface RowBatch {
   tables(): readonly TableBlock[]
   /** Returns the stacks of these rows to symbolicate once the rows are stored, as frames for the queue `symbolication`. */
   stackRequests?(): readonly PayloadFrame[]
-  /** Runs when the batch is stored and its stack requests are in Redis, unless they were left out. */
-  finished?(): void
+  /**
+   * Runs when the batch is stored and its stack requests are in Redis. `leftOut` names the surfaces whose requests were left
+   * out (`shareMember`).
+   */
+  finished?(leftOut: ReadonlySet<string>): void
   /** Removes all rows and keeps the memory for the next batch. */
   reset(): void
   /** Removes all rows and gives the memory back. */

@@ -4,7 +4,7 @@ import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.t
 import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { frameMoves } from '../queue/moves.ts'
+import { movesByWorkspace } from '../queue/moves.ts'
 import { type Formation, isSameFormation, labelAt, type NamedBatch, refusedOf } from '../queue/payloads/batch-record.ts'
 import type { HeldJob, Move, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
@@ -16,8 +16,9 @@ import { divideBatch, type FenceInsert, findLanded } from './outcome/divide-batc
 import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
 
 /**
- * Above this backlog of the queue `symbolication`, batches leave their requests out, so that a client that sends endless
- * distinct stacks cannot fill Redis. They are requested again when the finding recurs.
+ * Batches leave requests for stacks out while the queue `symbolication` has less left of this than the surface has in it. So
+ * a client that sends endless distinct stacks cannot fill Redis, nor take the room of other surfaces. The stacks are
+ * requested again when the finding recurs.
  */
 const SYMBOLICATION_BACKLOG_BYTES = 128 * 1024 * 1024
 
@@ -172,7 +173,7 @@ export class BatchStorer {
     await addMovedJobs(addJobs, moves)
     if (!isFirst) return false
     // Requests that were left out are made again when their finding recurs.
-    if (leftOut.every(({ queue }) => queue !== 'symbolication')) batch.rows.finished?.()
+    batch.rows.finished?.(new Set(leftOut.flatMap(({ shares }) => [...shares.keys()])))
     onStored?.(batch, performance.now() - startedAt)
     return true
   }
@@ -182,7 +183,7 @@ export class BatchStorer {
     const requests = rows.stackRequests?.() ?? []
     return [
       ...letters.moves(),
-      ...frameMoves('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
+      ...movesByWorkspace('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
     ]
   }
 

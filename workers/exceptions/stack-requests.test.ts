@@ -59,7 +59,7 @@ describe('the stacks that a batch requests', () => {
     expect(ask().frames).toHaveLength(1)
     const stored = ask()
     expect(stored.frames).toHaveLength(1)
-    stored.finished()
+    stored.finished(new Set())
     expect(ask().frames).toHaveLength(0)
     nowMs = 10 * 60_000
     expect(ask().frames).toHaveLength(0)

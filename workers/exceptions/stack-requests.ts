@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { shareMember } from '../../shared/queue/queue.ts'
 import type { DebugIds } from './debug-ids.ts'
 
 /** A finding is requested once in this period per version and process, however often it is thrown. */
@@ -113,9 +114,12 @@ export class StackRequests {
     })
   }
 
-  /** Marks the requests as sent. */
-  finished(): void {
-    for (const key of this.#requested) this.#recent.set(key, true)
+  /** Marks the requests as sent, without those of surfaces whose requests were left out (`shareMember`). */
+  finished(leftOut: ReadonlySet<string>): void {
+    for (const [i, key] of this.#requested.entries()) {
+      const frame = this.#frames[i]
+      if (frame !== undefined && !leftOut.has(shareMember(frame))) this.#recent.set(key, true)
+    }
   }
 
   /** Removes all requests. */

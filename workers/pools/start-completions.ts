@@ -6,8 +6,8 @@ import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
+import { HELD_JOBS, WorkspaceTurns } from '../queue/workspace-turns.ts'
 import { REFUSED_READS } from '../source-maps/complete-release.ts'
-import { CompletionTurns, HELD_COMPLETIONS } from '../source-maps/completion-turns.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
 
 /** Starts the pool that builds the manifests of releases. */
@@ -32,7 +32,10 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     onCompletion: deps.metrics.observeCompletion,
   }
   let isClosing = false
-  const turns = new CompletionTurns({ redis: deps.redis, isClosing: () => isClosing }, config.COMPLETIONS_CONCURRENCY)
+  const turns = new WorkspaceTurns(
+    { queue: 'completions', redis: deps.redis, isClosing: () => isClosing },
+    config.COMPLETIONS_CONCURRENCY,
+  )
   const pool = startPool(
     'completions',
     {
@@ -43,7 +46,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
         isClosing = true
       },
     },
-    poolOptions(config, HELD_COMPLETIONS),
+    poolOptions(config, HELD_JOBS),
   )
   return pool
 }

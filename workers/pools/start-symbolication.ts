@@ -11,17 +11,21 @@ import { blocksOf } from '../batch/row-batch.ts'
 import { poolOptions, symbolicationHeapBytes } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
-import { type Pool, startPool } from '../queue/pool.ts'
+import { type Pool, startPool, type TakenJob } from '../queue/pool.ts'
 import { refuseJob } from '../queue/process-frames.ts'
 import { Suspects } from '../queue/suspects.ts'
+import { HELD_JOBS, WorkspaceTurns } from '../queue/workspace-turns.ts'
 import { createManifestReader } from '../symbolication/manifest-reader.ts'
 import { type SymbolicateJobDeps, symbolicateJob } from '../symbolication/symbolicate-job.ts'
 import { createMapGuards } from '../symbolication/tracing/map-guards.ts'
 import { createMapTracer, type MapTracer, TRACE_DEADLINE_MS } from '../symbolication/tracing/map-tracer.ts'
 
 const QUERY_TIMEOUT_MS = 60_000
-/** Maps are traced one after the other. The rest of a job is waiting for stores. */
-const CONCURRENT_JOBS = 4
+/**
+ * Jobs in progress, one of a workspace at a time. Maps are traced one after the other, for each workspace in turn, and the
+ * rest of a job is waiting for stores. A job has at most 4 MiB of stacks.
+ */
+const CONCURRENT_JOBS = 8
 
 /** Starts the pool that resolves the stacks of exceptions through source maps. */
 export function startSymbolicationPool(deps: PoolsDeps): Pool {
@@ -43,19 +47,28 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
     onSuccess: () => pool.progress(),
     onDone: deps.metrics.observeSymbolicationJob,
   }
+  let isClosing = false
+  const turns = new WorkspaceTurns(
+    { queue: 'symbolication', redis: deps.redis, isClosing: () => isClosing },
+    CONCURRENT_JOBS,
+  )
+  const process = (job: TakenJob) =>
+    suspects.run(job, {
+      process: () => symbolicateJob(symbolication, job),
+      setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
+    })
   const pool = startPool(
     'symbolication',
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job =>
-        suspects.run(job, {
-          process: () => symbolicateJob(symbolication, job),
-          setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
-        }),
+      process: job => turns.run(job.jobId, () => process(job)),
+      onClosing: () => {
+        isClosing = true
+      },
       onClosed: () => tracer.close(),
     },
-    poolOptions(config, CONCURRENT_JOBS),
+    poolOptions(config, HELD_JOBS),
   )
   return pool
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
@@ -21,6 +22,23 @@ export function frameMoves(
   if (frames.length === 0) return []
   const payload = { jobId, payload: encodePayload(frames), frames: frames.length, shares: sharesOf(frames) }
   return [{ queue, ...payload, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
+}
+
+/**
+ * Returns the moves of these frames to another queue, one job for each workspace, for a queue in which workspaces take turns.
+ * `jobId` must derive from the job or batch that is finished, as above.
+ */
+export function movesByWorkspace(
+  queue: QueueName,
+  jobId: string,
+  frames: readonly PayloadFrame[],
+  backlogLimitBytes: number,
+): Move[] {
+  const ofWorkspace = Map.groupBy(frames, ({ workspaceId }) => workspaceId)
+  return [...ofWorkspace].flatMap(([workspaceId, own]) => {
+    const ownJobId = `${jobId}-${hash('sha256', workspaceId).slice(0, 16)}`
+    return frameMoves(queue, ownJobId, own, backlogLimitBytes)
+  })
 }
 
 /**

@@ -81,7 +81,7 @@ it('resolves what the time of each workspace allows, and moves the rest to a job
   expect(stats).toMatchObject([{ requests: 5, postponed: 2, resolvedFrames: 3 }])
 
   const [later] = jobs.keys()
-  expect(later).toMatch(/^postponed-[0-9a-f]{32}$/)
+  expect(later).toMatch(/^postponed-[0-9a-f]{16}-[0-9a-f]{16}$/)
   expect(decodePayload(jobs.get(later ?? '') as Buffer).map(frame => frame.body)).toEqual(
     sent.slice(2).map(frame => frame.body),
   )

@@ -10,8 +10,8 @@ import { describeError, PermanentError, TransientError } from '../../shared/runt
 import type { Reason } from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from '../queue/letter-moves.ts'
 import { keepLetters } from '../queue/letter-quota.ts'
-import { frameMoves } from '../queue/moves.ts'
-import type { HeldJob, Move } from '../queue/payloads/payload-store.ts'
+import { movesByWorkspace } from '../queue/moves.ts'
+import type { HeldJob } from '../queue/payloads/payload-store.ts'
 import { isFaultOfFrame, type JobDeps, processJob } from '../queue/process-frames.ts'
 import { type ResolvedRelease, type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
@@ -53,8 +53,9 @@ interface ReadRequest {
  * Resolves the stacks of a job and stores their frames, then resolves the releases of the job again. The job is
  * finished when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
  *
- * A workspace has a budget of time. Requests that are left out because of it move to a job of their own for each
- * workspace. Such a job waits in the queue, with growing delays, until its workspace has time again.
+ * A workspace has a budget of time. Requests that are left out because of it move to a job of their own, which waits in the
+ * queue, with growing delays, until its workspace has time again. Only jobs of versions before 0.2 have requests of several
+ * workspaces.
  */
 export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
   const stats = await processJob(deps, job, async (payloadFrames, retry) => {
@@ -101,8 +102,10 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Pr
     counts.postponed = postponed.length
     counts.deadLettered = refused.length
     const letters = await keepLetters(deps.letterQuota, 'symbolication', job.jobId, refused)
-    const moves = [...letters.moves, ...postponedMoves(job.jobId, postponed)]
-    return { result: counts, moves }
+    // The id has the same length at any depth.
+    const later = `postponed-${hash('sha256', job.jobId).slice(0, 16)}`
+    const moves = movesByWorkspace('symbolication', later, postponed, POSTPONED_BACKLOG_BYTES)
+    return { result: counts, moves: [...letters.moves, ...moves] }
   })
   if (stats) deps.onDone?.(stats)
 }
@@ -119,15 +122,6 @@ function waitForTime({ tracer }: SymbolicateJobDeps, requests: readonly ReadRequ
   const [workspaceId, ...others] = new Set(requests.map(({ payloadFrame }) => payloadFrame.workspaceId))
   if (workspaceId === undefined || others.length > 0 || tracer.hasTime(workspaceId)) return
   throw new TransientError('the workspace has used its time for source maps')
-}
-
-/** Returns the moves of postponed requests to one job for each workspace. Their ids derive from the job, at any depth. */
-function postponedMoves(jobId: string, frames: readonly PayloadFrame[]): Move[] {
-  const ofWorkspace = Map.groupBy(frames, ({ workspaceId }) => workspaceId)
-  return [...ofWorkspace].flatMap(([workspaceId, own]) => {
-    const id = `postponed-${hash('sha256', `${jobId} ${workspaceId}`).slice(0, 32)}`
-    return frameMoves('symbolication', id, own, POSTPONED_BACKLOG_BYTES)
-  })
 }
 
 function resolveOne(

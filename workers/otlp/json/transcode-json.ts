@@ -83,7 +83,7 @@ export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonT
     rewindJob: () => rows.rewindJob(),
     tables: () => rows.tables(),
     stackRequests: () => rows.stackRequests?.() ?? [],
-    finished: () => rows.finished?.(),
+    finished: leftOut => rows.finished?.(leftOut),
     reset: () => rows.reset(),
     shrink: () => rows.shrink(),
   }

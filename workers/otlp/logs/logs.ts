@@ -37,8 +37,8 @@ class LogsBatch extends OtlpBatch {
     return this.#exceptions.stackRequests.frames
   }
 
-  override finished(): void {
-    this.#exceptions.stackRequests.finished()
+  override finished(leftOut: ReadonlySet<string>): void {
+    this.#exceptions.stackRequests.finished(leftOut)
   }
 
   protected beginPayload(source: PayloadSource): void {

@@ -104,7 +104,7 @@ export abstract class OtlpBatch implements RowBatch {
   }
 
   /** Does nothing: signals with exceptions override this. */
-  finished(): void {}
+  finished(_leftOut: ReadonlySet<string>): void {}
 
   /** Prepares for the rows of a payload. */
   protected abstract beginPayload(source: PayloadSource): void

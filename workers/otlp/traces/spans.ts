@@ -40,8 +40,8 @@ class SpansBatch extends OtlpBatch {
     return this.#exceptions.stackRequests.frames
   }
 
-  override finished(): void {
-    this.#exceptions.stackRequests.finished()
+  override finished(leftOut: ReadonlySet<string>): void {
+    this.#exceptions.stackRequests.finished(leftOut)
   }
 
   protected beginPayload(source: PayloadSource): void {

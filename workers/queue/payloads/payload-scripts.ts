@@ -80,8 +80,9 @@ end
 /**
  * Stores payloads for other queues. The keys of each are its payload, the key under which its pieces have arrived, then
  * pending, flow and shares of its queue. The arguments of each are its job id, its bytes (empty if they have arrived in
- * pieces), the backlog in bytes from which it is left out (0: no limit), its frames, size and cost, the number of its
- * surfaces, then member and cost of each surface. Returns the indexes of what was left out, from 0.
+ * pieces), the limit of the backlog in bytes (0: no limit), its frames, size and cost, the number of its surfaces, then member
+ * and cost of each surface. It is left out if the backlog and what its surfaces have of it are over the limit together, so
+ * that one surface gets at most half. Returns the indexes of what was left out, from 0.
  */
 const MOVE_FROM = `
 local function moveFrom(key, at)
@@ -92,8 +93,11 @@ local function moveFrom(key, at)
     local payload, arriving, pending, flow, shares = unpack(KEYS, key, key + 4)
     local limit = tonumber(ARGV[at + 2])
     local after = at + 7 + 2 * tonumber(ARGV[at + 6])
-    local behind = limit == 0 and -1
-      or tonumber(redis.call('HGET', flow, 'acceptedBytes') or 0) - tonumber(redis.call('HGET', flow, 'doneBytes') or 0)
+    local behind = -1
+    if limit > 0 then
+      behind = tonumber(redis.call('HGET', flow, 'acceptedBytes') or 0) - tonumber(redis.call('HGET', flow, 'doneBytes') or 0)
+      for i = at + 7, after - 1, 2 do behind = behind + tonumber(redis.call('ZSCORE', shares, ARGV[i]) or 0) end
+    end
     if behind < limit then
       if ARGV[at + 1] == '' then
         redis.call('RENAME', arriving, payload)

@@ -36,7 +36,10 @@ export interface Move extends NewPayload {
   readonly queue: QueueName
   /** Cost that its requests add to the shares of their surfaces in that queue. */
   readonly shares: Shares
-  /** The move is left out if its queue is this many bytes behind. For payloads that the service can do without. */
+  /**
+   * The move is left out if the bytes that its queue is behind, and the cost of its surfaces in it, are over this together. For
+   * payloads that the service can do without.
+   */
   readonly backlogLimitBytes?: number
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { queueKeys } from '../../../../shared/queue/queue.ts'
+import { ownerOfPayload } from '../../../../shared/queue/payload-frame.ts'
+import { queueKeys, shareMember } from '../../../../shared/queue/queue.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
 import { until } from '../../../support/until.ts'
 import {
@@ -55,8 +56,8 @@ describe('requests of symbolication', () => {
     ).toEqual(new Map())
     await redis.del(queueKeys('spans').lock('express', jobId))
     workers(['spans'])
-    const request = queueKeys('symbolication').payload(`stacks-${batchId}`)
-    await until('the stack is requested', async () => (await redis.exists(request)) === 1)
+    const request = queueKeys('symbolication').payload(`stacks-${batchId}-`)
+    await until('the stack is requested', async () => (await requests()).some(key => key.startsWith(request)))
   })
 
   it('are not made while symbolication is far behind, and the exception is still stored', async () => {
@@ -73,5 +74,27 @@ describe('requests of symbolication', () => {
       async () => (await redis.keys(`${queueKeys('spans').payloadPrefix}*`)).length === 0,
     )
     expect(await requests()).toEqual(before)
+  })
+
+  it('are not made for a surface that has half of the room, and are made for others', async () => {
+    const { flow, shares } = queueKeys('symbolication')
+    const [bytes, other] = [70 * 1024 * 1024, { workspaceId: 'ws_2', surfaceId: 'srf_2' }]
+    await redis.hincrby(flow, 'acceptedBytes', bytes)
+    await redis.zincrby(shares, bytes, shareMember(OWNER))
+    opened.push(() => redis.hincrby(flow, 'acceptedBytes', -bytes))
+    opened.push(() => redis.zincrby(shares, -bytes, shareMember(OWNER)))
+    const before = await requests()
+    const stack = await throwIn(`https://cdn.test/half/${app.script}`)
+    // In one batch, where the request of one surface must not decide on that of another.
+    for (const owner of [OWNER, other]) await send({ stack, version: '8.0.0', service: 'half' }, owner)
+    workers(['spans'])
+    const made = await until('a stack is requested', async () => {
+      const keys = (await requests()).filter(key => !before.includes(key))
+      return keys.length > 0 ? keys : undefined
+    })
+    await until('no span waits', async () => (await redis.zcard(queueKeys('spans').pending)) === 0)
+    const owners = await Promise.all(made.map(async key => ownerOfPayload((await redis.getBuffer(key)) as Buffer)))
+    expect(owners).toEqual([other])
+    expect(await requests()).toHaveLength(before.length + 1)
   })
 })

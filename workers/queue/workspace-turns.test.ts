@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { CompletionTurns } from './completion-turns.ts'
+import { WorkspaceTurns } from './workspace-turns.ts'
 
 /** Creates turns of a pool with two places. The id of a job begins with its workspace. */
 function setUp() {
@@ -23,7 +23,7 @@ function setUp() {
       return encodePayload([{ ...frame, ...owner, body: Buffer.alloc(1_000) }]).subarray(start, end + 1)
     },
   }
-  const turns = new CompletionTurns({ redis: redis as never, isClosing: () => closing }, 2)
+  const turns = new WorkspaceTurns({ queue: 'completions', redis: redis as never, isClosing: () => closing }, 2)
   return {
     started,
     run: (jobId: string) =>
@@ -41,7 +41,7 @@ function setUp() {
   }
 }
 
-it('processes one completion of a workspace at a time, and those of others meanwhile', async () => {
+it('processes one job of a workspace at a time, and those of others meanwhile', async () => {
   const { started, run, finish } = setUp()
   const all = ['a1', 'a2', 'a3', 'b1', 'c1'].map(run)
   await finish('')
@@ -70,7 +70,7 @@ it('leaves jobs that wait to the next worker when the pool closes', async () => 
   const [first, second] = [run('a1'), run('a2')]
   await finish('')
   close()
-  const left = expect(second).rejects.toThrow('stopped before a completion')
+  const left = expect(second).rejects.toThrow('stopped before its turn')
   await finish('a1')
   await Promise.all([first, left])
   expect(started).toEqual(['a1'])

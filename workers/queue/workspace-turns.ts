@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { FairTurns } from '../../shared/concurrency/fair-turns.ts'
 import { OWNER_BYTES, ownerOfPayload } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
@@ -8,26 +9,27 @@ import { TransientError } from '../../shared/runtime/errors.ts'
  * Jobs that a pool takes at the same time. Most of them wait, so that the pool can choose among workspaces: the queue
  * itself is in the order of arrival.
  */
-export const HELD_COMPLETIONS = 128
+export const HELD_JOBS = 128
 /** Jobs of one workspace among them. Further ones return to the queue for a while. */
 const HELD_PER_WORKSPACE = 16
 
-/** Dependencies of {@link CompletionTurns}. */
-export interface CompletionTurnsDeps {
+/** Dependencies of {@link WorkspaceTurns}. */
+export interface WorkspaceTurnsDeps {
+  readonly queue: QueueName
   readonly redis: Pick<Redis, 'getrangeBuffer'>
   /** Whether the pool takes no more jobs. Jobs that wait are then left to the next worker. */
   readonly isClosing: () => boolean
 }
 
 /**
- * Lets workspaces take turns with their completions, one at a time each. So a workspace with a thousand completions, each of
- * which reads gigabytes, takes one place of the pool.
+ * Lets workspaces take turns with their jobs, one at a time each. So a workspace with a thousand jobs, each of which takes a
+ * minute, takes one place of the pool. A job belongs to the workspace of its first request. A job that waits is not in memory.
  */
-export class CompletionTurns {
-  readonly #deps: CompletionTurnsDeps
+export class WorkspaceTurns {
+  readonly #deps: WorkspaceTurnsDeps
   readonly #turns: FairTurns
 
-  constructor(deps: CompletionTurnsDeps, concurrency: number) {
+  constructor(deps: WorkspaceTurnsDeps, concurrency: number) {
     this.#deps = deps
     this.#turns = new FairTurns({ total: concurrency, perOwner: 1 })
   }
@@ -37,15 +39,15 @@ export class CompletionTurns {
    * here or the pool is closing, and what the task throws.
    */
   async run(jobId: string, task: () => Promise<void>): Promise<void> {
-    const payload = queueKeys('completions').payload(jobId)
-    const owner = ownerOfPayload(await this.#deps.redis.getrangeBuffer(payload, 0, OWNER_BYTES - 1))
+    const { queue, redis, isClosing } = this.#deps
+    const owner = ownerOfPayload(await redis.getrangeBuffer(queueKeys(queue).payload(jobId), 0, OWNER_BYTES - 1))
     // A job without a payload was finished before, and does nothing.
     const workspaceId = owner?.workspaceId ?? ''
     if (this.#turns.tasksOf(workspaceId) >= HELD_PER_WORKSPACE) {
-      throw new TransientError('the workspace has other completions in progress')
+      throw new TransientError('the workspace has other jobs of the queue in progress')
     }
     await this.#turns.run(workspaceId, async () => {
-      if (this.#deps.isClosing()) throw new TransientError('stopped before a completion', { code: 'PENSTOCK_STOPPING' })
+      if (isClosing()) throw new TransientError('stopped before its turn', { code: 'PENSTOCK_STOPPING' })
       await task()
     })
   }
