@@ -3,7 +3,7 @@ import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import {
   budgetMember,
   CHARGE_UPLOAD,
-  ENTRY_BYTES,
+  DECLARED_BYTES,
   HASH_BYTES,
   uploadBudgetKeys,
 } from '../../shared/queue/upload-budget.ts'
@@ -31,16 +31,16 @@ export type Declared = 'declared' | 'too_many_paths' | 'too_many_bytes' | 'over_
  * time.
  */
 const DECLARE = `
-${CHARGE_UPLOAD}
+${CHARGE_UPLOAD}${DECLARED_BYTES}
 local paths = redis.call('HLEN', KEYS[1])
 local memory = paths == 0 and ${HASH_BYTES} or 0
 for i = 5, #ARGV, 3 do
   local before = redis.call('HSTRLEN', KEYS[1], ARGV[i])
   if before == 0 then
     paths = paths + 1
-    memory = memory + 2 * ${ENTRY_BYTES} + #ARGV[i] + #ARGV[i + 2]
+    memory = memory + declaredBytes(ARGV[i], 0)
   end
-  memory = memory + math.max(0, #ARGV[i + 1] - before)
+  memory = memory + #ARGV[i + 1] - before
 end
 if paths > tonumber(ARGV[1]) then return 'too_many_paths' end
 local now = tonumber(redis.call('TIME')[1])
@@ -79,7 +79,7 @@ export interface DeclareLimits {
 
 const LIMITS: DeclareLimits = { paths: MAX_DECLARED_PATHS, stagedBytes: MAX_STAGED_BYTES }
 
-/** Stores the maps that a sign call declares, until 24 h after the release's last sign call. */
+/** Stores the maps that a sign call declares, until a manifest names them, and at most until 24 h after the release's last sign call. */
 export async function declareMaps(
   redis: Redis,
   release: ReleaseKey,

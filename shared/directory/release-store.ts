@@ -30,8 +30,12 @@ export interface ReleaseStore {
     slug: string,
     pointer: ManifestPointer,
   ): Promise<{ isCurrent: boolean; before: ManifestPointer | undefined }>
-  /** Returns which of these maps (SHA-256 in hex) were verified and stored in this workspace. */
+  /**
+   * Returns which of these maps (SHA-256 in hex) are known to be stored in this workspace. A map that is stored may be unknown,
+   * and is then uploaded once more.
+   */
   storedMaps(workspaceId: string, sha256s: readonly string[]): Promise<Set<string>>
+  /** Records that these maps are stored. Above STORED_MAPS_MAX, as many others are forgotten, chosen at random. */
   addStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
   /** Records that the objects of these maps do not exist any more. */
   removeStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
@@ -53,6 +57,8 @@ export interface ReleasePage {
 
 /** Greatest number of releases of a workspace. */
 export const RELEASES_MAX = 10_000
+/** Greatest number of stored maps that are known of a workspace: about 9 MB, and as many as a release may have. */
+export const STORED_MAPS_MAX = 100_000
 /** Number of releases without a manifest that one registration looks at when there are too many. */
 const UNFINISHED_READ = 100
 
@@ -101,13 +107,27 @@ redis.call('ZREM', KEYS[3], ARGV[3])
 return {1, before}
 `
 
-/** KEYS: record, pointer, index, releases without a manifest. ARGV: slug. Returns whether there was a record. */
+/**
+ * KEYS: record, pointer, index, releases without a manifest, stored maps. ARGV: slug. Returns whether there was a record. A
+ * release takes its part of the stored maps with it, all if it was the last. Which ones does not matter: a map that is
+ * forgotten is uploaded once more, and the manifest that names the maps of this release is not in Redis.
+ */
 const REMOVE = `
 local removed = redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
 redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
+local left = redis.call('ZCARD', KEYS[3])
+if left == 0 then redis.call('UNLINK', KEYS[5])
+elseif removed == 1 then redis.call('SPOP', KEYS[5], math.ceil(redis.call('SCARD', KEYS[5]) / (left + 1))) end
 return removed
+`
+
+/** KEYS: stored maps. ARGV: maximum, digests. */
+const ADD_STORED_MAPS = `
+redis.call('SADD', KEYS[1], unpack(ARGV, 2))
+local over = redis.call('SCARD', KEYS[1]) - ARGV[1]
+if over > 0 then redis.call('SPOP', KEYS[1], over) end
 `
 
 /** Creates the store of releases on the Redis of the directory. */
@@ -133,6 +153,7 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
         releaseKeys.manifest(workspaceId, slug),
         releaseKeys.releases(workspaceId),
         releaseKeys.unfinished(workspaceId),
+        releaseKeys.maps(workspaceId),
       ]
       return (await redis.eval(REMOVE, keys.length, ...keys, slug)) === 1 ? 'removed' : 'absent'
     },
@@ -175,7 +196,7 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
     },
     async addStoredMaps(workspaceId, sha256s) {
       for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
-        await redis.sadd(releaseKeys.maps(workspaceId), ...page.map(digestBytes))
+        await redis.eval(ADD_STORED_MAPS, 1, releaseKeys.maps(workspaceId), STORED_MAPS_MAX, ...page.map(digestBytes))
     },
     async removeStoredMaps(workspaceId, sha256s) {
       for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
@@ -239,7 +260,7 @@ async function readAll(
 
 /**
  * Redis keys of releases, their index by time, the index by time of those that may have no manifest, their manifest pointers
- * and the set of stored maps. A client may send any slug. Encoding it ensures that it cannot name a key of another kind.
+ * and the set of stored maps that are known. A client may send any slug. Encoding it ensures that it cannot name a key of another kind.
  */
 export const releaseKeys = {
   release: (workspaceId: string, slug: string) =>

@@ -27,6 +27,18 @@ local function claimsBytes(key, parts)
 end
 `
 
+/** Bytes of the longest staged member of a map. */
+const STAGED_MEMBER_BYTES = 40
+/**
+ * Lua that defines `declaredBytes(path, record)`, the estimated memory of a declared path with a record of this length: an
+ * entry of the declared maps, and one of the staged maps if it is to be uploaded.
+ */
+export const DECLARED_BYTES = `
+local function declaredBytes(path, record)
+  return ${2 * ENTRY_BYTES + STAGED_MEMBER_BYTES} + #path + record
+end
+`
+
 /**
  * Returns the Redis keys of what the uploads of a workspace take. They have the hash tags of the uploads (`uploadKeys`).
  *

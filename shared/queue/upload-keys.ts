@@ -10,7 +10,7 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
  * Returns the Redis keys of the uploads for a release that no manifest contains yet. They are in the Redis of the queues,
  * so that a claim and its job are one transaction, and have the hash tag of the queue whose jobs they belong to.
  *
- * - signed: path → JSON of DeclaredMap, as the last sign call declared it (hash)
+ * - signed: path → JSON of DeclaredMap, as the last sign call declared it, until a manifest names the map (hash)
  * - singles: path → `sha256:size` of the last single upload (hash, written by the worker)
  * - parts: for each path (hash): `{part}` → `sha256:size`, the claim; `stored:{part}` → 1 once its object is stored;
  *   `bytes` → sum of the sizes; `since` → Unix time of the first claim; `assembled` → `count:sha256:size`, the map that was

@@ -67,6 +67,19 @@ describe('the stacks that a batch requests', () => {
     expect(ask().frames).toHaveLength(1)
   })
 
+  it('of a surface whose requests were left out are requested again, and those of others are not', () => {
+    const recent = createRecentStacks()
+    const other = { ...ORIGIN, workspaceId: 'ws_other' }
+    const ask = () => {
+      const requests = new StackRequests(recent)
+      requests.note(ORIGIN, thrown(1))
+      requests.note(other, thrown(2))
+      return requests
+    }
+    ask().finished(new Set([`${other.workspaceId}/${other.surfaceId}`]))
+    expect(ask().frames.map(frame => frame.workspaceId)).toEqual(['ws_other'])
+  })
+
   it('are removed with a refused payload', () => {
     const requests = new StackRequests(createRecentStacks())
     requests.note(ORIGIN, thrown(1))

@@ -35,8 +35,9 @@ export type FoundMap =
 /**
  * Finds and stores the map of one entry (docs/contract.md#source-map-complete). The candidates are, in this order: the
  * object at the signed address, the parts, the last single upload, the map stored before the sign call, and the map that
- * the current manifest names. A completion that repeats an earlier one, whose uploads are gone, also finds the map that the
- * earlier one has named. A candidate whose bytes do not match `hash` is skipped. If `hash` cannot be compared, the first
+ * the current manifest names. If the hash is a SHA-256, the last one is the map with it that the workspace has stored. With
+ * another hash, a completion that repeats an earlier one, whose uploads are gone, also finds the map that the earlier one has
+ * named. A candidate whose bytes do not match `hash` is skipped. If `hash` cannot be compared, the first
  * candidate is used.
  */
 export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: PathUploads): Promise<FoundMap> {
@@ -54,7 +55,7 @@ export async function findMap(deps: FindMapDeps, entry: ManifestEntry, uploads: 
   return { ok: false, fault: fault ?? 'was not uploaded' }
 }
 
-const CANDIDATES = [lookAtStaged, lookAtParts, lookAtSingle, lookAtDeclared, lookAtManifest, lookAtRepeated] as const
+const CANDIDATES = [lookAtStaged, lookAtParts, lookAtSingle, lookAtDeclared, lookAtManifest, lookAtStored] as const
 
 interface Wanted {
   readonly entry: ManifestEntry
@@ -108,9 +109,9 @@ async function lookAtDeclared({ contents }: FindMapDeps, { declared, uploads }: 
   return sha256 === undefined ? ABSENT : contents.find(sha256, declared)
 }
 
-async function lookAtRepeated({ contents, repeated }: FindMapDeps, { entry, declared }: Wanted): Promise<LookedUp> {
+async function lookAtStored({ contents, repeated }: FindMapDeps, { entry, declared }: Wanted): Promise<LookedUp> {
+  if (declared?.algorithm === 'sha256') return contents.find(declared.hex, undefined)
   if (repeated === undefined) return ABSENT
-  if (declared?.algorithm === 'sha256') return contents.findStored(declared.hex)
   const file = (await repeated()).get(entry.path)
   return file ? contents.find(file.sha256, declared) : ABSENT
 }

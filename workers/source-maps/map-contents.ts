@@ -96,12 +96,6 @@ export class MapContents {
     return { outcome: 'found', map: { sha256, size: head.size } }
   }
 
-  /** Returns the map with this digest if the workspace has stored it. */
-  async findStored(sha256: string): Promise<LookedUp> {
-    const stored = await this.#releases.storedMaps(this.#workspaceId, [sha256])
-    return stored.has(sha256) ? this.find(sha256, undefined) : { outcome: 'absent' }
-  }
-
   async #store(
     pieces: readonly PieceObject[],
     map: Digested,

@@ -7,6 +7,7 @@ import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { removeUploads } from '../../shared/queue/remove-uploads.ts'
+import { budgetMember, DECLARED_BYTES, HASH_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { type DeclaredMap, stagedKeys, stagedMember } from '../../shared/queue/upload-keys.ts'
 import { type ReleaseClaims, sealParts, unsealParts } from './part-claims.ts'
 
@@ -51,6 +52,7 @@ async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<voi
     const staged = page.flatMap((file, i) => stagedObject(file, declared[i]) ?? [])
     await objects.deleteMany(consumedKeys(releaseKey, page, counts, staged))
     await forgetStaged(redis, releaseKey.workspaceId, staged)
+    await forgetDeclared(deps, page, declared)
   }
 }
 
@@ -91,6 +93,41 @@ async function forgetStaged(redis: Redis, workspaceId: string, staged: readonly 
   if (staged.length === 0) return
   const { objects, bytes } = stagedKeys(workspaceId)
   await redis.eval(FORGET_STAGED, 2, objects, bytes, ...staged.map(stagedMember))
+}
+
+/** KEYS declared maps, the budget of the workspace; ARGV name of the release in the budget, then path and record in turn. */
+const FORGET_DECLARED = `
+${LIFT}${DECLARED_BYTES}
+local lifted = 0
+for i = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+    lifted = lifted + declaredBytes(ARGV[i], #ARGV[i + 1])
+  end
+end
+if lifted > 0 and redis.call('EXISTS', KEYS[1]) == 0 then lifted = lifted + ${HASH_BYTES} end
+if lifted > 0 then lift(KEYS[2], ARGV[1], lifted) end
+`
+
+/**
+ * Removes the declared paths whose maps this manifest names, unless they were declared with another map since. Without this, a
+ * release that is never idle for 24 h would keep all of them. A build that has declared the same map and is not complete yet
+ * finds it by its SHA-256, or in this manifest. Another hash would not find it under a later manifest, so its path stays.
+ */
+async function forgetDeclared(
+  { redis, keys, releaseKey }: SettleDeps,
+  files: readonly ManifestFile[],
+  records: readonly (string | null)[],
+): Promise<void> {
+  const settled = files.flatMap((file, i) => {
+    const record = records[i]
+    if (!record) return []
+    const declared = parseDeclaredHash((JSON.parse(record) as DeclaredMap).hash)
+    return declared?.algorithm === 'sha256' && declared.hex === file.sha256 ? [file.path, record] : []
+  })
+  if (settled.length === 0) return
+  const budget = uploadBudgetKeys(releaseKey.workspaceId)
+  await redis.eval(FORGET_DECLARED, 2, keys.signed, budget.sums, budgetMember(releaseKey), ...settled)
 }
 
 async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<void> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { deleteRelease } from '../../../../shared/directory/delete-release.ts'
 import { removeUploads } from '../../../../shared/queue/remove-uploads.ts'
 import { COMPLETIONS_MAX_BYTES, UPLOADS_MAX_BYTES, uploadBudgetKeys } from '../../../../shared/queue/upload-budget.ts'
-import { entryOf, mapOf } from '../../../support/clients/release-client.ts'
+import { digestOf, entryOf, mapOf } from '../../../support/clients/release-client.ts'
 import { client, held, keysOf, named, putParts, redis, register, releases, surfaceId, workspaceId } from './fixture.ts'
 
 const budget = uploadBudgetKeys(workspaceId)
@@ -85,13 +85,51 @@ describe('the budget of a workspace', () => {
     expect(await client.complete(slug, [entryOf(map)])).toEqual(completed(1))
     await remove(slug)
     expect(await client.register('again')).toBe(slug)
-    // Neither the record of the completion nor the claims of the parts are left.
-    expect(await client.complete(slug, [entryOf(map)])).toMatchObject({
+    // Neither the record of the completion nor the claims of the parts are left. By a SHA-256 the stored map would be found.
+    const byMd5 = entryOf(map, { hash: digestOf(map.bytes, 'md5') })
+    expect(await client.complete(slug, [byMd5])).toMatchObject({
       status: 400,
       body: { message: expect.stringMatching(/"a.map" was not uploaded/) },
     })
     expect(await client.putPart(slug, 'a.map', 0, randomBytes(10))).toMatchObject({ status: 200 })
     expect(await held(slug)).toBeUndefined()
+    await remove(slug)
+  })
+
+  it('is lifted by the manifest that names a declared path, and a build in progress is completed all the same', async () => {
+    const slug = await register()
+    const maps = [named('a.map'), named('b.map')] as const
+    const { signed } = keysOf(slug)
+    const charged = async () => sum(budget.sums, `${surfaceId}/${slug}`)
+    await client.upload(slug, maps)
+    const [both, paths] = [await charged(), maps.map(map => map.path)]
+    expect((await redis.hkeys(signed)).sort()).toEqual(paths)
+    // Another build of the same release declares a map that is about to be settled.
+    await client.sign(slug, [maps[0]])
+    expect(await charged()).toBe(both)
+
+    expect(await client.complete(slug, [entryOf(maps[0])])).toEqual(completed(1))
+    expect(await redis.hkeys(signed)).toEqual(['b.map'])
+    expect(await charged()).toBeLessThan(both)
+    expect(await client.complete(slug, [entryOf(maps[1])])).toEqual(completed(1))
+    expect(await redis.exists(signed)).toBe(0)
+    expect(await charged()).toBe(0)
+
+    expect(await client.complete(slug, [entryOf(maps[0])], 3)).toEqual(completed(1))
+    expect((await held(slug))?.manifest.files.map(file => file.path)).toEqual(['a.map'])
+    await remove(slug)
+  })
+
+  it('keeps a declared path that is declared with another map meanwhile', async () => {
+    const slug = await register()
+    const map = named('a.map')
+    await client.upload(slug, [map])
+    const next = { path: map.path, bytes: mapOf('next') }
+    await client.sign(slug, [next])
+    // The first one is sent once more, in another way.
+    await client.putSingle(slug, map.path, map.bytes)
+    expect(await client.complete(slug, [entryOf(map)])).toEqual(completed(1))
+    expect(await redis.hkeys(keysOf(slug).signed)).toEqual([map.path])
     await remove(slug)
   })
 
