@@ -29,13 +29,13 @@ it('the maps of a workspace that are known have a bound, and another workspace k
 })
 
 it('deleting a release lifts its part of them, and deleting the last one lifts all', async () => {
-  await registerRelease(store, { slug: 'first' })
-  await registerRelease(store, { slug: 'second' })
+  await registerRelease(store, { slug: 'rel_first' })
+  await registerRelease(store, { slug: 'rel_second' })
   await store.addStoredMaps('ws_1', digests(1_000))
-  expect(await store.remove('ws_1', 'unknown')).toBe('absent')
+  expect(await store.remove('ws_1', 'rel_unknown')).toBe('absent')
   expect(await known()).toBe(1_000)
-  expect(await store.remove('ws_1', 'first')).toBe('removed')
+  expect(await store.remove('ws_1', 'rel_first')).toBe('removed')
   expect(await known()).toBe(500)
-  expect(await store.remove('ws_1', 'second')).toBe('removed')
+  expect(await store.remove('ws_1', 'rel_second')).toBe('removed')
   expect(await known()).toBe(0)
 })
