@@ -96,7 +96,7 @@ describe('the budget of a workspace', () => {
     await remove(slug)
   })
 
-  it('is lifted by the manifest that names a declared path, and a build in progress is completed all the same', async () => {
+  it('is lifted by the manifest that names a declared path, and a build in progress is completed nevertheless', async () => {
     const slug = await register()
     const maps = [named('a.map'), named('b.map')] as const
     const { signed } = keysOf(slug)
