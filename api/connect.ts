@@ -13,6 +13,7 @@ import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
+import { readWatermarks } from '../shared/queue/watermark.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -125,6 +126,7 @@ export function connectApi(
       },
       retentionDays: config.RETENTION_DAYS,
       shares: { requests: new FairSlots(SHARES.requests), replyBytes: new FairShares(SHARES.replyBytes) },
+      watermarks: surfaces => readWatermarks(queuesRedis, surfaces),
     },
     // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.
     async isReady() {

@@ -5,6 +5,7 @@ import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../shared/ids/release-key.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
+import type { WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Authenticate } from './auth/caller.ts'
 import type { ReadShares } from './http/read-shares.ts'
@@ -36,4 +37,6 @@ export interface ApiDeps {
   readonly replayShares: ReplayShares
   readonly retentionDays: number
   readonly shares: ReadShares
+  /** Reads the watermarks of surfaces from the Redis of the queues. */
+  readonly watermarks: (surfaces: readonly WatermarkSurface[]) => Promise<Watermarks>
 }

@@ -13,6 +13,7 @@ import { readRetentionRoute } from './retention/read-retention.ts'
 import { replaceRetentionRoute } from './retention/replace-retention.ts'
 import { readSessionRoute } from './sessions/read-session.ts'
 import { readTraceRoute } from './traces/read-trace.ts'
+import { listWatermarksRoute } from './watermarks/list-watermarks.ts'
 import { createSurfaceRoute } from './workspaces/create-surface.ts'
 import { createSurfaceKeyRoute } from './workspaces/create-surface-key.ts'
 import { createWorkspaceKeyRoute } from './workspaces/create-workspace-key.ts'
@@ -50,5 +51,6 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     readReceiptRoute(deps),
     readRetentionRoute(deps),
     replaceRetentionRoute(deps),
+    listWatermarksRoute(deps),
   ]
 }

@@ -5,6 +5,7 @@ import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { watchQueueAges } from '../shared/queue/queue-ages.ts'
 import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
+import { watchWatermarks } from '../shared/queue/watch-watermarks.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -37,6 +38,7 @@ export function connectWorkers(
   lifecycle.onStop('redis', () => redis.disconnect())
   metrics.watchBacklogs(() => readInternalBacklogs(redis))
   watchQueueAges(processMetrics, redis)
+  watchWatermarks(processMetrics, redis)
   const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })

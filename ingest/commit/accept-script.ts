@@ -1,12 +1,18 @@
 /**
- * Lua that counts accepted requests. KEYS and ARGV are those of `ACCEPT`.
+ * Lua that counts accepted requests. ARGV are those of `ACCEPT`. `busy` keeps when a surface had no unfinished request last,
+ * and `arrivals` how many requests of each hour of arrival were accepted, which an audit compares with what is stored.
  */
 const COUNT = `
-local function count()
+local function count(busy, arrivals)
   redis.call('HINCRBY', KEYS[2], 'acceptedPayloads', ARGV[4])
   redis.call('HINCRBY', KEYS[2], 'acceptedBytes', ARGV[5])
   redis.call('HINCRBY', KEYS[2], 'acceptedCost', ARGV[6])
-  for i = 8, 7 + 2 * ARGV[7], 2 do redis.call('ZINCRBY', KEYS[3], ARGV[i + 1], ARGV[i]) end
+  local hour = math.floor(ARGV[3] / 3600000)
+  for i = 8, 7 + 3 * ARGV[7], 3 do
+    local cost = redis.call('ZINCRBY', KEYS[3], ARGV[i + 1], ARGV[i])
+    if tonumber(cost) == tonumber(ARGV[i + 1]) then redis.call('HSET', busy, ARGV[i], now) end
+    redis.call('HINCRBY', arrivals, hour .. '/' .. ARGV[i] .. '/accepted', ARGV[i + 2])
+  end
 end
 `
 
@@ -14,17 +20,17 @@ end
  * Lua that turns a payload from one that expires into one that is accepted. Payloads arrive with an expiry, so that one
  * whose acceptance never runs leaves nothing behind.
  *
- * KEYS payload, flow, shares, pending, source; ARGV deadline in Unix ms, job id, arrival of the first frame, frames, bytes,
- * cost, n, then n pairs of a surface and its cost. `source` is the key with the bytes: the payload itself, or the key
- * under which the pieces of a large payload arrived. `now` is the time of the fence, by the clock of Redis. It is the score in
+ * KEYS payload, flow, shares, pending, source, busy, arrivals; ARGV deadline in Unix ms, job id, arrival of the first frame,
+ * frames, bytes, cost, n, then n triples of a surface, its cost and its requests. `source` is the key with the bytes: the
+ * payload itself, or the key under which the pieces of a large payload arrived. All frames have arrived in one hour. `now` is the time of the fence, by the clock of Redis. It is the score in
  * `pending`, because watermarks rest on when a request was accepted (docs/contract.md#watermarks).
  */
-const ACCEPT = `${COUNT}
+const ACCEPT = `
 local now
-local function accept()
+${COUNT}local function accept()
   if KEYS[5] ~= KEYS[1] then redis.call('RENAME', KEYS[5], KEYS[1]) end
   if redis.call('PERSIST', KEYS[1]) == 0 then error('the payload is gone') end
-  count()
+  count(KEYS[6], KEYS[7])
   redis.call('ZADD', KEYS[4], now, ARGV[2])
 end
 local function refuse() redis.call('UNLINK', KEYS[5]) end
@@ -43,16 +49,16 @@ if now > tonumber(ARGV[1]) then
 end
 `
 
-/** Returns the time and 1. With a sixth key, `open`, other requests may join the payload until a worker reads it. */
+/** Returns the time and 1. With an eighth key, `open`, other requests may join the payload until a worker reads it. */
 export const ACCEPT_UNCONDITIONALLY = `${ACCEPT}${FENCE}
 accept()
-if KEYS[6] then redis.call('SADD', KEYS[6], ARGV[2]) end
+if KEYS[8] then redis.call('SADD', KEYS[8], ARGV[2]) end
 return {now, 1}
 `
 
 /**
  * Returns the script that accepts the payload of one request on a condition. The condition calls `accept()` or `refuse()`,
- * once, and returns a result. Its own keys begin with KEYS[6], its own arguments with ARGV[10]. The script returns the
+ * once, and returns a result. Its own keys begin with KEYS[8], its own arguments with ARGV[11]. The script returns the
  * time, then 1 if the payload was accepted or 2 if not, then the result.
  */
 export function acceptOnCondition(lua: string): string {
@@ -75,18 +81,18 @@ return {now, outcome, result}
  * Adds requests to a payload that no worker has read. Their frames were appended to the list of the payload by the command
  * before, in the same transaction, and are removed again if they are late or a worker has read the payload.
  *
- * KEYS list, flow, shares, open; ARGV as for `ACCEPT`, for the job to join. Returns the time, then 0 if the commit is late, 1
+ * KEYS list, flow, shares, open, busy, arrivals; ARGV as for `ACCEPT`, for the job to join. Returns the time, then 0 if the commit is late, 1
  * if the requests have joined and 2 if they have not.
  */
-export const JOIN = `${COUNT}
+export const JOIN = `
 local now
-local function refuse() redis.call('RPOP', KEYS[1]) end
+${COUNT}local function refuse() redis.call('RPOP', KEYS[1]) end
 ${FENCE}
 if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 0 then
   refuse()
   return {now, 2}
 end
-count()
+count(KEYS[5], KEYS[6])
 return {now, 1}
 `
 
@@ -96,6 +102,8 @@ export interface AcceptKeys {
   readonly flow: string
   readonly shares: string
   readonly pending: string
+  readonly busy: string
+  readonly arrivals: string
   /** The key with the bytes, if it is not the one of the payload. */
   readonly source?: string
 }
@@ -105,28 +113,37 @@ export interface Acceptance {
   readonly jobId: string
   /** The time of Redis, in Unix ms, after which the commit is refused. */
   readonly deadlineMs: number
-  /** Unix time of the arrival of the first request. */
+  /** Unix time of the arrival of the first request. All requests have arrived in the same hour. */
   readonly arrivedAtMs: number
   readonly frames: number
   readonly bytes: number
   /** Cost by member of `shares`. */
   readonly costs: ReadonlyMap<string, number>
+  /** Number of requests by member of `shares`. */
+  readonly requests: ReadonlyMap<string, number>
 }
 
 /** Returns the keys in the order of the scripts. */
-export function acceptKeys({ payload, flow, shares, pending, source = payload }: AcceptKeys): string[] {
-  return [payload, flow, shares, pending, source]
+export function acceptKeys({ payload, flow, shares, pending, source = payload, busy, arrivals }: AcceptKeys): string[] {
+  return [payload, flow, shares, pending, source, busy, arrivals]
 }
 
 /** Returns the arguments in the order of the scripts. */
 export function acceptArguments(acceptance: Acceptance): (string | number)[] {
-  const { deadlineMs, jobId, arrivedAtMs, frames, bytes, costs } = acceptance
+  const { deadlineMs, jobId, arrivedAtMs, frames, bytes, costs, requests } = acceptance
   let cost = 0
   for (const part of costs.values()) cost += part
   const args = [Math.floor(deadlineMs), jobId, arrivedAtMs, frames, bytes, cost, costs.size]
-  for (const [member, part] of costs) args.push(member, part)
+  for (const [member, part] of costs) args.push(member, part, requests.get(member) ?? 0)
   return args
 }
 
 /** The longest life of a payload that was written and not accepted. */
 export const UNACCEPTED_LIFETIME_MS = 60_000
+
+const HOUR_MS = 3_600_000
+
+/** Returns the hour of a Unix time in ms, in hours since 1970. The requests of a commit have arrived in one hour. */
+export function hourOf(unixMs: number): number {
+  return Math.floor(unixMs / HOUR_MS)
+}

@@ -91,6 +91,7 @@ export function createConditionalCommit(
       frames: 1,
       arrivedAtMs,
       costs: new Map([[share.member, cost]]),
+      requests: new Map([[share.member, 1]]),
       priority: lane === 'bulk' ? options.priorityOf(share.held) : 0,
     }
     const outcome = await (commits[lane] as FencedCommit).write(content, options.timeoutMs, condition)

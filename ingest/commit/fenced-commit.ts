@@ -40,6 +40,8 @@ export interface CommitContent {
   readonly arrivedAtMs: number
   /** Cost by member of `shares`. */
   readonly costs: ReadonlyMap<string, number>
+  /** Number of requests by member of `shares`. */
+  readonly requests: ReadonlyMap<string, number>
   /** Priority in the bulk lane, 0 in the express lane. */
   readonly priority: number
 }
@@ -137,14 +139,14 @@ export class FencedCommit {
    * changed then. Rejects as `write` does.
    */
   async join(jobId: string, content: SmallCommit, timeoutMs: number): Promise<boolean> {
-    const { flow, shares, open } = this.#keys
+    const { flow, shares, open, busy, arrivals } = this.#keys
     const joined = this.#keys.joined(jobId)
     const frames = content.payload.subarray(PAYLOAD_HEADER_BYTES)
     const args = this.#arguments({ ...content, jobId, bytes: frames.length }, timeoutMs)
     const commands = () => [
       sendInPlace(this.#redis, ['rpush', joined], frames),
       // With its text, because nothing else would remove the frames if Redis had lost the script.
-      this.#redis.eval(JOIN, 4, joined, flow, shares, open, ...args),
+      this.#redis.eval(JOIN, 6, joined, flow, shares, open, busy, arrivals, ...args),
     ]
     const [outcome] = await this.#send(commands, timeoutMs)
     return outcome === 1
@@ -156,9 +158,8 @@ export class FencedCommit {
   }
 
   #acceptKeys({ jobId, payload }: CommitContent): string[] {
-    const { flow, shares, pending } = this.#keys
     const source = payload === undefined ? this.#keys.arriving(jobId) : undefined
-    return acceptKeys({ payload: this.#keys.payload(jobId), flow, shares, pending, ...(source && { source }) })
+    return acceptKeys({ ...this.#keys, payload: this.#keys.payload(jobId), ...(source && { source }) })
   }
 
   #arguments(content: CommitContent, timeoutMs: number): (string | number)[] {

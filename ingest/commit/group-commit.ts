@@ -12,6 +12,7 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
+import { hourOf } from './accept-script.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
 import { type CommitSize, OpenJob } from './open-job.ts'
@@ -56,15 +57,11 @@ export interface GroupCommitOptions {
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
-/**
- * The least time that a commit gets, even if its frames waited for slow commits before it. A client waits this much longer
- * at most.
- */
+/** The least time of a commit, even if its frames waited for slow commits. A client waits this much longer at most. */
 const MIN_COMMIT_MS = 100
 
 /** The most cost of one commit or job: about 0.2 s of work, for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * 1024 * 1024
-
 /** The largest commit that joins the payload of the job before it, or whose payload others may join. */
 const MAX_JOINED_BYTES = 256 * 1024
 
@@ -86,6 +83,8 @@ interface Group {
   cost: number
   /** Cost by surface, as a member of `shares`. */
   readonly costs: Map<string, number>
+  /** Number of requests by surface, as a member of `shares`. */
+  readonly requests: Map<string, number>
   /** The most that a surface in the group has (`SurfaceShare.held`). */
   held: number
   /** When its time is up, on the clock of `performance.now`. It began with the arrival of the first frame. */
@@ -105,9 +104,7 @@ interface Group {
  * The first commit after a pause starts at the end of the current turn of the event loop, so that it takes all frames
  * of that turn. Otherwise it would contain one frame, and the others would wait for the next commit. Measured with 64
  * clients and a fast fsync: 36 frames a commit instead of 25.
- *
- * Each frame is copied into its payload when it arrives. So a body is copied once between the socket and the payload,
- * and the next commit is ready to go as soon as the current one is confirmed.
+ * Each frame is copied into its payload when it arrives: once between socket and payload.
  */
 export class GroupCommit {
   readonly #commit: FencedCommit
@@ -118,7 +115,7 @@ export class GroupCommit {
   readonly #openJob: OpenJob
   readonly #isBulk: boolean
   readonly #traffic: ExpressTraffic
-  /** Groups in the order of arrival. Only the last one takes further frames. */
+  /** In the order of arrival. Only the last one takes further frames. */
   #waiting: Group[] = []
   #inFlight = false
   #onIdle: (() => void)[] = []
@@ -152,6 +149,7 @@ export class GroupCommit {
     group.frames++
     group.cost += cost
     group.costs.set(share.member, (group.costs.get(share.member) ?? 0) + cost)
+    group.requests.set(share.member, (group.requests.get(share.member) ?? 0) + 1)
     group.held = Math.max(group.held, share.held)
     if (!this.#inFlight) {
       this.#inFlight = true
@@ -173,7 +171,8 @@ export class GroupCommit {
       last !== undefined &&
       last.bytes + bytes <= (yields ? YIELDING_COMMIT_BYTES : last.buffer.length) &&
       last.frames < this.#options.maxCommitFrames &&
-      last.cost + cost <= MAX_COMMIT_COST
+      last.cost + cost <= MAX_COMMIT_COST &&
+      hourOf(last.arrivedAtMs) === hourOf(arrivedAtMs)
     if (fits) return last
     const group = this.#openGroup(PAYLOAD_HEADER_BYTES + bytes, arrivedAtMs)
     this.#waiting.push(group)
@@ -194,6 +193,7 @@ export class GroupCommit {
       frames: 0,
       cost: 0,
       costs: new Map(),
+      requests: new Map(),
       held: 0,
       deadline: performance.now() + this.#options.timeoutMs,
       arrivedAtMs,
@@ -233,7 +233,7 @@ export class GroupCommit {
   }
 
   async #commitGroup(group: Group): Promise<void> {
-    const { buffer, bytes, frames, costs, arrivedAtMs, held, deadline } = group
+    const { buffer, bytes, frames, costs, requests, arrivedAtMs, held, deadline } = group
     const startedAt = performance.now()
     if (!this.#commit.isUsable) await this.#commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
     const content = {
@@ -243,6 +243,7 @@ export class GroupCommit {
       frames,
       arrivedAtMs,
       costs,
+      requests,
       priority: this.#options.priorityOf?.(held) ?? 0,
     }
     if (bytes > MAX_JOINED_BYTES) await this.#commit.write(content, this.#timeLeft(deadline))

@@ -103,6 +103,7 @@ export class LargeCommit {
       frames: 1,
       arrivedAtMs,
       costs: new Map([[share.member, cost]]),
+      requests: new Map([[share.member, 1]]),
       priority: priorityOf(share.held),
     }
     await this.#commit.write(content, timeoutMs)

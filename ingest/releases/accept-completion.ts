@@ -32,37 +32,37 @@ export interface RecordedCompletion {
 export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 /**
- * KEYS[6] record, KEYS[7] sequence, KEYS[8] recorded digests, KEYS[9] and [10] budget of the workspace; ARGV[10] attempt, [11]
- * lifetime, [12] digest, [13] name of the release in the budget. Microseconds of the clock are exact in a double until
+ * KEYS[8] record, KEYS[9] sequence, KEYS[10] recorded digests, KEYS[11] and [12] budget of the workspace; ARGV[11] attempt,
+ * [12] lifetime, [13] digest, [14] name of the release in the budget. Microseconds of the clock are exact in a double until
  * the year 2255. The last sequence outlives every record that was given one. A request that was accepted before another one
  * gets a new number, because its client wants to go back to it. Returns nothing if the workspace has too many records.
  */
 const ACCEPT = `
 ${CHARGE}
-local record = redis.call('GET', KEYS[6])
-local last = tonumber(redis.call('GET', KEYS[7]) or '0')
+local record = redis.call('GET', KEYS[8])
+local last = tonumber(redis.call('GET', KEYS[9]) or '0')
 if record and cjson.decode(record).sequence == last then
   refuse()
   return {0, record}
 end
 local now = redis.call('TIME')
-local bytes = ${RECORD_BYTES} + #KEYS[6]
-for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[8], '-inf', now[1], 'LIMIT', 0, 100)) do
-  redis.call('ZREM', KEYS[8], expired)
-  lift(KEYS[9], ARGV[13], bytes)
+local bytes = ${RECORD_BYTES} + #KEYS[8]
+for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[10], '-inf', now[1], 'LIMIT', 0, 100)) do
+  redis.call('ZREM', KEYS[10], expired)
+  lift(KEYS[11], ARGV[14], bytes)
 end
-local added = redis.call('ZSCORE', KEYS[8], ARGV[12]) and 0 or bytes
-if not charge(KEYS[9], KEYS[10], ARGV[13], added, ${COMPLETIONS_MAX_BYTES}) then
+local added = redis.call('ZSCORE', KEYS[10], ARGV[13]) and 0 or bytes
+if not charge(KEYS[11], KEYS[12], ARGV[14], added, ${COMPLETIONS_MAX_BYTES}) then
   refuse()
   return {}
 end
-redis.call('ZADD', KEYS[8], now[1] + ARGV[11], ARGV[12])
-redis.call('EXPIRE', KEYS[8], ARGV[11])
+redis.call('ZADD', KEYS[10], now[1] + ARGV[12], ARGV[13])
+redis.call('EXPIRE', KEYS[10], ARGV[12])
 local sequence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
 local repeats = record and string.format(',"repeats":%.0f', cjson.decode(record).sequence) or ''
-record = '{"attempt":"' .. ARGV[10] .. '","sequence":' .. sequence .. repeats .. '}'
-redis.call('SET', KEYS[7], sequence, 'EX', 2 * ARGV[11])
-redis.call('SET', KEYS[6], record, 'EX', ARGV[11])
+record = '{"attempt":"' .. ARGV[11] .. '","sequence":' .. sequence .. repeats .. '}'
+redis.call('SET', KEYS[9], sequence, 'EX', 2 * ARGV[12])
+redis.call('SET', KEYS[8], record, 'EX', ARGV[12])
 accept()
 return {1, record}
 `

@@ -35,45 +35,45 @@ export interface SourceMapPart {
 }
 
 /**
- * KEYS[6] parts of the path, KEYS[7] declared maps, KEYS[8] to [10] budget of the workspace, KEYS[11] paths with claims;
- * ARGV[10] part, [11] claim, [12] size, [13] path, [14] byte limit, [15] lifetime, [16] lifetime since the first part, [17]
+ * KEYS[8] parts of the path, KEYS[9] declared maps, KEYS[10] to [12] budget of the workspace, KEYS[13] paths with claims;
+ * ARGV[11] part, [12] claim, [13] size, [14] path, [15] byte limit, [16] lifetime, [17] lifetime since the first part, [18]
  * name of the release in the budget. A sealed hash lives as long as its manifest. A repeated part does not extend the claims:
  * the objects of the parts may be deleted after two days, and a claim must not outlive its object.
  */
 const CLAIM = `
 ${CHARGE_UPLOAD}
 ${CLAIMS_BYTES}
-local sealed = redis.call('HEXISTS', KEYS[6], 'sealed') == 1
-local claim = redis.call('HGET', KEYS[6], ARGV[10])
+local sealed = redis.call('HEXISTS', KEYS[8], 'sealed') == 1
+local claim = redis.call('HGET', KEYS[8], ARGV[11])
 if claim then
   refuse()
-  if claim ~= ARGV[11] then return 'conflict' end
+  if claim ~= ARGV[12] then return 'conflict' end
   return 'repeated'
 end
 if sealed then
   refuse()
   return 'sealed'
 end
-local limit = tonumber(ARGV[14])
-local declared = redis.call('HGET', KEYS[7], ARGV[13])
+local limit = tonumber(ARGV[15])
+local declared = redis.call('HGET', KEYS[9], ARGV[14])
 if declared then limit = math.min(limit, cjson.decode(declared).size) end
-local bytes = tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') + tonumber(ARGV[12])
+local bytes = tonumber(redis.call('HGET', KEYS[8], 'bytes') or '0') + tonumber(ARGV[13])
 if bytes > limit then
   refuse()
   return 'too_large'
 end
-local before = redis.call('EXISTS', KEYS[6]) == 1 and claimsBytes(KEYS[6], 0) or 0
-if not chargeUpload(KEYS[8], KEYS[9], KEYS[10], ARGV[17], claimsBytes(KEYS[6], 1) - before) then
+local before = redis.call('EXISTS', KEYS[8]) == 1 and claimsBytes(KEYS[8], 0) or 0
+if not chargeUpload(KEYS[10], KEYS[11], KEYS[12], ARGV[18], claimsBytes(KEYS[8], 1) - before) then
   refuse()
   return 'over_budget'
 end
 local now = tonumber(redis.call('TIME')[1])
-redis.call('HSETNX', KEYS[6], 'since', now)
-local age = now - tonumber(redis.call('HGET', KEYS[6], 'since'))
-redis.call('HSET', KEYS[6], ARGV[10], ARGV[11], 'bytes', bytes)
-redis.call('EXPIRE', KEYS[6], math.max(1, math.min(tonumber(ARGV[15]), tonumber(ARGV[16]) - age)))
-redis.call('SADD', KEYS[11], string.sub(KEYS[6], -64))
-redis.call('EXPIRE', KEYS[11], ARGV[15])
+redis.call('HSETNX', KEYS[8], 'since', now)
+local age = now - tonumber(redis.call('HGET', KEYS[8], 'since'))
+redis.call('HSET', KEYS[8], ARGV[11], ARGV[12], 'bytes', bytes)
+redis.call('EXPIRE', KEYS[8], math.max(1, math.min(tonumber(ARGV[16]), tonumber(ARGV[17]) - age)))
+redis.call('SADD', KEYS[13], string.sub(KEYS[8], -64))
+redis.call('EXPIRE', KEYS[13], ARGV[16])
 accept()
 return 'claimed'
 `

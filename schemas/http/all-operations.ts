@@ -9,6 +9,7 @@ import { heartbeat, identifySessionWith, readSession } from './sessions/operatio
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain } from './telemetry/operations.ts'
 import { readTrace } from './traces/operations.ts'
+import { listWatermarks } from './watermarks/operations.ts'
 import {
   createSurface,
   createSurfaceKey,
@@ -30,6 +31,7 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     heartbeat,
     uploadReplay,
     readReceipt,
+    listWatermarks,
     registerRelease,
     signSourceMaps,
     uploadSourceMapPart,

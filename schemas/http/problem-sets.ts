@@ -109,6 +109,15 @@ export const releaseProblems = callerProblems(
 /** Problems of operations that read releases. */
 export const releasesProblems = [queryFault('api-analytics'), ...releaseProblems]
 
+/** Problems of the operation that lists watermarks. */
+export const watermarksProblems = [
+  queryFault('api-analytics'),
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'watermarks are unavailable; retry after the delay' },
+  ),
+]
+
 /** Problems of the operation that reads a receipt. */
 export const receiptsProblems = [
   ...callerProblems(

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { queueKeys } from './queue.ts'
+import { ADMITTED_QUEUES, QUEUES, type QueueName, RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
+import { queueKeys, shareMember } from './queue.ts'
 
 /**
  * Queues in the order in which a request passes through them. A request is in one of them from its acceptance until it is
@@ -18,23 +18,125 @@ const IN_ORDER_OF_PASSAGE: readonly QueueName[] = [
   'dead-letters',
 ]
 
+const LETTERS = ['dead-letters', 'dead-letter-index'] as const
+
+/** Queues that a request of each kind passes through until it is settled and its receipt is final. */
+export const QUEUES_OF_SIGNAL: Readonly<Record<ReceiptKind, readonly QueueName[]>> = {
+  traces: ['spans', ...LETTERS],
+  logs: ['logs', ...LETTERS],
+  metrics: ['metrics', ...LETTERS],
+  sessions: ['sessions', ...LETTERS],
+  replay: ['replay', 'replay-chunks', 'receipts', ...LETTERS],
+  'source-maps': ['source-maps', 'receipts', ...LETTERS],
+  completions: ['completions', 'receipts', ...LETTERS],
+  'build-reports': ['build-reports', ...LETTERS],
+}
+
+/** A surface whose watermarks are read. */
+export interface WatermarkSurface {
+  readonly workspaceId: string
+  readonly surfaceId: string
+}
+
+/** What is settled of one surface. All times are Unix ms by the clock of Redis. */
+export interface SurfaceWatermarks {
+  /** Everything that was accepted before this time is settled, by kind of request. */
+  readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>>
+  /** The latest time before which no unfinished request of the surface was accepted, by queue. */
+  readonly unfinishedSinceMs: Readonly<Record<QueueName, number>>
+}
+
+/** Watermarks, and the time of Redis at which they were read. No watermark is later. */
+export interface Watermarks {
+  readonly readAtMs: number
+  /** In the order of the surfaces that were asked about. */
+  readonly surfaces: readonly SurfaceWatermarks[]
+}
+
+/** Bounds of one queue: the acceptance of its oldest request, and those of each surface. */
+interface QueueBounds {
+  readonly queue: QueueName
+  readonly oldestMs: number
+  readonly surfaces: readonly number[]
+}
+
 /**
- * Returns a time in Unix ms, by the clock of Redis: everything that the workspace had accepted before it is settled, that is
- * stored, dead-lettered or discarded (docs/contract.md#watermarks). Compare it with `redisTimeMs`, never with the clock of a
- * process. `redis` is the Redis of the queues.
+ * Reads what is settled of each surface (docs/contract.md#watermarks, docs/decisions/010-watermarks.md for the proof). Costs
+ * O(log n) for each queue and surface. `redis` is the Redis of the queues.
  *
- * The time is read first. A request accepted before it is in a queue whose oldest acceptance is no later, or it is settled.
+ * The time is read first. A surface without unfinished cost in a queue has nothing there that was accepted before. Any other
+ * has nothing there that was accepted before the oldest payload of the queue, nor before the surface had nothing last.
+ */
+export async function readWatermarks(redis: Redis, surfaces: readonly WatermarkSurface[]): Promise<Watermarks> {
+  const time = redisTimeMs(redis)
+  const members = surfaces.map(shareMember)
+  const reads = await Promise.all(IN_ORDER_OF_PASSAGE.map(queue => readBounds(redis, queue, members)))
+  const readAtMs = await time
+  const boundsOf = (index: number) => {
+    const since = Object.fromEntries(QUEUES.map(queue => [queue, readAtMs])) as Record<QueueName, number>
+    for (const { queue, surfaces: bounds } of reads) since[queue] = Math.min(since[queue], bounds[index] ?? readAtMs)
+    return since
+  }
+  return {
+    readAtMs,
+    surfaces: members.map((_, index) => {
+      const unfinishedSinceMs = boundsOf(index)
+      const settled = RECEIPT_KINDS.map(kind => [
+        kind,
+        Math.min(...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
+      ])
+      return { unfinishedSinceMs, settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number> }
+    }),
+  }
+}
+
+/**
+ * Returns a time in Unix ms, by the clock of Redis: everything that the workspace had accepted before it is settled, whatever
+ * its surface, also one that is deleted. Work of other workspaces may hold it back, but not for ever. Compare it with
+ * `redisTimeMs`, never with the clock of a process.
  */
 export async function settledBeforeMs(redis: Redis, _workspaceId: string): Promise<number> {
-  const now = redisTimeMs(redis)
-  const oldest = await Promise.all(
-    IN_ORDER_OF_PASSAGE.map(queue => redis.zrange(queueKeys(queue).pending, 0, '0', 'WITHSCORES')),
-  )
-  return Math.min(await now, ...oldest.map(([, acceptedAtMs = Infinity]) => Number(acceptedAtMs)))
+  const time = redisTimeMs(redis)
+  const reads = await Promise.all(IN_ORDER_OF_PASSAGE.map(queue => readBounds(redis, queue, [])))
+  return Math.min(await time, ...reads.map(({ oldestMs }) => oldestMs))
+}
+
+/** Returns the time before which everything that any surface had accepted is settled, by kind of request. */
+export async function readOldestWatermarks(
+  redis: Redis,
+): Promise<{ readonly readAtMs: number; readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>> }> {
+  const time = redisTimeMs(redis)
+  const reads = await Promise.all(IN_ORDER_OF_PASSAGE.map(queue => readBounds(redis, queue, [])))
+  const readAtMs = await time
+  const settled = RECEIPT_KINDS.map(kind => {
+    const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue))
+    return [kind, Math.min(readAtMs, ...own.map(({ oldestMs }) => oldestMs))]
+  })
+  return { readAtMs, settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number> }
 }
 
 /** Returns the time of Redis in Unix ms, rounded down. */
 export async function redisTimeMs(redis: Redis): Promise<number> {
   const [seconds = 0, microseconds = 0] = (await redis.time()).map(Number)
   return seconds * 1_000 + Math.floor(microseconds / 1_000)
+}
+
+/** Reads the bounds of a queue. The commands are sent before it returns, so those of several queues keep their order. */
+async function readBounds(redis: Redis, queue: QueueName, members: readonly string[]): Promise<QueueBounds> {
+  const { pending, shares, busy } = queueKeys(queue)
+  const some = members.length > 0
+  const [oldest, costs, busySince] = await Promise.all([
+    redis.zrange(pending, 0, '0', 'WITHSCORES'),
+    some ? redis.zmscore(shares, ...members) : [],
+    some ? redis.hmget(busy, ...members) : [],
+  ])
+  const oldestMs = Number(oldest[1] ?? Number.POSITIVE_INFINITY)
+  return {
+    queue,
+    oldestMs,
+    surfaces: members.map((_, i) => {
+      if (costs[i] == null) return Number.POSITIVE_INFINITY
+      return Math.max(oldestMs, Number(busySince[i] ?? 0))
+    }),
+  }
 }

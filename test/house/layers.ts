@@ -83,6 +83,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'api/retention/',
       'api/sessions/',
       'api/traces/',
+      'api/watermarks/',
       'api/workspaces/',
     ],
     ['api/deps.ts'],

@@ -159,6 +159,8 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: `/v3/receipts/${receiptId}`,
   })),
 
+  read('GET /v3/watermarks', 'own', (_, query) => `/v3/watermarks?${query}`),
+
   row('GET /v3/surfaces', [...MANAGERS, 'workload'], 'own', (_, query) => ({ path: `/v3/surfaces?${query}` })),
   row('POST /v3/surfaces', MANAGERS, 'own', () => ({ path: '/v3/surfaces', body: { name: INTRUDER } })),
   row('DELETE /v3/surfaces/:surfaceId', MANAGERS, 'absent', ({ surfaceId }) => ({ path: `/v3/surfaces/${surfaceId}` })),

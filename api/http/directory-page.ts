@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { PageQuery } from '../../schemas/http/page.ts'
 import type { ListPage } from '../../shared/directory/sorted-index.ts'
-import { cutPage, decodeCursor, encodeCursor, type Page } from '../http/cursor.ts'
-import type { Outcome } from '../http/outcome.ts'
+import { cutPage, decodeCursor, encodeCursor, type Page } from './cursor.ts'
+import type { Outcome } from './outcome.ts'
 
 const cursorSchema = z
   .tuple([z.int().min(0), z.string().regex(/^[a-z]{3}_[0-9a-z]{1,64}$/)])

@@ -1,0 +1,68 @@
+import { pageQuerySchema } from '../../schemas/http/page.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import { listWatermarks } from '../../schemas/http/watermarks/operations.ts'
+import type { Watermark, WatermarksPage } from '../../schemas/http/watermarks/schemas.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import type { Route } from '../../shared/http/route.ts'
+import type { SurfaceWatermarks, WatermarkSurface, Watermarks } from '../../shared/queue/watermark.ts'
+import { describeError, TransientError } from '../../shared/runtime/errors.ts'
+import { cutDirectoryPage, directoryPage, withOneMore } from '../http/directory-page.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { queryDirectory } from '../http/query-directory.ts'
+import type { Resource } from '../http/resource.ts'
+
+interface Deps extends GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'surfaces'>
+  /** Reads the watermarks of surfaces from the Redis of the queues. */
+  readonly watermarks: (surfaces: readonly WatermarkSurface[]) => Promise<Watermarks>
+}
+
+const unavailable: Problem = {
+  code: 'INGEST_INFRA_UNAVAILABLE',
+  message: 'watermarks are unavailable: retry after the delay',
+  retryAfterSeconds: 5,
+}
+
+const WATERMARKS: Resource = {
+  notFound: { code: 'NOT_FOUND', message: 'there is no such workspace' },
+  unavailable,
+}
+
+/** Returns the route that lists the watermarks of the surfaces of a workspace (docs/contract.md#watermarks). */
+export function listWatermarksRoute(deps: Deps): Route {
+  return guardedRoute(deps, listWatermarks, {
+    resource: WATERMARKS,
+    query: pageQuerySchema,
+    async run({ workspaceId, query }): Promise<Outcome<WatermarksPage>> {
+      const page = directoryPage(query)
+      if (!page.ok) return page
+      const found = await queryDirectory(deps.directory.surfaces(workspaceId, withOneMore(page.value)))
+      const { shown, nextCursor } = cutDirectoryPage(found, page.value)
+      const surfaces = shown.map(({ id }) => ({ workspaceId, surfaceId: id }))
+      const read = await readFromQueues(deps.watermarks(surfaces))
+      const readAt = new Date(read.readAtMs).toISOString()
+      const watermarks = read.surfaces.map((marks, i) => present(shown[i]?.id ?? '', marks, read.readAtMs))
+      return { ok: true, value: { readAt, watermarks, nextCursor } }
+    },
+  })
+}
+
+/** Throws a TransientError for every failure, because Redis becomes available again. */
+async function readFromQueues(read: Promise<Watermarks>): Promise<Watermarks> {
+  try {
+    return await read
+  } catch (cause) {
+    throw new TransientError(`the queues are unavailable: ${describeError(cause)}`, { cause })
+  }
+}
+
+function present(surfaceId: string, marks: SurfaceWatermarks, readAtMs: number): Watermark {
+  const settled = Object.entries(marks.settledBeforeMs).map(([kind, ms]) => [kind, new Date(ms).toISOString()])
+  const ages = Object.entries(marks.unfinishedSinceMs).map(([queue, ms]) => [queue, (readAtMs - ms) / 1_000])
+  return {
+    surfaceId,
+    settledBefore: Object.fromEntries(settled) as Watermark['settledBefore'],
+    oldestAgeSeconds: Object.fromEntries(ages) as Watermark['oldestAgeSeconds'],
+  }
+}

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { ADMITTED_QUEUES, RECEIPT_KINDS } from '../../schemas/queues/names.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+import { queueKeys } from './queue.ts'
+import { readOldestWatermarks, readWatermarks, type WatermarkSurface } from './watermark.ts'
+
+/** A report of metrics must not wait for Redis. */
+const READ_TIMEOUT_MS = 1_000
+/** Surfaces with a series of their own: those with the most unfinished cost in each queue. */
+const SHOWN_SURFACES = 20
+
+/**
+ * Shows how far the watermarks are behind, by kind of request: for all surfaces together, and for those with the most
+ * unfinished cost. A surface without a series has a lag between 0 and that of all. Nothing is shown while Redis does not answer.
+ */
+export function watchWatermarks(metrics: Metrics, redis: Redis): void {
+  metrics.gauge({
+    name: 'penstock_watermark_lag_seconds',
+    help: 'Everything accepted longer ago than this is settled, by kind of request. An empty surface stands for all.',
+    labelNames: ['signal', 'surface'],
+    async collect() {
+      this.reset()
+      if (redis.status !== 'ready') return
+      const lags = readLags(redis).catch(() => [])
+      for (const { signal, surface, seconds } of await Promise.race([
+        lags,
+        delay(READ_TIMEOUT_MS, [], { ref: false }),
+      ])) {
+        this.set({ signal, surface }, seconds)
+      }
+    },
+  })
+}
+
+interface Lag {
+  readonly signal: string
+  readonly surface: string
+  readonly seconds: number
+}
+
+async function readLags(redis: Redis): Promise<Lag[]> {
+  const all = await readOldestWatermarks(redis)
+  const surfaces = await busiestSurfaces(redis)
+  const { readAtMs, surfaces: marks } = await readWatermarks(redis, surfaces)
+  return RECEIPT_KINDS.flatMap(signal => [
+    { signal, surface: '', seconds: (all.readAtMs - all.settledBeforeMs[signal]) / 1_000 },
+    ...marks.flatMap(({ settledBeforeMs }, i) => {
+      const seconds = (readAtMs - settledBeforeMs[signal]) / 1_000
+      return seconds > 0 ? [{ signal, surface: surfaces[i]?.surfaceId ?? '', seconds }] : []
+    }),
+  ])
+}
+
+async function busiestSurfaces(redis: Redis): Promise<WatermarkSurface[]> {
+  const queues = [...ADMITTED_QUEUES, 'dead-letters'] as const
+  const lists = await Promise.all(queues.map(queue => redis.zrevrange(queueKeys(queue).shares, 0, SHOWN_SURFACES - 1)))
+  return [...new Set(lists.flat())].map(member => {
+    const [workspaceId = '', surfaceId = ''] = member.split('/')
+    return { workspaceId, surfaceId }
+  })
+}
