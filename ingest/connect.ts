@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue, type QueueName } from '../schemas/queues/names.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
@@ -7,6 +7,7 @@ import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { type StoreWatches, watchStores } from '../shared/queue/durability-watch.ts'
 import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { watchQueueAges } from '../shared/queue/queue-ages.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
@@ -64,12 +65,15 @@ interface SinkParts {
   readonly clock: RedisClock
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
+  readonly durability: StoreWatches
 }
 
 /** Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. */
 export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
+  const opened: { readonly url: string; readonly redis: Redis }[] = []
   const connect = (url: string): Redis => {
     const redis = connectProducer(url, config.COMMIT_TIMEOUT_MS, logger)
+    opened.push({ url, redis })
     lifecycle.onStop('redis', () => redis.disconnect())
     return redis
   }
@@ -84,16 +88,25 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const adoption = adoptOnConnect(directoryRedis, logger)
   const directory = createDirectory(directoryRedis)
   const clock = new RedisClock()
+  const reconnect = (demoted: string) => {
+    for (const { url, redis } of opened) if (url === demoted) redis.disconnect(true)
+  }
+  const stores = { queues: connect(config.REDIS_URL), directory: directoryRedis }
+  const durability = watchStores({ ...stores, reconnect, logger, metrics, lifecycle }, config)
+  const countFailure = (queue: QueueName) => {
+    wiring.metrics.countCommitFailure(queue)
+    durability.queues.recheck()
+  }
   const parts: SinkParts = {
+    durability,
     admission: connectAdmission(wiring, clock),
     clock,
-    failures: new CommitFailures({ logger, count: wiring.metrics.countCommitFailure }),
+    failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger, adoption.done)),
   }
   const { sinks, connections } = connectSinks(wiring, parts)
-  const observing = connect(config.REDIS_URL)
-  watchRedis(metrics, { queues: observing, directory: directoryRedis })
-  watchQueueAges(metrics, observing)
+  watchRedis(metrics, stores)
+  watchQueueAges(metrics, stores.queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const keys = {
@@ -122,7 +135,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     isReady: () => {
       if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
       if (!clock.isKnown) return 'the clock of redis is not known yet'
-      return parts.receipts.isReady || 'the secret of receipts is not known yet'
+      return durability.fault ?? (parts.receipts.isReady || 'the secret of receipts is not known yet')
     },
     endWaits: () => builds.deps.verdicts.stop(),
   }
@@ -166,7 +179,7 @@ const IDLE_LARGE_BYTES = 32 * 1024 * 1024
 
 function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const { config, logger, metrics, lifecycle, connect } = wiring
-  const { admission, clock, failures, receipts } = parts
+  const { admission, clock, failures, receipts, durability } = parts
   const connections: Redis[] = []
   const connectOne = (): Redis => {
     const redis = connect(config.REDIS_URL)
@@ -205,7 +218,10 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
       { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
-    return [queue, createFrameSink(queue, { commits, largeCommit, shares, failures })] as const
+    return [
+      queue,
+      createFrameSink(queue, { commits, largeCommit, shares, failures, durability: durability.queues }),
+    ] as const
   })
   return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, connections }
 }
@@ -239,8 +255,8 @@ function connectBuilds(
       parts: connectConditionalSink(wiring, parts, 'source-maps', partsRedis),
       completions: connectConditionalSink(wiring, parts, 'completions', completionsRedis),
       signing: { releases, objects, uploads },
-      directoryMemory,
-      refuseForMemory: () => parts.admission.refuseForMemory(),
+      directoryMemory: { refuse: () => parts.durability.directory.refuse() ?? directoryMemory.refuse() },
+      refuseForMemory: () => parts.durability.queues.refuse() ?? parts.admission.refuseForMemory(),
       verdicts: connectVerdicts(wiring, uploads),
       onPart: metrics.countPart,
       onCompletion: metrics.countCompletion,
@@ -251,7 +267,7 @@ function connectBuilds(
 
 function connectConditionalSink(
   { config, logger, metrics, lifecycle }: Wiring,
-  { admission, clock, failures, receipts }: SinkParts,
+  { admission, clock, failures, receipts, durability }: SinkParts,
   queue: 'source-maps' | 'completions',
   redis: Redis,
 ): ConditionalSink {
@@ -265,7 +281,7 @@ function connectConditionalSink(
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return createConditionalSink(queue, { commit, shares, failures })
+  return createConditionalSink(queue, { commit, shares, failures, durability: durability.queues })
 }
 
 function connectVerdicts({ config, logger, metrics, lifecycle, connect }: Wiring, redis: Redis): VerdictWaits {

@@ -3,6 +3,7 @@ import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { watchStores } from '../shared/queue/durability-watch.ts'
 import { watchQueueAges } from '../shared/queue/queue-ages.ts'
 import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
 import { watchWatermarks } from '../shared/queue/watch-watermarks.ts'
@@ -28,12 +29,19 @@ interface WorkersWiring {
   readonly processMetrics: Metrics
 }
 
+/** The dependencies of the pools, connected. */
+export interface ConnectedWorkers {
+  readonly deps: PoolsDeps
+  /** Returns true, or the reason why this process should not be relied on. */
+  readonly isReady: () => true | string
+}
+
 /** Connects what the pools of a process need. `lifecycle` closes the connections after the pools that use them. */
 export function connectWorkers(
   config: WorkersConfig,
   { logger, lifecycle, metrics, processMetrics }: WorkersWiring,
   stopping: AbortSignal,
-): PoolsDeps {
+): ConnectedWorkers {
   const redis = connectConsumer(config.REDIS_URL, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   metrics.watchBacklogs(() => readInternalBacklogs(redis))
@@ -41,6 +49,9 @@ export function connectWorkers(
   watchWatermarks(processMetrics, redis)
   const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
+  const reconnect = (url: string) => (url === config.REDIS_URL ? redis : directoryRedis).disconnect(true)
+  const stores = { queues: redis, directory: directoryRedis, reconnect }
+  const durability = watchStores({ ...stores, logger, metrics: processMetrics, lifecycle }, config)
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   lifecycle.onStop('payload reader', () => payloads.close())
   const confirmed = openConfirmedScripts(config, logger, lifecycle)
@@ -48,7 +59,7 @@ export function connectWorkers(
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
-  return {
+  const deps: PoolsDeps = {
     config,
     redis,
     payloads,
@@ -63,6 +74,8 @@ export function connectWorkers(
     metrics,
     stopping,
   }
+  const isReady = () => (redis.status === 'ready' ? (durability.fault ?? true) : 'redis is not connected')
+  return { deps, isReady }
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */

@@ -23,7 +23,7 @@ const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)
 
 const stopping = new AbortController()
-const deps = connectWorkers(config, { logger, lifecycle, metrics, processMetrics }, stopping.signal)
+const { deps, isReady } = connectWorkers(config, { logger, lifecycle, metrics, processMetrics }, stopping.signal)
 const pools = queues.map(queue => POOLS[queue](deps))
 for (const pool of pools) {
   metrics.watchPool(pool)
@@ -49,7 +49,7 @@ const admin = createAdminServer({
     const wedged = isRedisReady() ? liveness.wedged() : []
     return wedged.length === 0 || `no progress: ${wedged.join(', ')}`
   },
-  isReady: () => isRedisReady() || 'redis is not connected',
+  isReady,
   logger,
 })
 lifecycle.onStop('admin server', () => admin.close())

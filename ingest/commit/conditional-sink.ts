@@ -1,6 +1,7 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import type { IdentifiedRequest } from '../../shared/http/route.ts'
+import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
@@ -16,7 +17,7 @@ export type Stored =
 
 /** One queue as a route sees it whose frames are accepted on a condition. */
 export interface ConditionalSink {
-  /** Decides on the head of a request. Returns INGEST_BACKPRESSURE when the surface is over its share, or undefined. */
+  /** Decides on the head of a request, as `FrameSink.refuse` does. */
   refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
   /**
    * Commits a frame on a condition. Copies the frame, body included, before it returns. Resolves with the problem
@@ -30,16 +31,20 @@ export interface ConditionalSinkDeps {
   readonly commit: Pick<ConditionalCommit, 'commit'>
   readonly shares: QueueShares
   readonly failures: Pick<CommitFailures, 'report'>
+  /** Refuses what would be acknowledged while Redis could lose it. */
+  readonly durability: Pick<DurabilityWatch, 'refuse'>
 }
 
 /** Creates the sink of a queue that is written by conditional commits. */
 export function createConditionalSink(
   queue: AdmittedQueue,
-  { commit, shares, failures }: ConditionalSinkDeps,
+  { commit, shares, failures, durability }: ConditionalSinkDeps,
 ): ConditionalSink {
   return {
-    refuse: (surface, contentLength) => shares.refuse(surface, contentLength),
+    refuse: (surface, contentLength) => durability.refuse() ?? shares.refuse(surface, contentLength),
     async store(frame, condition, request) {
+      const refused = durability.refuse()
+      if (refused) return { ok: false, problem: refused }
       const place = shares.place(frame, frame)
       if ('code' in place) return { ok: false, problem: place }
       shares.begin(place)

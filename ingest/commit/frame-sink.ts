@@ -1,6 +1,7 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
 import type { IdentifiedRequest, Reply } from '../../shared/http/route.ts'
+import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
@@ -13,7 +14,7 @@ import { LARGE_FRAME_BYTES, type LargeCommit } from './large-commit.ts'
 export interface FrameSink {
   /**
    * Decides on the head of a request, before its body is read. Returns INGEST_BACKPRESSURE when the surface is over its
-   * share of the queue, or undefined.
+   * share of the queue, INGEST_INFRA_UNAVAILABLE while Redis could lose what it confirms, or undefined.
    */
   refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
   /**
@@ -36,11 +37,13 @@ export interface FrameSinkDeps {
   readonly largeCommit: Pick<LargeCommit, 'enqueue'>
   readonly shares: QueueShares
   readonly failures: Pick<CommitFailures, 'report'>
+  /** Refuses what would be acknowledged while Redis could lose it. */
+  readonly durability: Pick<DurabilityWatch, 'refuse'>
 }
 
 /** Creates the sink of a queue that is written by group commits, and in pieces if a frame is large. */
 export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameSink {
-  const { commits, largeCommit, shares, failures } = deps
+  const { commits, largeCommit, shares, failures, durability } = deps
 
   async function confirm(
     enqueued: EnqueuedFrame,
@@ -61,8 +64,10 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
   }
 
   return {
-    refuse: (surface, contentLength) => shares.refuse(surface, contentLength),
+    refuse: (surface, contentLength) => durability.refuse() ?? shares.refuse(surface, contentLength),
     accept(frame, reply, renderProblem, request) {
+      const refused = durability.refuse()
+      if (refused) return renderProblem(refused)
       const place = shares.place(frame, frame)
       if ('code' in place) return renderProblem(place)
       let enqueued: EnqueuedFrame | undefined

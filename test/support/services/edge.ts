@@ -18,6 +18,8 @@ export interface TestEdge {
   readonly baseUrl: string
   readonly port: number
   readonly routes: readonly Route[]
+  /** Returns true, or the reason that /readyz names. */
+  isReady(): true | string
   /** Returns the text of /metrics. */
   metrics(): Promise<string>
   stop(): Promise<void>
@@ -25,6 +27,17 @@ export interface TestEdge {
 
 /** Starts the edge in this process on a free port, and waits until it is ready. */
 export async function startEdge(
+  redisUrl: string,
+  settings: Record<string, string> = {},
+  logger: Logger = pino({ level: 'silent' }),
+): Promise<TestEdge> {
+  const edge = await openEdge(redisUrl, settings, logger)
+  await until('the edge is ready', () => edge.isReady() === true)
+  return edge
+}
+
+/** Starts the edge in this process on a free port. */
+export async function openEdge(
   redisUrl: string,
   settings: Record<string, string> = {},
   logger: Logger = pino({ level: 'silent' }),
@@ -38,8 +51,8 @@ export async function startEdge(
   lifecycle.onStop('server', () => server.close(1_000))
   lifecycle.onStop('waits', () => edge.endWaits())
   const port = await server.listen('127.0.0.1', 0)
-  await until('the edge is ready', () => edge.isReady() === true)
   return {
+    isReady: edge.isReady,
     baseUrl: `http://127.0.0.1:${port}`,
     port,
     routes,

@@ -1,0 +1,200 @@
+import type { Redis } from 'ioredis'
+import type { Problem } from '../../schemas/http/problems.ts'
+import type { DurabilitySettings } from '../runtime/config.ts'
+import { errorFields } from '../runtime/errors.ts'
+import { type Lifecycle, withDeadline } from '../runtime/lifecycle.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+import { type AofSettings, durabilityFault, isReplica } from './durability.ts'
+
+/** The collaborators of a watch. */
+export interface DurabilityWatchDeps {
+  readonly redis: Redis
+  /** Name of the Redis in reasons, logs and metrics. */
+  readonly store: 'queues' | 'directory'
+  readonly logger: Logger
+  /** Replaces the connections of the process to this Redis, because their server was demoted. */
+  readonly reconnect: () => void
+  /** The clock of this process, which is compared with that of Redis. */
+  readonly now?: () => number
+}
+
+/** Time between two checks while the promise is kept, and while it is not. */
+const CHECK_EVERY_MS = 60_000
+const CHECK_AGAIN_MS = 1_000
+/** Commands of a consumer wait without limit, a check does not. */
+const CHECK_WITHIN_MS = 5_000
+/** Rows are kept by the time of their receipt, so a clock that is far off could let them expire at once. */
+const MAX_CLOCK_DIFFERENCE_MS = 60_000
+
+const NOT_DURABLE: Problem = {
+  code: 'INGEST_INFRA_UNAVAILABLE',
+  message: 'nothing is accepted while the store could lose what it confirms; send the request again after the delay',
+  retryAfterSeconds: 5,
+}
+
+/**
+ * Follows whether a Redis keeps what it confirms (docs/contract.md#durability). Nothing may be acknowledged while it does
+ * not, or while that is unknown: each connection may lead to another server than the one before.
+ */
+export class DurabilityWatch {
+  readonly #deps: DurabilityWatchDeps
+  readonly #promise: DurabilitySettings
+  readonly #now: () => number
+  #fault: string | undefined = NOT_KNOWN
+  #isReplica = false
+  #logged: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #checking = false
+  #checkedAtMs = Number.NEGATIVE_INFINITY
+  #isStopped = false
+
+  constructor(deps: DurabilityWatchDeps, promise: DurabilitySettings) {
+    this.#deps = deps
+    this.#promise = promise
+    this.#now = deps.now ?? Date.now
+    deps.redis.on('ready', () => void this.#check())
+    deps.redis.on('close', () => {
+      this.#fault = NOT_KNOWN
+    })
+    if (deps.redis.status === 'ready') void this.#check()
+  }
+
+  /** Why the process is not ready, or undefined. */
+  get fault(): string | undefined {
+    return this.#fault && `redis of the ${this.#deps.store}: ${this.#fault}`
+  }
+
+  /** Returns INGEST_INFRA_UNAVAILABLE for a request that would be acknowledged, or undefined. */
+  refuse(): Problem | undefined {
+    return this.#fault === undefined ? undefined : NOT_DURABLE
+  }
+
+  /** Checks soon, because a write was not confirmed: replicas may be missing. */
+  recheck(): void {
+    if (performance.now() - this.#checkedAtMs >= CHECK_AGAIN_MS) void this.#check()
+  }
+
+  /** Ends the checks. */
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  async #check(): Promise<void> {
+    if (this.#checking || this.#deps.redis.status !== 'ready') return
+    this.#checking = true
+    this.#checkedAtMs = performance.now()
+    clearTimeout(this.#timer)
+    let nextMs = CHECK_AGAIN_MS
+    try {
+      await this.#read()
+      if (this.#fault === undefined) nextMs = CHECK_EVERY_MS
+    } catch (error) {
+      // The last result counts. Writes to a Redis that does not answer are not confirmed.
+      const { logger, store } = this.#deps
+      logger.debug({ store, ...errorFields(error) }, 'the durability of redis could not be checked')
+    }
+    this.#checking = false
+    if (!this.#isStopped) this.#timer = setTimeout(() => this.#checkAgain(), nextMs).unref()
+  }
+
+  /** A replica is left at the second look, so that connections are not replaced without pause while the address leads to it. */
+  #checkAgain(): void {
+    if (this.#isReplica) {
+      this.#isReplica = false
+      this.#deps.reconnect()
+    } else void this.#check()
+  }
+
+  async #read(): Promise<void> {
+    const { redis } = this.#deps
+    const read = Promise.all([redis.info(), redis.time(), readAofSettings(redis)])
+    const [info, time, aof] = await withDeadline(read, CHECK_WITHIN_MS, 'redis did not answer in time')
+    this.#isReplica = isReplica(info)
+    this.#fault = durabilityFault(info, aof, this.#promise) ?? this.#clockFault(time)
+    this.#report()
+  }
+
+  #clockFault([seconds, micros]: readonly (number | string)[]): string | undefined {
+    if (this.#deps.store !== 'queues') return undefined
+    const aheadMs = this.#now() - (Number(seconds) * 1_000 + Number(micros) / 1_000)
+    if (Math.abs(aheadMs) <= MAX_CLOCK_DIFFERENCE_MS) return undefined
+    const side = aheadMs > 0 ? 'ahead of' : 'behind'
+    return `the clock of this process is ${Math.round(Math.abs(aheadMs) / 1_000)} s ${side} its clock`
+  }
+
+  #report(): void {
+    if (this.#logged === this.#fault) return
+    const { logger, store } = this.#deps
+    if (this.#fault === undefined) logger.info({ store }, 'redis keeps what it confirms')
+    else logger.error({ store, reason: this.#fault }, 'redis could lose what it confirms')
+    this.#logged = this.#fault
+  }
+}
+
+const NOT_KNOWN = 'its durability is not known yet'
+
+/** Returns undefined if Redis refuses the command. Throws if it does not answer. */
+async function readAofSettings(redis: Redis): Promise<AofSettings> {
+  let reply: readonly string[]
+  try {
+    reply = (await redis.config('GET', 'appendfsync', 'no-appendfsync-on-rewrite')) as string[]
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ReplyError') return undefined
+    throw error
+  }
+  const settings = new Map<string, string>()
+  for (let i = 0; i < reply.length; i += 2) settings.set(reply[i] as string, reply[i + 1] as string)
+  return settings
+}
+
+/** The watches of the Redis that a process writes to. They are one if both are the same server. */
+export interface StoreWatches {
+  readonly queues: DurabilityWatch
+  readonly directory: DurabilityWatch
+  /** Why the process is not ready, or undefined. */
+  readonly fault: string | undefined
+}
+
+/** The collaborators of `watchStores`. */
+export interface StoreWatchesDeps {
+  readonly queues: Redis
+  readonly directory: Redis
+  /** Replaces the connections to the Redis with this address. */
+  readonly reconnect: (url: string) => void
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly lifecycle: Pick<Lifecycle, 'onStop'>
+}
+
+/** Watches both Redis of a process, and shows which of them keep what they confirm. */
+export function watchStores(
+  { queues, directory, reconnect, logger, metrics, lifecycle }: StoreWatchesDeps,
+  config: DurabilitySettings & { readonly REDIS_URL: string; readonly CONTROL_REDIS_URL: string },
+): StoreWatches {
+  const watch = (store: 'queues' | 'directory', redis: Redis, url: string): DurabilityWatch => {
+    const started = new DurabilityWatch({ redis, store, logger, reconnect: () => reconnect(url) }, config)
+    lifecycle.onStop(`durability of the ${store}`, () => started.stop())
+    return started
+  }
+  const ofQueues = watch('queues', queues, config.REDIS_URL)
+  const isShared = config.CONTROL_REDIS_URL === config.REDIS_URL
+  const ofDirectory = isShared ? ofQueues : watch('directory', directory, config.CONTROL_REDIS_URL)
+  metrics.gauge({
+    name: 'penstock_redis_durable',
+    help: '1 if this Redis keeps what it confirms as REDIS_DURABILITY promises, else 0. /readyz has the reason.',
+    labelNames: ['store'],
+    collect() {
+      this.set({ store: 'queues' }, ofQueues.fault === undefined ? 1 : 0)
+      this.set({ store: 'directory' }, ofDirectory.fault === undefined ? 1 : 0)
+    },
+  })
+  return {
+    queues: ofQueues,
+    directory: ofDirectory,
+    get fault() {
+      return ofQueues.fault ?? ofDirectory.fault
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import type { DurabilitySettings } from '../runtime/config.ts'
+
+/** The settings of a Redis that INFO does not have, or undefined if the service forbids to read them. */
+export type AofSettings = ReadonlyMap<string, string> | undefined
+
+/** A replica that is further behind counts as absent, as with Redis' own `min-replicas-max-lag`. */
+const MAX_LAG_S = 10
+
+/**
+ * Returns why a write that this Redis confirms could be lost, or undefined if it keeps the promise
+ * (docs/contract.md#durability). `info` is the reply of INFO.
+ */
+export function durabilityFault(info: string, aof: AofSettings, promise: DurabilitySettings): string | undefined {
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  if (field('loading') === '1') return 'it is loading its data'
+  if (isReplica(info)) return 'it is a replica: its address must lead to the primary'
+  if (promise.REDIS_DURABILITY === 'unchecked') return undefined
+  if (field('aof_enabled') !== '1') return 'appendonly is no: set appendonly yes, or REDIS_DURABILITY=unchecked'
+  if (aof === undefined) {
+    return 'it forbids CONFIG GET, so that appendfsync cannot be checked: allow it, or set REDIS_DURABILITY=unchecked'
+  }
+  const appendfsync = aof.get('appendfsync')
+  if (appendfsync !== 'always') return `appendfsync is ${appendfsync}: set appendfsync always`
+  if (aof.get('no-appendfsync-on-rewrite') === 'yes') return 'no-appendfsync-on-rewrite is yes: set it to no'
+  if (field('aof_last_write_status') === 'err') return 'its last write to disk failed (aof_last_write_status)'
+  const policy = field('maxmemory_policy')
+  if (policy !== 'noeviction')
+    return `maxmemory-policy is ${policy}: set noeviction, or it removes data when it is full`
+  if (Number(field('maxmemory')) === 0) return 'maxmemory is 0, so that nothing is refused before it is full: set it'
+  if (promise.REDIS_DURABILITY !== 'replicated') return undefined
+  const inStep = replicasInStep(info)
+  if (inStep >= promise.REDIS_MIN_REPLICAS) return undefined
+  return `${inStep} replicas are in step and REDIS_MIN_REPLICAS is ${promise.REDIS_MIN_REPLICAS}`
+}
+
+/** Reports whether the reply of INFO is that of a replica. */
+export function isReplica(info: string): boolean {
+  return /^role:slave/m.test(info)
+}
+
+function replicasInStep(info: string): number {
+  const lags = [...info.matchAll(/^slave\d+:.*\bstate=online\b.*\blag=(\d+)/gm)].map(([, lag]) => Number(lag))
+  return lags.filter(lag => lag <= MAX_LAG_S).length
+}

@@ -1,0 +1,168 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from '../../../deploy/local/ports.ts'
+import { startRedis } from '../../../deploy/local/stores/redis.ts'
+import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
+import { DurabilityWatch } from '../../../shared/queue/durability-watch.ts'
+import { parseConfig } from '../../../shared/runtime/config.ts'
+import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
+import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { workersConfigSchema } from '../../../workers/config.ts'
+import { connectWorkers } from '../../../workers/connect.ts'
+import { createWorkerMetrics } from '../../../workers/metrics.ts'
+import { issueKey, openEdge, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { until } from '../../support/until.ts'
+
+let dir: string
+let queues: LocalService
+let directory: LocalService
+let redis: Redis
+let edge: TestEdge
+let publicKey: string
+let secretKey: string
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'penstock-durability-'))
+  const start = async (name: string) =>
+    startRedis({ dir: join(dir, name), port: await freePort(), password: 'test', log: () => {} })
+  queues = await start('queues')
+  directory = await start('directory')
+  redis = new Redis(queues.url)
+  const directoryRedis = new Redis(directory.url)
+  publicKey = await issueKey(createDirectory(directoryRedis))
+  secretKey = await issueKey(createDirectory(directoryRedis), { kind: 'secret', scopes: ['release:write'] })
+  directoryRedis.disconnect()
+  edge = await startEdge(queues.url, { CONTROL_REDIS_URL: directory.url })
+})
+
+afterAll(async () => {
+  await edge?.stop()
+  redis?.disconnect()
+  await Promise.all([queues?.kill9(), directory?.kill9()])
+  await rm(dir, { recursive: true, force: true })
+})
+
+async function post(path: string, body: string, headers: Record<string, string>) {
+  const response = await fetch(edge.baseUrl + path, { method: 'POST', headers, body })
+  const retryAfter = Number(response.headers.get('retry-after'))
+  return { status: response.status, retryAfter, text: await response.text() }
+}
+
+const exportTraces = () =>
+  post('/drain/v1/traces', '', { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey })
+const registerRelease = () =>
+  post('/v3/releases', JSON.stringify({ version: '1.0' }), {
+    'content-type': 'application/json',
+    authorization: `Bearer ${secretKey}`,
+  })
+
+/** Has processes connect again, when they read the settings. Otherwise they do so every minute. */
+const endConnections = (server: Redis) => server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+
+/** Workers that are connected to this Redis and run no pool. */
+function openWorkers(redisUrl: string, settings: Record<string, string> = {}) {
+  const logger = pino({ level: 'silent' })
+  const lifecycle = createLifecycle(logger, 1_000)
+  const env = { REDIS_URL: redisUrl, CONTROL_REDIS_URL: directory.url, S3_ENDPOINT: 'http://127.0.0.1:1', ...settings }
+  const processMetrics = createMetrics('test')
+  const wiring = { logger, lifecycle, metrics: createWorkerMetrics(processMetrics), processMetrics }
+  const { isReady } = connectWorkers(parseConfig(workersConfigSchema, env), wiring, new AbortController().signal)
+  return { isReady, stop: () => lifecycle.stop('test') }
+}
+
+it.each([
+  ['appendfsync', 'everysec', 'always', /appendfsync is everysec/],
+  ['appendonly', 'no', 'yes', /appendonly is no/],
+  ['no-appendfsync-on-rewrite', 'yes', 'no', /no-appendfsync-on-rewrite is yes/],
+  ['maxmemory', '0', '2gb', /maxmemory is 0/],
+  ['maxmemory-policy', 'volatile-lru', 'noeviction', /maxmemory-policy is volatile-lru/],
+])(
+  'nothing is acknowledged while %s of the queues is %s, and all is again once it is %s',
+  async (name, bad, good, reason) => {
+    await until('exports are accepted', async () => (await exportTraces()).status === 200)
+    const workers = openWorkers(queues.url)
+    await until('the workers are ready', () => workers.isReady() === true)
+    await redis.config('SET', name, bad)
+    await endConnections(redis)
+    try {
+      const reasonOf = (isReady: () => true | string) => reason.test(String(isReady()))
+      await until('the edge is not ready and names the reason', () => reasonOf(edge.isReady))
+      await until('the workers are not ready and name the reason', () => reasonOf(workers.isReady))
+      const answer = await exportTraces()
+      expect(answer).toMatchObject({ status: 503, retryAfter: 5 })
+      expect(JSON.parse(answer.text)).toMatchObject({
+        code: 'INGEST_INFRA_UNAVAILABLE',
+        message: expect.stringContaining('could lose what it confirms'),
+      })
+      expect(await edge.metrics()).toMatch(/penstock_redis_durable\{[^}]*store="queues"[^}]*\} 0/)
+    } finally {
+      await redis.config('SET', name, good)
+      await workers.stop()
+    }
+    await until('the edge is ready again', () => edge.isReady() === true)
+    expect((await exportTraces()).status).toBe(200)
+    expect(await edge.metrics()).toMatch(/penstock_redis_durable\{[^}]*store="queues"[^}]*\} 1/)
+  },
+)
+
+it('no release is registered while the Redis of the directory could lose it', async () => {
+  const server = new Redis(directory.url)
+  await server.config('SET', 'appendfsync', 'everysec')
+  await endConnections(server)
+  try {
+    await until('the edge names the store', () => /redis of the directory: appendfsync/.test(String(edge.isReady())))
+    expect(await registerRelease()).toMatchObject({ status: 503, retryAfter: 5 })
+  } finally {
+    await server.config('SET', 'appendfsync', 'always')
+    server.disconnect()
+  }
+  await until('the edge is ready again', () => edge.isReady() === true)
+  expect((await registerRelease()).status).toBe(200)
+})
+
+it('a Redis that forbids CONFIG is accepted only unchecked', async () => {
+  await redis.call('ACL', 'SETUSER', 'managed', 'on', '>test', '~*', '&*', '+@all', '-config')
+  const url = queues.url.replace('default:', 'managed:')
+  const checked = await openEdge(url, { CONTROL_REDIS_URL: directory.url })
+  const workers = openWorkers(url)
+  const unchecked = await startEdge(url, { CONTROL_REDIS_URL: directory.url, REDIS_DURABILITY: 'unchecked' })
+  try {
+    const namesSetting = (isReady: () => true | string) => /REDIS_DURABILITY=unchecked/.test(String(isReady()))
+    await until('the reason names the setting', () => namesSetting(checked.isReady) && namesSetting(workers.isReady))
+    expect(unchecked.isReady()).toBe(true)
+  } finally {
+    await Promise.all([checked.stop(), workers.stop(), unchecked.stop()])
+  }
+})
+
+it('an edge that must wait for replicas acknowledges nothing while there are none', async () => {
+  const alone = await openEdge(queues.url, { CONTROL_REDIS_URL: directory.url, REDIS_DURABILITY: 'replicated' })
+  try {
+    await until('the reason counts replicas', () => /0 replicas are in step/.test(String(alone.isReady())))
+    const response = await fetch(`${alone.baseUrl}/drain/v1/traces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey },
+    })
+    expect(response.status).toBe(503)
+  } finally {
+    await alone.stop()
+  }
+})
+
+it.each([
+  ['ahead of', 90_000],
+  ['behind', -90_000],
+])('a clock that is 90 s %s that of the queues is a reason to acknowledge nothing', async (side, differenceMs) => {
+  const logger = pino({ level: 'silent' })
+  const now = () => Date.now() + differenceMs
+  const promise = { REDIS_DURABILITY: 'unchecked', REDIS_MIN_REPLICAS: 1 } as const
+  const watch = new DurabilityWatch({ redis, store: 'queues', logger, reconnect: () => {}, now }, promise)
+  await until('the reason names the clock', () => watch.fault?.includes(`s ${side} its clock`))
+  expect(watch.refuse()).toMatchObject({ code: 'INGEST_INFRA_UNAVAILABLE' })
+  watch.stop()
+})
