@@ -7,6 +7,7 @@ import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
+import { unlessEmptied } from '../shared/directory/emptied.ts'
 import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
@@ -91,7 +92,8 @@ export function connectApi(
   const directory = createDirectory(redis)
   const { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey } = directory
   // Every request begins with a credential, so nothing else is read before the directory is adopted.
-  const credentials = whenAdopted({ workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey }, adoption)
+  const lookups = { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey }
+  const credentials = whenAdopted(unlessEmptied(lookups, redis), adoption)
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
     directory: credentials,

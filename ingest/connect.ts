@@ -4,6 +4,7 @@ import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
+import { unlessEmptied } from '../shared/directory/emptied.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
@@ -68,6 +69,9 @@ interface SinkParts {
   readonly durability: StoreWatches
 }
 
+const SHARED_REDIS =
+  'CONTROL_REDIS_URL is REDIS_URL: the directory and the queues share their memory; give the directory a Redis of its own'
+
 /** Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. */
 export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
   const opened: { readonly url: string; readonly redis: Redis }[] = []
@@ -80,17 +84,12 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const wiring: Wiring = { config, logger, metrics: createIngestMetrics(metrics), lifecycle, connect }
   const directoryUrl = config.CONTROL_REDIS_URL
   const directoryRedis = connect(directoryUrl)
-  if (directoryUrl === config.REDIS_URL) {
-    logger.warn(
-      'CONTROL_REDIS_URL is REDIS_URL: the directory and the queues share their memory; give the directory a Redis of its own',
-    )
-  }
+  if (directoryUrl === config.REDIS_URL) logger.warn(SHARED_REDIS)
   const adoption = adoptOnConnect(directoryRedis, logger)
-  const directory = createDirectory(directoryRedis)
+  const { effectiveSurfaceKey } = createDirectory(directoryRedis)
   const clock = new RedisClock()
-  const reconnect = (demoted: string) => {
-    for (const { url, redis } of opened) if (url === demoted) redis.disconnect(true)
-  }
+  const reconnect = (at: string) =>
+    void opened.filter(({ url }) => url === at).map(({ redis }) => redis.disconnect(true))
   const stores = { queues: connect(config.REDIS_URL), directory: directoryRedis }
   const durability = watchStores({ ...stores, reconnect, logger, metrics, lifecycle }, config)
   const countFailure = (queue: QueueName) => {
@@ -102,7 +101,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     admission: connectAdmission(wiring, clock),
     clock,
     failures: new CommitFailures({ logger, count: countFailure }),
-    receipts: createReceiptIssuer(followReceiptSecret(directoryRedis, logger, adoption.done)),
+    receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
   }
   const { sinks, connections } = connectSinks(wiring, parts)
   watchRedis(metrics, stores)
@@ -110,16 +109,16 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const keys = {
-    directory: whenAdopted({ effectiveSurfaceKey: directory.effectiveSurfaceKey }, adoption),
+    directory: whenAdopted(unlessEmptied({ effectiveSurfaceKey }, directoryRedis), adoption),
     logger,
     limits: new LimitsOfKeys(usage, Date.now, wiring.metrics.countKeyRefusal),
     lookupBudget: new LookupBudget(Date.now, () => wiring.metrics.countKeyRefusal('unseenKeys')),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
   const publicKeys = createPublicKeyAuthenticator(keys)
-  const keyCaches = [publicKeys.cache, builds.deps.secretKeys.cache]
-  watchCaches(metrics, { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache })
-  followCredentialChanges({ subscriber: connect(directoryUrl), logger }, keyCaches)
+  const caches = { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache }
+  watchCaches(metrics, caches)
+  followCredentialChanges({ subscriber: connect(directoryUrl), logger }, Object.values(caches))
 
   const required = [directoryRedis, ...connections, ...builds.connections]
   return {
@@ -135,7 +134,9 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     isReady: () => {
       if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
       if (!clock.isKnown) return 'the clock of redis is not known yet'
-      return durability.fault ?? (parts.receipts.isReady || 'the secret of receipts is not known yet')
+      return (
+        durability.fault ?? (parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty')
+      )
     },
     endWaits: () => builds.deps.verdicts.stop(),
   }

@@ -10,6 +10,7 @@ import {
   receiptSeal,
 } from '../../shared/ids/receipt.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
+import { HAS_DIRECTORY_KEY } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -82,33 +83,52 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 
 const RETRY_MS = 1_000
 
+/** The collaborators of `followReceiptSecret`. */
+export interface ReceiptSecretDeps {
+  /** The Redis of the directory, which has the secret. */
+  readonly directory: Redis
+  /** The Redis of the queues, which remembers that the installation has a directory. */
+  readonly queues: Redis
+  readonly logger: Logger
+  /** Resolves when the secret of an earlier version can be read. */
+  readonly adopted?: Promise<void>
+}
+
 /**
- * Reads the secret whenever the directory connects, and stores it there again if the directory has lost it. `adopted`
- * resolves when the secret of an earlier version can be read. Returns a function that returns the secret, or undefined until
- * it was read.
+ * Reads the secret whenever the directory connects. Stores it there again if the directory has lost it alone, and creates it
+ * in the directory of a new installation. A directory that has lost everything gets none: its keys would be unknown instead of
+ * unavailable. Returns a function that returns the secret, or undefined until it was read.
  */
-export function followReceiptSecret(
-  redis: Redis,
-  logger: Logger,
-  adopted: Promise<void> = Promise.resolve(),
-): () => Buffer | undefined {
+export function followReceiptSecret({
+  directory,
+  queues,
+  logger,
+  adopted = Promise.resolve(),
+}: ReceiptSecretDeps): () => Buffer | undefined {
   let secret: Buffer | undefined
+  let reported: string | undefined
   const ensure = async () => {
     await adopted
-    return ensureReceiptSecret(redis, secret)
+    const isNew = async () => secret === undefined && (await queues.exists(HAS_DIRECTORY_KEY)) === 0
+    const found = await ensureReceiptSecret(directory, secret, isNew)
+    if (secret === undefined) await queues.set(HAS_DIRECTORY_KEY, 1, 'NX')
+    return found
   }
   const follow = () => {
     ensure().then(
       found => {
         secret = found
+        reported = undefined
       },
       error => {
-        logger.warn(errorFields(error), 'the secret of receipts could not be read')
-        if (redis.status === 'ready') setTimeout(follow, RETRY_MS).unref()
+        const { message } = error as Error
+        if (message !== reported) logger.warn(errorFields(error), 'the secret of receipts could not be read')
+        reported = message
+        if (directory.status === 'ready') setTimeout(follow, RETRY_MS).unref()
       },
     )
   }
-  if (redis.status === 'ready') follow()
-  redis.on('ready', follow)
+  if (directory.status === 'ready') follow()
+  directory.on('ready', follow)
   return () => secret
 }

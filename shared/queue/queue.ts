@@ -66,6 +66,12 @@ export function queueKeys(queue: QueueName, partition = 0) {
     failed: (lane: Lane) => `${bull}:${lane}:failed`,
   }
 }
+/**
+ * Key in the Redis of the queues that exists once an edge has found the directory of the installation. An empty directory is
+ * then one that has lost everything, not a new one.
+ */
+export const HAS_DIRECTORY_KEY = 'penstock:{installation}:has-directory'
+
 /** The Redis keys of one partition of a queue. */
 export type QueueKeys = ReturnType<typeof queueKeys>
 

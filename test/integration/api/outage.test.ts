@@ -1,9 +1,11 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Redis } from 'ioredis'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
+import { generateKey } from '../../../shared/ids/credentials.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
 import {
   AUDIENCE,
@@ -73,6 +75,20 @@ describe('while a server is unavailable', () => {
     await services.redis.kill9()
     await expectUnavailable(ask, paths[0] ?? '', 2_000)
     await services.redis.restart()
+    await until('the trace is read again', async () => (await ask(paths[0])).status === 200)
+  })
+
+  it('directory emptied: returns 503, never 401 or 404, and 200 after it is restored', async () => {
+    const ask = await start()
+    const redis = new Redis(services.redisUrl)
+    await redis.flushall()
+    await expectUnavailable(ask, paths[0] ?? '', 1_000)
+    const api = await startApi(services, 'penstock')
+    stops.push(() => api.stop())
+    const key = await call(api.baseUrl, 'GET /v3/surfaces', { bearer: generateKey('workspace') })
+    expect(key.status).toBe(503)
+    redis.disconnect()
+    await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     await until('the trace is read again', async () => (await ask(paths[0])).status === 200)
   })
 
