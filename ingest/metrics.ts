@@ -1,9 +1,9 @@
-import type { AdmittedQueue, QueueName } from '../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, type AdmittedQueue, type QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
 import type { Admission } from './admission/admission.ts'
-import type { RefusalReason } from './admission/queue-shares.ts'
+import { REFUSAL_REASONS, type RefusalReason } from './admission/queue-shares.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
-import type { KeyLimit } from './auth/key-limits.ts'
+import { KEY_LIMITS, type KeyLimit } from './auth/key-limits.ts'
 import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { VerdictWaits } from './releases/verdict-waits.ts'
@@ -17,7 +17,7 @@ export interface IngestMetrics {
   /** Counts a request that got INGEST_BACKPRESSURE because its surface is over its share, or nothing is left. */
   countRefusal(queue: AdmittedQueue, reason: RefusalReason): void
   /** Counts a request that is refused for a limit of its key. */
-  countKeyRefusal(limit: KeyLimit | 'unseenKeys'): void
+  countKeyRefusal(limit: KeyLimit): void
   /** Counts a replay chunk without usable metadata, which is acknowledged and not kept. */
   countIgnoredReplay(reason: MetadataFault): void
   /** Counts a part of a source map by the outcome of its claim. */
@@ -92,6 +92,12 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
     labelNames: ['outcome'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
+  // A series that begins with its first event hides that event from rate() and increase().
+  for (const queue of ADMITTED_QUEUES) {
+    commitFailures.inc({ queue }, 0)
+    for (const reason of REFUSAL_REASONS) refusals.inc({ queue, reason }, 0)
+  }
+  for (const limit of KEY_LIMITS) keyRefusals.inc({ limit }, 0)
   return {
     observeCommit(queue, count, size, durationMs) {
       frames.inc({ queue }, count)

@@ -196,7 +196,11 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       if (kept > 0) deadLetters.inc({ queue, outcome: 'kept' }, kept)
       if (discarded > 0) deadLetters.inc({ queue, outcome: 'discarded' }, discarded)
     },
-    watchPool: pool => void pools.push(pool),
+    watchPool(pool) {
+      pools.push(pool)
+      // A series that begins with its first event hides that event from rate() and increase().
+      for (const outcome of ['kept', 'discarded']) deadLetters.inc({ queue: pool.queue, outcome }, 0)
+    },
     decodeObserver(queue) {
       const seconds = decodeSeconds.labels({ queue })
       return durationMs => seconds.observe(durationMs / 1_000)

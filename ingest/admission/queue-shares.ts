@@ -6,8 +6,10 @@ import { KnownSurfaces } from './known-surfaces.ts'
 import { type CostRules, requestCost } from './request-cost.ts'
 import { average, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
 
-/** Why a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
-export type RefusalReason = 'share' | 'workspace_share' | 'full' | 'memory' | 'dead_letters' | 'large'
+/** Reasons for which a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
+export const REFUSAL_REASONS = ['share', 'workspace_share', 'full', 'memory', 'dead_letters', 'large'] as const
+/** One of these reasons. */
+export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
 /** The counters of a queue as Redis has them. */
 export interface QueueCounters {

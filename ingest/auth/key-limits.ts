@@ -4,8 +4,16 @@ import { originMatcher } from '../../schemas/records/origin-pattern.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { DailyBytes, DailyUsage } from './daily-usage.ts'
 
-/** Name of a limit of a key: a quota, or the origins that it allows. */
-export type KeyLimit = keyof KeyQuotas | 'allowedOrigins'
+/** Limits of keys: the quotas, the origins that a key allows, and the lookups of keys that were not seen before. */
+export const KEY_LIMITS = [
+  'requestsPerSecond',
+  'bytesPerSecond',
+  'bytesPerDay',
+  'allowedOrigins',
+  'unseenKeys',
+] as const
+/** Name of a limit of keys. */
+export type KeyLimit = (typeof KEY_LIMITS)[number]
 
 /** The facts of a request's head that limits depend on. */
 export interface LimitedHead {

@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { openApiRoute } from './openapi-route.ts'
 import type { Route } from './route.ts'
-import type { ServerLimit } from './server/problem.ts'
+import { SERVER_LIMITS, type ServerLimit } from './server/problem.ts'
 import { createRequestObserver } from './server/request-metrics.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
@@ -72,6 +72,7 @@ function countRefusals(metrics: Metrics): (limit: ServerLimit) => void {
     help: 'Refused for a limit of the server: memory of bodies, bodies that arrive at once or too slowly, connections.',
     labelNames: ['limit'],
   })
+  for (const limit of SERVER_LIMITS) refusals.inc({ limit }, 0)
   return limit => refusals.inc({ limit })
 }
 

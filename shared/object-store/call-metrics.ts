@@ -1,6 +1,9 @@
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../runtime/metrics.ts'
 import type { ObserveCall } from './types.ts'
 
+const OPERATIONS = ['get', 'head', 'list', 'put', 'put if absent', 'copy', 'delete']
+const OUTCOMES = ['ok', 'refused', 'failed']
+
 /** Returns an observer of the calls of a client. Operations are named by this room, so their number is fixed. */
 export function createCallObserver(metrics: Metrics): ObserveCall {
   const calls = metrics.counter({
@@ -14,6 +17,8 @@ export function createCallObserver(metrics: Metrics): ObserveCall {
     labelNames: ['operation'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
+  // A series that begins with its first event hides that event from rate() and increase().
+  for (const operation of OPERATIONS) for (const outcome of OUTCOMES) calls.inc({ operation, outcome }, 0)
   return (operation, outcome, durationMs) => {
     calls.inc({ operation, outcome })
     seconds.observe({ operation }, durationMs / 1_000)

@@ -26,8 +26,10 @@ export const tooManyArriving: Problem = {
   retryAfterSeconds: 1,
 }
 
-/** Name of a limit of the server itself, apart from those of routes. */
-export type ServerLimit = 'body_memory' | 'arriving_bodies' | 'body_pace' | 'connections'
+/** Limits of the server itself, apart from those of routes. */
+export const SERVER_LIMITS = ['body_memory', 'arriving_bodies', 'body_pace', 'connections'] as const
+/** Name of a limit of the server. */
+export type ServerLimit = (typeof SERVER_LIMITS)[number]
 
 /** The limit that a refusal of the server is for. */
 export const LIMIT_OF_PROBLEM: ReadonlyMap<Problem, ServerLimit> = new Map([
