@@ -40,6 +40,25 @@ export class TransientError extends Error {
   }
 }
 
+/** Codes of Node, zlib and zstd for memory that could not be taken. */
+const MEMORY_CODES = new Set([
+  'ENOMEM',
+  'ERR_MEMORY_ALLOCATION_FAILED',
+  'ERR_WORKER_OUT_OF_MEMORY',
+  'Z_MEM_ERROR',
+  'ZSTD_error_memory_allocation',
+])
+
+/**
+ * Returns whether something failed because memory could not be taken. It says nothing about the input, which is tried again.
+ * V8's own error has no code.
+ */
+export function isMemoryError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (MEMORY_CODES.has((error as NodeJS.ErrnoException).code ?? '')) return true
+  return error instanceof RangeError && /allocation failed/i.test(error.message)
+}
+
 /** Returns the name and message of anything that was thrown, as one short text for logs. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error)

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterSchema } from '../../schemas/queues/dead-letters.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
 import { createLogsBatch } from '../otlp/logs/logs.ts'
 import { Batch, type BatchSource } from './batch.ts'
@@ -65,6 +66,29 @@ it('copies refused requests out of their payload and counts their bytes', async 
   const taking = new Batch(SPANS, nothing)
   await add(taking, [frame])
   expect(taking.bytes).toBe(0)
+})
+
+it('fails the job of a request for which memory is short, refuses nothing, and keeps the other jobs', async () => {
+  const rows = createLogsBatch()
+  const append = rows.append.bind(rows)
+  let isShort = false
+  const scarce = Object.assign(rows, {
+    append: (...args: Parameters<RowBatch['append']>) => {
+      const result = append(...args)
+      if (isShort) throw new RangeError('Array buffer allocation failed')
+      return result
+    },
+  })
+  const batch = new Batch({ queue: 'logs', kind: 'logs' }, scarce)
+  const empty = { ...frame, body: Buffer.alloc(0) }
+  await add(batch, [empty], 'a')
+  const before = batch.formation()
+  isShort = true
+  await expect(add(new Batch({ queue: 'logs', kind: 'logs' }, scarce), [empty], 'b')).rejects.toThrow(TransientError)
+  await expect(add(batch, [empty], 'b')).rejects.toThrow(TransientError)
+  expect(lettersOf(batch)).toEqual([])
+  expect(batch.jobs.map(({ jobId }) => jobId)).toEqual(['a'])
+  expect(batch.formation()).toEqual(before)
 })
 
 describe('a request with records that break a rule', () => {

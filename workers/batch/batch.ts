@@ -3,7 +3,7 @@ import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ing
 import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { describeError, isMemoryError, TransientError } from '../../shared/runtime/errors.ts'
 import { ONLY_COUNTED, type RejectionLabel } from '../../shared/runtime/reason.ts'
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress, release } from '../decode/decompress.ts'
@@ -118,7 +118,7 @@ export class Batch {
 
   /**
    * Decodes the requests of a job. Afterwards the batch refers to no byte of its payload. A job that is not added leaves
-   * nothing behind, so that it does not delay the other jobs of the batch.
+   * nothing behind, so that it does not delay the other jobs of the batch. Throws a TransientError if memory is short.
    */
   async add(
     job: HeldJob,
@@ -236,6 +236,7 @@ export class Batch {
       const reason = { label: 'records_rejected' } as const
       return { reason, rejected: Object.fromEntries(lost), storedRecords: result.rows }
     } catch (error) {
+      if (isMemoryError(error)) throw new TransientError('not enough memory to decode a request', { cause: error })
       // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.
       return { reason: { label: 'decoder_fault', detail: describeError(error) } }
     } finally {

@@ -97,3 +97,23 @@ it('decompresses all frames of zstd and all members of gzip', async () => {
     expect(await decompress(rest, 'zstd', LIMIT_BYTES)).toEqual({ ok: false, reason: 'bad_compression' })
   }
 })
+
+/** Takes all memory that the process may have, then prints what becomes of a good body. */
+const WITHOUT_MEMORY = `
+  import { readFileSync } from 'node:fs'
+  import { decompress } from '${import.meta.dirname}/decompress.ts'
+  const compressed = readFileSync(0)
+  await decompress(compressed.subarray(0, 100), process.argv[1], 1_000).catch(() => {})
+  const taken = []
+  try {
+    for (;;) taken.push(Buffer.allocUnsafeSlow(16 * ${MIB}).fill(1))
+  } catch {}
+  console.log(await decompress(compressed, process.argv[1], ${LIMIT_BYTES}).then(({ reason }) => reason, ({ code }) => code))
+`
+
+it.each(COMPRESSORS)('does not call a good body of %s invalid while memory is short', (_name, encoding, compress) => {
+  const input = compress(Buffer.alloc(60 * MIB, 'a'))
+  const script = ['--input-type=module', '-e', WITHOUT_MEMORY, encoding]
+  const limited = ['-c', 'ulimit -d 500000; exec "$0" "$@"', process.execPath, ...script]
+  expect(execFileSync('sh', limited, { input }).toString().trim()).toBe('PENSTOCK_TRANSIENT')
+})

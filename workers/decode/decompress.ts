@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
+import { errorMessage, TransientError } from '../../shared/runtime/errors.ts'
 
 /** The decompressed body, or the reason why there is none. */
 export type Decompressed =
@@ -20,7 +21,8 @@ const LARGE_BYTES = 16 * 1024 * 1024
 /**
  * Decompresses a body on the threads of zlib and stops as soon as the result would exceed `limitBytes`. With a large limit,
  * zlib writes into memory for all of it, whose pages are real only once they are written to. Otherwise zlib would collect
- * small chunks, and have everything in memory twice while it joins them.
+ * small chunks, and have everything in memory twice while it joins them. Throws a TransientError if memory is short: the body
+ * may be a good one.
  */
 export async function decompress(body: Buffer, encoding: ContentEncoding, limitBytes: number): Promise<Decompressed> {
   try {
@@ -38,9 +40,17 @@ export async function decompress(body: Buffer, encoding: ContentEncoding, limitB
         return await decompressZstd(body, limitBytes)
     }
   } catch (error) {
-    const tooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-    return { ok: false, reason: tooLarge ? 'too_large_decompressed' : 'bad_compression' }
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'ERR_BUFFER_TOO_LARGE') return { ok: false, reason: 'too_large_decompressed' }
+    if (isFaultOfBytes(code)) return { ok: false, reason: 'bad_compression' }
+    throw new TransientError(`a body could not be decompressed: ${errorMessage(error)}`, { cause: error })
   }
+}
+
+/** Returns whether this code of zlib or zstd comes from the bytes. All others come from the process, mostly from its memory. */
+function isFaultOfBytes(code: string): boolean {
+  if (code === 'Z_DATA_ERROR' || code === 'Z_BUF_ERROR' || code === 'Z_NEED_DICT') return true
+  return code.startsWith('ZSTD_error_') && code !== 'ZSTD_error_memory_allocation'
 }
 
 /** One byte more than the limit, because zlib takes another chunk when it has filled one. */

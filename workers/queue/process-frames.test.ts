@@ -79,6 +79,7 @@ describe('a frame that cannot be processed', () => {
   it.each<[string, Error]>([
     ['of a store', new TransientError('no route')],
     ['of Redis', new Error('Connection is closed.')],
+    ['of the memory of the process', new RangeError('Array buffer allocation failed')],
     ['of the network', new TypeError('fetch failed', { cause: new Error('ECONNRESET') })],
   ])('fails its job, which is retried, for a fault %s', async (_, fault) => {
     const { deps } = pool('a')

@@ -9,6 +9,7 @@ import {
   describeError,
   errorFields,
   errorMessage,
+  isMemoryError,
   PermanentError,
   TransientError,
 } from '../../shared/runtime/errors.ts'
@@ -209,6 +210,7 @@ function refusedByFault<Stats>(
  */
 export function isFaultOfFrame(error: unknown): boolean {
   if (error instanceof PermanentError || error instanceof z.ZodError) return true
+  if (isMemoryError(error)) return false
   // Network errors are TypeErrors with a cause.
   if (error instanceof TypeError) return error.cause === undefined
   return error instanceof SyntaxError || error instanceof RangeError
