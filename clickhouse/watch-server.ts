@@ -29,6 +29,9 @@ const SERVER_QUERY = `
     UNION ALL SELECT 'partition_parts_max', table, toFloat64(max(parts)) FROM active GROUP BY table
     UNION ALL SELECT 'rows', table, toFloat64(sum(rows)) FROM active GROUP BY table
     UNION ALL SELECT 'bytes', table, toFloat64(sum(bytes)) FROM active GROUP BY table
+    UNION ALL SELECT 'deduplication_window', name,
+      toFloat64OrZero(extract(engine_full, 'non_replicated_deduplication_window = (\\\\d+)'))
+      FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'
     UNION ALL SELECT 'merges', '', toFloat64(count()) FROM system.merges WHERE database = currentDatabase()
     UNION ALL SELECT 'merge_longest_seconds', '', toFloat64(max(elapsed)) FROM system.merges
       WHERE database = currentDatabase()
@@ -48,6 +51,7 @@ const GAUGES: Readonly<Record<string, { readonly help: string; readonly label?: 
   },
   rows: { help: 'Stored rows, with duplicates that are not merged yet.', label: 'table' },
   bytes: { help: 'Bytes of the active parts on disk.', label: 'table' },
+  deduplication_window: { help: 'Inserts of a table that are recognized when they are repeated.', label: 'table' },
   merges: { help: 'Merges in progress.' },
   merge_longest_seconds: { help: 'Time that the longest merge in progress has taken. 0 if there is none.' },
   mutations: { help: 'Mutations that are not finished.' },

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { apiConfigSchema } from '../api/config.ts'
+import { migrateConfigSchema } from '../clickhouse/migrate/config.ts'
 import { ingestConfigSchema } from '../ingest/config.ts'
 import { workersConfigSchema } from '../workers/config.ts'
 import { localSettings } from './local/config.ts'
@@ -20,7 +21,7 @@ function documented(): Map<string, string | undefined> {
 
 it('lists every setting of every process, with a default that at least one process has', () => {
   const defaults = new Map<string, Set<string | undefined>>()
-  for (const schema of [ingestConfigSchema, workersConfigSchema, apiConfigSchema, localSettings]) {
+  for (const schema of [ingestConfigSchema, workersConfigSchema, apiConfigSchema, migrateConfigSchema, localSettings]) {
     for (const [name, setting] of Object.entries(schema.shape)) {
       const parsed = z.safeParse(setting as z.ZodType, undefined)
       const value = parsed.success && parsed.data !== undefined && parsed.data !== '' ? String(parsed.data) : undefined

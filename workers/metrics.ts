@@ -20,6 +20,8 @@ export interface WorkerMetrics {
   /** Counts the dead letters of a job. */
   observeLetters(queue: QueueName, kept: number, discarded: number): void
   watchPool(pool: Pool): void
+  /** Counts an insert that ClickHouse has confirmed. */
+  observeInsert(table: string): void
   /** Returns an observer of how long the requests of one job took to decode. */
   decodeObserver(queue: QueueName): (durationMs: number) => void
   /** Shows the lookups of a cache, and returns it. */
@@ -52,6 +54,11 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     help: 'Time from naming a batch to its confirmation by every table.',
     labelNames: ['queue'],
     buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const inserts = metrics.counter({
+    name: 'penstock_clickhouse_inserts_total',
+    help: 'Confirmed inserts, by table. Its increase in 24 hours must be below the deduplication window of the table.',
+    labelNames: ['table'],
   })
   const batchRows = metrics.histogram({
     name: 'penstock_batch_rows',
@@ -196,6 +203,7 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       if (kept > 0) deadLetters.inc({ queue, outcome: 'kept' }, kept)
       if (discarded > 0) deadLetters.inc({ queue, outcome: 'discarded' }, discarded)
     },
+    observeInsert: table => inserts.inc({ table }),
     watchPool(pool) {
       pools.push(pool)
       // A series that begins with its first event hides that event from rate() and increase().

@@ -5,11 +5,14 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
+import { changeSettings, staleSettings, TABLE_SETTINGS, type TableSettings } from './table-settings.ts'
 
 /** Settings of a migration. */
 export interface MigrateOptions {
   readonly database: string
   readonly retentionDays: number
+  /** `TABLE_SETTINGS` if left out. */
+  readonly tableSettings?: TableSettings
   readonly logger: Logger
   /** Folder of the numbered files; `clickhouse/migrations` if left out. */
   readonly directory?: string
@@ -35,7 +38,7 @@ export async function migrate(client: ClickHouseClient, options: MigrateOptions)
   const values = placeholderValues(options)
   const migrations = await readMigrations(options.directory ?? MIGRATIONS)
   try {
-    if ((await pending(client, options, migrations)).length === 0 && (await staleTtls(client, options)).length === 0) {
+    if ((await pending(client, options, migrations)).length === 0 && (await isCurrent(client, options))) {
       options.logger.debug('the schema is up to date')
       return
     }
@@ -50,6 +53,7 @@ export async function migrate(client: ClickHouseClient, options: MigrateOptions)
         await apply(client, options, migration, values, lock)
       }
       await applyRetention(client, options, lock)
+      await applySettings(client, options, lock)
     } finally {
       await lock.release()
     }
@@ -166,6 +170,22 @@ async function applyRetention(client: ClickHouseClient, options: MigrateOptions,
     })
     options.logger.info({ table, retentionDays: options.retentionDays }, 'retention changed')
   }
+}
+
+async function applySettings(client: ClickHouseClient, options: MigrateOptions, lock: MigrationLock): Promise<void> {
+  const { database, tableSettings = TABLE_SETTINGS, logger } = options
+  for (const stale of await staleSettings(client, database, tableSettings)) {
+    await lock.assertHeld()
+    await changeSettings(client, database, stale)
+    logger.info({ table: stale.table, changes: stale.changes }, 'settings of a table changed')
+  }
+}
+
+/** Returns whether retention and settings of all tables are as wanted. */
+async function isCurrent(client: ClickHouseClient, options: MigrateOptions): Promise<boolean> {
+  if ((await staleTtls(client, options)).length > 0) return false
+  const { database, tableSettings = TABLE_SETTINGS } = options
+  return (await staleSettings(client, database, tableSettings)).length === 0
 }
 
 async function tableExists(client: ClickHouseClient, database: string, table: string): Promise<boolean> {

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import {
   clickhouseSettings,
   count,
+  migrationSettings,
   objectStoreSettings,
   parseConfig,
   port,
@@ -20,6 +21,9 @@ export const localSettings = z.object({
   ...processSettings,
   ...objectStoreSettings,
   ...clickhouseSettings,
+  ...migrationSettings,
+  /** Lower than that of `npm run migrate`: the ClickHouse that `npm start` starts has 4 GiB. */
+  CLICKHOUSE_INSERTS_PER_SECOND: migrationSettings.CLICKHOUSE_INSERTS_PER_SECOND.default(1),
   /** Directory of data, keys and credentials between starts. A relative path starts at the checkout. */
   LOCAL_DIR: z.string().default('.local'),
   /** Address of an existing Redis. `npm start` then starts no Redis itself. */

@@ -5,6 +5,7 @@ import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.
 import { adoptDirectory } from '../../shared/directory/adopt.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
+import { tableSettingsOf } from '../../shared/runtime/config.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
 import { hasDirectoryRedis, portsOf } from './config.ts'
@@ -114,7 +115,8 @@ async function applyMigrations(
   const { database, ...connection } = access.clickhouse
   const client = createClickHouse({ ...connection, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
   try {
-    await migrate(client, { database, retentionDays: config.RETENTION_DAYS, logger })
+    const tableSettings = tableSettingsOf(config)
+    await migrate(client, { database, retentionDays: config.RETENTION_DAYS, tableSettings, logger })
   } finally {
     await client.close()
   }

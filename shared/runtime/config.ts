@@ -104,6 +104,23 @@ export const retentionSettings = {
   RETENTION_DAYS: count(30),
 }
 
+/** Settings of tables of ClickHouse, which migrations apply. */
+export const migrationSettings = {
+  /**
+   * Inserts per second of one queue, as a mean over a day, that are recognized for a day when they are repeated. A worker
+   * inserts up to four times a second for each queue with traffic (BATCH_MAX_AGE_MS). The memory that this takes of ClickHouse
+   * is in docs/performance.md.
+   */
+  CLICKHOUSE_INSERTS_PER_SECOND: z.coerce.number().min(0.1).max(100).default(4),
+  /** `on`: an insert is on disk when it is confirmed. `off`: it is written, and a power loss of the host may lose it. */
+  CLICKHOUSE_FSYNC: z.enum(['on', 'off']).default('on'),
+}
+
+/** Returns the settings of tables as `migrate` takes them. */
+export function tableSettingsOf(config: Readonly<z.infer<z.ZodObject<typeof migrationSettings>>>) {
+  return { insertsPerSecond: config.CLICKHOUSE_INSERTS_PER_SECOND, fsync: config.CLICKHOUSE_FSYNC === 'on' }
+}
+
 /** Values of {@link clickhouseSettings}. */
 export type ClickHouseSettings = Readonly<z.infer<z.ZodObject<typeof clickhouseSettings>>>
 

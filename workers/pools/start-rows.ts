@@ -26,15 +26,17 @@ export function startRowsPool(
   const storer = new BatchStorer({
     ...source,
     store,
-    insert: ({ table, columns, block }, deduplicationToken) =>
-      insertNative(deps.clickhouse, {
+    insert: async ({ table, columns, block }, deduplicationToken) => {
+      await insertNative(deps.clickhouse, {
         table,
         columns,
         block,
         deduplicationToken,
         timeoutMs: config.INSERT_TIMEOUT_MS,
         signal: stopping,
-      }),
+      })
+      metrics.observeInsert(table)
+    },
     fenceInsert: (table, deduplicationToken, fence, days) =>
       fenceInsert(deps.clickhouse, { table, deduplicationToken, fence, days, timeoutMs: config.INSERT_TIMEOUT_MS }),
     failures: metrics.watchFailures(queue, new RepeatedFailures()),

@@ -97,13 +97,14 @@ type ClickHouseAccess = Pick<
 >
 
 /** Binds the queries and inserts of symbolication to ClickHouse and their deadlines. */
-function clickhouseAccess({ clickhouse, config, stopping }: PoolsDeps): ClickHouseAccess {
+function clickhouseAccess({ clickhouse, config, metrics, stopping }: PoolsDeps): ClickHouseAccess {
   const queryDeadline = () => AbortSignal.any([AbortSignal.timeout(QUERY_TIMEOUT_MS), stopping])
 
   async function insert(buffer: TableBuffer, deduplicationToken: string): Promise<void> {
     const timing = { timeoutMs: config.INSERT_TIMEOUT_MS, signal: stopping }
     for (const { table, columns, block } of blocksOf([buffer])) {
       await insertNative(clickhouse, { table, columns, block, deduplicationToken, ...timing })
+      metrics.observeInsert(table)
     }
   }
 

@@ -56,6 +56,30 @@ describe('migrate', () => {
     expect(await tables()).toEqual(['applied', 'schema_migrations', 'spans'])
   })
 
+  it('sets the deduplication windows and fsync of the tables that workers fill, and changes them with the settings', async () => {
+    const own = { database, logger, retentionDays: 30 }
+    await migrate(client, own)
+    const settings = async (table: string) => {
+      const [row] = await select<{ engine: string }>(
+        `SELECT engine_full AS engine FROM system.tables WHERE database = '${database}' AND name = '${table}'`,
+      )
+      const value = (name: string) => Number(new RegExp(`\\b${name} = (\\d+)`).exec(row?.engine ?? '')?.[1] ?? 0)
+      return [value('non_replicated_deduplication_window'), value('fsync_after_insert'), value('fsync_part_directory')]
+    }
+    expect(await settings('spans')).toEqual([4 * 86_400, 1, 1])
+    expect(await settings('ingest_log')).toEqual([16 * 86_400, 1, 1])
+    for (const view of ['findings', 'finding_traces', 'finding_arrivals', 'finding_buckets', 'session_findings']) {
+      expect(await settings(view)).toEqual(await settings('exceptions'))
+    }
+    const others = await select<{ name: string }>(
+      `SELECT name FROM system.tables WHERE database = '${database}' AND engine LIKE '%MergeTree'
+       AND (engine_full NOT LIKE '%fsync_after_insert = 1%')`,
+    )
+    expect(others.map(({ name }) => name)).toEqual(['schema_migrations'])
+    await migrate(client, { ...own, tableSettings: { insertsPerSecond: 0.5, fsync: false } })
+    expect(await settings('spans')).toEqual([43_200, 0, 0])
+  })
+
   it('continues after a migrator was killed in the middle of a file', async () => {
     await write({ '0001_first.sql': FIRST, '0002_slow.sql': SLOW, '0003_second.sql': SECOND })
     const child = startMigrator()

@@ -1,0 +1,99 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { quoteIdentifier } from '../client.ts'
+
+/** Settings of the tables that workers fill, which an operator chooses. */
+export interface TableSettings {
+  /** Inserts per second and queue whose repetitions are recognized for a day. */
+  readonly insertsPerSecond: number
+  /** Whether an insert is on disk when it is confirmed. */
+  readonly fsync: boolean
+}
+
+/** Defaults of `npm run migrate`. */
+export const TABLE_SETTINGS: TableSettings = { insertsPerSecond: 4, fsync: true }
+
+/** How long a repeated insert is recognized: longer than a batch waits for a worker, but for outages of a day. */
+const WINDOW_SECONDS = 24 * 60 * 60
+
+/**
+ * Inserts into each table, as a multiple of the inserts of one queue. A view has those of the table that it reads.
+ * `exceptions` is filled from spans and logs. Every batch of every queue adds to `ingest_log`: four queues are busy at the
+ * same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps` and the frames of findings.
+ */
+const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
+  spans: 1,
+  session_traces: 1,
+  logs: 1,
+  metric_points: 1,
+  session_identities: 1,
+  session_heartbeats: 1,
+  replay_chunks: 1,
+  exceptions: 2,
+  findings: 2,
+  finding_traces: 2,
+  finding_arrivals: 2,
+  finding_buckets: 2,
+  session_findings: 2,
+  ingest_log: 4,
+  dead_letters: 0.25,
+  build_reports: 0.25,
+  finding_frames: 0.25,
+  release_frames: 0.25,
+  source_maps: 0.25,
+  deleted_rows: 0.25,
+}
+
+/** Returns the settings that a table should have. Empty for tables that no worker fills. */
+export function settingsOf(table: string, { insertsPerSecond, fsync }: TableSettings): Record<string, number> {
+  const inserts = INSERTS_OF_TABLES[table]
+  if (inserts === undefined) return {}
+  return {
+    non_replicated_deduplication_window: Math.ceil(insertsPerSecond * inserts * WINDOW_SECONDS),
+    fsync_after_insert: Number(fsync),
+    fsync_part_directory: Number(fsync),
+    // The parts that were merged are deleted, so that the merged part must be on disk before.
+    min_rows_to_fsync_after_merge: Number(fsync),
+  }
+}
+
+/** A table with settings to change, as `name = value`. */
+export interface StaleSettings {
+  readonly table: string
+  readonly changes: readonly string[]
+}
+
+/** Finds tables whose settings differ from the wanted ones. A setting that is not stated is 0. */
+export async function staleSettings(
+  client: ClickHouseClient,
+  database: string,
+  wanted: TableSettings,
+): Promise<StaleSettings[]> {
+  const result = await client.query({
+    query: `SELECT name, engine_full FROM system.tables
+            WHERE database = {database: String} AND engine LIKE '%MergeTree' ORDER BY name`,
+    query_params: { database },
+    format: 'JSONEachRow',
+  })
+  return (await result.json<{ name: string; engine_full: string }>())
+    .map(({ name, engine_full }) => ({
+      table: name,
+      changes: Object.entries(settingsOf(name, wanted))
+        .filter(([setting, value]) => valueIn(engine_full, setting) !== value)
+        .map(([setting, value]) => `${setting} = ${value}`),
+    }))
+    .filter(({ changes }) => changes.length > 0)
+}
+
+function valueIn(engine: string, setting: string): number {
+  return Number(new RegExp(`\\b${setting} = (\\d+)`).exec(engine)?.[1] ?? 0)
+}
+
+/** Changes the settings of a table. Only its metadata is written. */
+export async function changeSettings(
+  client: ClickHouseClient,
+  database: string,
+  { table, changes }: StaleSettings,
+): Promise<void> {
+  const name = `${quoteIdentifier(database)}.${quoteIdentifier(table)}`
+  await client.command({ query: `ALTER TABLE ${name} MODIFY SETTING ${changes.join(', ')}` })
+}
