@@ -29,7 +29,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
-          include: ['{schemas,shared,clickhouse,ingest,workers,api,cli,deploy,bench}/**/*.test.ts'],
+          include: ['{schemas,shared,clickhouse,letters,ingest,workers,api,cli,deploy,bench}/**/*.test.ts'],
           // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
           testTimeout: 300_000,
         },

@@ -24,6 +24,9 @@ export interface DeadLetterRow {
   readonly receipt: string
   readonly jobId: string
   readonly jobIndex: number
+  readonly attempt: number
+  readonly replayedAtMs: number
+  readonly outcome: string
   readonly sessionId: string
   readonly objectKey: string
   readonly objectOffset: number
@@ -34,7 +37,7 @@ export interface DeadLetterRow {
   readonly rejected: readonly RejectedPositions[]
 }
 
-/** The column buffers of the table `dead_letters` (migration 0015). */
+/** The column buffers of the table `dead_letters` (migrations 0015 and 0017). */
 export class DeadLettersTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()
@@ -46,6 +49,9 @@ export class DeadLettersTable {
   readonly #receipt = new GrowingBuffer()
   readonly #jobId = new GrowingBuffer()
   readonly #jobIndex = new GrowingBuffer()
+  readonly #attempt = new GrowingBuffer()
+  readonly #replayedAt = new GrowingBuffer()
+  readonly #outcome = new LowCardinality()
   readonly #sessionId = new GrowingBuffer()
   readonly #objectKey = new GrowingBuffer()
   readonly #objectOffset = new GrowingBuffer()
@@ -72,6 +78,9 @@ export class DeadLettersTable {
     column('receipt', `FixedString(${RECEIPT_BYTES})`, this.#receipt),
     column('job_id', 'String', this.#jobId),
     column('job_index', 'UInt32', this.#jobIndex),
+    column('attempt', 'UInt32', this.#attempt),
+    column('replayed_at', "DateTime64(3, 'UTC')", this.#replayedAt),
+    column('outcome', 'LowCardinality(String)', this.#outcome),
     column('session_id', 'String', this.#sessionId),
     column('object_key', 'String', this.#objectKey),
     column('object_offset', 'UInt64', this.#objectOffset),
@@ -99,6 +108,9 @@ export class DeadLettersTable {
     for (let i = 0; i < RECEIPT_BYTES; i++) this.#receipt.u8(row.receipt.charCodeAt(i) || 0)
     this.#jobId.text(row.jobId)
     this.#jobIndex.u32(row.jobIndex)
+    this.#attempt.u32(row.attempt)
+    this.#replayedAt.integer64(row.replayedAtMs)
+    this.#outcome.fill(this.#outcome.indexOf(row.outcome), 1)
     this.#sessionId.text(row.sessionId)
     this.#objectKey.text(row.objectKey)
     this.#objectOffset.integer64(row.objectOffset)

@@ -28,6 +28,8 @@ export interface IngestLogEntry {
   readonly surfaceId: string
   /** Arrival of the first request. */
   receivedAtMs: number
+  /** When the requests were replayed from their dead letters; 0 for requests as clients sent them. */
+  readonly replayedAtMs: number
   readonly jobId: string
   readonly signal: string
   payloads: number
@@ -52,11 +54,12 @@ export interface IngestLogEntry {
   readonly rejections: RejectedRecords[]
 }
 
-/** The column buffers of the table `ingest_log` (migrations 0005, 0013 and 0015). */
+/** The column buffers of the table `ingest_log` (migrations 0005, 0013, 0015 and 0017). */
 export class IngestLogTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()
   readonly #receivedAt = new GrowingBuffer()
+  readonly #replayedAt = new GrowingBuffer()
   readonly #jobId = new GrowingBuffer()
   readonly #signal = new LowCardinality()
   readonly #payloads = new GrowingBuffer()
@@ -75,6 +78,7 @@ export class IngestLogTable {
     column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
     column('surface_id', 'LowCardinality(String)', this.#surfaceId),
     column('received_at', "DateTime64(3, 'UTC')", this.#receivedAt),
+    column('replayed_at', "DateTime64(3, 'UTC')", this.#replayedAt),
     column('job_id', 'String', this.#jobId),
     column('signal', 'LowCardinality(String)', this.#signal),
     column('payloads', 'UInt32', this.#payloads),
@@ -99,6 +103,7 @@ export class IngestLogTable {
     this.#workspaceId.fill(this.#workspaceId.indexOf(entry.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(entry.surfaceId), 1)
     this.#receivedAt.integer64(entry.receivedAtMs)
+    this.#replayedAt.integer64(entry.replayedAtMs)
     this.#jobId.text(entry.jobId)
     this.#signal.fill(this.#signal.indexOf(entry.signal), 1)
     this.#payloads.u32(entry.payloads)

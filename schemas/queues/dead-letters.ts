@@ -40,11 +40,48 @@ export const deadLetterSchema = z.object({
 /** Frame attributes of a dead letter. */
 export type DeadLetter = z.infer<typeof deadLetterSchema>
 
+/** Outcome of a request that could not be stored: it is a dead letter, or it was replayed and is stored. */
+export const letterOutcomeSchema = z.enum(['dead', 'stored'])
+/** Outcome of a request that could not be stored. */
+export type LetterOutcome = z.infer<typeof letterOutcomeSchema>
+
+/**
+ * The dead letter of a request that is replayed. Its first member in the attributes of the frame is `replayed`
+ * (`shared/queue/replayed-letter.ts`), so that the worker that settles the request settles its letter too.
+ */
+export const replayedLetterSchema = deadLetterSchema
+  .pick({
+    queue: true,
+    jobId: true,
+    index: true,
+    reason: true,
+    storedTables: true,
+    rejected: true,
+    storedRecords: true,
+  })
+  .extend({
+    /** How often the letter was replayed, this time included. */
+    attempt: z.number().int().min(1),
+    replayedAtMs: z.number(),
+    objectKey: z.string(),
+    offset: position,
+    length: position,
+    bodyBytes: position,
+    sessionId: z.string(),
+  })
+/** The dead letter of a request that is replayed. */
+export type ReplayedLetter = z.infer<typeof replayedLetterSchema>
+
 /**
  * Frame body of the queue `dead-letter-index`: a stored dead letter, for its row in the table `dead_letters`. The frame has
  * the ids, the arrival and the receipt of the request.
  */
 export const storedLetterSchema = deadLetterSchema.omit({ attributes: true }).extend({
+  /** How often the letter was replayed; a letter has a row for each attempt, and 0 is the request as it was sent. */
+  attempt: position.default(0),
+  /** When it was replayed, in Unix ms; 0 for attempt 0. */
+  replayedAtMs: z.number().default(0),
+  outcome: letterOutcomeSchema.default('dead'),
   /** Key of the object that contains the letter; empty if the object store refuses the letter in every form. */
   objectKey: z.string(),
   /** Range of the letter in the object. */

@@ -21,6 +21,8 @@ export const settlementSchema = z.object({
   jobId: z.string(),
   /** Size of the request as sent. */
   bytes: z.number().int().min(0),
+  /** When the request was replayed from its dead letter, in Unix ms; 0 if it was not. */
+  replayedAtMs: z.number().default(0),
   /** Present if the request is not stored. `objectKey` names its dead letter, and is empty where there is none. */
   refusal: z
     .object({

@@ -48,3 +48,28 @@ export function decodeLetter(bytes: Buffer, metadata: Readonly<Record<string, st
     throw new RangeError('the range does not contain exactly one dead letter')
   return letter
 }
+
+/**
+ * Overwrites bodies and attributes of the letters of an object, except of those that begin at the offsets in `kept`. The
+ * object keeps its size, so that the ranges of all letters stay right. Returns whether there was anything to overwrite.
+ */
+export function blankLetters(object: Buffer, kept: ReadonlySet<number>): boolean {
+  let isChanged = false
+  let offset = PAYLOAD_HEADER_BYTES
+  for (const letter of decodePayload(object)) {
+    const end = offset + frameBytes(letter)
+    if (!kept.has(offset) && !isBlank(letter)) {
+      const bodyAt = end - letter.body.length
+      object.fill(' ', bodyAt - Buffer.byteLength(letter.attributes), bodyAt)
+      object.fill(0, bodyAt, end)
+      isChanged = true
+    }
+    offset = end
+  }
+  return isChanged
+}
+
+/** Reports whether a letter was overwritten. */
+export function isBlank({ attributes }: PayloadFrame): boolean {
+  return attributes.trim() === ''
+}

@@ -1,23 +1,31 @@
 import { RECEIPT_BYTES } from '../ids/receipt.ts'
+import { isReplayed } from './replayed-letter.ts'
 
 /**
  * The payload of a job in Redis: framed requests, one after the other, little-endian.
  *
- *   payload := version(u8 = 3) frame*
+ *   payload := version(u8 = 3 or 4) frame*
  *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
  *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32) receipt(16 bytes, zeros for none)
  *              cost(u32) workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
  *
  * A payload frame contains everything that rows are derived from, so decoding it again always returns the same rows.
  * Version 1 has no receipts, and version 2 no costs. Both are still read, because a queue may contain such payloads while
- * processes are replaced.
+ * processes are replaced. Version 4 has a frame that is replayed from a dead letter. It has the form of version 3, but a
+ * worker that does not know it must leave it: the letter would never be settled, and stored records would be stored again.
  */
 const VERSION = 3
+const REPLAY_VERSION = 4
 const RECEIPT_AT = 20
 const COST_AT = RECEIPT_AT + RECEIPT_BYTES
 const FIXED_BYTES = COST_AT + 4
 /** Size of the fixed part of a frame by version. */
-const FIXED_BYTES_OF: Readonly<Record<number, number>> = { 1: RECEIPT_AT, 2: COST_AT, 3: FIXED_BYTES }
+const FIXED_BYTES_OF: Readonly<Record<number, number>> = {
+  1: RECEIPT_AT,
+  2: COST_AT,
+  3: FIXED_BYTES,
+  4: FIXED_BYTES,
+}
 const NO_RECEIPT = '\0'.repeat(RECEIPT_BYTES)
 /** Size of a payload without frames. */
 export const PAYLOAD_HEADER_BYTES = 1
@@ -89,7 +97,10 @@ export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
   for (const frame of frames) length += frameBytes(frame)
   const payload = Buffer.allocUnsafe(length)
   let end = beginPayload(payload)
-  for (const frame of frames) end = appendFrame(payload, end, frame)
+  for (const frame of frames) {
+    if (isReplayed(frame.attributes)) payload[0] = REPLAY_VERSION
+    end = appendFrame(payload, end, frame)
+  }
   return payload
 }
 
@@ -139,7 +150,7 @@ export const OWNER_BYTES = PAYLOAD_HEADER_BYTES + FIXED_BYTES + 2 * 255
 export function ownerOfPayload(head: Buffer): Pick<PayloadFrame, 'workspaceId' | 'surfaceId'> | undefined {
   if (head.length <= PAYLOAD_HEADER_BYTES + 15) return undefined
   const fixedBytes = FIXED_BYTES_OF[head[0] ?? 0]
-  if (fixedBytes === undefined) throw new RangeError(`payload version ${head[0]} is not ${VERSION}`)
+  if (fixedBytes === undefined) throw new RangeError(`payload version ${head[0]} is unknown`)
   const workspaceStart = PAYLOAD_HEADER_BYTES + fixedBytes
   const surfaceStart = workspaceStart + head.readUInt8(PAYLOAD_HEADER_BYTES + 14)
   const end = surfaceStart + head.readUInt8(PAYLOAD_HEADER_BYTES + 15)
@@ -154,7 +165,7 @@ export function ownerOfPayload(head: Buffer): Pick<PayloadFrame, 'workspaceId' |
 export function decodePayload(payload: Buffer): PayloadFrame[] {
   const version = payload[0]
   const fixedBytes = FIXED_BYTES_OF[version ?? 0]
-  if (fixedBytes === undefined) throw new RangeError(`payload version ${version} is not ${VERSION}`)
+  if (fixedBytes === undefined) throw new RangeError(`payload version ${version} is unknown`)
   const frames: PayloadFrame[] = []
   let at = PAYLOAD_HEADER_BYTES
   while (at < payload.length) {

@@ -10,6 +10,7 @@ export const ROOMS: Layers = [
   ['schemas/'],
   ['shared/'],
   ['clickhouse/'],
+  ['letters/'],
   ['ingest/', 'workers/', 'api/', 'cli/'],
   ['deploy/'],
   ['test/'],
@@ -37,6 +38,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     [
       'clickhouse/queries/retention/',
       'clickhouse/queries/findings/',
+      'clickhouse/queries/letters/',
       'clickhouse/queries/receipts/',
       'clickhouse/queries/releases/',
       'clickhouse/queries/replay/',

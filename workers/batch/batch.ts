@@ -3,18 +3,21 @@ import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ing
 import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { replayedFrom } from '../../shared/queue/replayed-letter.ts'
 import { describeError, isMemoryError, TransientError } from '../../shared/runtime/errors.ts'
 import { ONLY_COUNTED, type RejectionLabel } from '../../shared/runtime/reason.ts'
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress, release } from '../decode/decompress.ts'
 import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
+import { frameMoves } from '../queue/moves.ts'
 import { type Formation, RefusedCollector } from '../queue/payloads/batch-record.ts'
-import { addShare, type HeldJob } from '../queue/payloads/payload-store.ts'
+import { addShare, type HeldJob, type Move } from '../queue/payloads/payload-store.ts'
+import { positionsToReplay, type SettledReplay, settledLetter } from '../queue/settled-letter.ts'
 import type { JobLimits } from './job-limits.ts'
 import { entryOf, increment, isRefused, note, rejectionsOf } from './outcome/log-entries.ts'
 import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './outcome/part-outcome.ts'
-import { blocksOf, type RowBatch, type TableBlock } from './row-batch.ts'
+import { blocksOf, type RowBatch, type SelectedFrame, type TableBlock } from './row-batch.ts'
 
 /** The queue of the jobs of a batch. */
 export interface BatchSource {
@@ -59,6 +62,13 @@ interface LoggedRefusal {
   readonly request: RefusedFrame
 }
 
+/** Log entries, refused and replayed requests of a job, found while it is decoded. */
+interface JobNotes {
+  readonly entries: Map<string, IngestLogEntry>
+  readonly refusals: LoggedRefusal[]
+  readonly replays: SettledReplay[]
+}
+
 /**
  * Why a job was not added. `split`: its requests are too many or too large together. `large`: it has one request, with a
  * body that must be decoded while no other large body is.
@@ -94,6 +104,7 @@ export class Batch {
   readonly #options: BatchOptions
   readonly #log = new IngestLogTable()
   readonly #refused = new RefusedCollector()
+  readonly #settledLetters: PayloadFrame[] = []
   #digest = FNV_BASIS
   #decodedBytes = 0
   #noteBytes = 0
@@ -126,14 +137,13 @@ export class Batch {
     payloadBytes: number,
     limits: JobLimits,
   ): Promise<PooledJob | NotAdded> {
-    const refusals: LoggedRefusal[] = []
-    const entries = new Map<string, IngestLogEntry>()
+    const notes: JobNotes = { entries: new Map(), refusals: [], replays: [] }
     const digest = this.#digest
     let notAdded: NotAdded | undefined = 'split'
     this.rows.markJob()
     try {
-      const reason = await this.#appendAll(job, frames, { entries, refusals }, limits)
-      if (reason === undefined) await this.#keepLetters(job.jobId, refusals)
+      const reason = await this.#appendAll(job, frames, notes, limits)
+      if (reason === undefined) await this.#keepLetters(job.jobId, notes)
       notAdded = reason
     } finally {
       if (notAdded !== undefined) {
@@ -147,13 +157,18 @@ export class Batch {
     this.stats.frames += frames.length
     this.stats.payloadBytes += payloadBytes
     for (const frame of frames) addShare(this.stats.shares, frame)
-    for (const { request } of refusals) this.#refused.add(job.jobId, request.index, request.reason.label)
-    for (const entry of entries.values()) {
+    for (const { request } of notes.refusals) this.#refused.add(job.jobId, request.index, request.reason.label)
+    for (const entry of notes.entries.values()) {
       this.stats.rows += entry.rows
       for (const [label, count] of entry.rejected) increment(this.stats.rejectedRows, label as RejectionLabel, count)
       if (this.#source.kind !== undefined) this.#log.append(entry)
     }
     return pooled
+  }
+
+  /** Returns the moves of the dead letters, and of the index rows of the letters that were replayed. */
+  letterMoves(): Move[] {
+    return [...this.letters.moves(), ...frameMoves('dead-letter-index', `replayed-${this.id}`, this.#settledLetters)]
   }
 
   /** Returns the blocks to insert, in this order: the records, what derives from them, and last the log of the batch. */
@@ -180,10 +195,10 @@ export class Batch {
   async #appendAll(
     { jobId }: HeldJob,
     frames: readonly PayloadFrame[],
-    { entries, refusals }: { entries: Map<string, IngestLogEntry>; refusals: LoggedRefusal[] },
+    { entries, refusals, replays }: JobNotes,
     limits: JobLimits,
   ): Promise<NotAdded | undefined> {
-    const { kind } = this.#source
+    const { kind, queue } = this.#source
     const isPart = isDecidedBefore(this.#options)
     const maxDecodedBytes = this.#decodedBytes + limits.maxDecodedBytes
     const maxBytes = this.bytes + limits.maxColumnBytes
@@ -191,20 +206,23 @@ export class Batch {
     for (const [index, frame] of frames.entries()) {
       const isOver = this.#decodedBytes > maxDecodedBytes || this.rows.rows > maxRows || this.bytes > maxBytes
       if (index > 0 && isOver) return 'split'
-      const entry = entryOf(entries, kind ?? '', jobId, frame)
+      // The rows of the index are about replayed letters, and settle nothing themselves.
+      const letter = queue === 'dead-letter-index' ? undefined : replayedFrom(frame)
+      const entry = entryOf(entries, kind ?? '', jobId, frame, letter?.replayedAtMs)
+      const source = letter === undefined ? frame : { ...frame, only: positionsToReplay(letter) }
       const refusal = isPart
-        ? await outcomeInPart(this.#options, jobId, index, () => this.#append(frame, entry, limits.maxBodyBytes))
-        : await this.#append(frame, entry, limits.maxBodyBytes)
-      if (refusal === undefined) continue
+        ? await outcomeInPart(this.#options, jobId, index, () => this.#append(source, entry, limits.maxBodyBytes))
+        : await this.#append(source, entry, limits.maxBodyBytes)
       if (refusal === 'large') return frames.length > 1 ? 'split' : 'large'
-      refusals.push({ entry, request: { jobId, index, frame, ...refusal } })
+      if (letter !== undefined) replays.push({ frame, letter, refusal })
+      if (refusal !== undefined) refusals.push({ entry, request: { jobId, index, frame, ...refusal } })
     }
     return undefined
   }
 
   /** Appends the rows of a request and counts them. Returns why the request becomes a dead letter, if it does. */
   async #append(
-    frame: PayloadFrame,
+    frame: SelectedFrame,
     entry: IngestLogEntry,
     maxBodyBytes: number,
   ): Promise<Refusal | 'large' | undefined> {
@@ -246,18 +264,24 @@ export class Batch {
   }
 
   /** Keeps the refused requests of a job as dead letters, as far as their surfaces may have more of them on that day. */
-  async #keepLetters(jobId: string, refusals: readonly LoggedRefusal[]): Promise<void> {
-    if (refusals.length === 0) return
+  async #keepLetters(jobId: string, { refusals, replays }: JobNotes): Promise<void> {
     const { queue, letterQuota } = this.#source
-    const requests = refusals.map(({ request }) => request)
-    const isKept = await letterQuota?.admit(queue, jobId, requests)
-    for (const [i, { entry, request }] of refusals.entries()) {
+    const known = new Map(replays.map(({ frame, letter }) => [frame, letter.objectKey]))
+    const requests = refusals.map(({ request }) => request).filter(({ frame }) => !known.has(frame))
+    const isKept = requests.length === 0 ? [] : await letterQuota?.admit(queue, jobId, requests)
+    const kept = new Map(requests.map((request, i) => [request, isKept?.[i] ?? true]))
+    for (const { entry, request } of refusals) {
       const { frame } = request
       // A copy of the body, because the memory of the payload is used again.
       const keep = () => this.letters.add({ ...request, frame: { ...frame, body: Buffer.from(frame.body) } })
-      const objectKey = (isKept?.[i] ?? true) ? keep() : ''
+      const objectKey = known.get(frame) ?? (kept.get(request) ? keep() : '')
       if (isRefused(request)) this.stats.refused++
       this.#noteBytes += note(entry, request, objectKey)
+    }
+    for (const replay of replays) {
+      const row = settledLetter(replay, Date.now())
+      this.#settledLetters.push(row)
+      this.#noteBytes += row.body.length + row.attributes.length
     }
   }
 }

@@ -10,6 +10,9 @@ export type AppendResult =
   | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<RejectedByReason> }
   | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
 
+/** A request, and the positions of those of its records that are decoded; all if it names none. */
+export type SelectedFrame = PayloadFrame & { readonly only?: ReadonlySet<number> | undefined }
+
 /** One insert of a batch: a table, and its rows as a block of ClickHouse's Native format. */
 export interface TableBlock {
   readonly table: string
@@ -28,7 +31,7 @@ export interface RowBatch {
    * Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. A request that adds
    * more than `limitBytes` to the buffers is refused (`requestColumnBytes` of the body, if left out).
    */
-  append(frame: PayloadFrame, body: Buffer, limitBytes?: number): AppendResult
+  append(frame: SelectedFrame, body: Buffer, limitBytes?: number): AppendResult
   /** Begins a job of several requests. `rewindJob` returns to this state. */
   markJob(): void
   /** Removes the rows of the requests that were appended since `markJob`. */

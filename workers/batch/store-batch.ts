@@ -179,10 +179,10 @@ export class BatchStorer {
   }
 
   /** The job ids of the moves derive from the batch, so that a repetition after a crash adds no second job. */
-  #movesOf({ batchId }: NamedBatch, { letters, rows }: Batch): Move[] {
-    const requests = rows.stackRequests?.() ?? []
+  #movesOf({ batchId }: NamedBatch, batch: Batch): Move[] {
+    const requests = batch.rows.stackRequests?.() ?? []
     return [
-      ...letters.moves(),
+      ...batch.letterMoves(),
       ...movesByWorkspace('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
     ]
   }

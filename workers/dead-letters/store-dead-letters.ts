@@ -11,6 +11,7 @@ import type { LaneBudget } from '../queue/lane-budget.ts'
 import { frameMoves } from '../queue/moves.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type JobDeps, processJob } from '../queue/process-frames.ts'
+import { sessionOf } from '../queue/settled-letter.ts'
 
 /** Objects of one job that are written at the same time. A job has one object for each surface and day. */
 const CONCURRENT_PUTS = 16
@@ -116,6 +117,9 @@ function index({ frame, letter }: Letter, objectKey: string, range: LetterRange 
   const { attributes, ...rest } = letter
   const stored: StoredLetter = {
     ...rest,
+    attempt: 0,
+    replayedAtMs: 0,
+    outcome: 'dead',
     objectKey,
     offset: range?.offset ?? 0,
     length: range?.length ?? 0,
@@ -123,11 +127,4 @@ function index({ frame, letter }: Letter, objectKey: string, range: LetterRange 
     sessionId: sessionOf(attributes),
   }
   return { frame, letter, row: withJsonBody(frame, stored) }
-}
-
-/** Returns the session that the frame attributes of a request name; empty if they name none. */
-function sessionOf(attributes: string): string {
-  const value = attributes === '' ? undefined : parseJson(attributes)
-  const sessionId = typeof value === 'object' && value !== null && 'sessionId' in value ? value.sessionId : undefined
-  return typeof sessionId === 'string' ? sessionId : ''
 }

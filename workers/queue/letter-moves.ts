@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../../schemas/queues/dead-letters.ts'
+import type { DeadLetter, RejectedRecords } from '../../schemas/queues/dead-letters.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { frameBytes, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
@@ -89,9 +89,14 @@ export class LetterMoves {
       reason: reasonText(reason),
       refusedAtMs: this.#now(),
       storedTables: [...storedTables],
-      rejected: Object.entries(rejected).map(([name, { count, indexes }]) => ({ reason: name, count, indexes })),
+      rejected: rejectedRecords(rejected),
       storedRecords,
       attributes: frame.attributes,
     } satisfies DeadLetter
   }
+}
+
+/** Returns the rejected records as a letter names them. */
+export function rejectedRecords(rejected: RejectedByReason): RejectedRecords[] {
+  return Object.entries(rejected).map(([reason, { count, indexes }]) => ({ reason, count, indexes }))
 }

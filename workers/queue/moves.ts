@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import { replayedFrom } from '../../shared/queue/replayed-letter.ts'
 import { type Move, sharesOf } from './payloads/payload-store.ts'
 
 /** A request that a job is done with. `refusal` is absent if the request is stored. */
@@ -52,7 +53,14 @@ export function settlementMoves(
   const frames = requests
     .filter(({ frame }) => frame.receipt !== undefined)
     .map(({ frame, refusal }) => {
-      const settlement: Settlement = { kind, jobId, bytes: frame.body.length, ...(refusal && { refusal }) }
+      const replayedAtMs = replayedFrom(frame)?.replayedAtMs ?? 0
+      const settlement: Settlement = {
+        kind,
+        jobId,
+        bytes: frame.body.length,
+        replayedAtMs,
+        ...(refusal && { refusal }),
+      }
       return withJsonBody(frame, settlement)
     })
   return frameMoves('receipts', `settled-${jobId}`, frames)

@@ -5,6 +5,7 @@ import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { type Retry, type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { refusalStatus } from '../../shared/object-store/errors.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { isReplayed, replayedFrom, withReplay } from '../../shared/queue/replayed-letter.ts'
 import {
   describeError,
   errorFields,
@@ -21,6 +22,7 @@ import { frameMoves, type SettledRequest, settlementMoves } from './moves.ts'
 import { type HeldJob, type Move, type NewPayload, type PayloadStore, sharesOf } from './payloads/payload-store.ts'
 import type { TakenJob } from './pool.ts'
 import type { RepeatedFailures } from './repeated-failures.ts'
+import { settledLetter } from './settled-letter.ts'
 import type { Suspects } from './suspects.ts'
 
 /** Adds jobs for payloads that are already in Redis. Jobs that exist are left alone. */
@@ -230,18 +232,31 @@ async function movesOf(
   const letters = await keepLetters(quota, queue, jobId, refusedFrames(jobId, frames, processed))
   const passedOn: PayloadFrame[] = []
   const settled: SettledRequest[] = []
+  const settledLetters: PayloadFrame[] = []
   for (const [index, frame] of frames.entries()) {
     const outcome = processed[index]
-    if (outcome?.passedOn) passedOn.push(outcome.passedOn)
+    const letter = replayedFrom(frame)
+    const isSettledLater = outcome?.passedOn !== undefined && next?.settlesRequests === true
+    if (letter !== undefined && !isSettledLater) {
+      const refusal = outcome?.refusal && { reason: outcome.refusal.reason }
+      settledLetters.push(settledLetter({ frame, letter, refusal }, Date.now()))
+    }
+    if (outcome?.passedOn) {
+      // The batch that settles the request settles its letter too.
+      passedOn.push(
+        letter && isSettledLater ? { ...outcome.passedOn, attributes: withReplay('', letter) } : outcome.passedOn,
+      )
+    }
     if (outcome?.refusal) {
-      const objectKey = letters.objectKeys.get(index) ?? ''
+      const objectKey = letter?.objectKey ?? letters.objectKeys.get(index) ?? ''
       const isDiscarded = outcome.refusal.isDeadLetter && objectKey === ''
       settled.push({ frame, refusal: { reason: reasonText(outcome.refusal.reason), objectKey, isDiscarded } })
-    } else if (!outcome?.passedOn || !next?.settlesRequests) settled.push({ frame })
+    } else if (!isSettledLater) settled.push({ frame })
   }
   return [
     ...settlementMoves({ jobId, kind: queue }, settled),
     ...(next ? frameMoves(next.queue, `${next.jobIdPrefix}-${jobId}`, passedOn) : []),
+    ...frameMoves('dead-letter-index', `replayed-${jobId}`, settledLetters),
     ...letters.moves,
   ]
 }
@@ -253,6 +268,7 @@ function refusedFrames(
 ): RefusedFrame[] {
   return frames.flatMap((frame, index) => {
     const refusal = processed[index]?.refusal
-    return refusal?.isDeadLetter ? [{ jobId, index, frame, reason: refusal.reason }] : []
+    const isNewLetter = refusal?.isDeadLetter && !isReplayed(frame.attributes)
+    return isNewLetter ? [{ jobId, index, frame, reason: refusal.reason }] : []
   })
 }

@@ -7,6 +7,7 @@ import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { replayedFrom } from '../../shared/queue/replayed-letter.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { type ChunkFacts, inspectChunk } from './inspect-chunk.ts'
@@ -46,7 +47,9 @@ export async function storeChunk(
   if (!inspected.ok) return refused(inspected.reason)
   const { facts } = inspected
   const objectKey = replayKey({ ...frame, ...upload })
-  const payload = `${jobId}-${index}`
+  // A replayed upload is the same upload: an object that it has stored before it became a dead letter is its own.
+  const { jobId: uploadJob, index: uploadIndex } = replayedFrom(frame) ?? { jobId, index }
+  const payload = `${uploadJob}-${uploadIndex}`
   const body = encoding === 'gzip' ? frame.body : await compress(frame.body)
   const metadata = objectMetadata(upload, frame, facts.sha256, payload)
   try {

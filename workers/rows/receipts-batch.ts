@@ -9,7 +9,7 @@ import type { RowBatch } from '../batch/row-batch.ts'
 export function createReceiptsBatch(): RowBatch {
   const table = new IngestLogTable()
   return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
-    const { kind, jobId, bytes, refusal } = settlementSchema.parse(value)
+    const { kind, jobId, bytes, refusal, replayedAtMs } = settlementSchema.parse(value)
     const index = indexOf(receipt)
     // A refused request that is neither kept nor discarded was refused in its response, and is not a dead letter.
     const counted = (isCounted: boolean | undefined) =>
@@ -18,6 +18,7 @@ export function createReceiptsBatch(): RowBatch {
       workspaceId,
       surfaceId,
       receivedAtMs,
+      replayedAtMs,
       jobId,
       signal: kind,
       payloads: 1,

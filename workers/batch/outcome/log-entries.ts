@@ -25,15 +25,17 @@ export function entryOf(
   signal: string,
   jobId: string,
   frame: PayloadFrame,
+  replayedAtMs = 0,
 ): IngestLogEntry {
   const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
   const commit = receipt === undefined ? '' : commitOf(receipt)
-  const key = `${workspaceId} ${surfaceId} ${commit}`
+  const key = `${workspaceId} ${surfaceId} ${replayedAtMs} ${commit}`
   let entry = entries.get(key)
   if (entry === undefined) {
     const counts = { payloads: 0, bytes: 0, rows: 0, rejected: new Map() }
     const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
-    entry = { workspaceId, surfaceId, receivedAtMs, jobId, signal, ...counts, ...letters, commit, indexes: [] }
+    const source = { workspaceId, surfaceId, receivedAtMs, replayedAtMs, jobId, signal }
+    entry = { ...source, ...counts, ...letters, commit, indexes: [] }
     entries.set(key, entry)
   }
   if (receipt !== undefined) entry.indexes.push(indexOf(receipt))

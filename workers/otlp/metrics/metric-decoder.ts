@@ -11,8 +11,13 @@ import { SummaryPointDecoder } from './summary-points.ts'
 
 const MAX_TEMPORALITY = 2
 
-/** Counts a point that is left out. */
-type Reject = (reason: RowRejection) => void
+/** The points of a payload, as far as they are decided on apart from their content. */
+export interface PointFilter {
+  /** Reports whether the next point is left out because it is stored already. */
+  isStored(): boolean
+  /** Counts a point that is left out. */
+  reject(reason: RowRejection): void
+}
 
 /** Values that the points of a Metric share in addition to its header. */
 interface Stream {
@@ -50,7 +55,7 @@ export class MetricDecoder {
    * Appends the points of the Metric message `[start, end)`. The last of several members of its `data` counts, merged
    * with the members of its kind directly before it. A metric without data has no points.
    */
-  append(wire: WireCursor, start: number, end: number, scope: Hash64, reject: Reject): void {
+  append(wire: WireCursor, start: number, end: number, scope: Hash64, filter: PointFilter): void {
     const fields = new EmbeddedMessage(wire)
     let data: EmbeddedMessage | undefined
     let dataTag = 0
@@ -69,7 +74,7 @@ export class MetricDecoder {
     }
     if (runStart < end) fields.add(runStart, end)
     const type = typeOfData(dataTag)
-    if (data !== undefined && type !== undefined) this.appendData(fields, type, data, scope, reject)
+    if (data !== undefined && type !== undefined) this.appendData(fields, type, data, scope, filter)
   }
 
   /** Gauge, Sum, Histogram, ExponentialHistogram or Summary: `data_points = 1`, and the fields of `readStream`. */
@@ -78,7 +83,7 @@ export class MetricDecoder {
     type: MetricType,
     data: EmbeddedMessage,
     scope: Hash64,
-    reject: Reject,
+    filter: PointFilter,
   ): void {
     const wire = data.cursor()
     const { buffer } = this.table
@@ -91,9 +96,9 @@ export class MetricDecoder {
     for (let pos = data.start; pos < data.end; ) {
       const tag = wire.readField(pos, data.end)
       pos = wire.next
-      if (tag !== 0x0a) continue
+      if (tag !== 0x0a || filter.isStored()) continue
       const rejection = this.appendPoint(type, wire, wire.start, pos)
-      if (rejection !== undefined) reject(rejection)
+      if (rejection !== undefined) filter.reject(rejection)
     }
     this.fillMetric(header, buffer.rows - firstRow)
   }

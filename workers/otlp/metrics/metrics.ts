@@ -2,10 +2,10 @@ import { MetricPointsTable } from '../../../clickhouse/tables/metric-points-tabl
 import { Attributes } from '../protobuf/attributes.ts'
 import { cutText, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { OtlpBatch } from '../protobuf/otlp-batch.ts'
-import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
+import type { PayloadSource } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
-import { MetricDecoder } from './metric-decoder.ts'
+import { MetricDecoder, type PointFilter } from './metric-decoder.ts'
 import { SeriesScope } from './series-scope.ts'
 
 /**
@@ -21,7 +21,10 @@ class MetricsBatch extends OtlpBatch {
   readonly #table: MetricPointsTable
   readonly #decoder: MetricDecoder
   readonly #seriesScope: SeriesScope
-  readonly #onRejection = (reason: RowRejection) => this.reject(reason, this.#table.buffer.rows)
+  readonly #filter: PointFilter = {
+    isStored: () => this.isStored(this.#table.buffer.rows),
+    reject: reason => this.reject(reason, this.#table.buffer.rows),
+  }
 
   constructor(table: MetricPointsTable, decoder: MetricDecoder) {
     super(table.scope, table.buffer)
@@ -55,7 +58,7 @@ class MetricsBatch extends OtlpBatch {
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
-      if (tag === 0x12) this.#decoder.append(wire, wire.start, pos, identity, this.#onRejection)
+      if (tag === 0x12) this.#decoder.append(wire, wire.start, pos, identity, this.#filter)
     }
     this.scopes.fill(buffer.rows - firstRow)
   }

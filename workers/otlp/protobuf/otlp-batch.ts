@@ -24,8 +24,10 @@ export abstract class OtlpBatch implements RowBatch {
   readonly #buffers: readonly TableBuffer[]
   readonly #budget: RowsBudget
   #rejected: RejectedRows = {}
-  #rejectedRows = 0
+  /** Records of the payload without a row: rejected ones, and those that are not selected. */
+  #leftOutRows = 0
   #firstRow = 0
+  #only: ReadonlySet<number> | undefined
 
   /** `derived` are tables that get rows of their own from the same payloads. */
   constructor(columns: ScopeColumns, table: TableBuffer, derived: readonly TableBuffer[] = []) {
@@ -55,7 +57,8 @@ export abstract class OtlpBatch implements RowBatch {
     const rowsBefore = this.#table.rows
     this.#firstRow = rowsBefore
     this.#rejected = {}
-    this.#rejectedRows = 0
+    this.#leftOutRows = 0
+    this.#only = source.only
     for (const buffer of this.#buffers) buffer.mark()
     this.#budget.begin(limitBytes)
     try {
@@ -123,9 +126,19 @@ export abstract class OtlpBatch implements RowBatch {
   /** Removes what the batch has left, except from the tables and the scopes. */
   protected abstract resetRows(): void
 
+  /**
+   * Reports whether a record is left out because its request is replayed and the record is stored already
+   * (docs/contract.md#replay-letters). `row` is the number of the row that it would have.
+   */
+  protected isStored(row: number): boolean {
+    if (this.#only === undefined || this.#only.has(row - this.#firstRow + this.#leftOutRows)) return false
+    this.#leftOutRows++
+    return true
+  }
+
   /** Counts a record that is left out of the current payload. `row` is the number of the row that it would have. */
   protected reject(reason: RowRejection, row: number): void {
-    const index = row - this.#firstRow + this.#rejectedRows++
+    const index = row - this.#firstRow + this.#leftOutRows++
     this.#rejected[reason] ??= { count: 0, indexes: [] }
     const { indexes } = this.#rejected[reason]
     this.#rejected[reason].count++

@@ -1,8 +1,8 @@
-import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import type { Rejection } from '../../../shared/runtime/reason.ts'
+import type { SelectedFrame } from '../../batch/row-batch.ts'
 
 /** Fields of a payload frame from which rows derive, in addition to its body. */
-export type PayloadSource = Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>
+export type PayloadSource = Pick<SelectedFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs' | 'only'>
 
 /** Reasons for refusing a whole payload. A payload is always refused for the same reason. */
 export const PAYLOAD_REFUSALS = {

@@ -1,0 +1,26 @@
+import { type ClickHouseClient, classifyClickHouseError } from '../../client.ts'
+import { HAS_KEY, keyParams, type LetterKey } from './letter.ts'
+
+/**
+ * Deletes the rows of letters and resolves when no read finds them any more. Throws the result of
+ * `classifyClickHouseError`.
+ */
+export async function deleteLetterRows(
+  client: ClickHouseClient,
+  workspaceId: string,
+  keys: readonly LetterKey[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (keys.length === 0) return
+  try {
+    await client.command({
+      query: `DELETE FROM dead_letters WHERE ${HAS_KEY}`,
+      query_params: keyParams(workspaceId, keys),
+      use_multipart_params: true,
+      clickhouse_settings: { lightweight_deletes_sync: '2', mutations_sync: '2', wait_end_of_query: 1 },
+      abort_signal: signal,
+    })
+  } catch (error) {
+    throw classifyClickHouseError(error)
+  }
+}

@@ -1,0 +1,229 @@
+import type { Redis } from 'ioredis'
+import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
+import type { QueueName } from '../schemas/queues/names.ts'
+import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
+import { queueKeys } from '../shared/queue/queue.ts'
+import { TransientError } from '../shared/runtime/errors.ts'
+
+/**
+ * Cost that a surface may have unfinished in a queue when a letter of it is replayed, and cost of all surfaces in that
+ * queue: half a second and eight seconds of work. So a replay makes way for requests of clients, and takes what is left.
+ */
+const MAX_SURFACE_COST = 16 * 1024 * 1024
+const MAX_QUEUE_COST = 256 * 1024 * 1024
+
+/** A claim is kept for longer than its letter by this much. */
+const KEPT_LONGER_MS = 7 * 24 * 60 * 60 * 1_000
+const DAY_MS = 24 * 60 * 60 * 1_000
+const PURGED = 'purged'
+
+/**
+ * Lua that reads a claim. A claim is `<attempt> <time>` once the letter was replayed, and `purged` afterwards. It is taken
+ * if it is of a later attempt than the last one that is settled, as the caller has read it.
+ */
+const IS_TAKEN = `
+local function isTaken(key, index, settled)
+  local claim = redis.call('HGET', key, index)
+  if not claim then return false end
+  return claim == '${PURGED}' or tonumber(string.match(claim, '^%d+')) > tonumber(settled)
+end
+local function claim(key, index, value, expiresAt)
+  redis.call('HSET', key, index, value)
+  if tonumber(expiresAt) > redis.call('PEXPIRETIME', key) then redis.call('PEXPIREAT', key, expiresAt) end
+end
+`
+
+/**
+ * KEYS payload, its pieces, pending, flow, shares, batchOf, batches, then the claims of each letter; ARGV job id, payload
+ * (empty if it arrived in pieces), time, frames, bytes, cost, member of the surface, limits of the surface and the queue,
+ * batch id (empty for none), its record, then for each letter: index, settled attempt, claim, expiry of the claim. Returns
+ * the letters that are taken, ${'`'}busy${'`'} or ${'`'}gone${'`'}; or nothing, and then the payload is accepted. Redis does not run it when
+ * its memory is full.
+ */
+const REPLAY = `#!lua
+${IS_TAKEN}
+local taken = {}
+for i = 8, #KEYS do
+  local at = 12 + 4 * (i - 8)
+  if isTaken(KEYS[i], ARGV[at], ARGV[at + 1]) then table.insert(taken, i - 8) end
+end
+if #taken > 0 then return taken end
+local cost = tonumber(ARGV[6])
+local used = tonumber(redis.call('HGET', KEYS[4], 'acceptedCost') or 0) - tonumber(redis.call('HGET', KEYS[4], 'doneCost') or 0)
+local own = tonumber(redis.call('ZSCORE', KEYS[5], ARGV[7]) or 0)
+if own > 0 and own + cost > tonumber(ARGV[8]) then return 'busy' end
+if used > 0 and used + cost > tonumber(ARGV[9]) then return 'busy' end
+if ARGV[2] == '' then
+  if redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
+  redis.call('RENAME', KEYS[2], KEYS[1])
+  redis.call('PERSIST', KEYS[1])
+else
+  redis.call('SET', KEYS[1], ARGV[2])
+end
+redis.call('ZADD', KEYS[3], ARGV[3], ARGV[1])
+redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', ARGV[4])
+redis.call('HINCRBY', KEYS[4], 'acceptedBytes', ARGV[5])
+redis.call('HINCRBY', KEYS[4], 'acceptedCost', ARGV[6])
+redis.call('ZINCRBY', KEYS[5], ARGV[6], ARGV[7])
+if ARGV[10] ~= '' then
+  redis.call('HSET', KEYS[6], ARGV[1], ARGV[10])
+  redis.call('HSET', KEYS[7], ARGV[10], ARGV[11])
+end
+for i = 8, #KEYS do
+  local at = 12 + 4 * (i - 8)
+  claim(KEYS[i], ARGV[at], ARGV[at + 2], ARGV[at + 3])
+end
+return taken
+`
+
+/** KEYS the claims of each letter; ARGV for each: index, settled attempt, expiry of the claim. Returns the letters that are being replayed. */
+const PURGE = `#!lua flags=allow-oom
+${IS_TAKEN}
+local taken = {}
+for i = 1, #KEYS do
+  local at = 3 * i - 2
+  if redis.call('HGET', KEYS[i], ARGV[at]) ~= '${PURGED}' then
+    if isTaken(KEYS[i], ARGV[at], ARGV[at + 1]) then table.insert(taken, i - 1)
+    else claim(KEYS[i], ARGV[at], '${PURGED}', ARGV[at + 2]) end
+  end
+end
+return taken
+`
+
+interface Scripts {
+  penstockReplayLetters(
+    numberOfKeys: number,
+    ...args: (string | number | Buffer)[]
+  ): Promise<number[] | 'busy' | 'gone'>
+  penstockPurgeLetters(numberOfKeys: number, ...args: (string | number)[]): Promise<number[]>
+}
+
+/** A letter to claim, and the queue and workspace that it belongs to. */
+export type ClaimedLetter = LetterKey & Pick<Letter, 'queue' | 'attempt'>
+
+/** State of a letter by its claim. */
+export interface ClaimState {
+  readonly isPurged: boolean
+  /** The attempt that was begun last; 0 if there was none. */
+  readonly attempt: number
+  readonly replayedAtMs: number
+}
+
+/** The requests of one surface that are replayed as one payload. */
+export interface ReplayPayload {
+  readonly queue: QueueName
+  readonly jobId: string
+  readonly payload: Buffer
+  readonly member: string
+  readonly cost: number
+  readonly letters: readonly ClaimedLetter[]
+  readonly replayedAtMs: number
+  /** Names a batch of the job that leaves these tables out, because they have the rows of the letters already. */
+  readonly batch?: { readonly batchId: string; readonly storedTables: readonly string[] } | undefined
+}
+
+/**
+ * What was begun with dead letters: a hash for each job that contained them, in the partition of the queue into which they
+ * are replayed. A letter is claimed in the step that accepts its payload, so of any number of replays one is stored. A
+ * claim lasts as long as the letter may, also when the row with the outcome of its replay is late.
+ */
+export class LetterClaims {
+  readonly #redis: Redis
+  readonly #retentionMs: number
+
+  constructor(redis: Redis, retentionDays: number) {
+    this.#redis = redis
+    this.#retentionMs = retentionDays * DAY_MS
+    redis.defineCommand('penstockReplayLetters', { lua: REPLAY })
+    redis.defineCommand('penstockPurgeLetters', { lua: PURGE })
+  }
+
+  /** Returns the claim of each letter, or undefined where there is none. */
+  async states(
+    workspaceId: string,
+    letters: readonly (LetterKey & Pick<Letter, 'queue'>)[],
+  ): Promise<(ClaimState | undefined)[]> {
+    const byKey = new Map<string, number[]>()
+    for (const [i, { queue, jobId }] of letters.entries()) {
+      const key = queueKeys(queue).claims(workspaceId, jobId)
+      byKey.set(key, [...(byKey.get(key) ?? []), i])
+    }
+    const states: (ClaimState | undefined)[] = new Array(letters.length)
+    await Promise.all(
+      [...byKey].map(async ([key, positions]) => {
+        const values = await this.#redis.hmget(key, ...positions.map(i => String(letters[i]?.index)))
+        for (const [at, i] of positions.entries()) states[i] = stateOf(values[at])
+      }),
+    )
+    return states
+  }
+
+  /**
+   * Accepts a payload and claims its letters, or does nothing. Returns the positions of the letters in the way, or `busy` if
+   * the queue has no room for replays.
+   */
+  async replay(workspaceId: string, replay: ReplayPayload, nowMs: number): Promise<readonly number[] | 'busy'> {
+    const { queue, jobId, payload, member, cost, letters, batch, replayedAtMs } = replay
+    const keys = queueKeys(queue)
+    const isLarge = payload.length > PIECE_BYTES
+    if (isLarge) await writeInPieces(this.#redis, keys.arriving(jobId), payload)
+    const names = [
+      keys.payload(jobId),
+      keys.arriving(jobId),
+      keys.pending,
+      keys.flow,
+      keys.shares,
+      keys.batchOf,
+      keys.batches,
+    ]
+    const record = batch ? JSON.stringify({ jobIds: [jobId], storedTables: batch.storedTables }) : ''
+    const args = [
+      ...[jobId, isLarge ? '' : payload, nowMs, letters.length, payload.length, cost, member],
+      ...[MAX_SURFACE_COST, MAX_QUEUE_COST, batch?.batchId ?? '', record],
+      ...letters.flatMap(letter => [
+        ...[letter.index, letter.attempt, `${letter.attempt + 1} ${replayedAtMs}`, this.#expiryOf(letter, nowMs)],
+      ]),
+    ]
+    const claims = letters.map(letter => keys.claims(workspaceId, letter.jobId))
+    const reply = await this.#scripts
+      .penstockReplayLetters(names.length + claims.length, ...names, ...claims, ...args)
+      .catch(busyIfFull)
+    if (reply === 'gone') throw new TransientError('the pieces of a replayed payload have expired')
+    return reply
+  }
+
+  /** Claims letters for good, so that none is replayed any more. Returns the positions of those that are being replayed. */
+  async purge(workspaceId: string, letters: readonly ClaimedLetter[], nowMs: number): Promise<readonly number[]> {
+    const taken: number[] = []
+    for (const queue of new Set(letters.map(letter => letter.queue))) {
+      const positions = [...letters.keys()].filter(i => letters[i]?.queue === queue)
+      const ours = positions.map(i => letters[i] as ClaimedLetter)
+      const claims = ours.map(letter => queueKeys(queue).claims(workspaceId, letter.jobId))
+      const args = ours.flatMap(letter => [letter.index, letter.attempt, this.#expiryOf(letter, nowMs)])
+      const found = await this.#scripts.penstockPurgeLetters(claims.length, ...claims, ...args)
+      taken.push(...found.map(at => positions[at] as number))
+    }
+    return taken
+  }
+
+  get #scripts(): Scripts {
+    return this.#redis as unknown as Scripts
+  }
+
+  #expiryOf({ receivedAtMs }: LetterKey, nowMs: number): number {
+    return Math.max(nowMs, Math.floor(receivedAtMs) + this.#retentionMs) + KEPT_LONGER_MS
+  }
+}
+
+function stateOf(value: string | null | undefined): ClaimState | undefined {
+  if (value === null || value === undefined) return undefined
+  const [attempt = '', replayedAtMs] = value.split(' ')
+  const isPurged = attempt === PURGED
+  return { isPurged, attempt: isPurged ? 0 : Number(attempt), replayedAtMs: Number(replayedAtMs ?? 0) }
+}
+
+/** Redis refuses to run a script that adds data when its memory is full. */
+function busyIfFull(error: unknown): 'busy' {
+  if (error instanceof Error && error.message.startsWith('OOM')) return 'busy'
+  throw error
+}

@@ -1,0 +1,205 @@
+import { afterAll, beforeEach, expect, it } from 'vitest'
+import { createClickHouse } from '../../../clickhouse/client.ts'
+import { replayLetters } from '../../../letters/replay-letters.ts'
+import type { QueueName } from '../../../schemas/queues/names.ts'
+import { newId } from '../../../shared/directory/directory.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
+import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { createTestDatabase } from '../../support/services/test-database.ts'
+
+const services = sharedServices()
+const redisUrl = `${services.redisUrl}/3`
+const database = await createTestDatabase(services.clickhouseUrl, `replayed_${process.pid}`)
+const clickhouse = createClickHouse({
+  url: services.clickhouseUrl,
+  user: 'default',
+  password: '',
+  database: database.name,
+})
+const letters = connectLetters(services, redisUrl, clickhouse)
+const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
+let pools: TestPools | undefined
+let surface: { workspaceId: string; surfaceId: string }
+
+beforeEach(async () => {
+  await stop()
+  await letters.redis.flushdb()
+  for (const table of ['spans', 'exceptions']) {
+    await clickhouse.command({ query: `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS refused` })
+  }
+  surface = { workspaceId: newId('ws'), surfaceId: newId('srf') }
+})
+
+afterAll(async () => {
+  await stop()
+  await letters.close()
+  await clickhouse.close()
+  await database.drop()
+})
+
+async function stop(): Promise<void> {
+  await pools?.stop()
+  pools = undefined
+}
+
+function start(): void {
+  pools = startPools(QUEUES, { ...services, redisUrl }, database.name)
+}
+
+const done = () => letters.untilDone(...QUEUES)
+
+/** An export with one span for each name. */
+function exportOf(names: readonly string[], traceIds: readonly string[] = []): Buffer {
+  const spans = names.map((name, i) => ({ traceId: traceIds[i] ?? '1'.repeat(32), spanId: '2'.repeat(16), name }))
+  return Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }))
+}
+
+const spanNames = async () =>
+  (
+    await database.rows<{ name: string }>(
+      `SELECT name FROM spans WHERE workspace_id = '${surface.workspaceId}' ORDER BY name`,
+    )
+  ).map(({ name }) => name)
+
+/** Makes ClickHouse refuse every insert into a table until the returned function is called. */
+async function refuse(table: string): Promise<() => Promise<void>> {
+  await clickhouse.command({ query: `ALTER TABLE ${table} ADD CONSTRAINT refused CHECK workspace_id = ''` })
+  return async () => {
+    await clickhouse.command({ query: `ALTER TABLE ${table} DROP CONSTRAINT refused` })
+  }
+}
+
+it('stores a letter once, with its arrival and receipt, however often it is replayed', async () => {
+  const accept = await refuse('spans')
+  const frame = traceFrame(surface, exportOf(['a', 'b']), { receivedAtMs: Date.UTC(2026, 10, 20, 12) })
+  await letters.enqueue('spans', 'job', [frame])
+  start()
+  await done()
+  expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'dead', reason: 'refused_by_clickhouse' }])
+  await accept()
+  const both = await Promise.all([letters.replayAll(surface.workspaceId), letters.replayAll(surface.workspaceId)])
+  expect(both.toSorted()).toEqual([0, 1])
+  await done()
+  expect(await spanNames()).toEqual(['a', 'b'])
+  expect(await letters.replayAll(surface.workspaceId)).toBe(0)
+  expect(await letters.list(surface.workspaceId)).toMatchObject([
+    { outcome: 'stored', attempt: 1, jobId: 'job', index: 0 },
+  ])
+  const log = await database.rows(
+    `SELECT toUnixTimestamp64Milli(received_at) AS at, hex(receipt_commit) AS commit, replayed_at > 0 AS replayed,
+            rows, mapValues(dead_lettered) AS dead
+     FROM ingest_log WHERE workspace_id = '${surface.workspaceId}' ORDER BY replayed_at`,
+  )
+  const commit = Buffer.from(frame.receipt ?? '', 'latin1')
+    .toString('hex')
+    .slice(0, 24)
+    .toUpperCase()
+  const at = frame.receivedAtMs
+  expect(log).toMatchObject([
+    { at, commit, replayed: 0, rows: 0, dead: [1] },
+    { at, commit, replayed: 1, rows: 2, dead: [] },
+  ])
+})
+
+it('is the same letter again when it fails again, and is stored by a later replay', async () => {
+  const accept = await refuse('spans')
+  await letters.enqueue('spans', 'job', [traceFrame(surface, exportOf(['a']))])
+  start()
+  await done()
+  const [first] = await letters.list(surface.workspaceId)
+  expect(await letters.replayAll(surface.workspaceId)).toBe(1)
+  await done()
+  const [again, ...others] = await letters.list(surface.workspaceId)
+  expect(others).toEqual([])
+  expect(again).toMatchObject({ outcome: 'dead', attempt: 1, objectKey: first?.objectKey, offset: first?.offset })
+  await accept()
+  expect(await letters.replayAll(surface.workspaceId)).toBe(1)
+  await done()
+  expect(await spanNames()).toEqual(['a'])
+  expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'stored', attempt: 2 }])
+})
+
+it('does not write the rows again that a table has, if another table has refused the request', async () => {
+  const accept = await refuse('exceptions')
+  const events = [{ name: 'exception', timeUnixNano: '1', attributes: [] }]
+  const span = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), name: 'a', events, status: { code: 2 } }
+  const body = Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }))
+  await letters.enqueue('spans', 'job', [traceFrame(surface, body)])
+  start()
+  await done()
+  expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'dead', storedTables: ['spans'] }])
+  await accept()
+  expect(await letters.replayAll(surface.workspaceId)).toBe(1)
+  await done()
+  expect(await spanNames()).toEqual(['a'])
+  const found = await database.rows(`SELECT * FROM exceptions WHERE workspace_id = '${surface.workspaceId}'`)
+  expect(found).toHaveLength(1)
+  expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'stored', attempt: 1 }])
+})
+
+it('replays only the records that are not stored', async () => {
+  const zero = '0'.repeat(32)
+  const body = exportOf(['a', 'bad', 'c'], ['1'.repeat(32), zero, '1'.repeat(32)])
+  await letters.enqueue('spans', 'job', [traceFrame(surface, body)])
+  start()
+  await done()
+  expect(await spanNames()).toEqual(['a', 'c'])
+  expect(await letters.replayAll(surface.workspaceId)).toBe(1)
+  await done()
+  // The record breaks the rule still. The others are not stored again.
+  expect(await spanNames()).toEqual(['a', 'c'])
+  const [letter] = await letters.list(surface.workspaceId)
+  const rejected = [{ reason: 'invalid_trace_id', count: 1, indexes: [1] }]
+  expect(letter).toMatchObject({ outcome: 'dead', attempt: 1, reason: 'records_rejected', storedRecords: 2, rejected })
+})
+
+it('stores a replayed letter once if its worker dies after the insert', async () => {
+  const accept = await refuse('spans')
+  await letters.enqueue('spans', 'job', [traceFrame(surface, exportOf(['a']))])
+  start()
+  await done()
+  await accept()
+  await stop()
+  await letters.replayAll(surface.workspaceId)
+  const keys = queueKeys('spans')
+  expect(await letters.redis.zcard(keys.pending)).toBe(1)
+  // A second replay meanwhile, and one by an installation that has not seen the outcome of the first.
+  expect(await letters.replayAll(surface.workspaceId)).toBe(0)
+  start()
+  await done()
+  expect(await spanNames()).toEqual(['a'])
+})
+
+it('leaves room for the requests of clients, and continues where it stopped', async () => {
+  const bodies = Array.from({ length: 300 }, (_, i) => traceFrame(surface, exportOf([`span ${i}`.padEnd(40_000, ' ')])))
+  for (let job = 0; job < 3; job++)
+    await letters.refuse('spans', `job-${job}`, bodies.slice(job * 100, (job + 1) * 100))
+  start()
+  await done()
+  await stop()
+  const signal = AbortSignal.timeout(30_000)
+  const step = { limit: 500 }
+  const first = await replayLetters(letters.deps, surface.workspaceId, { filter: {} }, step, signal)
+  expect(first.isBusy).toBe(true)
+  expect(first.replayed).toBeGreaterThan(50)
+  expect(first.replayed).toBeLessThan(300)
+  const cost = await letters.redis.zscore(queueKeys('spans').shares, `${surface.workspaceId}/${surface.surfaceId}`)
+  expect(Number(cost)).toBeLessThanOrEqual(16 * 1024 * 1024)
+  start()
+  await letters.replayAll(surface.workspaceId)
+  await done()
+  expect(new Set(await spanNames()).size).toBe(300)
+  expect(await spanNames()).toHaveLength(300)
+})
+
+it('does not replay the letters of another workspace', async () => {
+  await letters.enqueue('spans', 'job', [traceFrame(surface, Buffer.from('{'))])
+  start()
+  await done()
+  const [letter] = await letters.list(surface.workspaceId)
+  const keys = letter ? [letter] : []
+  const other = await replayLetters(letters.deps, newId('ws'), { keys }, { limit: 10 }, AbortSignal.timeout(10_000))
+  expect(other).toMatchObject({ replayed: 0, skipped: [{ reason: 'not_found' }], next: undefined })
+})
