@@ -35,24 +35,24 @@ end
 
 /**
  * KEYS payload, its pieces, pending, flow, shares, batchOf, batches, then the claims of each letter; ARGV job id, payload
- * (empty if it arrived in pieces), time, frames, bytes, cost, member of the surface, limits of the surface and the queue,
+ * (empty if it arrived in pieces), frames, bytes, cost, member of the surface, limits of the surface and the queue,
  * batch id (empty for none), its record, then for each letter: index, settled attempt, claim, expiry of the claim. Returns
- * the letters that are taken, ${'`'}busy${'`'} or ${'`'}gone${'`'}; or nothing, and then the payload is accepted. Redis does not run it when
+ * the letters that are taken, `busy` or `gone`; or nothing, and then the payload is accepted. Redis does not run it when
  * its memory is full.
  */
 const REPLAY = `#!lua
 ${IS_TAKEN}
 local taken = {}
 for i = 8, #KEYS do
-  local at = 12 + 4 * (i - 8)
+  local at = 11 + 4 * (i - 8)
   if isTaken(KEYS[i], ARGV[at], ARGV[at + 1]) then table.insert(taken, i - 8) end
 end
 if #taken > 0 then return taken end
-local cost = tonumber(ARGV[6])
+local cost = tonumber(ARGV[5])
 local used = tonumber(redis.call('HGET', KEYS[4], 'acceptedCost') or 0) - tonumber(redis.call('HGET', KEYS[4], 'doneCost') or 0)
-local own = tonumber(redis.call('ZSCORE', KEYS[5], ARGV[7]) or 0)
-if own > 0 and own + cost > tonumber(ARGV[8]) then return 'busy' end
-if used > 0 and used + cost > tonumber(ARGV[9]) then return 'busy' end
+local own = tonumber(redis.call('ZSCORE', KEYS[5], ARGV[6]) or 0)
+if own > 0 and own + cost > tonumber(ARGV[7]) then return 'busy' end
+if used > 0 and used + cost > tonumber(ARGV[8]) then return 'busy' end
 if ARGV[2] == '' then
   if redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
   redis.call('RENAME', KEYS[2], KEYS[1])
@@ -60,17 +60,17 @@ if ARGV[2] == '' then
 else
   redis.call('SET', KEYS[1], ARGV[2])
 end
-redis.call('ZADD', KEYS[3], ARGV[3], ARGV[1])
-redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', ARGV[4])
-redis.call('HINCRBY', KEYS[4], 'acceptedBytes', ARGV[5])
-redis.call('HINCRBY', KEYS[4], 'acceptedCost', ARGV[6])
-redis.call('ZINCRBY', KEYS[5], ARGV[6], ARGV[7])
-if ARGV[10] ~= '' then
-  redis.call('HSET', KEYS[6], ARGV[1], ARGV[10])
-  redis.call('HSET', KEYS[7], ARGV[10], ARGV[11])
+redis.call('ZADD', KEYS[3], redis.call('TIME')[1] * 1000, ARGV[1])
+redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', ARGV[3])
+redis.call('HINCRBY', KEYS[4], 'acceptedBytes', ARGV[4])
+redis.call('HINCRBY', KEYS[4], 'acceptedCost', ARGV[5])
+redis.call('ZINCRBY', KEYS[5], ARGV[5], ARGV[6])
+if ARGV[9] ~= '' then
+  redis.call('HSET', KEYS[6], ARGV[1], ARGV[9])
+  redis.call('HSET', KEYS[7], ARGV[9], ARGV[10])
 end
 for i = 8, #KEYS do
-  local at = 12 + 4 * (i - 8)
+  local at = 11 + 4 * (i - 8)
   claim(KEYS[i], ARGV[at], ARGV[at + 2], ARGV[at + 3])
 end
 return taken
@@ -123,7 +123,7 @@ export interface ReplayPayload {
 }
 
 /**
- * What was begun with dead letters: a hash for each job that contained them, in the partition of the queue into which they
+ * Claims of dead letters: a hash for each job that contained them, in the partition of the queue into which they
  * are replayed. A letter is claimed in the step that accepts its payload, so of any number of replays one is stored. A
  * claim lasts as long as the letter may, also when the row with the outcome of its replay is late.
  */
@@ -178,7 +178,7 @@ export class LetterClaims {
     ]
     const record = batch ? JSON.stringify({ jobIds: [jobId], storedTables: batch.storedTables }) : ''
     const args = [
-      ...[jobId, isLarge ? '' : payload, nowMs, letters.length, payload.length, cost, member],
+      ...[jobId, isLarge ? '' : payload, letters.length, payload.length, cost, member],
       ...[MAX_SURFACE_COST, MAX_QUEUE_COST, batch?.batchId ?? '', record],
       ...letters.flatMap(letter => [
         ...[letter.index, letter.attempt, `${letter.attempt + 1} ${replayedAtMs}`, this.#expiryOf(letter, nowMs)],
