@@ -38,11 +38,21 @@ function pool(...bodies: string[]) {
       return { isFirst: true, leftOut: [] }
     },
   }
+  const newSuspects = () =>
+    new Suspects(
+      {
+        countAlone: async () => ++timesAlone,
+        forgetAlone: async () => {
+          timesAlone = 0
+        },
+      },
+      logger,
+    )
   const deps: FrameDeps = {
     store,
     failures,
     held: new LaneBudget(1_000),
-    suspects: new Suspects({ countAlone: async () => ++timesAlone }, logger),
+    suspects: newSuspects(),
     addJobs: async () => {},
     logger,
     stopping: new AbortController().signal,
@@ -53,7 +63,7 @@ function pool(...bodies: string[]) {
       .filter(({ queue }) => queue === 'dead-letters')
       .flatMap(({ payload }) => decodePayload(payload))
       .map(({ body, attributes }) => [body.toString(), deadLetterSchema.parse(JSON.parse(attributes)).reason])
-  return { deps, letters, failures }
+  return { deps, newSuspects, letters, failures }
 }
 
 const stored = async () => ({ stats: 'stored' })
@@ -123,13 +133,29 @@ describe('a frame that its store refuses again and again', () => {
 
 describe('a job that several workers have lost', () => {
   it('is tried alone, and then set aside without being read', async () => {
-    const { deps, letters } = pool('a', 'b')
+    const { deps, newSuspects, letters } = pool('a', 'b')
     const job = { ...JOB, losses: 3 }
-    for (let time = 0; time < 2; time++)
-      expect(await processFrames(deps, PLAN, job, stored)).toEqual(['stored', 'stored'])
+    for (let time = 0; time < 2; time++) {
+      // A worker that ends never settles its job.
+      await new Promise<void>(resolve => {
+        const end = () => new Promise<never>(() => resolve())
+        void processFrames({ ...deps, suspects: newSuspects() }, PLAN, job, end)
+      })
+    }
     expect(letters()).toEqual([])
     const stats = await processFrames(deps, PLAN, job, () => Promise.reject(new Error('was read')))
     expect(stats).toEqual(['killed_worker', 'killed_worker'])
     expect(letters()).toEqual(['a', 'b'].map(body => [body, 'killed_worker: 3 workers ended while they had it']))
+  })
+
+  it('is not set aside for attempts that fail without an end of their worker, as in an outage', async () => {
+    const { deps, letters } = pool('a', 'b')
+    const job = { ...JOB, losses: 3 }
+    for (let time = 0; time < 5; time++) {
+      const outage = () => Promise.reject(new TransientError('the lock of the job was lost'))
+      await expect(processFrames(deps, PLAN, job, outage)).rejects.toThrow('the lock of the job was lost')
+    }
+    expect(await processFrames(deps, PLAN, job, stored)).toEqual(['stored', 'stored'])
+    expect(letters()).toEqual([])
   })
 })

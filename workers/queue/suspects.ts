@@ -20,11 +20,11 @@ export interface SuspectWork<Result> {
  * times that it was alone.
  */
 export class Suspects {
-  readonly #store: Pick<PayloadStore, 'countAlone'>
+  readonly #store: Pick<PayloadStore, 'countAlone' | 'forgetAlone'>
   readonly #logger: Logger
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(store: Pick<PayloadStore, 'countAlone'>, logger: Logger) {
+  constructor(store: Pick<PayloadStore, 'countAlone' | 'forgetAlone'>, logger: Logger) {
     this.#store = store
     this.#logger = logger
   }
@@ -33,7 +33,10 @@ export class Suspects {
   run<Result>(job: TakenJob, work: SuspectWork<Result>): Promise<Result> {
     if (job.losses < SUSPECT_LOSSES) return work.process()
     const turn = this.#turn.then(async () => {
-      if ((await this.#store.countAlone(job.jobId)) <= MAX_TIMES_ALONE) return work.process()
+      if ((await this.#store.countAlone(job.jobId)) <= MAX_TIMES_ALONE) {
+        // An attempt that ends, however it ends, has not ended its worker: an outage must not condemn the job.
+        return work.process().finally(() => this.#store.forgetAlone(job.jobId))
+      }
       this.#logger.error({ jobId: job.jobId, losses: job.losses }, 'a job is set aside undecoded')
       return work.setAside({ label: 'killed_worker', detail: `${job.losses} workers ended while they had it` })
     })

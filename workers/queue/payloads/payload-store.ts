@@ -105,6 +105,8 @@ export interface PayloadStore {
   finishJob(jobId: string, done: DoneCounts, moves?: readonly Move[]): Promise<Finished>
   /** Counts that a suspected job is about to be decoded alone, and returns how often that has begun within a day. */
   countAlone(jobId: string): Promise<number>
+  /** Ends that count, because the worker that decoded the job alone did not end. */
+  forgetAlone(jobId: string): Promise<void>
   /** Replaces a named batch by others with the same jobs. Returns false if another worker has finished or split it before. */
   splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean>
   /**
@@ -179,6 +181,10 @@ export class RedisPayloadStore implements PayloadStore {
     const key = this.#keys.alone(jobId)
     const [count] = await Promise.all([this.#redis.incr(key), this.#redis.expire(key, ALONE_LIFETIME_S)])
     return count
+  }
+
+  async forgetAlone(jobId: string): Promise<void> {
+    await this.#redis.del(this.#keys.alone(jobId))
   }
 
   async nameBatch(batchId: string, jobs: readonly HeldJob[], formed?: Formation): Promise<Map<string, NamingConflict>> {

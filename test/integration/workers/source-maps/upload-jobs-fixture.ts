@@ -105,7 +105,7 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
     releases: fault.wrap(releases, ['release', 'manifest', 'replaceManifest', 'storedMaps', 'addStoredMaps']),
     store: fault.wrap(new RedisPayloadStore(redis, queue), ['look', 'holdsLocks', 'finishJob']),
     held: new LaneBudget(64 * MIB),
-    suspects: new Suspects({ countAlone: async () => 1 }, logger),
+    suspects: new Suspects({ countAlone: async () => 1, forgetAlone: async () => {} }, logger),
     failures: new RepeatedFailures(),
     refusedReads: new RefilledBudgets(REFUSED_READS),
     addJobs: async () => {},
