@@ -14,6 +14,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   const replay: StoreReplayDeps = {
     objects: deps.objects,
     store,
+    confirmed: deps.confirmed,
     suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('replay', new RepeatedFailures()),
     held: new LaneBudget(config.REPLAY_HELD_BYTES),

@@ -1,5 +1,6 @@
 import { withJsonBody } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel } from '../../shared/runtime/reason.ts'
+import type { ConfirmedScripts } from '../queue/payloads/confirmed-scripts.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
@@ -22,6 +23,8 @@ export interface ReplayJobStats {
 
 /** Dependencies of storing replay chunks. */
 export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameDeps {
+  /** Replicas that confirm commits, if there are any. */
+  readonly confirmed?: Pick<ConfirmedScripts, 'untilReplicated'> | undefined
   /** Reports the counters of a job that this worker finished. */
   readonly onStored?: (stats: ReplayJobStats) => void
 }
@@ -30,8 +33,12 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
  * Stores the chunks of a job as objects, then finishes the job in one step that moves the rows of their index to the queue
  * `replay-chunks` and refused chunks to the dead letters. A worker that takes up the job after a crash finds its own
  * objects, so each object has exactly one row.
+ *
+ * Replicas must have the payload before its objects are stored. If a promoted replica lacked it, its objects would have no row,
+ * and the repeated upload of a client would be taken for a copy that needs none.
  */
 export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
+  await deps.confirmed?.untilReplicated('replay')
   const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
     const chunk = await storeChunk({ objects: deps.objects, retry }, job.jobId, index, frame)
     return {

@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis'
+import type { QueueName } from '../../../schemas/queues/names.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 
 /** How long replicas may take to confirm a script. */
@@ -19,6 +21,15 @@ export class ConfirmedScripts {
   constructor(redis: Redis, replicas: number) {
     this.#redis = redis
     this.#replicas = replicas
+  }
+
+  /**
+   * Resolves once replicas have everything that Redis has written until now. WAIT covers the last write of its connection and
+   * all before it, so the script writes a counter as it is.
+   */
+  async untilReplicated(queue: QueueName): Promise<void> {
+    const addNothing = "return redis.call('HINCRBY', KEYS[1], 'acceptedPayloads', 0)"
+    await this.run(`#!lua flags=allow-oom\n${addNothing}`, [queueKeys(queue).flow], [])
   }
 
   /**
