@@ -72,7 +72,7 @@ function isPongFrom({ port, password }: Pick<RedisOptions, 'port' | 'password'>)
 }
 
 /** Ends Redis when this process is killed, which Redis does not notice itself: a shell waits on a pipe from here. */
-function endWithThisProcess(pid: number, exited: Promise<unknown>): void {
+export function endWithThisProcess(pid: number, exited: Promise<unknown>): void {
   const watcher = spawn('sh', ['-c', 'read -r _; kill "$1"', 'sh', String(pid)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LocalSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { seededRandom } from '../payloads/scramble-message.ts'
+import { until } from '../until.ts'
 import { BuildClient } from './build-client.ts'
 import { Ledger, type LedgerEntry, type Outcome } from './ledger.ts'
 import { PAYLOADS, type SentPayload } from './payloads.ts'
@@ -9,6 +10,11 @@ import { PAYLOADS, type SentPayload } from './payloads.ts'
 const CLIENT_TIMEOUT_MS = 5_000
 /** Requests in flight, above which a client leaves requests out as an SDK drops what its queue cannot take. */
 const MOST_IN_FLIGHT = 300
+/** Further attempts of a client that sends a payload until it is acknowledged. */
+const MOST_REPEATS = 10
+const REPEAT_AFTER_MS = 1_000
+/** All kinds except the one that is refused. */
+const STORED_KINDS = Object.keys(PAYLOADS).length - 1
 
 /** Addresses, credentials and pace of the clients. */
 export interface ClientsOptions {
@@ -25,6 +31,8 @@ export interface Clients {
   readonly builds: BuildClient
   /** Longest time from the request to its answer since the last call, in ms. Requests without an answer do not count. */
   takeSlowestMs(): number
+  /** Waits until a payload of every kind that was sent after this call is acknowledged. */
+  untilServed(deadlineMs: number): Promise<unknown>
   /** Waits for the last answers. */
   stop(): Promise<void>
 }
@@ -37,7 +45,15 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
   let isSending = true
   let slowestMs = 0
 
-  async function send({ path, headers, body }: SentPayload, entry: LedgerEntry, edgeUrl: string): Promise<void> {
+  async function send(payload: SentPayload, entry: LedgerEntry, serial: number): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      await sendOnce(payload, entry, edgeUrls[(serial + attempt) % edgeUrls.length] as string)
+      if (!payload.isRepeated || entry.outcome === 'acknowledged' || attempt === MOST_REPEATS || !isSending) return
+      await delay(REPEAT_AFTER_MS)
+    }
+  }
+
+  async function sendOnce({ path, headers, body }: SentPayload, entry: LedgerEntry, edgeUrl: string): Promise<void> {
     const credential = path.startsWith('/v3/releases/')
       ? { authorization: `Bearer ${secrets.secretKey}` }
       : { 'x-service-public-key': secrets.publicKey }
@@ -51,7 +67,7 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
       })
       await response.arrayBuffer()
       slowestMs = Math.max(slowestMs, performance.now() - startedAt)
-      entry.outcome = outcomeOf(response.status)
+      if (entry.answer === 'none' || response.status === 200) entry.outcome = outcomeOf(response.status)
       entry.answer = String(response.status)
       if (response.status === 200) entry.receiptId = response.headers.get('x-receipt-id') ?? 'none'
     } catch (error) {
@@ -70,7 +86,7 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
       await delay(Math.max(0, at - (performance.now() - startedAt)))
       const payload = make(serial, random, secrets)
       if (inFlight.size >= MOST_IN_FLIGHT) continue
-      const sending = send(payload, ledger.add(payload.entry), edgeUrls[serial % edgeUrls.length] as string)
+      const sending = send(payload, ledger.add(payload.entry), serial)
       inFlight.add(sending)
       void sending.then(() => inFlight.delete(sending))
     }
@@ -84,6 +100,11 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
       const slowest = slowestMs
       slowestMs = 0
       return slowest
+    },
+    untilServed(deadlineMs) {
+      const before = ledger.entries.length
+      const isServed = () => ledger.acknowledgedSince(before).size === STORED_KINDS
+      return until('a payload of every kind is acknowledged', isServed, { deadlineMs })
     },
     async stop() {
       isSending = false

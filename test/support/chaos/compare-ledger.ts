@@ -205,12 +205,12 @@ const TABLES_OF_SIGNAL: Readonly<Record<string, readonly string[]>> = {
 
 /** Every completed build has its map in the manifest, in the object store and in the table. */
 async function compareBuilds(
-  { redis, secrets, ...installation }: Installation,
+  { control, secrets, ...installation }: Installation,
   builds: readonly SentBuild[],
   objects: ObjectStore,
 ): Promise<string[]> {
   const faults = builds.flatMap(({ slug, faults }) => faults.map(fault => `the build ${slug} was refused ${fault}`))
-  const releases = createReleaseStore(redis)
+  const releases = createReleaseStore(control)
   const rows = await select<{ slug: string; count: string }>(
     installation,
     'SELECT release_slug AS slug, count() AS count FROM source_maps FINAL GROUP BY slug',

@@ -1,7 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import type { Random } from '../payloads/scramble-message.ts'
+import type { TestService } from '../services/services.ts'
+import { until } from '../until.ts'
 import type { FaultProxy } from './fault-proxy.ts'
 import type { ChaosProcess, ChaosServer, Installation } from './installation.ts'
+import type { SentinelRedis } from './sentinel-redis.ts'
 
 /** A fault that was applied and has ended. */
 export interface Fault {
@@ -22,7 +26,7 @@ export const PROCESS_FAULTS: readonly Fault[] = [
 ]
 
 /** Kinds of faults of servers, one of which happens at a time. */
-export const SERVER_FAULTS: readonly Fault[] = (['redis', 'clickhouse', 's3'] as const).flatMap(name => [
+export const SERVER_FAULTS: readonly Fault[] = (['redis', 'control', 'clickhouse', 's3'] as const).flatMap(name => [
   ofServer(name, 'kill', crashed),
   ofServer(name, 'freeze', ({ service }, random, print) => frozen(name, service.pid, random, print)),
   ofServer(name, 'slow', ({ links }, random, print) => slowed(name, toAll(links), random, print)),
@@ -34,14 +38,33 @@ export const SERVER_FAULTS: readonly Fault[] = (['redis', 'clickhouse', 's3'] as
 export const REDIS_FAULTS: readonly Fault[] = [
   {
     kind: 'redis: full memory',
-    async run({ redis }, random, print) {
+    async run({ servers }, random, print) {
       const ms = between(random, 500, 3_000)
       print(`redis has no memory left for ${ms} ms`)
+      // A connection of its own, because the server may lose its role meanwhile.
+      const redis = new Redis(servers.redis.service.url)
       await redis.config('SET', 'maxmemory', '1mb')
       await delay(ms)
       await redis.config('SET', 'maxmemory', '2gb')
+      redis.disconnect()
     },
   },
+]
+
+/** Promotions of the replica of Redis, which is behind. */
+export const PROMOTIONS: readonly Fault[] = [
+  ofReplication('crash', async (replication, print) => {
+    const { name, service } = replication.primary
+    print(`kill -9 of ${name}, whose replica is behind and is promoted`)
+    await service.kill9()
+    return service
+  }),
+  ofReplication('failover', async (replication, print) => {
+    const { name, service } = replication.primary
+    print(`failover from ${name} to its replica, which is behind`)
+    await replication.failover()
+    return service
+  }),
 ]
 
 type Print = (text: string) => void
@@ -61,6 +84,22 @@ function ofServer(
   run: (server: ChaosServer, random: Random, print: Print) => Promise<void>,
 ): Fault {
   return { kind: `${name}: ${kind}`, run: ({ servers }, random, print) => run(servers[name], random, print) }
+}
+
+function ofReplication(kind: string, run: (replication: SentinelRedis, print: Print) => Promise<TestService>): Fault {
+  return {
+    kind: `redis: promotion by ${kind}`,
+    async run({ replication }, random, print) {
+      if (replication === undefined) return
+      const { address, name } = replication.primary
+      address.slow({ latencyMs: between(random, 300, 600), bytesPerSecond: 1_000_000 })
+      await delay(between(random, 500, 1_500))
+      const before = await run(replication, print)
+      await until(`${name} has a successor`, () => replication.primary.name !== name, { deadlineMs: 30_000 })
+      address.heal()
+      await before.restart()
+    },
+  }
 }
 
 async function killed({ name, member }: ChaosProcess, random: Random, print: Print): Promise<void> {

@@ -15,10 +15,11 @@ import { createDirectory } from '../../../shared/directory/directory.ts'
 import { keepRestartable, type S3Access, SERVER_PASSWORD, type TestService } from '../services/services.ts'
 import { FaultProxy } from './fault-proxy.ts'
 import { type Member, startMember } from './member.ts'
+import { type SentinelRedis, startReplica, startSentinelRedis } from './sentinel-redis.ts'
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
 /** Name of a server. */
-export type ServerName = 'redis' | 'clickhouse' | 's3'
+export type ServerName = 'redis' | 'control' | 'clickhouse' | 's3'
 
 /** A server, the links of all processes to it, and its disk if it could be mounted. */
 export interface ChaosServer {
@@ -41,8 +42,12 @@ export interface Installation {
   readonly secrets: LocalSecrets
   readonly s3: S3Access
   readonly clickhouse: ClickHouseClient
-  /** A connection without a proxy. */
+  /** A connection to the primary Redis that no fault disturbs. */
   readonly redis: Redis
+  /** A connection to the Redis of the directory that no fault disturbs. */
+  readonly control: Redis
+  /** The pair of Redis servers, if there is a replica. */
+  readonly replication: SentinelRedis | undefined
   readonly servers: Readonly<Record<ServerName, ChaosServer>>
   readonly edges: readonly ChaosProcess[]
   readonly workers: readonly ChaosProcess[]
@@ -63,6 +68,8 @@ export interface InstallationOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Size of the disk of each server, which is mounted then. */
   readonly diskBytes?: number
+  /** Whether Redis has a replica, which Sentinel promotes. */
+  readonly isReplicated?: boolean
 }
 
 /** Settings with which processes notice faults within seconds. */
@@ -95,39 +102,70 @@ type OnStop = (end: () => unknown) => void
 async function start(dir: string, options: InstallationOptions, onStop: OnStop): Promise<Omit<Installation, 'stop'>> {
   const { disks, noDisks } = await mountDisks(dir, options.diskBytes, onStop)
   const access = { region: 'us-east-1', bucket: 'penstock', accessKeyId: 'test-access', secretAccessKey: 'test-secret' }
-  const services = await startServers(dir, access, onStop)
+  const replication = options.isReplicated ? await startSentinelRedis(dir) : undefined
+  if (replication) onStop(() => replication.stop())
+  const services = await startServers(dir, access, replication, onStop)
+  if (replication) onStop(await startReplica(join(dir, 'control-2'), services.control.url))
+  const startLink = async (name: ServerName) => {
+    const link = await FaultProxy.start(Number(new URL(services[name].url).port))
+    onStop(() => link.close())
+    if (name === 'redis') replication?.follow(link)
+    return link
+  }
   const secrets = await loadSecrets(dir)
-  const redis = new Redis(services.redis.url, { maxRetriesPerRequest: null })
-  redis.on('error', () => {}) // the server is killed again and again
-  onStop(() => redis.disconnect())
-  await provision(createDirectory(redis), secrets)
+  const connectTo = async (name: 'redis' | 'control') => {
+    const redis = new Redis((await startLink(name)).before(services[name].url), { maxRetriesPerRequest: null })
+    redis.on('error', () => {}) // the server is killed again and again
+    onStop(() => redis.disconnect())
+    return redis
+  }
+  const [redis, control] = [await connectTo('redis'), await connectTo('control')]
+  await provision(createDirectory(control), secrets)
   const admin = createClickHouse({ url: services.clickhouse.url })
   await migrate(admin, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })
   await admin.close()
   const clickhouse = createClickHouse({ url: services.clickhouse.url, database: 'penstock' })
   onStop(() => clickhouse.close())
 
-  const serverOf = (name: ServerName): ChaosServer => ({ name, service: services[name], links: [], disk: disks[name] })
-  const servers = { redis: serverOf('redis'), clickhouse: serverOf('clickhouse'), s3: serverOf('s3') }
+  const serverOf = (name: ServerName): ChaosServer => ({
+    name,
+    get service() {
+      return services[name]
+    },
+    links: [],
+    get disk() {
+      return disks[name === 'redis' ? (replication?.primary.name ?? name) : name]
+    },
+  })
+  const servers = {
+    redis: serverOf('redis'),
+    control: serverOf('control'),
+    clickhouse: serverOf('clickhouse'),
+    s3: serverOf('s3'),
+  }
   const env = {
     ...SETTINGS,
     NODE_COMPILE_CACHE: join(dir, 'compile-cache'),
     S3_BUCKET: access.bucket,
     AWS_ACCESS_KEY_ID: access.accessKeyId,
     AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
+    ...(replication && { REDIS_DURABILITY: 'replicated' }),
     ...options.settings,
   }
   const startProcess = async (kind: 'edge' | 'workers', number: number): Promise<ChaosProcess> => {
     const links: Record<string, FaultProxy> = {}
     const linkTo = async (name: ServerName) => {
-      const link = await FaultProxy.start(Number(new URL(services[name].url).port))
-      onStop(() => link.close())
+      const link = await startLink(name)
       links[name] = link
       servers[name].links.push(link)
       return link.before(services[name].url)
     }
-    const redisUrl = await linkTo('redis')
-    const settings = { ...env, REDIS_URL: redisUrl, CONTROL_REDIS_URL: redisUrl, S3_ENDPOINT: await linkTo('s3') }
+    const settings = {
+      ...env,
+      REDIS_URL: await linkTo('redis'),
+      CONTROL_REDIS_URL: await linkTo('control'),
+      S3_ENDPOINT: await linkTo('s3'),
+    }
     const member =
       kind === 'edge'
         ? await startMember('ingest/main.ts', settings)
@@ -148,6 +186,8 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     s3: { endpoint: services.s3.url, ...access },
     clickhouse,
     redis,
+    control,
+    replication,
     servers,
     edges,
     workers,
@@ -162,10 +202,10 @@ async function mountDisks(
   dir: string,
   bytes: number | undefined,
   onStop: OnStop,
-): Promise<{ disks: Partial<Record<ServerName, SmallDisk>>; noDisks: string | undefined }> {
-  const disks: Partial<Record<ServerName, SmallDisk>> = {}
+): Promise<{ disks: Readonly<Record<string, SmallDisk>>; noDisks: string | undefined }> {
+  const disks: Record<string, SmallDisk> = {}
   if (bytes === undefined) return { disks, noDisks: 'none is wanted' }
-  for (const name of ['redis', 'clickhouse', 's3'] as const) {
+  for (const name of ['redis', 'redis-2', 'control', 'clickhouse', 's3']) {
     const disk = await mountSmallDisk(join(dir, name), bytes)
     if (typeof disk === 'string') return { disks, noDisks: disk }
     onStop(() => disk.unmount())
@@ -177,9 +217,15 @@ async function mountDisks(
 async function startServers(
   dir: string,
   access: Omit<S3Access, 'endpoint'>,
+  replication: SentinelRedis | undefined,
   onStop: OnStop,
 ): Promise<Record<ServerName, TestService>> {
-  const ports = { redis: await freePort(), clickhouse: await freePort(), s3: await freePort() }
+  const ports = {
+    redis: await freePort(),
+    control: await freePort(),
+    clickhouse: await freePort(),
+    s3: await freePort(),
+  }
   const base = (name: ServerName) => ({
     dir: join(dir, name),
     port: ports[name],
@@ -191,10 +237,18 @@ async function startServers(
     onStop(() => service.kill9())
     return service
   }
-  const [redis, clickhouse, s3] = await Promise.all([
-    startOne(() => startRedis(base('redis'))),
+  const [redis, control, clickhouse, s3] = await Promise.all([
+    replication?.primary.service ?? startOne(() => startRedis(base('redis'))),
+    startOne(() => startRedis(base('control'))),
     startOne(() => startClickHouse(base('clickhouse'))),
     startOne(() => startS3({ ...base('s3'), ...access })),
   ])
-  return { redis, clickhouse, s3 }
+  return {
+    get redis() {
+      return replication?.primary.service ?? redis
+    },
+    control,
+    clickhouse,
+    s3,
+  }
 }

@@ -14,6 +14,8 @@ export interface SentPayload {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** Whether its client sends it until it is acknowledged, because it is stored once however often it is sent. */
+  readonly isRepeated?: boolean
   readonly entry: Pick<LedgerEntry, 'table' | 'id' | 'rows' | 'fate' | 'object'>
 }
 
@@ -105,6 +107,7 @@ export const PAYLOADS: Readonly<Record<string, MakePayload>> = {
       path: `/v3/replay/upload/${REPLAY_SESSION}`,
       headers: { 'content-type': 'application/octet-stream', 'x-replay-metadata': encodeReplayMetadata(metadata) },
       body: serial % 3 === 0 ? lines : gzipSync(lines),
+      isRepeated: true,
       entry: {
         ...inOneRow('replay_chunks', id),
         object: { key: replayKey(chunk), sha256: createHash('sha256').update(lines).digest('hex') },

@@ -4,7 +4,7 @@ import type { Fault } from './faults.ts'
 import type { Installation } from './installation.ts'
 
 /** Pause between two faults of a lane, in which the service recovers and stores. */
-const PAUSE_MS = 1_000
+const PAUSE_MS = 2_000
 
 /**
  * Runs faults one after the other for this time, and returns the number of each kind. The deck of kinds is shuffled each time

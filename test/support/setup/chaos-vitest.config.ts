@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     name: 'chaos',
     include: ['test/chaos/**/*.test.ts'],
+    exclude: ['test/chaos/mutants.test.ts'],
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },
     reporters: ['default'],

@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startClients } from '../support/chaos/clients.ts'
+import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
+import { type ChaosProcess, type Installation, startInstallation } from '../support/chaos/installation.ts'
+import { MachineShare } from '../support/hostile/machine-share.ts'
+import { residentBytes } from '../support/hostile/memory-trend.ts'
+
+const SECONDS = Number(process.env.OUTAGE_SECONDS || 60)
+/** Requests per second of each kind of payload. */
+const RATE = 25
+const SEED = 1
+const ANSWERED_WITHIN_MS = 1_000
+const MB = 1_000_000
+const MOST_MB = { edge: 200, workers: 400 } as const
+const SAMPLE_MS = 250
+const RECOVERY_DEADLINE_MS = 60_000
+const SETTLE_DEADLINE_MS = 180_000
+
+let installation: Installation
+
+beforeAll(async () => {
+  installation = await startInstallation({ edges: 2, workers: 2 })
+})
+
+afterAll(() => installation?.stop())
+
+/** One after the other on the same processes, and with one ledger, so that an outage that leaves something behind is seen in the next one. */
+it(`answers within a second, in little memory, and loses nothing while each store is unavailable for ${SECONDS} s`, async () => {
+  const { servers, edges, workers, edgeUrls, secrets } = installation
+  const clients = startClients({ edgeUrls, secrets, seed: SEED, rate: RATE })
+  const { ledger, builds } = clients
+  try {
+    for (const name of ['redis', 'clickhouse', 's3'] as const) {
+      await clients.untilServed(RECOVERY_DEADLINE_MS)
+      const share = new MachineShare()
+      const memory = samplePeaks([...edges, ...workers])
+      const sentBefore = ledger.entries.length
+      clients.takeSlowestMs()
+      await servers[name].service.kill9()
+      await delay(SECONDS * 1_000)
+      const slowestMs = clients.takeSlowestMs()
+      await servers[name].service.restart()
+      await clients.untilServed(RECOVERY_DEADLINE_MS)
+      const peaks = memory.stop()
+      const sent = ledger.entries.length - sentBefore
+      const left = share.left()
+      console.log(
+        `${SECONDS} s without ${name}: ${sent} requests, slowest answer ${Math.round(slowestMs)} ms, peaks ${JSON.stringify(peaks)} MB, ` +
+          `${Math.round(100 * left)} % of the machine`,
+      )
+      expect(slowestMs).toBeLessThan(ANSWERED_WITHIN_MS / left)
+      for (const [process, peak] of Object.entries(peaks)) {
+        expect(peak, process).toBeLessThan(MOST_MB[process.startsWith('edge') ? 'edge' : 'workers'])
+      }
+    }
+  } finally {
+    await clients.stop()
+  }
+  for (const build of builds.sent) if (build.isUploaded && !build.isCompleted) await builds.complete(build)
+  console.log(`ledger: ${JSON.stringify(ledger.summary())}, answers: ${JSON.stringify(ledger.answers())}`)
+  await untilSettled(installation, SETTLE_DEADLINE_MS)
+  expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
+  expect(ledger.answers()).not.toHaveProperty('TimeoutError')
+  expect(installation.unexpectedEnds()).toEqual([])
+})
+
+/** Samples the resident memory of processes; `stop` returns the largest of each in MB. */
+function samplePeaks(processes: readonly ChaosProcess[]): { stop(): Record<string, number> } {
+  const peaks: Record<string, number> = {}
+  const timer = setInterval(() => {
+    for (const { name, member } of processes) {
+      peaks[name] = Math.max(peaks[name] ?? 0, Math.round(residentBytes(member.pid) / MB))
+    }
+  }, SAMPLE_MS)
+  return {
+    stop() {
+      clearInterval(timer)
+      return peaks
+    },
+  }
+}

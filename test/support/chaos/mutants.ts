@@ -1,0 +1,50 @@
+/** A change of the product that breaks its promise. */
+export interface Mutant {
+  readonly name: string
+  readonly file: string
+  /** Texts that occur once in the file, each with its replacement. */
+  readonly changes: readonly (readonly [before: string, after: string])[]
+  /** A line of the differences that this change causes. */
+  readonly shownBy: RegExp
+}
+
+/** The changes that a run with faults has to find. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a request is acknowledged before its commit',
+    file: 'ingest/commit/group-commit.ts',
+    changes: [
+      ['return { receiptId, confirmed: group.confirmed }', 'return { receiptId, confirmed: Promise.resolve() }'],
+      ['      confirmed: promise,\n', '      confirmed: (promise.catch(() => {}), promise),\n'],
+    ],
+    shownBy: /\(acknowledged: 200\) is not stored/,
+  },
+  {
+    name: 'an insert is repeated without its deduplication token',
+    file: 'workers/batch/block-inserter.ts',
+    // A block without a token would be recognized by its content.
+    changes: [['table}`)', 'table}` + Math.random())']],
+    shownBy: /is stored [2-9]\d* times/,
+  },
+  {
+    name: 'a payload is deleted before its insert',
+    file: 'workers/batch/store-batch.ts',
+    changes: [
+      [
+        '    try {\n      await this.#inserter.insert(named, batch.tables(), holders, slot)\n',
+        '    const isFirst = await this.#finish(named, batch, startedAt)\n    try {\n      await this.#inserter.insert(named, batch.tables(), holders, slot)\n',
+      ],
+      [
+        '    return this.#finish(named, batch, startedAt)\n  }\n\n  /**\n   * Replaces',
+        '    return isFirst\n  }\n\n  /**\n   * Replaces',
+      ],
+    ],
+    shownBy: /\(acknowledged: 200\) is not stored/,
+  },
+  {
+    name: 'a commit does not wait for replicas',
+    file: 'shared/runtime/config.ts',
+    changes: [["return REDIS_DURABILITY === 'replicated' ? REDIS_MIN_REPLICAS : 0", 'return 0']],
+    shownBy: /\(acknowledged: 200\) is not stored/,
+  },
+]

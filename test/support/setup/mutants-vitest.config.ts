@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** Configuration of `npm run test:mutants`, which shows that the faults of `npm run test:chaos` find a broken service. */
+export default defineConfig({
+  test: {
+    name: 'mutants',
+    include: ['test/chaos/mutants.test.ts'],
+    maxWorkers: 1,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    disableConsoleIntercept: true,
+    testTimeout: 30 * 60_000,
+  },
+})
