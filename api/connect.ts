@@ -135,9 +135,9 @@ export function connectApi(
       if (wasReady) return true
       if (redis.status !== 'ready') return 'redis is not connected'
       if (!adoption.isDone) return 'the directory is not adopted yet'
-      const ping = await clickhouse.ping({ select: false, abort_signal: AbortSignal.timeout(800) })
+      const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
       wasReady = ping.success
-      return wasReady || 'clickhouse does not respond'
+      return wasReady || 'clickhouse does not respond, or refuses the user'
     },
   }
 }

@@ -1,4 +1,5 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
+import type { QueueName } from '../schemas/queues/names.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
@@ -20,9 +21,12 @@ import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
+import { StoreAccess, usesObjects } from './store-access.ts'
 
 /** Collaborators of the wiring. `metrics` are those of the pools, on top of `processMetrics`. */
 interface WorkersWiring {
+  /** The pools of the process. */
+  readonly queues: readonly QueueName[]
   readonly logger: Logger
   readonly lifecycle: Lifecycle
   readonly metrics: WorkerMetrics
@@ -39,7 +43,7 @@ export interface ConnectedWorkers {
 /** Connects what the pools of a process need. `lifecycle` closes the connections after the pools that use them. */
 export function connectWorkers(
   config: WorkersConfig,
-  { logger, lifecycle, metrics, processMetrics }: WorkersWiring,
+  { queues, logger, lifecycle, metrics, processMetrics }: WorkersWiring,
   stopping: AbortSignal,
 ): ConnectedWorkers {
   const redis = connectConsumer(config.REDIS_URL, logger)
@@ -74,7 +78,10 @@ export function connectWorkers(
     metrics,
     stopping,
   }
-  const isReady = () => (redis.status === 'ready' ? (durability.fault ?? true) : 'redis is not connected')
+  const access = new StoreAccess({ clickhouse, objects: usesObjects(queues) ? objects : undefined })
+  lifecycle.onStop('access to the stores', () => access.stop())
+  const isReady = () =>
+    redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
   return { deps, isReady }
 }
 

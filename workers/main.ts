@@ -23,7 +23,11 @@ const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)
 
 const stopping = new AbortController()
-const { deps, isReady } = connectWorkers(config, { logger, lifecycle, metrics, processMetrics }, stopping.signal)
+const { deps, isReady } = connectWorkers(
+  config,
+  { queues, logger, lifecycle, metrics, processMetrics },
+  stopping.signal,
+)
 const pools = queues.map(queue => POOLS[queue](deps))
 for (const pool of pools) {
   metrics.watchPool(pool)

@@ -69,7 +69,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'workers/source-maps/',
       'workers/symbolication/',
     ],
-    ['workers/metrics.ts', 'workers/liveness.ts'],
+    ['workers/metrics.ts', 'workers/liveness.ts', 'workers/store-access.ts'],
     ['workers/deps.ts'],
     ['workers/pools/', 'workers/connect.ts'],
     ['workers/main.ts'],

@@ -70,7 +70,7 @@ function openWorkers(redisUrl: string, settings: Record<string, string> = {}) {
   const lifecycle = createLifecycle(logger, 1_000)
   const env = { REDIS_URL: redisUrl, CONTROL_REDIS_URL: directory.url, S3_ENDPOINT: 'http://127.0.0.1:1', ...settings }
   const processMetrics = createMetrics('test')
-  const wiring = { logger, lifecycle, metrics: createWorkerMetrics(processMetrics), processMetrics }
+  const wiring = { queues: [], logger, lifecycle, metrics: createWorkerMetrics(processMetrics), processMetrics }
   const { isReady } = connectWorkers(parseConfig(workersConfigSchema, env), wiring, new AbortController().signal)
   return { isReady, stop: () => lifecycle.stop('test') }
 }
