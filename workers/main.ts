@@ -10,7 +10,7 @@ import { Liveness } from './liveness.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import { POOLS } from './pools/table.ts'
 import { readWaitingJobs } from './queue/backlog.ts'
-import { startSweeper } from './queue/sweep.ts'
+import { Sweeper } from './queue/sweeper.ts'
 
 /** Time between two observations of the jobs that wait. */
 const OBSERVE_EVERY_MS = 10_000
@@ -37,7 +37,7 @@ for (const pool of pools) {
 // next worker.
 lifecycle.onStop('retries', () => void setTimeout(() => stopping.abort(), config.SHUTDOWN_DEADLINE_MS / 4).unref())
 
-const sweeper = startSweeper(deps, queues, config.SWEEP_INTERVAL_MS)
+const sweeper = new Sweeper(deps, config.SWEEP_INTERVAL_MS)
 lifecycle.onStop('sweeper', () => sweeper.stop())
 
 const liveness = new Liveness(pools)

@@ -69,6 +69,19 @@ export function queueKeys(queue: QueueName, partition = 0) {
   }
 }
 /**
+ * Keys of the sweeper of the installation, with a hash tag of their own.
+ *
+ * - lease: token of the process that sweeps, with an expiry (string)
+ * - cursors: queue → score and job id of the payload that its walk has reached (hash)
+ * - uploadsAdopted: exists for a day after the uploads of an older version were looked for (string)
+ */
+export const SWEEPER_KEYS = {
+  lease: 'penstock:{sweeper}:lease',
+  cursors: 'penstock:{sweeper}:cursors',
+  uploadsAdopted: 'penstock:{sweeper}:uploads-adopted',
+}
+
+/**
  * Key in the Redis of the queues that exists once an edge has found the directory of the installation. An empty directory is
  * then one that has lost everything, not a new one.
  */

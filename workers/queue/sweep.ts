@@ -1,11 +1,19 @@
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
-import { JOB_OPTIONS, type Lane, lanesOf, openQueue, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
+import {
+  JOB_OPTIONS,
+  type Lane,
+  lanesOf,
+  openQueue,
+  type QueueKeys,
+  queueKeys,
+  SWEEPER_KEYS,
+} from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { adoptPayloads, adoptUploads } from './payloads/adopt-keys.ts'
 import type { NewPayload } from './payloads/payload-store.ts'
 import type { AddJobs } from './process-frames.ts'
 
@@ -47,99 +55,150 @@ export interface SweepDeps {
 /** Payloads that are younger than this are left alone: their jobs may be on the way. */
 const MIN_AGE_MS = 5_000
 const PAGE = 500
+/** Payloads in memory at the same time. */
+const CONCURRENT_RESCUES = 4
+/**
+ * Pages of one sweep of a queue: the oldest payloads, where one without a job stays while the others are processed, then the
+ * next ones of a walk through all. Measured with a million payloads: 91 commands and 80 to 120 ms of Redis for a sweep, and 50
+ * sweeps for a walk.
+ */
+const HEAD_PAGES = 4
+const WALK_PAGES = 40
 
 /**
- * Adds the job of every payload that has no live job, because an edge or a worker died between writing the payload and
- * adding its job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added.
+ * Adds the jobs of payloads that have no live job, because an edge or a worker died between writing the payload and adding its
+ * job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added. Looks at all
+ * payloads of a short queue and at a bounded part of a long one, where the next sweep continues.
  */
-export async function sweep(deps: SweepDeps, queue: QueueName, stopping?: AbortSignal): Promise<number> {
-  const { redis, logger, now = Date.now } = deps
-  const keys = queueKeys(queue)
-  const lanes = lanesOf(queue)
+export async function sweep(deps: SweepDeps, queue: QueueName, isStopped = () => false): Promise<number> {
+  const { redis } = deps
+  const head = await walk(deps, queue, { start: 0, pages: HEAD_PAGES, isStopped })
+  if (head.last === undefined) return head.found
+  const cursor = await redis.hget(SWEEPER_KEYS.cursors, queue)
+  const reached = cursor === null ? 0 : await rankAfter(redis, queueKeys(queue).pending, cursor)
+  const rest = await walk(deps, queue, { start: Math.max(head.end, reached), pages: WALK_PAGES, isStopped })
+  const next = rest.last && `${rest.last.arrivedAtMs} ${rest.last.jobId}`
+  if (next === undefined) await redis.hdel(SWEEPER_KEYS.cursors, queue)
+  else await redis.hset(SWEEPER_KEYS.cursors, queue, next)
+  return head.found + rest.found
+}
+
+/** A part of a queue that was looked at. */
+interface Walk {
+  /** Jobs that were added. */
+  readonly found: number
+  /** Rank after the last payload. */
+  readonly end: number
+  /** The last payload, or undefined if none came after it. */
+  readonly last: Pending | undefined
+}
+
+/** Looks at pages of payloads. A page with payloads to rescue does not count, so that one sweep fills an emptied queue again. */
+async function walk(
+  deps: SweepDeps,
+  queue: QueueName,
+  { start, pages, isStopped }: { readonly start: number; readonly pages: number; readonly isStopped: () => boolean },
+): Promise<Walk> {
   let found = 0
-  for await (const page of redis.zscanStream(keys.pending, { count: PAGE })) {
-    if (stopping?.aborted) break
-    for (const jobId of await withoutJob(redis, keys, lanes, oldEnough(page as string[], now() - MIN_AGE_MS))) {
-      const payload = await redis.getBuffer(keys.payload(jobId))
-      if (payload === null) continue
-      try {
-        await deps.addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
-        found++
-      } catch (error) {
-        // A payload that this version cannot read must not block the others.
-        logger.warn({ queue, jobId, ...errorFields(error) }, 'could not add the job of a payload')
-      }
-    }
+  let end = start
+  let last: Pending | undefined
+  for (let left = pages; left > 0 && !isStopped(); ) {
+    const page = await readPage(deps, queueKeys(queue).pending, end)
+    const rescued = await rescue(deps, queue, page)
+    found += rescued
+    end += page.length
+    if (page.length < PAGE) return { found, end, last: undefined }
+    last = page.at(-1)
+    if (rescued === 0) left--
   }
-  return found
+  return { found, end, last }
 }
 
-/** Returns the members of a page of ZSCAN, which alternates members and scores, whose score is at most `limit`. */
-function oldEnough(page: readonly string[], limit: number): string[] {
-  return page.filter((_, i) => i % 2 === 0 && Number(page[i + 1]) <= limit)
+/** A payload as the sorted set of its queue has it. */
+interface Pending {
+  readonly jobId: string
+  readonly arrivedAtMs: string
 }
 
-/** Deletes a job only after removing it from the failed set, since another sweeper may have added its successor meanwhile. */
-const REMOVE_FAILED = `
-if redis.call('ZREM', KEYS[1], ARGV[1]) == 1 then redis.call('DEL', KEYS[2]) end
+/** Returns the payloads from a rank on, in the order of their arrival, without those that are young. */
+async function readPage(
+  { redis, now = Date.now }: SweepDeps,
+  pending: string,
+  start: number,
+): Promise<readonly Pending[]> {
+  const words = await redis.zrange(pending, String(start), String(start + PAGE - 1), 'WITHSCORES')
+  const page: Pending[] = []
+  for (let i = 0; i < words.length; i += 2) {
+    const [jobId, arrivedAtMs] = [words[i] as string, words[i + 1] as string]
+    if (Number(arrivedAtMs) <= now() - MIN_AGE_MS) page.push({ jobId, arrivedAtMs })
+  }
+  return page
+}
+
+/** Returns the rank of the first payload after a cursor, whose own payload may be stored by now. */
+async function rankAfter(redis: Redis, pending: string, cursor: string): Promise<number> {
+  const [arrivedAtMs = '', jobId = ''] = cursor.split(' ')
+  const rank = await redis.zrank(pending, jobId)
+  return rank === null ? redis.zcount(pending, '-inf', `(${arrivedAtMs}`) : rank + 1
+}
+
+/** Adds the jobs of those payloads of a page that have none. Returns their number. */
+async function rescue(
+  { redis, logger, addJobs }: SweepDeps,
+  queue: QueueName,
+  page: readonly Pending[],
+): Promise<number> {
+  if (page.length === 0) return 0
+  const keys = queueKeys(queue)
+  let rescued = 0
+  const orphans = await withoutJob(redis, keys, lanesOf(queue), page)
+  await forEachConcurrently(orphans, { concurrency: CONCURRENT_RESCUES }, async jobId => {
+    const payload = await redis.getBuffer(keys.payload(jobId))
+    if (payload === null) return
+    try {
+      await addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
+      rescued++
+    } catch (error) {
+      // A payload that this version cannot read must not block the others.
+      logger.warn({ queue, jobId, ...errorFields(error) }, 'could not add the job of a payload')
+    }
+  })
+  return rescued
+}
+
+/**
+ * KEYS the failed jobs of each lane, then for each payload its job in each lane; ARGV number of lanes, then the job ids. Returns
+ * the ids without a live job. A job that has failed for good is deleted after it was removed from the failed jobs, since another
+ * sweeper may have added its successor meanwhile.
+ */
+const WITHOUT_JOB = `#!lua flags=allow-oom
+local lanes = tonumber(ARGV[1])
+local hasFailed = {}
+for lane = 1, lanes do hasFailed[lane] = redis.call('ZCARD', KEYS[lane]) > 0 end
+local without = {}
+for i = 2, #ARGV do
+  local isLive = false
+  for lane = 1, lanes do
+    local job = KEYS[(i - 1) * lanes + lane]
+    if hasFailed[lane] and redis.call('ZREM', KEYS[lane], ARGV[i]) == 1 then redis.call('DEL', job)
+    elseif redis.call('EXISTS', job) == 1 then isLive = true end
+  end
+  if not isLive then table.insert(without, ARGV[i]) end
+end
+return without
 `
 
-/** Returns the ids without a live job. Runs per page, because in a long outage a sweep looks at every payload of the queue. */
+/** Returns the ids without a live job. One command for a page, because a sweep looks at thousands of payloads. */
 async function withoutJob(
   redis: Redis,
   keys: QueueKeys,
   lanes: readonly Lane[],
-  jobIds: readonly string[],
+  page: readonly Pending[],
 ): Promise<string[]> {
-  const isLive = async (jobId: string, lane: Lane): Promise<boolean> => {
-    const [job, failed] = [keys.job(lane, jobId), keys.failed(lane)]
-    const [exists, failedAt] = await Promise.all([redis.exists(job), redis.zscore(failed, jobId)])
-    if (failedAt !== null) await redis.eval(REMOVE_FAILED, 2, failed, job, jobId)
-    return exists === 1 && failedAt === null
-  }
-  const states = await Promise.all(
-    jobIds.map(async jobId => {
-      const live = await Promise.all(lanes.map(lane => isLive(jobId, lane)))
-      return live.includes(true) ? undefined : jobId
-    }),
-  )
-  return states.filter(jobId => jobId !== undefined)
-}
-
-/** Sweeps the queues one after the other, at once and `intervalMs` after each sweep, until it is stopped. */
-export function startSweeper(deps: SweepDeps, queues: readonly QueueName[], intervalMs: number): { stop(): void } {
-  const stopping = new AbortController()
-  let timer = setTimeout(sweepAll, 0)
-  let areUploadsAdopted = false
-
-  async function adopt(): Promise<void> {
-    try {
-      await adoptPayloads(deps)
-      if (!areUploadsAdopted) await adoptUploads(deps.redis)
-      areUploadsAdopted = true
-    } catch (error) {
-      if (!stopping.signal.aborted) deps.logger.warn(errorFields(error), 'could not adopt keys of an older version')
-    }
-  }
-
-  async function sweepAll(): Promise<void> {
-    await adopt()
-    for (const queue of queues) {
-      try {
-        const found = await sweep(deps, queue, stopping.signal)
-        if (found > 0) deps.logger.warn({ queue, found }, 'added the jobs of payloads without one')
-      } catch (error) {
-        if (!stopping.signal.aborted) deps.logger.warn({ queue, ...errorFields(error) }, 'sweep failed')
-      }
-    }
-    if (!stopping.signal.aborted) timer = setTimeout(sweepAll, intervalMs)
-  }
-
-  return {
-    /** Does not wait. A sweep may be interrupted anywhere, and with a hanging Redis it would use up the deadline of the pools. */
-    stop() {
-      stopping.abort()
-      clearTimeout(timer)
-    },
-  }
+  const names = [
+    ...lanes.map(lane => keys.failed(lane)),
+    ...page.flatMap(({ jobId }) => lanes.map(lane => keys.job(lane, jobId))),
+  ]
+  const args = [lanes.length, ...page.map(({ jobId }) => jobId)]
+  return (await redis.eval(WITHOUT_JOB, names.length, ...names, ...args)) as string[]
 }

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { QUEUES } from '../../schemas/queues/names.ts'
+import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
+import { adoptPayloads, adoptUploads } from './payloads/adopt-keys.ts'
+import { type SweepDeps, sweep } from './sweep.ts'
+
+/** How long the lease of a sweeper lasts that does not renew it, because its process was killed or is suspended. */
+const LEASE_MS = 10_000
+/** The least time between two attempts to take the lease of another process. */
+const MIN_WAIT_MS = 100
+/** Time between two looks at an older version's keys, which need a scan of the whole Redis. */
+const ADOPTED_FOR_S = 24 * 60 * 60
+
+/**
+ * KEYS lease; ARGV token, lifetime in ms. Takes the lease, or renews it if it is the caller's. Returns 0, or how long the lease
+ * of another process lasts.
+ */
+const TAKE_LEASE = `#!lua flags=allow-oom
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return math.max(1, redis.call('PTTL', KEYS[1])) end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 0
+`
+
+/** KEYS lease; ARGV token. */
+const GIVE_LEASE = `#!lua flags=allow-oom
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+`
+
+/**
+ * Sweeps all queues in one process of the installation, whichever pools it has. Every worker takes part in the election: one
+ * holds the lease, and the others try again when it would expire. Two that sweep at the same time do no harm.
+ */
+export class Sweeper {
+  readonly #deps: SweepDeps
+  readonly #intervalMs: number
+  readonly #token = randomUUID()
+  #isElected = false
+  #isSweeping = false
+  #isStopped = false
+  #sweptAtMs = Number.NEGATIVE_INFINITY
+  #areUploadsAdopted = false
+  #timer = setTimeout(() => void this.#tick(), 0)
+
+  /** Starts at once. `intervalMs` is the time between two sweeps. */
+  constructor(deps: SweepDeps, intervalMs: number) {
+    this.#deps = deps
+    this.#intervalMs = intervalMs
+  }
+
+  /** Whether this process is the one that sweeps. */
+  get isElected(): boolean {
+    return this.#isElected
+  }
+
+  /** Does not wait. A sweep may be interrupted anywhere, and with a hanging Redis it would use up the deadline of the pools. */
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    if (this.#isElected) this.#deps.redis.eval(GIVE_LEASE, 1, SWEEPER_KEYS.lease, this.#token).catch(() => {})
+  }
+
+  /** Takes or renews the lease, also while a sweep is running. */
+  async #tick(): Promise<void> {
+    let nextMs = Math.min(LEASE_MS / 3, this.#intervalMs)
+    try {
+      const { redis } = this.#deps
+      const heldForMs = Number(await redis.eval(TAKE_LEASE, 1, SWEEPER_KEYS.lease, this.#token, LEASE_MS))
+      this.#isElected = heldForMs === 0
+      if (!this.#isElected) nextMs = Math.max(heldForMs, MIN_WAIT_MS)
+      else if (performance.now() - this.#sweptAtMs >= this.#intervalMs) void this.#sweepAll()
+    } catch (error) {
+      this.#warn('the lease of the sweeper could not be taken', error)
+    }
+    if (!this.#isStopped) this.#timer = setTimeout(() => void this.#tick(), nextMs)
+  }
+
+  async #sweepAll(): Promise<void> {
+    if (this.#isSweeping) return
+    this.#isSweeping = true
+    await this.#adopt().catch(error => this.#warn('could not adopt keys of an older version', error))
+    for (const queue of QUEUES) {
+      try {
+        const found = await sweep(this.#deps, queue, () => this.#isStopped || !this.#isElected)
+        if (found > 0) this.#deps.logger.warn({ queue, found }, 'added the jobs of payloads without one')
+      } catch (error) {
+        this.#warn(`sweep of ${queue} failed`, error)
+      }
+    }
+    this.#sweptAtMs = performance.now()
+    this.#isSweeping = false
+  }
+
+  async #adopt(): Promise<void> {
+    const { redis } = this.#deps
+    await adoptPayloads(this.#deps)
+    if (this.#areUploadsAdopted) return
+    if ((await redis.exists(SWEEPER_KEYS.uploadsAdopted)) === 0) {
+      await adoptUploads(redis)
+      await redis.set(SWEEPER_KEYS.uploadsAdopted, 1, 'EX', ADOPTED_FOR_S)
+    }
+    this.#areUploadsAdopted = true
+  }
+
+  #warn(message: string, error: unknown): void {
+    if (!this.#isStopped) this.#deps.logger.warn(errorFields(error), message)
+  }
+}
