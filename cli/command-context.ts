@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { Backups } from '../shared/backup/backups.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { ExitCode } from './exit-codes.ts'
@@ -18,6 +19,13 @@ export interface DirectoryConnection {
 export interface Stores extends DirectoryConnection {
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
+}
+
+/** The directory and its backups. */
+export interface BackupConnection extends DirectoryConnection {
+  readonly backups: Backups
+  /** Connects the directory again for one transaction of all of it, and closes the connection when the work has settled. */
+  readonly withTransaction: <T>(work: (redis: Redis) => Promise<T>) => Promise<T>
 }
 
 /** How every command reports its result. */
@@ -44,6 +52,12 @@ export interface DirectoryCommandContext extends CommandOutput {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The working directory. */
   readonly directory: string
+  readonly now: () => number
+}
+
+/** What a command uses that backs the directory up or restores it. */
+export interface BackupCommandContext extends CommandOutput {
+  readonly withBackups: (run: (connection: BackupConnection) => Promise<void>) => Promise<void>
   readonly now: () => number
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  backupSettings,
   clickhouseSettings,
   objectStoreSettings,
   processSettings,
@@ -11,6 +12,15 @@ import {
 export const directoryConfigSchema = z.object({ ...processSettings, ...redisSettings, ...retentionSettings })
 /** The parsed settings of a command that needs only the directory. */
 export type DirectoryConfig = Readonly<z.infer<typeof directoryConfigSchema>>
+
+/** Settings of the commands that back the directory up and restore it. */
+export const backupConfigSchema = z.object({
+  ...directoryConfigSchema.shape,
+  ...objectStoreSettings,
+  ...backupSettings,
+})
+/** The parsed settings of a command that backs the directory up or restores it. */
+export type BackupConfig = Readonly<z.infer<typeof backupConfigSchema>>
 
 /** Settings of the commands that need all stores. The other processes use the same names. */
 export const cliConfigSchema = z.object({

@@ -5,11 +5,13 @@ import { connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { DirectoryConnection, Stores } from './command-context.ts'
-import type { CliConfig, DirectoryConfig } from './config.ts'
+import type { BackupConnection, DirectoryConnection, Stores } from './command-context.ts'
+import type { BackupConfig, CliConfig, DirectoryConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
+/** Redis runs a million commands of a transaction in a few seconds. */
+const TRANSACTION_TIMEOUT_MS = 300_000
 /** A mutation rewrites the deletion marks of every part that it touches. */
 const CLICKHOUSE_TIMEOUT_MS = 600_000
 
@@ -29,8 +31,13 @@ export async function withDirectory<T>(
   })
 }
 
-async function withRedis<T>(url: string, logger: Logger, run: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = connectProducer(url, COMMAND_TIMEOUT_MS, logger)
+async function withRedis<T>(
+  url: string,
+  logger: Logger,
+  run: (redis: Redis) => Promise<T>,
+  commandTimeoutMs = COMMAND_TIMEOUT_MS,
+): Promise<T> {
+  const redis = connectProducer(url, commandTimeoutMs, logger)
   try {
     await untilReady(redis)
     return await run(redis)
@@ -57,6 +64,28 @@ export function withStores<T>(config: CliConfig, logger: Logger, run: (stores: S
     } finally {
       objects.close()
       await clickhouse.close()
+    }
+  })
+}
+
+/** Runs a command on the directory and its backups, and closes the connections when the command has settled. */
+export function withBackups<T>(
+  config: BackupConfig,
+  logger: Logger,
+  run: (connection: BackupConnection) => Promise<T>,
+): Promise<T> {
+  return withDirectory(config, logger, async directory => {
+    const [{ connectBackups }, { connectObjectStore }] = await Promise.all([
+      import('../shared/backup/connect.ts'),
+      import('../shared/object-store/connect.ts'),
+    ])
+    const objects = connectObjectStore(config)
+    const withTransaction: BackupConnection['withTransaction'] = work =>
+      withRedis(config.CONTROL_REDIS_URL, logger, work, TRANSACTION_TIMEOUT_MS)
+    try {
+      return await run({ ...directory, backups: connectBackups(objects, config), withTransaction })
+    } finally {
+      objects.close()
     }
   })
 }

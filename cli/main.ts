@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { pino } from 'pino'
 import { parseConfig } from '../shared/runtime/config.ts'
-import { cliConfigSchema, directoryConfigSchema } from './config.ts'
-import { withDirectory, withStores } from './connect.ts'
+import { backupConfigSchema, cliConfigSchema, directoryConfigSchema } from './config.ts'
+import { withBackups, withDirectory, withStores } from './connect.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { addCommands, type ProgramContext, runProgram } from './program.ts'
@@ -20,6 +20,7 @@ const context: ProgramContext = {
     process.exitCode = code
   },
   withDirectory: async run => withDirectory(parseConfig(directoryConfigSchema, await environment()), logger, run),
+  withBackups: async run => withBackups(parseConfig(backupConfigSchema, await environment()), logger, run),
   withStores: async run => withStores(parseConfig(cliConfigSchema, await environment()), logger, run),
   write: text => writeText(process.stdout, text),
   stdin: process.stdin,

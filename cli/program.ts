@@ -2,13 +2,17 @@ import { type Command, CommanderError } from 'commander'
 import { ConfigError } from '../shared/runtime/config.ts'
 import { describeError } from '../shared/runtime/errors.ts'
 import type {
+  BackupCommandContext,
   CommandOutput,
   DirectoryCommandContext,
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
+import { addDirectoryBackup } from './commands/directory/backup.ts'
+import { addDirectoryBackups } from './commands/directory/backups.ts'
 import { addDirectoryExport } from './commands/directory/export.ts'
 import { addDirectoryImport } from './commands/directory/import.ts'
+import { addDirectoryRestore } from './commands/directory/restore.ts'
 import { addKeys } from './commands/key/key.ts'
 import { addMembers } from './commands/member.ts'
 import { addReleases } from './commands/release.ts'
@@ -22,7 +26,11 @@ import { addWorkspaces } from './commands/workspace.ts'
 import { EXIT } from './exit-codes.ts'
 
 /** Dependencies of all commands together. */
-export interface ProgramContext extends StoresCommandContext, DirectoryCommandContext, UploadCommandContext {}
+export interface ProgramContext
+  extends StoresCommandContext,
+    DirectoryCommandContext,
+    BackupCommandContext,
+    UploadCommandContext {}
 
 /** Adds every command to the program. */
 export function addCommands(program: Command, context: ProgramContext): void {
@@ -31,8 +39,8 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }
 
-/** Adds the commands that need only the directory. */
-export function addDirectoryCommands(program: Command, context: DirectoryCommandContext): void {
+/** Adds the commands that need only the directory, and those that back it up. */
+export function addDirectoryCommands(program: Command, context: DirectoryCommandContext & BackupCommandContext): void {
   addWorkspaces(program, context)
   addUsers(program, context)
   addMembers(program, context)
@@ -42,9 +50,15 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addRetention(program, context)
   addToken(program, context)
   // `control` is the former name of the group, which scripts may still use.
-  const directory = program.command('directory').alias('control').description('export and import of the directory')
+  const directory = program
+    .command('directory')
+    .alias('control')
+    .description('export, import and backups of the directory')
   addDirectoryExport(directory, context)
   addDirectoryImport(directory, context)
+  addDirectoryBackup(directory, context)
+  addDirectoryBackups(directory, context)
+  addDirectoryRestore(directory, context)
 }
 
 /** Runs the command that the words name. An error becomes one line on stderr and an exit code. */

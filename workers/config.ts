@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
 import {
+  backupSettings,
   clickhouseSettings,
   count,
   durabilitySettings,
@@ -25,6 +26,7 @@ export const workersConfigSchema = z.object({
   ...durabilitySettings,
   ...clickhouseSettings,
   ...objectStoreSettings,
+  ...backupSettings,
   ...retentionSettings,
   WORKERS_ADMIN_PORT: port(4302),
   /** Jobs in progress per pool. */
@@ -73,6 +75,10 @@ export const workersConfigSchema = z.object({
   JOB_LOCK_MS: count(15_000),
   JOB_STALLED_CHECK_MS: count(5_000),
   SWEEP_INTERVAL_MS: count(30_000),
+  /** Time between two backups of the directory, in seconds: what can be lost with its Redis. */
+  DIRECTORY_BACKUP_INTERVAL_S: z.coerce.number().int().min(60).max(86_400).default(3_600),
+  /** Backups of the directory that are kept. By default those of a week. */
+  DIRECTORY_BACKUP_KEEP: z.coerce.number().int().min(2).max(10_000).default(168),
   SHUTDOWN_DEADLINE_MS: count(20_000),
 })
 /** Validated settings of the workers process. */

@@ -1,6 +1,8 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
+import { connectBackups } from '../shared/backup/connect.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
+import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
@@ -12,6 +14,7 @@ import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
+import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { ColumnMemory } from './batch/column-memory.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps } from './deps.ts'
@@ -33,14 +36,16 @@ interface WorkersWiring {
   readonly processMetrics: Metrics
 }
 
-/** The dependencies of the pools, connected. */
+/** The dependencies of the pools and of the backups, connected. */
 export interface ConnectedWorkers {
   readonly deps: PoolsDeps
+  /** What the backups of the directory need. */
+  readonly directory: RegularBackupsDeps
   /** Returns true, or the reason why this process should not be relied on. */
   readonly isReady: () => true | string
 }
 
-/** Connects what the pools of a process need. `lifecycle` closes the connections after the pools that use them. */
+/** Connects what the pools of a process and its backups need. `lifecycle` closes the connections after the pools that use them. */
 export function connectWorkers(
   config: WorkersConfig,
   { queues, logger, lifecycle, metrics, processMetrics }: WorkersWiring,
@@ -63,6 +68,7 @@ export function connectWorkers(
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
+  const adoption = adoptOnConnect(directoryRedis, logger)
   const deps: PoolsDeps = {
     config,
     redis,
@@ -71,7 +77,7 @@ export function connectWorkers(
     columnMemory: new ColumnMemory(),
     clickhouse,
     objects,
-    releases: whenAdopted(createReleaseStore(directoryRedis), adoptOnConnect(directoryRedis, logger)),
+    releases: whenAdopted(createReleaseStore(directoryRedis), adoption),
     addJobs: createJobAdder(redis).add,
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
@@ -82,7 +88,9 @@ export function connectWorkers(
   lifecycle.onStop('access to the stores', () => access.stop())
   const isReady = () =>
     redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
-  return { deps, isReady }
+  const store = createDirectory(directoryRedis)
+  const backups = connectBackups(objects, config)
+  return { deps, directory: { redis: directoryRedis, store, adoption, backups, metrics, logger }, isReady }
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */

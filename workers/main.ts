@@ -4,6 +4,7 @@ import { parseConfig } from '../shared/runtime/config.ts'
 import { createLifecycle, runUntilSignal } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
+import { backUpRegularly } from './back-up-regularly.ts'
 import { poolsFromArguments, workersConfigSchema } from './config.ts'
 import { connectWorkers } from './connect.ts'
 import { Liveness } from './liveness.ts'
@@ -11,6 +12,7 @@ import { createWorkerMetrics } from './metrics.ts'
 import { POOLS } from './pools/table.ts'
 import { readWaitingJobs } from './queue/backlog.ts'
 import { Sweeper } from './queue/sweeper.ts'
+import { usesObjects } from './store-access.ts'
 
 /** Time between two observations of the jobs that wait. */
 const OBSERVE_EVERY_MS = 10_000
@@ -23,7 +25,7 @@ const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)
 
 const stopping = new AbortController()
-const { deps, isReady } = connectWorkers(
+const { deps, directory, isReady } = connectWorkers(
   config,
   { queues, logger, lifecycle, metrics, processMetrics },
   stopping.signal,
@@ -39,6 +41,13 @@ lifecycle.onStop('retries', () => void setTimeout(() => stopping.abort(), config
 
 const sweeper = new Sweeper(deps, config.SWEEP_INTERVAL_MS)
 lifecycle.onStop('sweeper', () => sweeper.stop())
+
+// A process whose pools need no object store may have no access to it.
+if (usesObjects(queues)) {
+  const [intervalMs, keep] = [config.DIRECTORY_BACKUP_INTERVAL_S * 1_000, config.DIRECTORY_BACKUP_KEEP]
+  const regularBackups = backUpRegularly(directory, { intervalMs, keep })
+  lifecycle.onStop('backups', () => void regularBackups.stop())
+}
 
 const liveness = new Liveness(pools)
 const observing = setInterval(() => {

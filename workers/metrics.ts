@@ -19,6 +19,10 @@ export interface WorkerMetrics {
   observeSymbolicationJob(stats: SymbolicationStats): void
   /** Counts the dead letters of a job. */
   observeLetters(queue: QueueName, kept: number, discarded: number): void
+  /** Shows the age of the newest backup of the directory: its time in Unix ms, or undefined until it was looked up. */
+  watchBackups(newestAtMs: () => number | undefined): void
+  /** Counts a backup of the directory that failed. */
+  backupFailed(): void
   watchPool(pool: Pool): void
   /** Counts an insert that ClickHouse has confirmed. */
   observeInsert(table: string): void
@@ -112,6 +116,10 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
     help: 'Time from the arrival of a completion to its verdict.',
     labelNames: ['outcome'],
     buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const backupFailures = metrics.counter({
+    name: 'penstock_directory_backup_failures_total',
+    help: 'Backups of the directory that failed. They are tried again after a minute.',
   })
   const watched = new Map<QueueName, RepeatedFailures>()
   metrics.gauge({
@@ -209,6 +217,19 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
       // A series that begins with its first event hides that event from rate() and increase().
       for (const outcome of ['kept', 'discarded']) deadLetters.inc({ queue: pool.queue, outcome }, 0)
     },
+    watchBackups(newestAtMs) {
+      metrics.gauge({
+        name: 'penstock_directory_backup_age_seconds',
+        help: 'Age of the newest backup of the directory; infinite if there is none.',
+        collect() {
+          const atMs = newestAtMs()
+          // Without this, a gauge that was never set is 0.
+          if (atMs === undefined) this.remove()
+          else this.set((Date.now() - atMs) / 1_000)
+        },
+      })
+    },
+    backupFailed: () => backupFailures.inc(),
     decodeObserver(queue) {
       const seconds = decodeSeconds.labels({ queue })
       return durationMs => seconds.observe(durationMs / 1_000)

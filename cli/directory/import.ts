@@ -1,9 +1,10 @@
+import type { RecordLine } from '../../shared/directory/export/lines.ts'
+import { readExport } from '../../shared/directory/export/read-export.ts'
+import { LineError } from '../../shared/directory/export/read-lines.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import { decideAndCommit } from '../../shared/directory/transaction.ts'
 import type { DirectoryConnection } from '../command-context.ts'
-import { parseLine } from './lines.ts'
-import { type Plan, planLine, type RecordLine } from './plan-import.ts'
-import { LineError, readLines } from './read-lines.ts'
+import { type Plan, planLine } from './plan-import.ts'
 
 /** Options of `importDirectory`. */
 export interface ImportOptions {
@@ -26,8 +27,6 @@ export interface ImportOutcome {
   conflicts: number
 }
 
-const LINE_LIMIT_BYTES = 4 * 1024 * 1024
-
 /**
  * Stores the lines of an export in the directory, one after the other, each with its indexes in one transaction. A
  * record that exists already is kept. Throws a LineError if a line is invalid or the last line is missing. The lines
@@ -40,21 +39,7 @@ export async function importDirectory(
 ): Promise<ImportOutcome> {
   const outcome: ImportOutcome = { added: 0, unchanged: 0, replaced: 0, conflicts: 0 }
   const seen: Seen = { workspaceIds: new Set(), refusedWorkspaceIds: new Set(), release: '' }
-  let records = 0
-  let isComplete = false
-  for await (const { number, text } of readLines(pieces, LINE_LIMIT_BYTES)) {
-    const parsed = parseLine(text)
-    if (!parsed.ok) throw new LineError(`line ${number}: ${parsed.reason}`)
-    if (isComplete) throw new LineError(`line ${number}: comes after the last line`)
-    const { line } = parsed
-    if (line.kind === 'end') {
-      if (line.record.records !== records) {
-        throw new LineError(`line ${number}: expected ${line.record.records} records before it, found ${records}`)
-      }
-      isComplete = true
-      continue
-    }
-    records += 1
+  for await (const { number, line } of readExport(pieces)) {
     const owner = await findOwner(directory, line, seen)
     if (owner.missing !== undefined) throw new LineError(`line ${number}: ${owner.missing}`)
     const result = owner.refusal ?? (await importLine(directory, line, options))
@@ -62,7 +47,6 @@ export async function importDirectory(
     if (result.outcome === 'conflicts') options.onConflict(`line ${number}: ${result.reason}`)
     outcome[result.outcome] += 1
   }
-  if (!isComplete) throw new LineError(`the last line is missing ({"kind":"end",…}): the text is incomplete`)
   return outcome
 }
 

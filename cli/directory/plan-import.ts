@@ -1,10 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { z } from 'zod'
 import {
-  type ManifestPointer,
   manifestPointerSchema,
   memberSchema,
-  type ReceiptSecret,
   type Release,
   receiptSecretSchema,
   releaseSchema,
@@ -15,12 +13,17 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import type { ManifestLine, RecordLine, StoredMapsLine } from '../../shared/directory/export/lines.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import type { Command, DirectoryTransaction, Guard } from '../../shared/directory/transaction.ts'
 import {
   type RecordWrite,
   writeMember,
+  writePointer,
+  writeReceiptSecret,
+  writeRelease,
+  writeStoredMaps,
   writeSurface,
   writeSurfaceKey,
   writeUser,
@@ -28,7 +31,6 @@ import {
   writeWorkspaceKey,
 } from '../../shared/directory/writes.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
-import type { Line, ManifestLine, StoredMapsLine } from './lines.ts'
 
 /** How a record of an export compares with the stored one, and the transaction that would store it. */
 export interface Plan extends DirectoryTransaction {
@@ -38,9 +40,6 @@ export interface Plan extends DirectoryTransaction {
   /** The reason why the record cannot be stored, not even with `--replace`. */
   readonly refusal?: string | undefined
 }
-
-/** A line that contains a record. */
-export type RecordLine = Exclude<Line, { kind: 'end' }>
 
 /** Compares a record with the stored one and plans the transaction that stores it. `now` is in Unix milliseconds. */
 export async function planLine(redis: Redis, line: RecordLine, now: number): Promise<Plan> {
@@ -151,37 +150,6 @@ async function planStoredMaps(redis: Redis, { workspaceId, sha256s }: StoredMaps
   const members = sha256s.map(sha256 => Buffer.from(sha256, 'hex'))
   const stored = await redis.smismember(key, ...members)
   const found = stored.every(isMember => isMember === 1) ? 'same' : 'absent'
-  const commands: Command[] = [['SADD', key, ...members]]
+  const { commands } = writeStoredMaps(workspaceId, sha256s)
   return { found, name: `stored maps of ${workspaceId}`, guards: [], commands }
-}
-
-function writeReceiptSecret(secret: ReceiptSecret): RecordWrite {
-  const key = directoryKeys.receiptSecret
-  return { key, commands: [['SET', key, JSON.stringify(secret)]] }
-}
-
-function writeRelease(release: Release): RecordWrite {
-  const { workspaceId, slug, createdAt } = release
-  const key = releaseKeys.release(workspaceId, slug)
-  return {
-    key,
-    commands: [
-      ['SET', key, JSON.stringify(release)],
-      ['ZADD', releaseKeys.releases(workspaceId), Date.parse(createdAt), slug],
-    ],
-  }
-}
-
-function writePointer(
-  { workspaceId, releaseSlug }: Pick<ManifestLine, 'workspaceId' | 'releaseSlug'>,
-  pointer: ManifestPointer,
-): RecordWrite {
-  const key = releaseKeys.manifest(workspaceId, releaseSlug)
-  return {
-    key,
-    commands: [
-      ['SET', key, JSON.stringify(pointer)],
-      ['ZREM', releaseKeys.unfinished(workspaceId), releaseSlug],
-    ],
-  }
 }

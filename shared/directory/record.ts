@@ -14,6 +14,20 @@ export const DIRECTORY_ROOT = 'penstock:{directory}'
 /** Channel on which changes of credentials are published. The message is the digests of the keys, separated by spaces. */
 export const CREDENTIAL_CHANGES_CHANNEL = `${DIRECTORY_ROOT}:credential-changes`
 
+/** Key of the lease of the process that backs the directory up. */
+export const BACKUP_LEASE = `${DIRECTORY_ROOT}:backup-lease`
+
+/** The first words of the names of all records and indexes, after DIRECTORY_ROOT. */
+const FAMILIES = new Set([
+  ...['user', 'users', 'workspace', 'workspaces', 'workspace-slug'],
+  ...['credential', 'workspace-credential', 'receipt-secret'],
+])
+
+/** Returns whether a key of the directory is a record or an index, and not a state of its processes. */
+export function isRecordKey(key: string): boolean {
+  return FAMILIES.has(key.slice(DIRECTORY_ROOT.length + 1).split(':', 1)[0] ?? '')
+}
+
 /** Parses the record of a Redis key. Throws a DirectoryRecordError. */
 export function parseRecord<S extends z.ZodType>(key: string, text: string, schema: S): z.infer<S> {
   let value: unknown

@@ -1,6 +1,9 @@
 import {
+  type ManifestPointer,
   type Member,
   memberSchema,
+  type ReceiptSecret,
+  type Release,
   type Surface,
   type SurfaceKey,
   surfaceKeySchema,
@@ -14,6 +17,7 @@ import {
 } from '../../schemas/records/directory.ts'
 import { keyEnd } from '../ids/key-state.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys } from './record.ts'
+import { releaseKeys } from './release-store.ts'
 import type { Command } from './transaction.ts'
 
 /** How long a repeated request for a workspace key is recognized by its idempotency key (`docs/contract.md#create-key`). */
@@ -100,6 +104,36 @@ export function writeWorkspaceKey(workspaceKey: WorkspaceKey, now: number): Reco
     commands.push(['SET', keys.keyRequest(workspaceId, idempotencyKey, createdBy), digest, 'PX', requestLeftMs])
   }
   return { key, commands }
+}
+
+/** Returns the commands that store the secret that seals receipt ids. */
+export function writeReceiptSecret(secret: ReceiptSecret): RecordWrite {
+  return { key: keys.receiptSecret, commands: [set(keys.receiptSecret, secret)] }
+}
+
+/** Returns the commands that store a release, without the index of those that have no manifest. */
+export function writeRelease(release: Release): RecordWrite {
+  const { workspaceId, slug, createdAt } = release
+  const key = releaseKeys.release(workspaceId, slug)
+  return {
+    key,
+    commands: [set(key, release), ['ZADD', releaseKeys.releases(workspaceId), Date.parse(createdAt), slug]],
+  }
+}
+
+/** Returns the commands that store the pointer to the current manifest of a release. */
+export function writePointer(
+  { workspaceId, releaseSlug }: { readonly workspaceId: string; readonly releaseSlug: string },
+  pointer: ManifestPointer,
+): RecordWrite {
+  const key = releaseKeys.manifest(workspaceId, releaseSlug)
+  return { key, commands: [set(key, pointer), ['ZREM', releaseKeys.unfinished(workspaceId), releaseSlug]] }
+}
+
+/** Returns the commands that add maps to the known stored maps of a workspace. */
+export function writeStoredMaps(workspaceId: string, sha256s: readonly string[]): RecordWrite {
+  const key = releaseKeys.maps(workspaceId)
+  return { key, commands: [['SADD', key, ...sha256s.map(sha256 => Buffer.from(sha256, 'hex'))]] }
 }
 
 /** Returns the command that stores a record. Its schema has ordered the members, so that equal records have equal texts. */

@@ -133,5 +133,17 @@ export const objectStoreSettings = {
   AWS_SECRET_ACCESS_KEY: z.string().optional(),
 }
 
+/** Settings of the backups of the directory. */
+export const backupSettings = {
+  /**
+   * Key with which backups of the directory are encrypted, at least 32 bytes. Without it they are readable for everyone who
+   * can read the bucket. A backup can only be restored with the key that it was made with.
+   */
+  DIRECTORY_BACKUP_KEY: z
+    .string()
+    .refine(key => Buffer.byteLength(key) >= 32, 'must have at least 32 bytes')
+    .optional(),
+}
+
 /** Values of {@link objectStoreSettings}. */
 export type ObjectStoreSettings = Readonly<z.infer<z.ZodObject<typeof objectStoreSettings>>>

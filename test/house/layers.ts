@@ -29,6 +29,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/'],
     ['shared/concurrency/'],
     ['shared/queue/', 'shared/object-store/', 'shared/directory/', 'shared/http/'],
+    ['shared/backup/'],
   ],
   clickhouse: [
     ['clickhouse/client.ts', 'clickhouse/native/'],
@@ -70,7 +71,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'workers/symbolication/',
     ],
     ['workers/metrics.ts', 'workers/liveness.ts', 'workers/store-access.ts'],
-    ['workers/deps.ts'],
+    ['workers/deps.ts', 'workers/back-up-regularly.ts'],
     ['workers/pools/', 'workers/connect.ts'],
     ['workers/main.ts'],
   ],

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import { exportDirectory } from '../../../shared/directory/export/export-directory.ts'
 import type { DirectoryCommandContext } from '../../command-context.ts'
-import { exportDirectory } from '../../directory/export.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 
 const HELP = `

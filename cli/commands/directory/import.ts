@@ -1,9 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { LineError } from '../../../shared/directory/export/read-lines.ts'
 import { describeError } from '../../../shared/runtime/errors.ts'
 import type { DirectoryCommandContext } from '../../command-context.ts'
 import { type ImportOutcome, importDirectory } from '../../directory/import.ts'
-import { LineError } from '../../directory/read-lines.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { printable } from '../../terminal.ts'
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { directoryConfigSchema } from '../../../cli/config.ts'
-import { withDirectory } from '../../../cli/connect.ts'
+import { backupConfigSchema, directoryConfigSchema } from '../../../cli/config.ts'
+import { withBackups, withDirectory } from '../../../cli/connect.ts'
 import { addDirectoryCommands, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
@@ -53,6 +53,7 @@ export async function runDirectoryCli(words: readonly string[], settings: CliSet
   }
   addDirectoryCommands(program, {
     ...context,
+    withBackups: run => withBackups(parseConfig(backupConfigSchema, env), pino({ level: 'silent' }), run),
     withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), pino({ level: 'silent' }), run),
   })
   await runProgram(program, words, context)

@@ -1,4 +1,4 @@
-import type { ListPage } from '../../shared/directory/sorted-index.ts'
+import type { ListPage } from './sorted-index.ts'
 
 const PAGE = 200
 

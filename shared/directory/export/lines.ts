@@ -9,8 +9,8 @@ import {
   userSchema,
   workspaceKeySchema,
   workspaceSchema,
-} from '../../schemas/records/directory.ts'
-import { parseJson } from '../../shared/json/parse-json.ts'
+} from '../../../schemas/records/directory.ts'
+import { parseJson } from '../../json/parse-json.ts'
 
 /** Maximum number of maps in one line. */
 export const MAPS_PER_LINE = 1_000
@@ -59,6 +59,9 @@ export const LINE_SCHEMAS = {
 export type LineKind = keyof typeof LINE_SCHEMAS
 /** A line of an export. */
 export type Line = { [K in LineKind]: { kind: K; record: z.infer<(typeof LINE_SCHEMAS)[K]> } }[LineKind]
+
+/** A line that contains a record. */
+export type RecordLine = Exclude<Line, { kind: 'end' }>
 
 /** A line, or the reason why it is invalid. */
 export type ParsedLine = { ok: true; line: Line } | { ok: false; reason: string }

@@ -4,13 +4,19 @@ import {
   receiptSecretSchema,
   releaseSchema,
   type Workspace,
-} from '../../schemas/records/directory.ts'
-import { directoryKeys, parseRecord } from '../../shared/directory/record.ts'
-import { releaseKeys } from '../../shared/directory/release-store.ts'
-import { listNewest } from '../../shared/directory/sorted-index.ts'
-import type { DirectoryConnection } from '../command-context.ts'
+} from '../../../schemas/records/directory.ts'
+import type { Directory } from '../directory.ts'
+import { directoryKeys, parseRecord } from '../record.ts'
+import { releaseKeys } from '../release-store.ts'
+import { listNewest } from '../sorted-index.ts'
+import { walkNewest } from '../walk-newest.ts'
 import { type Line, MAPS_PER_LINE } from './lines.ts'
-import { walkNewest } from './walk-newest.ts'
+
+/** A directory, and the Redis that stores it. */
+export interface ExportedDirectory {
+  readonly redis: Redis
+  readonly store: Directory
+}
 
 /**
  * Yields all records of the directory as lines. Two things are left out: the requests that created workspace keys,
@@ -18,7 +24,7 @@ import { walkNewest } from './walk-newest.ts'
  * Equal directories give equal lines. One page of records and the ids of a workspace's surfaces are in memory at a
  * time. Each record is as it was when it was read, so a concurrent change may be missing.
  */
-export async function* exportDirectory(directory: DirectoryConnection): AsyncGenerator<Line> {
+export async function* exportDirectory(directory: ExportedDirectory): AsyncGenerator<Line> {
   let records = 0
   for await (const line of exportRecords(directory)) {
     records += 1
@@ -27,7 +33,7 @@ export async function* exportDirectory(directory: DirectoryConnection): AsyncGen
   yield { kind: 'end', record: { version: 1, records } }
 }
 
-async function* exportRecords({ redis, store }: DirectoryConnection): AsyncGenerator<Line> {
+async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerator<Line> {
   const secret = await redis.get(directoryKeys.receiptSecret)
   if (secret) {
     yield { kind: 'receipt-secret', record: parseRecord(directoryKeys.receiptSecret, secret, receiptSecretSchema) }
@@ -40,7 +46,7 @@ async function* exportRecords({ redis, store }: DirectoryConnection): AsyncGener
   }
 }
 
-async function* exportAccess(store: DirectoryConnection['store'], { id }: Workspace): AsyncGenerator<Line> {
+async function* exportAccess(store: Directory, { id }: Workspace): AsyncGenerator<Line> {
   for await (const record of store.members(id)) yield { kind: 'member', record }
   const surfaceIds = await store.surfaceIds(id)
   for (const surfaceId of surfaceIds) {

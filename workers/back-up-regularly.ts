@@ -1,0 +1,94 @@
+import type { Redis } from 'ioredis'
+import { backUpDirectory } from '../shared/backup/back-up-directory.ts'
+import { type Backups, createdAtMsOf } from '../shared/backup/backups.ts'
+import type { DirectoryAdoption } from '../shared/directory/adopt.ts'
+import type { Directory } from '../shared/directory/directory.ts'
+import { directoryKeys } from '../shared/directory/record.ts'
+import { errorFields } from '../shared/runtime/errors.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
+import type { WorkerMetrics } from './metrics.ts'
+
+/** Dependencies of regular backups of the directory. */
+export interface RegularBackupsDeps {
+  readonly redis: Redis
+  readonly store: Directory
+  readonly adoption: Pick<DirectoryAdoption, 'isDone'>
+  readonly backups: Backups
+  readonly metrics: Pick<WorkerMetrics, 'watchBackups' | 'backupFailed'>
+  readonly logger: Logger
+  readonly now?: () => number
+}
+
+/** When backups are made, and how many are kept. */
+export interface BackupSchedule {
+  readonly intervalMs: number
+  readonly keep: number
+  /** Time between two looks at the newest backup. */
+  readonly checkEveryMs?: number
+}
+
+const CHECK_EVERY_MS = 60_000
+
+/** Regular backups that are being made. */
+export interface RegularBackups {
+  /** Makes no more backups. Resolves when none is in progress; one that is interrupted instead has no name. */
+  stop(): Promise<void>
+}
+
+/**
+ * Backs the directory up when the newest backup is older than the interval, and removes those that are too many. All workers
+ * look, and one of them makes the backup. A backup that fails is tried again at the next look.
+ */
+export function backUpRegularly(deps: RegularBackupsDeps, schedule: BackupSchedule): RegularBackups {
+  const { backups, metrics, logger, now = Date.now } = deps
+  const { intervalMs, checkEveryMs = CHECK_EVERY_MS } = schedule
+  let newestAtMs: number | undefined
+  let isStopped = false
+  metrics.watchBackups(() => newestAtMs)
+
+  async function readNewest(): Promise<number> {
+    const [newest] = await backups.names()
+    newestAtMs = newest === undefined ? Number.NEGATIVE_INFINITY : createdAtMsOf(newest)
+    return newestAtMs
+  }
+  const isDue = async () => (await readNewest()) <= now() - intervalMs
+
+  async function backUp(): Promise<void> {
+    if (!deps.adoption.isDone || !(await isDue())) return
+    if ((await deps.redis.zcard(directoryKeys.workspaces)) === 0) {
+      // A new installation has neither. A directory that was lost must not become the newest backup.
+      if (newestAtMs === Number.NEGATIVE_INFINITY) return
+      throw new Error('the directory has no workspace, but there are backups of it: restore one (directory restore)')
+    }
+    const backup = await backUpDirectory(deps, isDue)
+    if (backup === 'busy') return
+    newestAtMs = Date.parse(backup.createdAt)
+    const { name, records, workspaces } = backup
+    logger.info({ backup: name, records, workspaces }, 'the directory was backed up')
+    await backups.prune(schedule.keep)
+  }
+
+  async function look(): Promise<void> {
+    if (isStopped) return
+    try {
+      await backUp()
+    } catch (error) {
+      metrics.backupFailed()
+      if (!isStopped) logger.error(errorFields(error), 'the directory could not be backed up')
+    }
+    if (!isStopped) timer = setTimeout(lookAgain, checkEveryMs)
+  }
+  function lookAgain(): void {
+    looking = look()
+  }
+  let timer: NodeJS.Timeout | undefined
+  let looking = look()
+
+  return {
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+      return looking
+    },
+  }
+}
