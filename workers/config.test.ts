@@ -13,6 +13,19 @@ it('gives the process that parses source maps half of the heap limit of a small 
   expect(symbolicationHeapBytes(parse({ SYMBOLICATION_HEAP_BYTES: String(200 * MIB) }), 4_096 * MIB)).toBe(200 * MIB)
 })
 
+it('bounds how often the directory is backed up, how many backups are kept, and the length of their key', () => {
+  expect(parse()).toMatchObject({ DIRECTORY_BACKUP_INTERVAL_S: 3_600, DIRECTORY_BACKUP_KEEP: 168 })
+  for (const env of [
+    { DIRECTORY_BACKUP_INTERVAL_S: '59' },
+    { DIRECTORY_BACKUP_INTERVAL_S: '86401' },
+    { DIRECTORY_BACKUP_KEEP: '1' },
+    { DIRECTORY_BACKUP_KEEP: '10001' },
+    { DIRECTORY_BACKUP_KEY: 'x'.repeat(31) },
+  ]) {
+    expect(() => parse(env as unknown as Record<string, string>), JSON.stringify(env)).toThrow(ConfigError)
+  }
+})
+
 it('refuses a heap in which the parser of source maps cannot start', () => {
   expect(() => parse({ SYMBOLICATION_HEAP_BYTES: String(95 * MIB) })).toThrow(ConfigError)
   expect(() => parse({ SYMBOLICATION_HEAP_BYTES: '1e12' })).toThrow(ConfigError)

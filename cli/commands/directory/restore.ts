@@ -11,7 +11,7 @@ read again. Whatever changed after the backup is lost, so a key that was revoked
 
 A directory with users or workspaces is refused, unless --replace removes all its records in the same transaction. Stop the
 API before that, or what it stores meanwhile may be lost. Keys that are not in the backup stop working within ten seconds.
-An edge that was started while the directory was empty has made another secret of receipts: restart it.
+An edge that has started since the directory was lost may have made another secret of receipts: restart it.
 
 ${exitCodesHelp({
   [EXIT.done]: 'the directory is as in the backup',
