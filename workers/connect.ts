@@ -39,7 +39,7 @@ interface WorkersWiring {
 /** The dependencies of the pools and of the backups, connected. */
 export interface ConnectedWorkers {
   readonly deps: PoolsDeps
-  /** What the backups of the directory need. */
+  /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   /** Returns true, or the reason why this process should not be relied on. */
   readonly isReady: () => true | string

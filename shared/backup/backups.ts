@@ -99,7 +99,7 @@ export class Backups {
       if (counted.workspaces === 0)
         throw new BackupError('the directory has no workspace, so there is nothing to back up')
     } catch (error) {
-      // What cannot be deleted now is deleted with the next backup.
+      // Parts that cannot be deleted now are deleted by `prune` a day later.
       await objects.deleteMany(parts.map((_, index) => partKey(name, index))).catch(() => {})
       throw error
     }

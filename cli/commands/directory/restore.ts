@@ -7,7 +7,7 @@ import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 const HELP = `
 Makes the directory what it was at the time of a backup: all of it in one transaction of Redis, or nothing. The digest of
 every part is verified first. Edge, API and workers may run: edges accept the keys at once, and receipts of before can be
-read again. Whatever changed after the backup is lost, so a key that was revoked since becomes valid again.
+read again. Changes after the backup are lost, so a key that was revoked since becomes valid again.
 
 A directory with users or workspaces is refused, unless --replace removes all its records in the same transaction. Stop the
 API before that, or what it stores meanwhile may be lost. Keys that are not in the backup stop working within ten seconds.

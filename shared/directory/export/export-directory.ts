@@ -8,8 +8,7 @@ import {
 import type { Directory } from '../directory.ts'
 import { directoryKeys, parseRecord } from '../record.ts'
 import { releaseKeys } from '../release-store.ts'
-import { listNewest } from '../sorted-index.ts'
-import { walkNewest } from '../walk-newest.ts'
+import { listNewest, walkNewest } from '../sorted-index.ts'
 import { type Line, MAPS_PER_LINE } from './lines.ts'
 
 /** A directory, and the Redis that stores it. */

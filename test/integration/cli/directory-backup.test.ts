@@ -337,7 +337,7 @@ describe('regular backups', () => {
       'the age is known',
       async () => (await age('penstock_directory_backup_age_seconds')) === Number.POSITIVE_INFINITY,
     )
-    // A directory without a workspace is not backed up, and that is no failure.
+    // A directory without a workspace is not backed up, and this does not count as a failure.
     expect(await age('penstock_directory_backup_failures_total')).toBe(0)
     await fill()
     await until('there is a backup', async () => (await backups.names()).length > 0)
