@@ -1,4 +1,5 @@
 import { QUEUES } from '../schemas/queues/names.ts'
+import { startHeartbeat } from '../shared/queue/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { createLifecycle, runUntilSignal } from '../shared/runtime/lifecycle.ts'
@@ -30,6 +31,8 @@ const { deps, directory, isReady } = connectWorkers(
   { queues, logger, lifecycle, metrics, processMetrics },
   stopping.signal,
 )
+const heartbeat = startHeartbeat(deps.redis)
+lifecycle.onStop('heartbeat', () => heartbeat.stop())
 const pools = queues.map(queue => POOLS[queue](deps))
 for (const pool of pools) {
   metrics.watchPool(pool)

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
-import { PermanentError } from '../../shared/runtime/errors.ts'
+import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
@@ -14,6 +14,11 @@ export interface MigrateOptions {
   /** `TABLE_SETTINGS` if left out. */
   readonly tableSettings?: TableSettings
   readonly logger: Logger
+  /**
+   * Returns the workers that run. A migration that needs quiet is refused while there are any. If left out, the caller knows
+   * that there are none.
+   */
+  readonly runningWorkers?: () => Promise<readonly string[]>
   /** Folder of the numbered files; `clickhouse/migrations` if left out. */
   readonly directory?: string
   /** Time without a heartbeat after which a holder of the lock counts as dead. */
@@ -50,6 +55,7 @@ export async function migrate(client: ClickHouseClient, options: MigrateOptions)
     })
     try {
       for (const migration of await pending(client, options, migrations)) {
+        if (migration.needsQuiet) await assertQuiet(migration, options)
         await apply(client, options, migration, values, lock)
       }
       await applyRetention(client, options, lock)
@@ -106,6 +112,16 @@ async function pending(
     }
   }
   return migrations.filter(migration => !applied.has(migration.id))
+}
+
+/** Throws a TransientError while workers run. */
+async function assertQuiet({ fileName }: Migration, { runningWorkers }: MigrateOptions): Promise<void> {
+  const running = (await runningWorkers?.()) ?? []
+  if (running.length === 0) return
+  throw new TransientError(
+    `${fileName} must run while no workers do, but ${running.length} run (${running.slice(0, 5).join(', ')}): ` +
+      'stop them and migrate again, or migrate with --force if they have ended',
+  )
 }
 
 async function apply(

@@ -10,7 +10,12 @@ export interface Migration {
   /** SHA-256 of the file in hex, before placeholders are filled, so that settings may change. */
   readonly checksum: string
   readonly statements: readonly string[]
+  /** Whether it may only run while no workers do: an insert within it would be in some of the tables. */
+  readonly needsQuiet: boolean
 }
+
+/** The line of a migration that needs quiet. */
+const NEEDS_QUIET = /^-- Run it while no workers do\b/m
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 
@@ -41,7 +46,7 @@ export function parseMigration(fileName: string, text: string): Migration {
       )
     }
   }
-  return { id: Number(id), fileName, checksum, statements }
+  return { id: Number(id), fileName, checksum, statements, needsQuiet: NEEDS_QUIET.test(text) }
 }
 
 /** Replaces `${name}` with values that the caller has checked. Throws a PermanentError for an unknown placeholder. */

@@ -1,6 +1,11 @@
 import { hash } from 'node:crypto'
 import type { Problem } from '../../schemas/http/problems.ts'
-import { type CompletionJob, type CompletionRecord, completionRecordSchema } from '../../schemas/queues/source-maps.ts'
+import {
+  COMPLETION_RECORD_VERSION,
+  type CompletionJob,
+  type CompletionRecord,
+  completionRecordSchema,
+} from '../../schemas/queues/source-maps.ts'
 import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
@@ -12,7 +17,7 @@ import {
   RECORD_BYTES,
   uploadBudgetKeys,
 } from '../../shared/queue/upload-budget.ts'
-import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
 
 /** A completion with its record, which this request or an earlier one with the same body has written. */
@@ -33,7 +38,7 @@ export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 /**
  * KEYS[8] record, KEYS[9] sequence, KEYS[10] recorded digests, KEYS[11] and [12] budget of the workspace; ARGV[11] attempt,
- * [12] lifetime, [13] digest, [14] name of the release in the budget. Microseconds of the clock are exact in a double until
+ * [12] digest, [13] name of the release in the budget. Nothing expires before the worker is done with it. Microseconds of the clock are exact in a double until
  * the year 2255. The last sequence outlives every record that was given one. A request that was accepted before another one
  * gets a new number, because its client wants to go back to it. Returns nothing if the workspace has too many records.
  */
@@ -49,20 +54,20 @@ local now = redis.call('TIME')
 local bytes = ${RECORD_BYTES} + #KEYS[8]
 for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[10], '-inf', now[1], 'LIMIT', 0, 100)) do
   redis.call('ZREM', KEYS[10], expired)
-  lift(KEYS[11], ARGV[14], bytes)
+  lift(KEYS[11], ARGV[13], bytes)
 end
-local added = redis.call('ZSCORE', KEYS[10], ARGV[13]) and 0 or bytes
-if not charge(KEYS[11], KEYS[12], ARGV[14], added, ${COMPLETIONS_MAX_BYTES}) then
+local added = redis.call('ZSCORE', KEYS[10], ARGV[12]) and 0 or bytes
+if not charge(KEYS[11], KEYS[12], ARGV[13], added, ${COMPLETIONS_MAX_BYTES}) then
   refuse()
   return {}
 end
-redis.call('ZADD', KEYS[10], now[1] + ARGV[12], ARGV[13])
-redis.call('EXPIRE', KEYS[10], ARGV[12])
+redis.call('ZADD', KEYS[10], '+inf', ARGV[12])
+redis.call('PERSIST', KEYS[10])
 local sequence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
 local repeats = record and string.format(',"repeats":%.0f', cjson.decode(record).sequence) or ''
-record = '{"attempt":"' .. ARGV[11] .. '","sequence":' .. sequence .. repeats .. '}'
-redis.call('SET', KEYS[9], sequence, 'EX', 2 * ARGV[12])
-redis.call('SET', KEYS[8], record, 'EX', ARGV[12])
+record = '{"version":${COMPLETION_RECORD_VERSION},"attempt":"' .. ARGV[11] .. '","sequence":' .. sequence .. repeats .. '}'
+redis.call('SET', KEYS[9], sequence)
+redis.call('SET', KEYS[8], record)
 accept()
 return {1, record}
 `
@@ -94,7 +99,7 @@ export async function acceptCompletion(
     {
       lua: ACCEPT,
       keys: [keys.completion(attributes.digest), keys.sequence, keys.recorded, budget.sums, budget.ends],
-      args: [attributes.attempt, UPLOAD_LIFETIME_S, attributes.digest, budgetMember(release)],
+      args: [attributes.attempt, attributes.digest, budgetMember(release)],
     },
     request,
   )

@@ -21,8 +21,8 @@ import type { ConditionalSink } from '../commit/conditional-sink.ts'
  */
 export type ClaimOutcome = 'claimed' | 'repeated' | 'conflict' | 'sealed' | 'too_large' | 'over_budget'
 
-/** How long the claims of one map live at most, from its first part. */
-const CLAIMS_LIFETIME_S = UPLOAD_LIFETIME_S + 22 * 60 * 60
+/** A part whose object is older is stored again when it is sent again: objects of uploads may be deleted after two days. */
+const TRUSTED_OBJECT_S = UPLOAD_LIFETIME_S + 22 * 60 * 60
 
 /** A part of a source map as it was received. */
 export interface SourceMapPart {
@@ -36,9 +36,9 @@ export interface SourceMapPart {
 
 /**
  * KEYS[8] parts of the path, KEYS[9] declared maps, KEYS[10] to [12] budget of the workspace, KEYS[13] paths with claims;
- * ARGV[11] part, [12] claim, [13] size, [14] path, [15] byte limit, [16] lifetime, [17] lifetime since the first part, [18]
- * name of the release in the budget. A sealed hash lives as long as its manifest. A repeated part does not extend the claims:
- * the objects of the parts may be deleted after two days, and a claim must not outlive its object.
+ * ARGV[11] part, [12] claim, [13] size, [14] path, [15] byte limit, [16] age in seconds up to which the object of a part is
+ * there, [17] name of the release in the budget. Claims do not expire while a part of them waits in the queue: its worker lets
+ * them expire (`workers/source-maps/part-claims.ts`). A sealed hash lives as long as its manifest.
  */
 const CLAIM = `
 ${CHARGE_UPLOAD}
@@ -46,34 +46,37 @@ ${CLAIMS_BYTES}
 local sealed = redis.call('HEXISTS', KEYS[8], 'sealed') == 1
 local claim = redis.call('HGET', KEYS[8], ARGV[11])
 if claim then
-  refuse()
-  if claim ~= ARGV[12] then return 'conflict' end
-  return 'repeated'
-end
-if sealed then
+  local now = tonumber(redis.call('TIME')[1])
+  local storedAt = tonumber(redis.call('HGET', KEYS[8], 'stored:' .. ARGV[11]) or now)
+  if claim ~= ARGV[12] or sealed or now - storedAt <= tonumber(ARGV[16]) then
+    refuse()
+    if claim ~= ARGV[12] then return 'conflict' end
+    return 'repeated'
+  end
+elseif sealed then
   refuse()
   return 'sealed'
 end
 local limit = tonumber(ARGV[15])
 local declared = redis.call('HGET', KEYS[9], ARGV[14])
 if declared then limit = math.min(limit, cjson.decode(declared).size) end
-local bytes = tonumber(redis.call('HGET', KEYS[8], 'bytes') or '0') + tonumber(ARGV[13])
+local bytes = tonumber(redis.call('HGET', KEYS[8], 'bytes') or '0') + (claim and 0 or tonumber(ARGV[13]))
 if bytes > limit then
   refuse()
   return 'too_large'
 end
 local before = redis.call('EXISTS', KEYS[8]) == 1 and claimsBytes(KEYS[8], 0) or 0
-if not chargeUpload(KEYS[10], KEYS[11], KEYS[12], ARGV[18], claimsBytes(KEYS[8], 1) - before) then
+local added = claimsBytes(KEYS[8], claim and 0 or 1) - before
+if not chargeUpload(KEYS[10], KEYS[11], KEYS[12], ARGV[17], added) then
   refuse()
   return 'over_budget'
 end
-local now = tonumber(redis.call('TIME')[1])
-redis.call('HSETNX', KEYS[8], 'since', now)
-local age = now - tonumber(redis.call('HGET', KEYS[8], 'since'))
-redis.call('HSET', KEYS[8], ARGV[11], ARGV[12], 'bytes', bytes)
-redis.call('EXPIRE', KEYS[8], math.max(1, math.min(tonumber(ARGV[16]), tonumber(ARGV[17]) - age)))
+redis.call('HDEL', KEYS[8], 'stored:' .. ARGV[11])
+redis.call('HSET', KEYS[8], ARGV[11], ARGV[12], 'bytes', bytes, 'waits:' .. ARGV[11], 1)
+redis.call('HINCRBY', KEYS[8], 'waiting', 1)
+redis.call('PERSIST', KEYS[8])
 redis.call('SADD', KEYS[13], string.sub(KEYS[8], -64))
-redis.call('EXPIRE', KEYS[13], ARGV[16])
+redis.call('PERSIST', KEYS[13])
 accept()
 return 'claimed'
 `
@@ -141,8 +144,7 @@ export async function claimPart(
         body.length,
         path,
         SOURCE_MAP_MAX_BYTES,
-        UPLOAD_LIFETIME_S,
-        CLAIMS_LIFETIME_S,
+        TRUSTED_OBJECT_S,
         budgetMember(release),
       ],
     },

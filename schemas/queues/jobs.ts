@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { RECEIPT_KINDS } from './names.ts'
 
+/** Version of the job data of a commit. Data without a version is of this one. */
+export const COMMIT_JOB_VERSION = 1
+
 /** BullMQ job data of a commit: the number of framed requests in its payload, and the size of the payload. */
 export const commitJobSchema = z.object({
+  version: z.number().int().optional(),
   payloads: z.number().int().min(1),
   bytes: z.number().int().min(0),
 })

@@ -30,8 +30,12 @@ export const completionJobSchema = z.object({
 /** Frame attributes of the queue `completions`. */
 export type CompletionJob = z.infer<typeof completionJobSchema>
 
-/** Record of an accepted completion. For 24 h a repeated request gets the same response. */
+/** Version of the record of a completion. A worker leaves a record of a newer version to a newer worker. */
+export const COMPLETION_RECORD_VERSION = 1
+
+/** Record of an accepted completion. For 24 h after it is done, a repeated request gets the same response. */
 export const completionRecordSchema = z.object({
+  version: z.number().int().default(0),
   attempt: z.string(),
   /** Sequence number in the order of acceptance. It grows with the clock of Redis, so that it never restarts. */
   sequence: z.number().int().min(1),

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Job, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import { type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
+import { COMMIT_JOB_VERSION, type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES, queueKeys } from '../../shared/queue/queue.ts'
@@ -111,8 +111,10 @@ export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions
       throw new TransientError('BullMQ delivered a job without an id or a lock')
     activeJobs++
     lastAttemptAt = now()
-    const { bytes } = commitJobSchema.parse(job.data)
     try {
+      const { version = COMMIT_JOB_VERSION, bytes } = commitJobSchema.parse(job.data)
+      if (version > COMMIT_JOB_VERSION)
+        throw new TransientError(`job version ${version} is newer than ${COMMIT_JOB_VERSION}`)
       const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
       await deps.process({ jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter })
       lastProgressAt = now()

@@ -112,6 +112,8 @@ export interface FramePlan<Stats> {
     /** The batch of the next queue reports the outcome of the request, so this job must not. */
     readonly settlesRequests: boolean
   }
+  /** Ends what waits for a frame that could not be processed. */
+  readonly onRefused?: (frame: PayloadFrame) => Promise<void>
   /** Returns the stats of a frame that could not be processed. */
   readonly statsOfRefusal: (reason: Reason, frame: PayloadFrame) => Stats
 }
@@ -163,7 +165,7 @@ export function processFrames<Stats>(
     )
   return deps.suspects.run(job, {
     process: () => run(processFrame),
-    setAside: reason => run(async frame => refusedFrame(plan, frame, reason)),
+    setAside: reason => run(frame => refusedFrame(plan, frame, reason)),
   })
 }
 
@@ -194,12 +196,12 @@ function refusalCode(error: unknown): string | undefined {
   return isRefusal ? String(status) : undefined
 }
 
-function refusedByFault<Stats>(
+async function refusedByFault<Stats>(
   { logger }: FrameDeps,
   plan: FramePlan<Stats>,
   frame: PayloadFrame,
   error: unknown,
-): ProcessedFrame<Stats> {
+): Promise<ProcessedFrame<Stats>> {
   if (!isFaultOfFrame(error)) throw error
   const { workspaceId, surfaceId } = frame
   logger.error({ queue: plan.queue, workspaceId, surfaceId, ...errorFields(error) }, 'a request cannot be processed')
@@ -218,7 +220,12 @@ export function isFaultOfFrame(error: unknown): boolean {
   return error instanceof SyntaxError || error instanceof RangeError
 }
 
-function refusedFrame<Stats>(plan: FramePlan<Stats>, frame: PayloadFrame, reason: Reason): ProcessedFrame<Stats> {
+async function refusedFrame<Stats>(
+  plan: FramePlan<Stats>,
+  frame: PayloadFrame,
+  reason: Reason,
+): Promise<ProcessedFrame<Stats>> {
+  await plan.onRefused?.(frame)
   return { stats: plan.statsOfRefusal(reason, frame), refusal: { reason, isDeadLetter: true } }
 }
 

@@ -59,30 +59,60 @@ export function parseDigested(text: string): Digested | undefined {
   return match ? { sha256: match[1] as string, size: Number(match[2]) } : undefined
 }
 
-/** KEYS parts; ARGV part, claim. A part that is stored a day later may find its claim expired or replaced. */
+/**
+ * Lua that defines `settle(part, lifetime)`: the payload of a part waits no longer. When none waits, the claims expire unless a
+ * manifest keeps them. KEYS parts, paths with claims.
+ */
+const SETTLE = `
+local function settle(part, lifetime)
+  if redis.call('HDEL', KEYS[1], 'waits:' .. part) == 0 then return end
+  if redis.call('HINCRBY', KEYS[1], 'waiting', -1) > 0 then return end
+  redis.call('HDEL', KEYS[1], 'waiting')
+  if redis.call('HEXISTS', KEYS[1], 'sealed') == 1 then return end
+  redis.call('EXPIRE', KEYS[1], lifetime)
+  redis.call('SADD', KEYS[2], string.sub(KEYS[1], -64))
+  redis.call('EXPIRE', KEYS[2], lifetime)
+end
+`
+
+/** KEYS parts, paths with claims; ARGV part, claim, lifetime. */
 const CONFIRM_PART = `
+${SETTLE}
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], 'stored:' .. ARGV[1], 1)
+redis.call('HSET', KEYS[1], 'stored:' .. ARGV[1], redis.call('TIME')[1])
+settle(ARGV[1], ARGV[3])
 return 1
 `
 
-/** Marks a claimed part as stored. Returns false if its claim has expired or was replaced. */
-export async function confirmPart(redis: Redis, key: string, part: number, claim: Digested): Promise<boolean> {
-  return (await redis.eval(CONFIRM_PART, 1, key, part, digestedText(claim))) === 1
+/** A part of a map of a release, and the bytes that claim it. */
+export interface ClaimedPart {
+  readonly keys: UploadKeys
+  readonly path: string
+  readonly part: number
+  readonly claim: Digested
 }
 
-/** KEYS parts; ARGV part, claim, size. */
+/** Marks a claimed part as stored. Returns false if its claim was replaced or removed with its release. */
+export async function confirmPart(redis: Redis, { keys, path, part, claim }: ClaimedPart): Promise<boolean> {
+  const args = [part, digestedText(claim), UPLOAD_LIFETIME_S]
+  return (await redis.eval(CONFIRM_PART, 2, keys.parts(path), keys.claimed, ...args)) === 1
+}
+
+/** KEYS parts, paths with claims; ARGV part, claim, lifetime, size. */
 const GIVE_CLAIM_BACK = `
+${SETTLE}
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+settle(ARGV[1], ARGV[3])
 if redis.call('HEXISTS', KEYS[1], 'stored:' .. ARGV[1]) == 1 then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('HINCRBY', KEYS[1], 'bytes', -ARGV[3])
+redis.call('HINCRBY', KEYS[1], 'bytes', -ARGV[4])
 return 1
 `
 
 /** Frees the number of a part that cannot be stored. Returns false if the claim was replaced or the part is stored. */
-export async function givePartBack(redis: Redis, key: string, part: number, claim: Digested): Promise<boolean> {
-  return (await redis.eval(GIVE_CLAIM_BACK, 1, key, part, digestedText(claim), claim.size)) === 1
+export async function givePartBack(redis: Redis, { keys, path, part, claim }: ClaimedPart): Promise<boolean> {
+  const args = [part, digestedText(claim), UPLOAD_LIFETIME_S, claim.size]
+  return (await redis.eval(GIVE_CLAIM_BACK, 2, keys.parts(path), keys.claimed, ...args)) === 1
 }
 
 /** KEYS parts; ARGV the record of the assembled map, then the claims of the parts in order. */
@@ -172,7 +202,7 @@ for i = 6, #KEYS do
   local key = KEYS[i]
   local sealed, assembled = unpack(redis.call('HMGET', key, 'sealed', 'assembled'))
   if sealed and tonumber(sealed) <= tonumber(ARGV[2]) then
-    redis.call('HDEL', key, 'sealed', 'since')
+    redis.call('HDEL', key, 'sealed')
     redis.call('EXPIRE', key, ARGV[3])
     local path = string.sub(key, -64)
     redis.call('SADD', KEYS[1], path)

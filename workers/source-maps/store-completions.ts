@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import {
+  COMPLETION_RECORD_VERSION,
   type CompletionRecord,
   completionJobSchema,
   completionRecordSchema,
@@ -7,6 +8,7 @@ import {
 } from '../../schemas/queues/source-maps.ts'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
@@ -29,8 +31,8 @@ const PLAN: FramePlan<CompletionStats> = {
 }
 
 /**
- * The outcome of one completion. `forgotten`: its record is gone, because it was refused before or its client stopped
- * waiting a day ago.
+ * The outcome of one completion. `forgotten`: its record is gone, because it was refused before, replaced by the same request
+ * or removed with its release.
  */
 export interface CompletionStats {
   readonly outcome: CompletedRelease['outcome'] | 'forgotten' | 'failed'
@@ -52,7 +54,8 @@ export interface StoreCompletionsDeps extends Omit<CompleteReleaseDeps, 'retry'>
  * its release moves to the queue `symbolication` in the step that finishes the job.
  */
 export async function storeCompletions(deps: StoreCompletionsDeps, job: TakenJob): Promise<void> {
-  const completions = await processFrames(deps, PLAN, job, (frame, _index, retry) =>
+  const plan = { ...PLAN, onRefused: (frame: PayloadFrame) => endWait(deps, frame) }
+  const completions = await processFrames(deps, plan, job, (frame, _index, retry) =>
     processCompletion(deps, frame, retry),
   )
   for (const stats of completions ?? []) deps.onCompletion?.(stats)
@@ -75,7 +78,13 @@ async function processCompletion(
   })
   const record = await readRecord(redis, uploadKeys(release).completion(digest))
   if (record?.attempt !== attempt) {
-    return refused(stats('forgotten'), { label: 'forgotten', detail: 'it was refused before, or waited for a day' })
+    return refused(stats('forgotten'), {
+      label: 'forgotten',
+      detail: 'it was refused before, sent again, or removed with its release',
+    })
+  }
+  if (record.version > COMPLETION_RECORD_VERSION) {
+    throw new TransientError('the record of a completion is of a newer version: left to a newer worker')
   }
   const completeDeps = { ...deps, retry: untilStopping(deps.stopping, retry) }
   try {
@@ -100,6 +109,18 @@ async function processCompletion(
     await deliverCompletion(redis, { release, digest, record }, { ok: false, code: 'INTERNAL', message })
     return refused(stats('failed'), { label: 'INTERNAL', detail: message })
   }
+}
+
+/** Answers the client of a completion that is refused without a verdict, and lets its record go. */
+async function endWait({ redis }: StoreCompletionsDeps, frame: PayloadFrame): Promise<void> {
+  const job = completionJobSchema.safeParse(parseJson(frame.attributes))
+  if (!job.success) return
+  const { slug, attempt, digest } = job.data
+  const release = { workspaceId: frame.workspaceId, surfaceId: frame.surfaceId, slug }
+  const record = await readRecord(redis, uploadKeys(release).completion(digest))
+  if (record?.attempt !== attempt) return
+  const message = 'the completion could not be carried out'
+  await deliverCompletion(redis, { release, digest, record }, { ok: false, code: 'INTERNAL', message })
 }
 
 /** Nothing of a refused completion is kept: its client was sent the reason. */

@@ -17,8 +17,8 @@ export interface StorePartDeps {
 }
 
 /**
- * Stores a part under the key where its completion looks for it, and marks its claim as stored. A claim that has expired
- * (the part waited for a day) is not renewed. Returns the reason if the part is refused, for example because other bytes
+ * Stores a part under the key where its completion looks for it, and marks its claim as stored. A claim that was
+ * removed with its release is not renewed. Returns the reason if the part is refused, for example because other bytes
  * have claimed its number since.
  */
 export async function storePart(
@@ -27,12 +27,10 @@ export async function storePart(
   job: Extract<SourceMapJob, { kind: 'part' }>,
 ): Promise<Reason | undefined> {
   const { redis, objects } = deps
-  const { slug, path, part, sha256 } = job
-  const mapPath = { workspaceId: frame.workspaceId, surfaceId: frame.surfaceId, slug, path }
-  const claim = { sha256, size: frame.body.length }
-  const claims = uploadKeys(mapPath).parts(path)
-  const claimed = await redis.hget(claims, String(part))
-  if (claimed !== null && claimed !== digestedText(claim)) {
+  const { mapPath, ...claimed } = claimedPart(frame, job)
+  const { path, part, claim } = claimed
+  const current = await redis.hget(claimed.keys.parts(path), String(part))
+  if (current !== null && current !== digestedText(claim)) {
     return { label: 'claim_replaced', detail: 'other bytes have claimed the number of this part' }
   }
   const put = () => objects.put(partKey(mapPath, part), frame.body, { contentType: 'application/octet-stream' })
@@ -40,9 +38,24 @@ export async function storePart(
     await deps.retry('store a part of a source map', put)
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
-    await givePartBack(redis, claims, part, claim)
+    await givePartBack(redis, claimed)
     return { label: 'refused_by_object_store', detail: error.message }
   }
-  await confirmPart(redis, claims, part, claim)
+  await confirmPart(redis, claimed)
   return undefined
+}
+
+/** Returns the claim of a part, and the path of its map. */
+function claimedPart(frame: PayloadFrame, { slug, path, part, sha256 }: Extract<SourceMapJob, { kind: 'part' }>) {
+  const mapPath = { workspaceId: frame.workspaceId, surfaceId: frame.surfaceId, slug, path }
+  return { mapPath, keys: uploadKeys(mapPath), path, part, claim: { sha256, size: frame.body.length } }
+}
+
+/** Frees the number of a part that is refused without being read, so that its client can send it again. */
+export async function forgetPart(
+  redis: Redis,
+  frame: PayloadFrame,
+  job: Extract<SourceMapJob, { kind: 'part' }>,
+): Promise<void> {
+  await givePartBack(redis, claimedPart(frame, job))
 }

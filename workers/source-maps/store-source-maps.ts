@@ -1,9 +1,10 @@
 import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-maps.ts'
+import { parseJson } from '../../shared/json/parse-json.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel } from '../../shared/runtime/reason.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
-import { type StorePartDeps, storePart } from './store-part.ts'
+import { forgetPart, type StorePartDeps, storePart } from './store-part.ts'
 import { type StoredSingle, type StoreSingleDeps, storeSingle } from './store-single.ts'
 
 const PLAN: FramePlan<SourceMapStats> = {
@@ -29,12 +30,19 @@ export interface StoreSourceMapsDeps extends Omit<StorePartDeps & StoreSingleDep
 
 /** Stores the uploads of a job, then finishes it in one step that moves refused parts to the dead letters. */
 export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: TakenJob): Promise<void> {
-  const uploads = await processFrames(deps, PLAN, job, async (frame, _index, retry) => {
+  const plan = { ...PLAN, onRefused: (frame: PayloadFrame) => giveUp(deps, frame) }
+  const uploads = await processFrames(deps, plan, job, async (frame, _index, retry) => {
     const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
     const storeDeps = { ...deps, retry }
     return upload.kind === 'single' ? processSingle(storeDeps, frame, upload) : processPart(storeDeps, frame, upload)
   })
   for (const stats of uploads ?? []) deps.onUpload?.(stats)
+}
+
+/** Frees the number of a part that cannot be processed. */
+async function giveUp({ redis }: StoreSourceMapsDeps, frame: PayloadFrame): Promise<void> {
+  const upload = sourceMapJobSchema.safeParse(parseJson(frame.attributes))
+  if (upload.success && upload.data.kind === 'part') await forgetPart(redis, frame, upload.data)
 }
 
 /** A refused map is not kept: its client waits for the verdict, and was sent the reason. */

@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { type MigrateOptions, migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts'
+import { connectConsumer } from '../../../shared/queue/redis.ts'
+import { runningWorkers, startHeartbeat } from '../../../shared/queue/worker-heartbeats.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -113,6 +116,26 @@ describe('migrate', () => {
     await write({ '0001_first.sql': `${FIRST}-- a thought\n` })
     await expect(run()).rejects.toThrow(PermanentError)
     await expect(run()).rejects.toThrow(/0001_first.sql was edited/)
+  })
+
+  it('refuses a migration that needs quiet while workers run, before it changes anything', async () => {
+    await write({ '0001_first.sql': FIRST, '0002_second.sql': `-- Run it while no workers do: why.\n${SECOND}` })
+    const redis = connectConsumer(`${sharedServices().redisUrl}/11`, logger)
+    const heartbeat = startHeartbeat(redis)
+    await expect.poll(() => runningWorkers(redis)).toHaveLength(1)
+    const options = { runningWorkers: () => runningWorkers(redis) }
+    await expect(run(options)).rejects.toThrow(/0002_second.sql must run while no workers do, but 1 run \(.+:\d+\)/)
+    expect(await select(`SELECT id FROM ${database}.schema_migrations`)).toEqual([{ id: 1 }])
+    await heartbeat.stop()
+    expect(await runningWorkers(redis)).toEqual([])
+    await run(options)
+    expect(await select(`SELECT id FROM ${database}.schema_migrations ORDER BY id`)).toEqual([{ id: 1 }, { id: 2 }])
+    redis.disconnect()
+  })
+
+  it('needs quiet for the migration that fills the views of findings, and for no later one', async () => {
+    const migrations = await readMigrations(join(ROOT, 'clickhouse/migrations'))
+    expect(migrations.filter(({ needsQuiet }) => needsQuiet).map(({ id }) => id)).toEqual([12])
   })
 
   it('leaves migrations of a newer checkout alone', async () => {

@@ -585,7 +585,7 @@ it('a payload of a newer version waits until a worker can read it, and others ar
     for (const name of newer) await redis.setrange(name, 0, String.fromCharCode(version))
   }
   const version = bytes[0]?.[0] ?? 0
-  await setVersion(version + 1)
+  await setVersion(99)
   const store = new TokenStore()
   worker(store)
   await until('the payload was read', async () => (await redis.scard(keys.open)) === 0)
@@ -601,6 +601,37 @@ it('a payload of a newer version waits until a worker can read it, and others ar
   await setVersion(version)
   await expectAllDone()
   expect(store.lines('second').sort()).toEqual(['from a newer edge', 'from an edge of this version', 'opening'])
+}, 30_000)
+
+it('a named batch and a job of a newer version wait until a worker can read them, and others are stored meanwhile', async () => {
+  const commit = await edge(1)
+  const store = new TokenStore()
+  const first = worker(store)
+  await until('the queue is open', () => store.lines('second').includes('opening'))
+  await first.pool.close()
+  await commit.enqueue(frame('in a newer batch'))
+  await commit.enqueue(frame('of a newer job'))
+  await commit.drain()
+  const queue = openQueue(redis, 'spans', 'express')
+  const [named, announced] = (await queue.getWaiting()).map(job => job.id as string) as [string, string]
+  await queue.close()
+  const record = { version: 2, jobIds: [named], storedTables: [] }
+  await redis.hset(keys.batchOf, named, 'newer')
+  await redis.hset(keys.batches, 'newer', JSON.stringify(record))
+  const data = (await redis.hget(keys.job('express', announced), 'data')) as string
+  await redis.hset(keys.job('express', announced), 'data', JSON.stringify({ ...JSON.parse(data), version: 2 }))
+  worker(store)
+  await commit.enqueue(frame('of this version'))
+  await until('the other payload is stored', () => store.lines('second').includes('of this version'))
+  const attemptsOf = async (jobId: string) => Number(await redis.hget(keys.job('express', jobId), 'atm'))
+  await until('each has failed twice', async () => (await attemptsOf(named)) >= 2 && (await attemptsOf(announced)) >= 2)
+  expect(store.lines('second').sort()).toEqual(['of this version', 'opening'])
+  expect(await backlog('dead-letters')).toBe(0)
+  // As if a worker of the newer version took the jobs.
+  await redis.hset(keys.batches, 'newer', JSON.stringify({ ...record, version: 1 }))
+  await redis.hset(keys.job('express', announced), 'data', data)
+  await expectAllDone()
+  expect(store.lines('second').sort()).toEqual(['in a newer batch', 'of a newer job', 'of this version', 'opening'])
 }, 30_000)
 
 it('a job that fails again and again does not grow', async () => {

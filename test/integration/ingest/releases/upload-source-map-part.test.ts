@@ -11,7 +11,6 @@ const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const KIB = 1024
 const MIB = 1024 * 1024
-const DAY_S = 86_400
 
 const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())
@@ -64,22 +63,39 @@ describe('a part', () => {
       7: `${sha256(two)}:100`,
       bytes: '400',
     })
-    expect(await redis.ttl(claims)).toBeGreaterThan(DAY_S - 60)
+    expect(await redis.ttl(claims)).toBe(-1)
   })
 
-  it('lives for a day after the last new part and 46 hours after the first, however often parts are repeated', async () => {
+  it('is kept while a part waits, and is not extended by a part that is repeated', async () => {
     const slug = await register()
     const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')
     const put = (part: number) => putPart(slug, 'a.map', part, Buffer.from(`part ${part}`))
     await put(0)
+    expect(await redis.ttl(claims)).toBe(-1)
+    await redis.hset(claims, 'stored:0', Math.floor(Date.now() / 1_000))
     await redis.expire(claims, 60)
     expect((await put(0)).status).toBe(200)
     expect(await redis.ttl(claims)).toBeLessThanOrEqual(60)
     await put(1)
-    expect(await redis.ttl(claims)).toBeGreaterThan(DAY_S - 60)
-    await redis.hincrby(claims, 'since', -45 * 60 * 60)
-    await put(2)
-    expect(await redis.ttl(claims)).toBeLessThanOrEqual(60 * 60)
+    expect(await redis.ttl(claims)).toBe(-1)
+    await redis.del(claims)
+  })
+
+  it('accepts a part again whose object may have been deleted since', async () => {
+    const slug = await register()
+    const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')
+    const put = () => putPart(slug, 'a.map', 0, Buffer.from('part'))
+    const enqueued = async () => (await framesOf('source-maps', slug)).length
+    await put()
+    const hoursAgo = (hours: number) => Math.floor(Date.now() / 1_000) - hours * 60 * 60
+    await redis.hset(claims, 'stored:0', hoursAgo(45))
+    expect((await put()).status).toBe(200)
+    expect(await enqueued()).toBe(1)
+    await redis.hset(claims, 'stored:0', hoursAgo(47))
+    expect((await put()).status).toBe(200)
+    expect(await enqueued()).toBe(2)
+    expect(await redis.hgetall(claims)).toMatchObject({ bytes: '4', 'waits:0': '1' })
+    expect(await redis.hexists(claims, 'stored:0')).toBe(0)
     await redis.del(claims)
   })
 

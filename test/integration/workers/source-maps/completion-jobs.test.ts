@@ -38,6 +38,37 @@ describe('a completion', () => {
     expect(await verdictOf(attempt)).toMatchObject({ ok: true })
   })
 
+  it('lets its record expire a day after it was carried out, however long it has waited', async () => {
+    const slug = await register()
+    const map = named('a.map')
+    await putParts(slug, map)
+    const { jobId, recordKey } = await accept(slug, bodyOf([entryOf(map)]), 1)
+    const { recorded, sequence } = keysOf(slug)
+    const digest = recordKey.slice(recordKey.lastIndexOf(':') + 1)
+    await redis.multi().zadd(recorded, '+inf', digest).zadd(recorded, '+inf', 'another').set(sequence, 1).exec()
+    await runCompletion(jobId)
+    expect(await redis.ttl(recordKey)).toBeGreaterThan(86_000)
+    expect(Number(await redis.zscore(recorded, digest))).toBeGreaterThan(Date.now() / 1_000 + 86_000)
+    expect(await redis.ttl(sequence)).toBe(-1)
+    const last = await accept(slug, bodyOf([]), 2)
+    await redis.zrem(recorded, 'another')
+    await runCompletion(last.jobId)
+    expect(await redis.ttl(sequence)).toBeGreaterThan(172_000)
+    expect(await redis.ttl(recorded)).toBeGreaterThan(86_000)
+  })
+
+  it('whose record is of a newer version is left to a newer worker', async () => {
+    const slug = await register()
+    const map = named('a.map')
+    await putParts(slug, map)
+    const { jobId, attempt, recordKey } = await accept(slug, bodyOf([entryOf(map)]), 1, undefined, 2)
+    await expect(runCompletion(jobId)).rejects.toThrow(/newer/)
+    expect(await verdictOf(attempt)).toBeUndefined()
+    await redis.set(recordKey, JSON.stringify({ version: 1, attempt, sequence: 1 }))
+    await runCompletion(jobId)
+    expect(await verdictOf(attempt)).toMatchObject({ ok: true })
+  })
+
   it('is refused for an unknown release or a release of another surface', async () => {
     const unknown = await accept('rel_unknown', bodyOf([]), 1)
     await runCompletion(unknown.jobId)

@@ -35,7 +35,19 @@ describe('a part', () => {
     expect(await deadLetterOf(jobId)).toMatchObject({ queue: 'source-maps', reason, body: 'a part' })
   })
 
-  it('whose claim has expired is kept, and does not claim its number again', async () => {
+  it('lets the claims of its map expire once no part of it waits', async () => {
+    const waits = { 'waits:0': 1, 'waits:1': 1, waiting: 2 }
+    const { parts, jobId } = await enqueuePart({ 0: CLAIM, 1: CLAIM, ...waits, bytes: 12 })
+    await runUpload(jobId)
+    expect(await redis.hgetall(parts)).toMatchObject({ 'waits:0': '1', waiting: '1', 'stored:1': expect.any(String) })
+    expect(await redis.ttl(parts)).toBe(-1)
+    await redis.del(parts)
+    const last = await enqueuePart({ 1: CLAIM, 'waits:1': 1, waiting: 1, bytes: 6 })
+    await runUpload(last.jobId)
+    expect(await redis.ttl(last.parts)).toBeGreaterThan(86_000)
+  })
+
+  it('whose claim was removed with its release is kept, and does not claim its number again', async () => {
     const { slug, parts, jobId } = await enqueuePart({})
     await runUpload(jobId)
     expect(await objects.head(partKey(placeOf(slug, 'a.map'), 1))).toBeDefined()

@@ -70,9 +70,9 @@ export const bodyOf = (files: readonly FileEntry[]) =>
   Buffer.from(JSON.stringify({ files, sourceFileCount: files.length }))
 
 /** Accepts a completion as the edge does. */
-export async function accept(slug: string, body: Buffer, sequence: number, of = surfaceId) {
+export async function accept(slug: string, body: Buffer, sequence: number, of = surfaceId, version = 1) {
   const [attempt, digest] = [randomUUID(), digestOf(body)]
-  const record = { attempt, sequence } satisfies CompletionRecord
+  const record = { version, attempt, sequence } satisfies CompletionRecord
   const recordKey = uploadKeys({ workspaceId, surfaceId: of, slug }).completion(digest)
   await redis.set(recordKey, JSON.stringify(record))
   const jobId = await enqueue('completions', { slug, attempt, digest }, body, of)
