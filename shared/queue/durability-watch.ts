@@ -174,7 +174,10 @@ export function watchStores(
   config: DurabilitySettings & { readonly REDIS_URL: string; readonly CONTROL_REDIS_URL: string },
 ): StoreWatches {
   const watch = (store: 'queues' | 'directory', redis: Redis, url: string): DurabilityWatch => {
-    const started = new DurabilityWatch({ redis, store, logger, reconnect: () => reconnect(url) }, config)
+    // No write to the directory waits for replicas.
+    const isAlone = store === 'directory' && config.REDIS_DURABILITY === 'replicated'
+    const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config
+    const started = new DurabilityWatch({ redis, store, logger, reconnect: () => reconnect(url) }, promise)
     lifecycle.onStop(`durability of the ${store}`, () => started.stop())
     return started
   }

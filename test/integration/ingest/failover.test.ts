@@ -4,6 +4,7 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { type RedisPair, startRedisPair } from '../../support/redis-pair.ts'
+import { putWorkspace, signToken, startApi } from '../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -19,6 +20,7 @@ let pair: RedisPair
 let edge: TestEdge
 let pools: TestPools | undefined
 let publicKey: string
+let secretKey: string
 let serial = 0
 
 beforeAll(async () => {
@@ -28,6 +30,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   pair = await startRedisPair()
   publicKey = await issueKey(createDirectory(pair.primary))
+  secretKey = await issueKey(createDirectory(pair.primary), { kind: 'secret', scopes: ['release:write'] })
   edge = await startEdge(pair.url, SETTINGS)
   return async () => {
     await pools?.stop()
@@ -138,4 +141,36 @@ it('a payload that comes back with a promoted replica is stored once, because it
   )
   await pair.promote()
   await expectStoredOnce(clients.acknowledged, clients.sent)
+})
+
+it('edge, API and workers write to the new primary without a restart, though their connections stay open', async () => {
+  startWorkers()
+  const api = await startApi({ ...services, redisUrl: pair.url }, databaseName)
+  try {
+    const headers = { authorization: `Bearer ${await signToken()}`, 'content-type': 'application/json' }
+    const createSurface = async () => {
+      const init = { method: 'POST', headers, body: JSON.stringify({ name: 'Web shop' }) }
+      return (await fetch(`${api.baseUrl}/v3/surfaces`, init)).status
+    }
+    const register = async () => {
+      const key = { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' }
+      const init = { method: 'POST', headers: key, body: JSON.stringify({ version: `v${++serial}` }) }
+      return (await fetch(`${edge.baseUrl}/v3/releases`, init)).status
+    }
+    await putWorkspace(pair.url, { id: 'ws_1', slug: 'acme' })
+    expect([await createSurface(), await register(), (await send()).status]).toEqual([201, 200, 200])
+    await pair.promote()
+    // One request each at most fails: it finds that its connection leads to a replica.
+    expect([201, 503]).toContain(await createSurface())
+    await until('the API writes again', async () => (await createSurface()) === 201)
+    await until('the edge registers releases again', async () => (await register()) === 200)
+    const { id } = await until('the edge accepts again', async () => {
+      const sent = await send()
+      return sent.status === 200 ? sent : undefined
+    })
+    await until('the workers store it', async () => (await stored()).has(id))
+    expect(await pair.replica.info('replication')).toMatch(/^role:master/m)
+  } finally {
+    await api.stop()
+  }
 })
