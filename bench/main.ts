@@ -25,6 +25,7 @@ const SCENARIOS = [
   'decode',
   'ingest',
   'auth',
+  'audit',
   'pipeline',
   'freshness',
   'fairness',

@@ -8,6 +8,7 @@ import type {
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
+import { addAudit } from './commands/audit.ts'
 import { addDirectoryBackup } from './commands/directory/backup.ts'
 import { addDirectoryBackups } from './commands/directory/backups.ts'
 import { addDirectoryExport } from './commands/directory/export.ts'
@@ -35,6 +36,7 @@ export interface ProgramContext
 /** Adds every command to the program. */
 export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
+  addAudit(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }

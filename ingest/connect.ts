@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis'
-import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue, type QueueName } from '../schemas/queues/names.ts'
+import {
+  ADMITTED_QUEUES,
+  type AdmittedQueue,
+  INGEST_QUEUES,
+  type IngestQueue,
+  type QueueName,
+} from '../schemas/queues/names.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
@@ -20,6 +26,7 @@ import type { Metrics } from '../shared/runtime/metrics.ts'
 import { watchRedis } from '../shared/runtime/redis-metrics.ts'
 import { Admission } from './admission/admission.ts'
 import { RedisClock } from './admission/redis-clock.ts'
+import { RequestTallies } from './admission/request-tallies.ts'
 import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/authenticate-surface.ts'
 import { DailyUsage } from './auth/daily-usage.ts'
@@ -65,6 +72,7 @@ interface SinkParts {
   /** The clock of the Redis of the queues. */
   readonly clock: RedisClock
   readonly failures: CommitFailures
+  readonly tallies: RequestTallies
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
 }
@@ -100,9 +108,11 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     durability,
     admission: connectAdmission(wiring, clock),
     clock,
+    tallies: new RequestTallies(stores.queues, logger),
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
   }
+  lifecycle.onStop('counts of requests', () => parts.tallies.stop())
   const { sinks, connections } = connectSinks(wiring, parts)
   watchRedis(metrics, stores)
   watchQueueAges(metrics, stores.queues)
@@ -134,9 +144,8 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     isReady: () => {
       if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
       if (!clock.isKnown) return 'the clock of redis is not known yet'
-      return (
-        durability.fault ?? (parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty')
-      )
+      if (durability.fault !== undefined) return durability.fault
+      return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
     endWaits: () => builds.deps.verdicts.stop(),
   }
@@ -144,13 +153,7 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
 
 function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wiring, clock: RedisClock): Admission {
   const admission = new Admission(
-    {
-      redis: connect(config.REDIS_URL),
-      queues: ADMITTED_QUEUES,
-      logger,
-      clock,
-      onRefused: metrics.countRefusal,
-    },
+    { redis: connect(config.REDIS_URL), queues: ADMITTED_QUEUES, logger, clock, onRefused: metrics.countRefusal },
     {
       limits: {
         maxCost: config.QUEUE_MAX_COST,
@@ -164,6 +167,10 @@ function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wirin
   lifecycle.onStop('admission', () => admission.stop())
   metrics.watchBacklog(admission, ADMITTED_QUEUES)
   return admission
+}
+
+function sinkDeps({ failures, tallies, durability }: SinkParts, queue: AdmittedQueue) {
+  return { failures, tally: tallies.of(queue), durability: durability.queues }
 }
 
 /** The sinks of the queues that are written by group commits. */
@@ -180,7 +187,7 @@ const IDLE_LARGE_BYTES = 32 * 1024 * 1024
 
 function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const { config, logger, metrics, lifecycle, connect } = wiring
-  const { admission, clock, failures, receipts, durability } = parts
+  const { admission, clock, receipts } = parts
   const connections: Redis[] = []
   const connectOne = (): Redis => {
     const redis = connect(config.REDIS_URL)
@@ -219,10 +226,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
       { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
-    return [
-      queue,
-      createFrameSink(queue, { commits, largeCommit, shares, failures, durability: durability.queues }),
-    ] as const
+    return [queue, createFrameSink(queue, { commits, largeCommit, shares, ...sinkDeps(parts, queue) })] as const
   })
   return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, connections }
 }
@@ -268,10 +272,11 @@ function connectBuilds(
 
 function connectConditionalSink(
   { config, logger, metrics, lifecycle }: Wiring,
-  { admission, clock, failures, receipts, durability }: SinkParts,
+  parts: SinkParts,
   queue: 'source-maps' | 'completions',
   redis: Redis,
 ): ConditionalSink {
+  const { admission, clock, receipts } = parts
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
     { redis, queue, receipts, clock, logger, minReplicas: replicasToConfirm(config) },
@@ -282,7 +287,7 @@ function connectConditionalSink(
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return createConditionalSink(queue, { commit, shares, failures, durability: durability.queues })
+  return createConditionalSink(queue, { commit, shares, ...sinkDeps(parts, queue) })
 }
 
 function connectVerdicts({ config, logger, metrics, lifecycle, connect }: Wiring, redis: Redis): VerdictWaits {

@@ -1,7 +1,9 @@
+import { saveRequestCounts } from '../clickhouse/queries/audit/save-request-counts.ts'
 import { QUEUES } from '../schemas/queues/names.ts'
 import { startHeartbeat } from '../shared/queue/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
+import { errorFields } from '../shared/runtime/errors.ts'
 import { createLifecycle, runUntilSignal } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
@@ -15,6 +17,8 @@ import { readWaitingJobs } from './queue/backlog.ts'
 import { Sweeper } from './queue/sweeper.ts'
 import { usesObjects } from './store-access.ts'
 
+/** Time between two copies of the counts of requests into ClickHouse. */
+const SAVE_COUNTS_EVERY_MS = 60_000
 /** Time between two observations of the jobs that wait. */
 const OBSERVE_EVERY_MS = 10_000
 
@@ -51,6 +55,13 @@ if (usesObjects(queues)) {
   const regularBackups = backUpRegularly(directory, { intervalMs, keep })
   lifecycle.onStop('backups', () => void regularBackups.stop())
 }
+const saving = setInterval(() => {
+  if (deps.redis.status !== 'ready') return
+  saveRequestCounts(deps.redis, deps.clickhouse, Date.now()).catch(error =>
+    logger.warn(errorFields(error), 'the counts of requests could not be saved'),
+  )
+}, SAVE_COUNTS_EVERY_MS)
+lifecycle.onStop('counts of requests', () => clearInterval(saving))
 
 const liveness = new Liveness(pools)
 const observing = setInterval(() => {

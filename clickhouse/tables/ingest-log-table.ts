@@ -36,6 +36,8 @@ export interface IngestLogEntry {
   /** Number of bytes as they were sent. */
   bytes: number
   rows: number
+  /** Number of rows in other tables than that of the records. */
+  derivedRows: number
   /** Number of records left out, by reason. */
   readonly rejected: Map<string, number>
   /** Number of dead letters that are kept, by reason. */
@@ -65,6 +67,7 @@ export class IngestLogTable {
   readonly #payloads = new GrowingBuffer()
   readonly #bytes = new GrowingBuffer()
   readonly #rows = new GrowingBuffer()
+  readonly #derivedRows = new GrowingBuffer()
   readonly #rejected = new CountsColumn()
   readonly #deadLettered = new CountsColumn()
   readonly #commit = new GrowingBuffer()
@@ -84,6 +87,7 @@ export class IngestLogTable {
     column('payloads', 'UInt32', this.#payloads),
     column('bytes', 'UInt64', this.#bytes),
     column('rows', 'UInt64', this.#rows),
+    column('derived_rows', 'UInt64', this.#derivedRows),
     column('rejected', 'Map(String, UInt64)', ...this.#rejected.parts),
     column('dead_lettered', 'Map(String, UInt64)', ...this.#deadLettered.parts),
     column('receipt_commit', 'FixedString(12)', this.#commit),
@@ -109,6 +113,7 @@ export class IngestLogTable {
     this.#payloads.u32(entry.payloads)
     this.#bytes.integer64(entry.bytes)
     this.#rows.integer64(entry.rows)
+    this.#derivedRows.integer64(entry.derivedRows)
     this.#rejected.append(entry.rejected)
     this.#deadLettered.append(entry.deadLettered)
     appendCommit(this.#commit, entry.commit)

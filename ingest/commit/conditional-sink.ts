@@ -3,7 +3,9 @@ import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { shareMember } from '../../shared/queue/queue.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
+import type { RequestTally } from '../admission/request-tallies.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
 import type { Committed, ConditionalCommit } from './conditional-commit.ts'
@@ -33,27 +35,36 @@ export interface ConditionalSinkDeps {
   readonly failures: Pick<CommitFailures, 'report'>
   /** Refuses what would be acknowledged while Redis could lose it. */
   readonly durability: Pick<DurabilityWatch, 'refuse'>
+  readonly tally: RequestTally
 }
 
 /** Creates the sink of a queue that is written by conditional commits. */
 export function createConditionalSink(
   queue: AdmittedQueue,
-  { commit, shares, failures, durability }: ConditionalSinkDeps,
+  { commit, shares, failures, tally, durability }: ConditionalSinkDeps,
 ): ConditionalSink {
+  function refused(surface: RequestSurface, problem: Problem): Problem {
+    tally.count(shareMember(surface), 'refused', Date.now())
+    return problem
+  }
+
   return {
-    refuse: (surface, contentLength) => durability.refuse() ?? shares.refuse(surface, contentLength),
+    refuse(surface, contentLength) {
+      const problem = durability.refuse() ?? shares.refuse(surface, contentLength)
+      return problem && refused(surface, problem)
+    },
     async store(frame, condition, request) {
-      const refused = durability.refuse()
-      if (refused) return { ok: false, problem: refused }
-      const place = shares.place(frame, frame)
-      if ('code' in place) return { ok: false, problem: place }
+      const place = durability.refuse() ?? shares.place(frame, frame)
+      if ('code' in place) return { ok: false, problem: refused(frame, place) }
       shares.begin(place)
       try {
         const value = await commit.commit(frame, place, condition)
         shares.end(place, value.accepted)
+        if (value.accepted) tally.count(place.share.member, 'acknowledged', frame.receivedAtMs)
         return { ok: true, value }
       } catch (error) {
         shares.end(place, false)
+        tally.count(place.share.member, 'unconfirmed', frame.receivedAtMs)
         failures.report(queue, error, request)
         return { ok: false, problem: NOT_STORED }
       }

@@ -3,8 +3,9 @@ import type { IngestQueue } from '../../schemas/queues/names.ts'
 import type { IdentifiedRequest, Reply } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import type { Lane } from '../../shared/queue/queue.ts'
+import { type Lane, shareMember } from '../../shared/queue/queue.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
+import type { RequestTally } from '../admission/request-tallies.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
 import type { EnqueuedFrame, GroupCommit } from './group-commit.ts'
@@ -17,6 +18,8 @@ export interface FrameSink {
    * share of the queue, INGEST_INFRA_UNAVAILABLE while Redis could lose what it confirms, or undefined.
    */
   refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
+  /** Counts a request that the route refuses after its key was accepted. */
+  refused(surface: RequestSurface): void
   /**
    * Enqueues the frame. Resolves once Redis has it on disk, with `reply` and the id of the request's receipt. If Redis
    * does not confirm, resolves with the problem NOT_STORED, and without a receipt. Returns the problem
@@ -39,15 +42,17 @@ export interface FrameSinkDeps {
   readonly failures: Pick<CommitFailures, 'report'>
   /** Refuses what would be acknowledged while Redis could lose it. */
   readonly durability: Pick<DurabilityWatch, 'refuse'>
+  readonly tally: RequestTally
 }
 
 /** Creates the sink of a queue that is written by group commits, and in pieces if a frame is large. */
 export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameSink {
-  const { commits, largeCommit, shares, failures, durability } = deps
+  const { commits, largeCommit, shares, failures, tally, durability } = deps
 
   async function confirm(
     enqueued: EnqueuedFrame,
     place: Placement,
+    arrivedAtMs: number,
     reply: Reply,
     renderProblem: (problem: Problem) => Reply,
     request: IdentifiedRequest,
@@ -56,31 +61,47 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
       await enqueued.confirmed
     } catch (error) {
       shares.end(place, false)
+      tally.count(place.share.member, 'unconfirmed', arrivedAtMs)
       failures.report(queue, error, request)
       return renderProblem(NOT_STORED)
     }
     shares.end(place, true)
+    tally.count(place.share.member, 'acknowledged', arrivedAtMs)
     return withReceipt(reply, enqueued.receiptId)
   }
 
+  function refused(surface: RequestSurface): void {
+    tally.count(shareMember(surface), 'refused', Date.now())
+  }
+
   return {
-    refuse: (surface, contentLength) => durability.refuse() ?? shares.refuse(surface, contentLength),
+    refuse(surface, contentLength) {
+      const problem = durability.refuse() ?? shares.refuse(surface, contentLength)
+      if (problem !== undefined) refused(surface)
+      return problem
+    },
+    refused,
     accept(frame, reply, renderProblem, request) {
-      const refused = durability.refuse()
-      if (refused) return renderProblem(refused)
-      const place = shares.place(frame, frame)
-      if ('code' in place) return renderProblem(place)
+      const place = durability.refuse() ?? shares.place(frame, frame)
+      if ('code' in place) {
+        refused(frame)
+        return renderProblem(place)
+      }
       let enqueued: EnqueuedFrame | undefined
       try {
         const isLarge = frame.body.length > LARGE_FRAME_BYTES
         enqueued = isLarge ? largeCommit.enqueue(frame, place) : commits[place.lane].enqueue(frame, place)
       } catch (error) {
+        refused(frame)
         failures.report(queue, error, request)
         return renderProblem(NOT_STORED)
       }
-      if (enqueued === undefined) return renderProblem(shares.refuseLarge())
+      if (enqueued === undefined) {
+        refused(frame)
+        return renderProblem(shares.refuseLarge())
+      }
       shares.begin(place)
-      return confirm(enqueued, place, reply, renderProblem, request)
+      return confirm(enqueued, place, frame.receivedAtMs, reply, renderProblem, request)
     },
   }
 }

@@ -72,16 +72,21 @@ function takeExport(
 ): Reply | Promise<Reply> {
   const contentType = type.mediaType
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
-    return invalid(415, 'content-type must be application/x-protobuf or application/json')
+    return invalid(sink, surface, 415, 'content-type must be application/x-protobuf or application/json')
   }
   const contentEncoding = parseContentEncoding(type.contentEncoding)
   if (contentEncoding === undefined) {
-    return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
+    return invalid(
+      sink,
+      surface,
+      415,
+      `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`,
+    )
   }
   // An empty protobuf body is a valid export of nothing.
   if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType]
   const fault = formFault(contentType === 'application/json', contentEncoding, body)
-  if (fault !== undefined) return invalid(400, fault)
+  if (fault !== undefined) return invalid(sink, surface, 400, fault)
   const frame: PayloadFrame = {
     ...surface,
     receivedAtMs: now(),
@@ -97,7 +102,8 @@ function parseContentEncoding(encoding: string): ContentEncoding | undefined {
   return encoding === 'identity' ? encoding : CONTENT_ENCODINGS.find(known => known === encoding)
 }
 
-function invalid(status: number, message: string): Reply {
+function invalid(sink: FrameSink, surface: SurfaceCaller, status: number, message: string): Reply {
+  sink.refused(surface)
   return drainProblem({ code: 'REQUEST_INVALID', status, message })
 }
 

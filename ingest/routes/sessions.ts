@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { SMALL_BODY_BYTES } from '../../schemas/http/limits.ts'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
 import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
 import { heartbeat, identifySession } from '../../schemas/http/sessions/operations.ts'
 import { heartbeatSchema } from '../../schemas/http/sessions/schemas.ts'
@@ -83,11 +84,11 @@ function sessionRoute<S extends z.ZodType>(
     (surface: SurfaceCaller, type: BodyType): BodyHandler =>
     (body, held) => {
       const problem = bodyTypeFault(type, MEDIA_TYPES)
-      if (problem) return runtimeProblem(problem)
+      if (problem) return refused(deps, surface, problem)
       const parsed = parseJsonBody(schema, body)
-      if (!parsed.ok) return invalid(parsed.fault)
+      if (!parsed.ok) return refused(deps, surface, invalid(parsed.fault))
       const made = makeEvent(parsed.value, parsed.json)
-      return made.ok ? acceptEvent(deps, surface, made.event, held) : invalid(made.fault)
+      return made.ok ? acceptEvent(deps, surface, made.event, held) : refused(deps, surface, invalid(made.fault))
     }
   const take = (surface: SurfaceCaller, type: BodyType): Decision => {
     const refused = refuseHead(deps.sink, surface, type.contentLength, SMALL_BODY_BYTES)
@@ -116,6 +117,11 @@ function acceptEvent(
   return deps.sink.accept(frame, SUCCESS, runtimeProblem, request)
 }
 
-function invalid(message: string): Reply {
-  return runtimeProblem({ code: 'REQUEST_INVALID', message })
+function invalid(message: string): Problem {
+  return { code: 'REQUEST_INVALID', message }
+}
+
+function refused({ sink }: Deps, surface: SurfaceCaller, problem: Problem): Reply {
+  sink.refused(surface)
+  return runtimeProblem(problem)
 }

@@ -63,11 +63,13 @@ function takeChunk(
 ): Reply | Promise<Reply> {
   const { sessionId } = head
   if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
-    return rejected(SESSION_ID_RULE)
+    return refused(deps, surface, rejected(SESSION_ID_RULE))
   }
   const encoding = encodingOf(head.contentEncoding, body)
-  if (!encoding.ok) return encoding.refusal
-  if (body.length === 0) return rejected('the body is empty: a chunk is JSON lines, gzipped or not')
+  if (!encoding.ok) return refused(deps, surface, encoding.refusal)
+  if (body.length === 0) {
+    return refused(deps, surface, rejected('the body is empty: a chunk is JSON lines, gzipped or not'))
+  }
   const decoded = decodeReplayMetadata(head.encodedMetadata)
   if (!decoded.ok) {
     deps.onReplayIgnored(decoded.reason)
@@ -104,6 +106,11 @@ function encodingOf(
     return { ok: false, refusal: rejected('content-encoding is gzip, but the body does not begin as gzip does') }
   }
   return { ok: true, encoding: isGzip ? 'gzip' : 'identity' }
+}
+
+function refused({ sink }: Deps, surface: SurfaceCaller, reply: Reply): Reply {
+  sink.refused(surface)
+  return reply
 }
 
 function rejected(message: string): Reply {

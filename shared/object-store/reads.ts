@@ -33,7 +33,7 @@ export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, 'get' | '
         return found && { ...found.head, body: guardBody(found.body, bucket.requestTimeoutMs) }
       }),
     head: key => bucket.call('head', abortSignal => head(bucket, key, abortSignal)),
-    list: prefix => list(bucket, prefix),
+    list: (prefix, after) => list(bucket, prefix, after),
   }
 }
 
@@ -94,7 +94,7 @@ function headOf(output: GetObjectCommandOutput | HeadObjectCommandOutput, conten
   }
 }
 
-async function* list(bucket: S3Bucket, prefix: string): AsyncGenerator<readonly ListedObject[]> {
+async function* list(bucket: S3Bucket, prefix: string, after?: string): AsyncGenerator<readonly ListedObject[]> {
   let token: string | undefined
   do {
     const command = new ListObjectsV2Command({
@@ -103,6 +103,7 @@ async function* list(bucket: S3Bucket, prefix: string): AsyncGenerator<readonly 
       // Some characters of keys are not allowed in XML.
       EncodingType: 'url',
       ...(token === undefined ? {} : { ContinuationToken: token }),
+      ...(token === undefined && after !== undefined ? { StartAfter: after } : {}),
     })
     const page = await bucket.call('list', abortSignal => bucket.client.send(command, { abortSignal }))
     const decode = page.EncodingType === 'url' ? decodeListedKey : (text: string) => text

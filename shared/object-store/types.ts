@@ -27,8 +27,11 @@ export interface ObjectStore {
   getStream(key: string, range?: ByteRange): Promise<StreamedObject | undefined>
   /** Reads the properties of the object without its body. */
   head(key: string): Promise<ObjectHead | undefined>
-  /** Yields pages of at most 1,000 objects, ordered by key. Each page is requested when the previous one is used up. */
-  list(prefix: string): AsyncGenerator<readonly ListedObject[]>
+  /**
+   * Yields pages of at most 1,000 objects, ordered by key, after the key `after` if it is given. Each page is requested when
+   * the previous one is used up.
+   */
+  list(prefix: string, after?: string): AsyncGenerator<readonly ListedObject[]>
   /** Deletes the objects with these keys, as far as they exist. If it throws, some may be deleted; it is safe to repeat. */
   deleteMany(keys: Iterable<string>): Promise<void>
   /** Copies within the bucket. The copy has these options instead of those of its source. */

@@ -17,7 +17,7 @@ const SHOWN_SURFACES = 20
 export function watchWatermarks(metrics: Metrics, redis: Redis): void {
   metrics.gauge({
     name: 'penstock_watermark_lag_seconds',
-    help: 'Everything accepted longer ago than this is settled, by kind of request. An empty surface stands for all.',
+    help: 'Everything accepted longer ago than this is settled, by kind of request. An empty surface means all of them.',
     labelNames: ['signal', 'surface'],
     async collect() {
       this.reset()

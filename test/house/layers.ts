@@ -35,9 +35,11 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/client.ts', 'clickhouse/native/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
+    ['clickhouse/count-deletion.ts'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [
       'clickhouse/queries/retention/',
+      'clickhouse/queries/audit/',
       'clickhouse/queries/findings/',
       'clickhouse/queries/letters/',
       'clickhouse/queries/receipts/',
@@ -96,7 +98,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   cli: [
     ['cli/config.ts', 'cli/exit-codes.ts', 'cli/local-environment.ts', 'cli/terminal.ts'],
     ['cli/command-context.ts'],
-    ['cli/directory/', 'cli/sessions/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
+    ['cli/audit/', 'cli/directory/', 'cli/sessions/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
     ['cli/upload-progress.ts'],
     ['cli/commands/'],
     ['cli/program.ts', 'cli/connect.ts'],

@@ -242,9 +242,11 @@ export class Batch {
     const isMeasured = body.length >= MEASURED_BYTES && this.#source.onDecoded !== undefined
     const startedAt = isMeasured ? performance.now() : 0
     try {
+      const derivedBefore = this.rows.derivedRows ?? 0
       const result = this.rows.append(frame, body)
       if (!result.ok) return { reason: { label: result.reason, detail: result.detail } }
       entry.rows += result.rows
+      entry.derivedRows += (this.rows.derivedRows ?? 0) - derivedBefore
       this.#digest = Math.imul(this.#digest ^ (result.rows + 1), FNV_PRIME)
       const rejected = rejectionsOf(result.rejected)
       if (rejected.length === 0) return undefined

@@ -31,6 +31,9 @@ export function createJsonRowsBatch(
     get rows() {
       return buffers.reduce((sum, buffer) => sum + buffer.rows, 0)
     },
+    get derivedRows() {
+      return buffers.slice(1).reduce((sum, buffer) => sum + buffer.rows, 0)
+    },
     get bytes() {
       return buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
     },

@@ -24,6 +24,8 @@ export interface TableBlock {
 /** Rows that are inserted together, in column buffers that the next batch uses again. */
 export interface RowBatch {
   readonly rows: number
+  /** Rows in other tables than the first one. */
+  readonly derivedRows?: number
   readonly bytes: number
   /** Bytes of memory that the buffers occupy, including what is not used. */
   readonly capacityBytes: number

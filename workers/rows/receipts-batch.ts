@@ -24,6 +24,7 @@ export function createReceiptsBatch(): RowBatch {
       payloads: 1,
       bytes,
       rows: 0,
+      derivedRows: 0,
       rejected: new Map(),
       deadLettered: counted(refusal?.objectKey !== ''),
       discarded: counted(refusal?.isDiscarded),

@@ -1,8 +1,9 @@
 import { type ClickHouseClient, classifyClickHouseError } from '../../client.ts'
+import { countDeletion, LOGGED_LETTERS } from '../../count-deletion.ts'
 import { HAS_KEY, keyParams, type LetterKey } from './letter.ts'
 
 /**
- * Deletes the rows of letters and resolves when no read finds them any more. Throws the result of
+ * Counts and deletes the rows of letters, and resolves when no read finds them any more. Throws the result of
  * `classifyClickHouseError`.
  */
 export async function deleteLetterRows(
@@ -12,10 +13,13 @@ export async function deleteLetterRows(
   signal: AbortSignal,
 ): Promise<void> {
   if (keys.length === 0) return
+  const params = keyParams(workspaceId, keys)
+  const where = `${HAS_KEY} AND ${LOGGED_LETTERS}`
+  await countDeletion(client, { table: 'dead_letters', where, params, reason: 'purged' }, signal)
   try {
     await client.command({
       query: `DELETE FROM dead_letters WHERE ${HAS_KEY}`,
-      query_params: keyParams(workspaceId, keys),
+      query_params: params,
       use_multipart_params: true,
       clickhouse_settings: { lightweight_deletes_sync: '2', mutations_sync: '2', wait_end_of_query: 1 },
       abort_signal: signal,

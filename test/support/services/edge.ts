@@ -25,13 +25,14 @@ export interface TestEdge {
   stop(): Promise<void>
 }
 
-/** Starts the edge in this process on a free port, and waits until it is ready. */
+/** Starts the edge in this process on a free port, and waits until it is ready. `now` is when requests arrive. */
 export async function startEdge(
   redisUrl: string,
   settings: Record<string, string> = {},
   logger: Logger = pino({ level: 'silent' }),
+  now: () => number = Date.now,
 ): Promise<TestEdge> {
-  const edge = await openEdge(redisUrl, settings, logger)
+  const edge = await openEdge(redisUrl, settings, logger, now)
   await until('the edge is ready', () => edge.isReady() === true)
   return edge
 }
@@ -41,12 +42,13 @@ export async function openEdge(
   redisUrl: string,
   settings: Record<string, string> = {},
   logger: Logger = pino({ level: 'silent' }),
+  now: () => number = Date.now,
 ): Promise<TestEdge> {
   const lifecycle = createLifecycle(logger, 5_000)
   const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, CONTROL_REDIS_URL: redisUrl, ...settings })
   const metrics = createMetrics('test')
   const edge = connectEdge(config, logger, metrics, lifecycle)
-  const routes = createIngestRoutes(edge.deps)
+  const routes = createIngestRoutes({ ...edge.deps, now })
   const server = createHttpServer({ routes, logger, heldBodyLimitBytes: config.HELD_BODY_BYTES })
   lifecycle.onStop('server', () => server.close(1_000))
   lifecycle.onStop('waits', () => edge.endWaits())

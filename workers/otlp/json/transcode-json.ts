@@ -68,6 +68,9 @@ export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonT
     get rows() {
       return rows.rows
     },
+    get derivedRows() {
+      return rows.derivedRows ?? 0
+    },
     get bytes() {
       return rows.bytes
     },

@@ -41,6 +41,12 @@ export abstract class OtlpBatch implements RowBatch {
     return this.#table.rows
   }
 
+  get derivedRows(): number {
+    let rows = -this.#table.rows
+    for (const buffer of this.#buffers) rows += buffer.rows
+    return rows
+  }
+
   get bytes(): number {
     return this.#buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
   }

@@ -58,8 +58,8 @@ return known
  * surfaces, then member and cost of each surface. Returns the index after them.
  */
 const SETTLE = `
--- The time at which the oldest of the finished requests was accepted. What derives from them keeps it, so that a watermark
--- never passes a request whose rows, letter or receipt are still on their way.
+-- The time at which the oldest of the finished requests was accepted. The moves keep it, so that a watermark never passes a
+-- request whose rows, letter or receipt are still on their way.
 local oldest
 local function leave(pending, jobId)
   local acceptedAt = tonumber(redis.call('ZSCORE', pending, jobId))

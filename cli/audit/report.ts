@@ -1,0 +1,74 @@
+import type { RequestBalance } from '../../clickhouse/queries/audit/select-request-balance.ts'
+
+/** Something that does not add up, in one hour of arrival of one surface. */
+export interface Difference {
+  /** `requests`, or the table whose rows or objects differ. */
+  readonly table: string
+  readonly workspaceId: string
+  readonly surfaceId: string
+  /** The hour of arrival, RFC 3339. */
+  readonly hour: string
+  /** The day, which is also the partition of the table. */
+  readonly day: string
+  /** Description of the difference, with both numbers. */
+  readonly text: string
+}
+
+/** Requests of one surface and hour, of all kinds together. */
+export interface RequestLine extends Omit<RequestBalance, 'kind' | 'hour'> {
+  readonly hour: string
+  readonly received: number
+  readonly queued: number
+  /** Requests of the hour may still be queued, or were received before requests were counted: it is not judged. */
+  readonly isOpen: boolean
+}
+
+/** Rows of one table in the whole range. */
+export interface TableLine {
+  readonly table: string
+  readonly logged: number
+  readonly deleted: number
+  readonly present: number
+}
+
+/** The outcome of an audit. */
+export interface AuditReport {
+  readonly from: string
+  readonly to: string
+  readonly requests: readonly RequestLine[]
+  readonly tables: readonly TableLine[]
+  readonly objects: { readonly named: number; readonly missing: number }
+  readonly differences: readonly Difference[]
+}
+
+/** Returns the hour of a Unix time in seconds, RFC 3339. */
+export function hourText(seconds: number): string {
+  return `${new Date(seconds * 1_000).toISOString().slice(0, 16)}Z`
+}
+
+/** Adds the kinds of one surface and hour. */
+export function requestLine(hour: number, kinds: readonly RequestBalance[], isOpen: boolean): RequestLine {
+  const sum = (count: (kind: RequestBalance) => number) => kinds.reduce((total, kind) => total + count(kind), 0)
+  const { workspaceId = '', surfaceId = '' } = kinds[0] ?? {}
+  const accepted = sum(kind => kind.accepted)
+  const refused = sum(kind => kind.refused)
+  return {
+    ...{ workspaceId, surfaceId, hour: hourText(hour) },
+    received: accepted + refused,
+    refused,
+    unconfirmed: sum(kind => kind.unconfirmed),
+    accepted,
+    acknowledged: sum(kind => kind.acknowledged),
+    stored: sum(kind => kind.stored),
+    deadLettered: sum(kind => kind.deadLettered),
+    discarded: sum(kind => kind.discarded),
+    answered: sum(kind => kind.answered),
+    queued: sum(kind => Math.max(0, kind.accepted - settledOf(kind))),
+    isOpen,
+  }
+}
+
+/** Returns the number of requests that are settled. */
+export function settledOf({ stored, deadLettered, discarded, answered }: RequestBalance): number {
+  return stored + deadLettered + discarded + answered
+}

@@ -1,0 +1,234 @@
+import type { Redis } from 'ioredis'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { AUDITED_TABLES, type AuditedTable } from '../../clickhouse/queries/audit/audited-tables.ts'
+import { saveRequestCounts } from '../../clickhouse/queries/audit/save-request-counts.ts'
+import { selectObjectKeys } from '../../clickhouse/queries/audit/select-object-keys.ts'
+import {
+  type AuditRange,
+  type RequestBalance,
+  selectFirstCountedHour,
+  selectRequestBalance,
+} from '../../clickhouse/queries/audit/select-request-balance.ts'
+import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
+import type { ReceiptKind } from '../../schemas/queues/names.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { readWatermarks } from '../../shared/queue/watermark.ts'
+import { findMissingObjects } from './find-missing-objects.ts'
+import {
+  type AuditReport,
+  type Difference,
+  hourText,
+  type RequestLine,
+  requestLine,
+  settledOf,
+  type TableLine,
+} from './report.ts'
+
+/** The stores that are compared. `redis` is the Redis of the queues. */
+export interface AuditDeps {
+  readonly redis: Redis
+  readonly clickhouse: ClickHouseClient
+  readonly objects: Pick<ObjectStore, 'list'>
+  readonly now: () => number
+}
+
+/** What is audited. Times are Unix seconds at full hours. An empty workspace means all. */
+export interface AuditOptions extends AuditRange {}
+
+const HOUR_S = 3_600
+const DAY_S = 24 * HOUR_S
+/**
+ * An hour is judged when everything accepted until this long after its end is settled: a request is accepted within 17 s of
+ * its arrival, and the clocks of edges differ a little (docs/contract.md#watermarks).
+ */
+const SETTLING_S = 120
+const OBJECTS_PER_READ = 10_000
+
+/**
+ * Compares what edges, Redis, the log of the batches, tables and objects state about each surface and hour of arrival
+ * (docs/contract.md#audit). Works day by day, as tables are partitioned. A difference counts if its hour is settled and a second
+ * reading shows it too, so that work in progress is never one.
+ */
+export async function runAudit(deps: AuditDeps, options: AuditOptions): Promise<AuditReport> {
+  await saveRequestCounts(deps.redis, deps.clickhouse, deps.now())
+  const judge = new Judge(deps, await selectFirstCountedHour(deps.clickhouse, options.signal))
+  const requests: RequestLine[] = []
+  const differences: Difference[] = []
+  const tables = new Map<string, TableLine>()
+  const objects = { named: 0, missing: 0 }
+  for (const day of daysOf(options)) {
+    requests.push(...(await auditRequests(deps, judge, day, differences)))
+    for (const table of AUDITED_TABLES) {
+      const line = await auditRows(deps, judge, table, day, differences)
+      const sum = tables.get(table.table)
+      tables.set(table.table, sum ? addLine(sum, line) : line)
+    }
+    await auditObjects(deps, day, objects, differences)
+  }
+  const { from, to } = options
+  return { from: hourText(from), to: hourText(to), requests, tables: [...tables.values()], objects, differences }
+}
+
+/** Yields the parts of a range that lie in one day. */
+function* daysOf(range: AuditRange): Generator<AuditRange> {
+  for (let from = range.from; from < range.to; ) {
+    const to = Math.min(range.to, (Math.floor(from / DAY_S) + 1) * DAY_S)
+    yield { ...range, from, to }
+    from = to
+  }
+}
+
+function addLine(a: TableLine, b: TableLine): TableLine {
+  const { table } = a
+  return { table, logged: a.logged + b.logged, deleted: a.deleted + b.deleted, present: a.present + b.present }
+}
+
+/** Decides which hours of a surface are settled, by its watermarks. */
+class Judge {
+  readonly #deps: AuditDeps
+  readonly #firstHour: number
+
+  /** Nothing is known of requests that arrived in the first hour that is counted, or before. */
+  constructor(deps: AuditDeps, firstCountedHour: number | undefined) {
+    this.#deps = deps
+    this.#firstHour = firstCountedHour === undefined ? Number.POSITIVE_INFINITY : firstCountedHour + HOUR_S
+  }
+
+  /** Returns those of the entries whose hour is settled for these kinds of requests. */
+  async settled<T extends { workspaceId: string; surfaceId: string; hour: number }>(
+    entries: readonly T[],
+    kindsOf: (entry: T) => readonly ReceiptKind[],
+  ): Promise<T[]> {
+    const counted = entries.filter(({ hour }) => hour >= this.#firstHour)
+    const surfaces = [...new Map(counted.map(entry => [`${entry.workspaceId}/${entry.surfaceId}`, entry])).values()]
+    const marks = new Map<string, Readonly<Record<ReceiptKind, number>>>()
+    for (let i = 0; i < surfaces.length; i += 500) {
+      const page = surfaces.slice(i, i + 500)
+      const read = await readWatermarks(this.#deps.redis, page)
+      for (const [j, { workspaceId, surfaceId }] of page.entries()) {
+        const settled = read.surfaces[j]?.settledBeforeMs
+        if (settled) marks.set(`${workspaceId}/${surfaceId}`, settled)
+      }
+    }
+    return counted.filter(entry => {
+      const settled = marks.get(`${entry.workspaceId}/${entry.surfaceId}`)
+      const neededMs = (entry.hour + HOUR_S + SETTLING_S) * 1_000
+      return settled !== undefined && kindsOf(entry).every(kind => settled[kind] >= neededMs)
+    })
+  }
+}
+
+async function auditRequests(
+  { clickhouse }: AuditDeps,
+  judge: Judge,
+  day: AuditRange,
+  differences: Difference[],
+): Promise<RequestLine[]> {
+  const before = await selectRequestBalance(clickhouse, day)
+  const settled = new Set((await judge.settled(before, ({ kind }) => [kind])).map(keyOf))
+  // Read again, because an hour may have been settled since.
+  const balances = settled.size > 0 ? await selectRequestBalance(clickhouse, day) : before
+  for (const balance of balances) {
+    if (!settled.has(keyOf(balance))) continue
+    for (const text of faultsOf(balance)) differences.push(differenceOf('requests', balance, text))
+  }
+  const bySurface = Map.groupBy(balances, ({ workspaceId, surfaceId, hour }) => `${hour} ${workspaceId} ${surfaceId}`)
+  return [...bySurface.values()].map(kinds =>
+    requestLine(kinds[0]?.hour ?? 0, kinds, !kinds.every(kind => settled.has(keyOf(kind)))),
+  )
+}
+
+function keyOf({ hour, workspaceId, surfaceId, kind }: RequestBalance): string {
+  return `${hour} ${workspaceId} ${surfaceId} ${kind}`
+}
+
+/** Returns what does not add up for a surface, kind and hour that is settled. */
+function faultsOf(balance: RequestBalance): string[] {
+  const { kind, accepted, acknowledged } = balance
+  const settled = settledOf(balance)
+  const faults: string[] = []
+  if (acknowledged > accepted) {
+    faults.push(
+      `${acknowledged - accepted} ${kind} acknowledged and not accepted (${acknowledged} against ${accepted})`,
+    )
+  }
+  if (accepted > settled) faults.push(`${accepted - settled} ${kind} lost (${accepted} accepted, ${settled} settled)`)
+  if (accepted < settled) {
+    faults.push(`${settled - accepted} ${kind} settled and not accepted (${accepted} accepted, ${settled} settled)`)
+  }
+  return faults
+}
+
+async function auditRows(
+  { clickhouse }: AuditDeps,
+  judge: Judge,
+  table: AuditedTable,
+  day: AuditRange,
+  differences: Difference[],
+): Promise<TableLine> {
+  const first = await selectRowBalance(clickhouse, table, day)
+  const settled = await judge.settled(first.differences, () => table.kinds)
+  const balance = settled.length > 0 ? await selectRowBalance(clickhouse, table, day) : first
+  const known = new Set(settled.map(rowKey))
+  for (const difference of balance.differences) {
+    if (known.has(rowKey(difference))) differences.push(differenceOf(table.table, difference, rowText(difference)))
+  }
+  return { table: table.table, logged: balance.logged, deleted: balance.deleted, present: balance.present }
+}
+
+function rowKey({ hour, workspaceId, surfaceId }: RowDifference): string {
+  return `${hour} ${workspaceId} ${surfaceId}`
+}
+
+function rowText({ logged, deleted, present }: RowDifference): string {
+  const missing = logged - deleted - present
+  const what = missing > 0 ? `${missing} rows missing` : `${-missing} rows too many`
+  return `${what} (${logged} stored, ${deleted} deleted on purpose, ${present} in the table)`
+}
+
+async function auditObjects(
+  { clickhouse, objects }: AuditDeps,
+  day: AuditRange,
+  counts: { named: number; missing: number },
+  differences: Difference[],
+): Promise<void> {
+  for (let after = ''; ; ) {
+    const named = await selectObjectKeys(clickhouse, day, after, OBJECTS_PER_READ)
+    const suspects = await findMissingObjects(objects, named)
+    // A row whose data is being erased may have lost its object already.
+    const still =
+      suspects.length === 0 ? new Set() : await stillNamed(clickhouse, day, after, named.at(-1)?.objectKey ?? '')
+    for (const object of suspects) {
+      if (!still.has(object.objectKey)) continue
+      counts.missing++
+      const text =
+        object.bytes === undefined
+          ? `object missing: ${object.objectKey}`
+          : `object too short (${object.bytes} of ${object.leastBytes} bytes): ${object.objectKey}`
+      differences.push(differenceOf(object.table, object, text))
+    }
+    counts.named += named.length
+    const last = named.at(-1)
+    if (last === undefined || named.length < OBJECTS_PER_READ) return
+    after = last.objectKey
+  }
+}
+
+async function stillNamed(
+  clickhouse: ClickHouseClient,
+  day: AuditRange,
+  after: string,
+  last: string,
+): Promise<Set<string>> {
+  const named = await selectObjectKeys(clickhouse, day, after, OBJECTS_PER_READ)
+  return new Set(named.map(({ objectKey }) => objectKey).filter(key => key <= last))
+}
+
+function differenceOf(
+  table: string,
+  { workspaceId, surfaceId, hour }: { workspaceId: string; surfaceId: string; hour: number },
+  text: string,
+): Difference {
+  const at = hourText(hour)
+  return { table, workspaceId, surfaceId, hour: at, day: at.slice(0, 10), text }
+}

@@ -1,0 +1,126 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import type { AuditReport, RequestLine } from '../audit/report.ts'
+import { runAudit } from '../audit/run-audit.ts'
+import type { StoresCommandContext } from '../command-context.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { findWorkspace } from '../find-workspace.ts'
+import { parsedBy, rowOf } from '../terminal.ts'
+
+const HOUR_S = 3_600
+
+const HELP = `
+Compares, for each surface and hour of arrival, what the edges have counted, what Redis has accepted, what the batches have
+logged, and what the tables and the object store have:
+
+  received = refused + accepted
+  accepted = stored + dead-lettered + discarded + answered + queued
+  rows stored = rows in the table + rows deleted on purpose
+  each object that a row names is in the store
+
+An hour is judged when its requests are settled, two minutes after its end at the earliest. Hours from before requests were
+counted, and days that have expired, are not judged. Reads only, apart from saving the latest counts. Full hours, UTC.
+
+${exitCodesHelp({
+  [EXIT.done]: 'everything adds up',
+  [EXIT.failed]: 'a store is unavailable: run the command again',
+  [EXIT.notFound]: 'the workspace does not exist',
+  [EXIT.auditDiffers]: 'something does not add up; each difference is a line',
+})}
+
+Example:
+  $ npm run cli -- audit --from 2026-11-21T00:00Z --to 2026-11-22T00:00Z`
+
+const timeSchema = z
+  .string()
+  .refine(text => !Number.isNaN(Date.parse(text)), 'It must be a time such as 2026-11-21T00:00Z.')
+  .transform(text => Date.parse(text) / 1_000)
+
+interface AuditCommandOptions {
+  readonly from: number
+  readonly to: number
+  readonly workspace?: string
+  readonly json?: boolean
+}
+
+/** Adds `audit`, which anyone with access to the stores can run to see whether anything was lost. */
+export function addAudit(parent: Command, context: StoresCommandContext): void {
+  const { print, printError, withStores, exit } = context
+  parent
+    .command('audit')
+    .description('compare what was accepted with what is stored')
+    .requiredOption('--from <time>', 'the first hour of arrival', parsedBy(timeSchema))
+    .requiredOption('--to <time>', 'the end, exclusive', parsedBy(timeSchema))
+    .option('--workspace <slug>', 'only this workspace, by slug or id')
+    .option('--json', 'print the report as JSON')
+    .addHelpText('after', HELP)
+    .action(async ({ from, to, workspace: slugOrId, json }: AuditCommandOptions) => {
+      if (from >= to) {
+        printError('--from must be before --to')
+        return exit(EXIT.usage)
+      }
+      await withStores(async ({ store, withQueues, clickhouse, objects, retentionDays }) => {
+        const workspace = slugOrId === undefined ? undefined : await findWorkspace(store, slugOrId, context)
+        if (slugOrId !== undefined && workspace === undefined) return
+        const range = {
+          from: Math.max(Math.floor(from / HOUR_S) * HOUR_S, firstKeptSecond(retentionDays)),
+          to: Math.ceil(to / HOUR_S) * HOUR_S,
+          workspaceId: workspace?.id ?? '',
+          signal: new AbortController().signal,
+        }
+        const report = await withQueues(redis => runAudit({ redis, clickhouse, objects, now: Date.now }, range))
+        print(json ? JSON.stringify(report) : describe(report))
+        if (report.differences.length > 0) exit(EXIT.auditDiffers)
+      })
+    })
+}
+
+/** Returns the beginning of the first day that no table has dropped. */
+function firstKeptSecond(retentionDays: number): number {
+  const today = Math.floor(Date.now() / 1_000 / (24 * HOUR_S))
+  return (today - retentionDays + 1) * 24 * HOUR_S
+}
+
+const COLUMNS = [
+  'received',
+  'refused',
+  'unconfirmed',
+  'accepted',
+  'stored',
+  'deadLettered',
+  'discarded',
+  'answered',
+  'queued',
+] as const satisfies readonly (keyof RequestLine)[]
+
+function describe({ from, to, requests, tables, objects, differences }: AuditReport): string {
+  const widths = [17, 24, 26, ...COLUMNS.map(name => name.length + 2)]
+  const lines = requests.map(line =>
+    rowOf(
+      [
+        line.hour,
+        line.workspaceId,
+        line.surfaceId,
+        ...COLUMNS.map(name => String(line[name])),
+        line.isOpen ? 'not judged' : '',
+      ],
+      widths,
+    ),
+  )
+  return [
+    `${from} to ${to}`,
+    rowOf(['hour', 'workspace', 'surface', ...COLUMNS, ''], widths),
+    ...lines,
+    '',
+    ...tables.map(({ table, logged, deleted, present }) =>
+      rowOf([table, `${logged} stored`, `${deleted} deleted on purpose`, `${present} in the table`], [20, 20, 30, 20]),
+    ),
+    rowOf(['objects', `${objects.named} named`, `${objects.missing} missing`], [20, 20, 30]),
+    '',
+    differences.length === 0 ? 'everything adds up' : `${differences.length} differences:`,
+    ...differences.map(
+      ({ table, workspaceId, surfaceId, hour, day, text }) =>
+        `${table}: surface ${surfaceId} of ${workspaceId}, hour ${hour}, day ${day}: ${text}`,
+    ),
+  ].join('\n')
+}
