@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import { isPacked } from '../../shared/queue/packed-payload.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -32,8 +33,9 @@ export interface FencedCommitDeps {
 /** A payload to commit. */
 export interface CommitContent {
   readonly jobId: string
-  /** The bytes of the payload, or undefined if they arrived in pieces under the key `arriving`. */
+  /** The bytes of the payload, packed or not, or undefined if they arrived in pieces under the key `arriving`. */
   readonly payload: Buffer | undefined
+  /** Size of the payload before it was packed. */
   readonly bytes: number
   readonly frames: number
   /** Unix time of the arrival of the first request. */
@@ -141,8 +143,9 @@ export class FencedCommit {
   async join(jobId: string, content: SmallCommit, timeoutMs: number): Promise<boolean> {
     const { flow, shares, open, busy, arrivals } = this.#keys
     const joined = this.#keys.joined(jobId)
-    const frames = content.payload.subarray(PAYLOAD_HEADER_BYTES)
-    const args = this.#arguments({ ...content, jobId, bytes: frames.length }, timeoutMs)
+    const { payload, bytes } = content
+    const frames = isPacked(payload) ? payload : payload.subarray(PAYLOAD_HEADER_BYTES)
+    const args = this.#arguments({ ...content, jobId, bytes: bytes - PAYLOAD_HEADER_BYTES }, timeoutMs)
     const commands = () => [
       sendInPlace(this.#redis, ['rpush', joined], frames),
       // With its text, because nothing else would remove the frames if Redis had lost the script.

@@ -3,6 +3,7 @@ import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/na
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { PIECE_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
+import { packPayload } from '../../shared/queue/packed-payload.ts'
 import {
   appendFrame,
   beginPayload,
@@ -78,10 +79,12 @@ export class LargeCommit {
     const receiptId = commit.issue(frame)
     const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
     appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)
-    const confirmed = this.#write(payload, frame.receivedAtMs, place).finally(() => {
-      slots.give(owner, 1)
-      this.#inFlight.delete(confirmed)
-    })
+    const confirmed = this.#write(payload, frame.receivedAtMs, frame.contentEncoding === 'identity', place).finally(
+      () => {
+        slots.give(owner, 1)
+        this.#inFlight.delete(confirmed)
+      },
+    )
     this.#inFlight.add(confirmed)
     return { receiptId, confirmed }
   }
@@ -91,11 +94,11 @@ export class LargeCommit {
     await Promise.allSettled(this.#inFlight)
   }
 
-  async #write(payload: Buffer, arrivedAtMs: number, { share, cost }: RequestPlace): Promise<void> {
+  async #write(payload: Buffer, arrivedAtMs: number, isPlain: boolean, { share, cost }: RequestPlace): Promise<void> {
     const { timeoutMs, priorityOf, onCommit } = this.#options
     const startedAt = performance.now()
     const jobId = newJobId()
-    await this.#sendPieces(jobId, payload)
+    await this.#sendPieces(jobId, isPlain ? await packPayload(payload) : payload)
     const content = {
       jobId,
       payload: undefined,

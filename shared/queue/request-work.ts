@@ -44,10 +44,11 @@ function gzipDecodedBytes(body: Buffer): number {
   return body.length < SMALLEST_GZIP ? 0 : body.readUInt32LE(body.length - 4)
 }
 
-const ZSTD_MAGIC = 0xfd2f_b528
+/** The first four bytes of a zstd frame, little-endian (RFC 8878, 3.1.1). */
+export const ZSTD_MAGIC = 0xfd2f_b528
 
 /** Returns Frame_Content_Size of the first frame (RFC 8878, 3.1.1.1), or undefined if the frame has none. */
-function zstdDecodedBytes(body: Buffer): number | undefined {
+export function zstdDecodedBytes(body: Buffer): number | undefined {
   if (body.length < 6 || body.readUInt32LE(0) !== ZSTD_MAGIC) return undefined
   const descriptor = body.readUInt8(4)
   const isSingleSegment = (descriptor & 0x20) !== 0

@@ -5,6 +5,7 @@ import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
+import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 
 /** Opens the group commits of a queue in the express lane, as an edge on the same machine as its Redis. */
@@ -24,15 +25,19 @@ export function openExpressCommits(
 }
 
 /** Commits a request with this body. Resolves when Redis has it on disk. */
-export async function commitBody(commits: GroupCommit, body: string): Promise<void> {
+export async function commitBody(
+  commits: GroupCommit,
+  body: string | Buffer,
+  contentEncoding: ContentEncoding = 'identity',
+): Promise<void> {
   const surface = { workspaceId: 'ws_a', surfaceId: 'srf_a' }
   const frame = {
     ...surface,
     receivedAtMs: Date.now(),
     contentType: 'application/x-protobuf',
-    contentEncoding: 'identity',
+    contentEncoding,
     attributes: '',
-    body: Buffer.from(body),
+    body: Buffer.from(body as string),
   } as const
   await commits.enqueue(frame, { share: { member: shareMember(surface), held: 0 }, cost: 1 }).confirmed
 }

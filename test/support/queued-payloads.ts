@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { wholePayload } from '../../shared/queue/packed-payload.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 
@@ -19,7 +20,7 @@ export async function queuedPayloads(redis: Redis, queue: QueueName): Promise<Qu
         redis.getBuffer(payloadPrefix + jobId),
         redis.lrangeBuffer(joined(jobId), 0, -1),
       ])
-      return { jobId, frames: payload === null ? [] : decodePayload(Buffer.concat([payload, ...more])) }
+      return { jobId, frames: payload === null ? [] : decodePayload(await wholePayload([payload, ...more])) }
     }),
   )
 }

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
+import { wholePayload } from '../../shared/queue/packed-payload.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import {
   JOB_OPTIONS,
@@ -153,9 +154,10 @@ async function rescue(
   let rescued = 0
   const orphans = await withoutJob(redis, keys, lanesOf(queue), page)
   await forEachConcurrently(orphans, { concurrency: CONCURRENT_RESCUES }, async jobId => {
-    const payload = await redis.getBuffer(keys.payload(jobId))
-    if (payload === null) return
+    const stored = await redis.getBuffer(keys.payload(jobId))
+    if (stored === null) return
     try {
+      const payload = await wholePayload([stored])
       await addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
       rescued++
     } catch (error) {

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { GroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { isPacked } from '../../../shared/queue/packed-payload.ts'
 import { decodePayload } from '../../../shared/queue/payload-frame.ts'
 import { OPEN_PAYLOAD_BYTES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
@@ -90,6 +92,29 @@ it('begins another job when the payload is full, and for a large commit', async 
     ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'],
     ['seventh', 'last'],
     ['large'],
+  ])
+})
+
+it('packs commits whose bodies came uncompressed, also those that join a payload', async () => {
+  await send('second', 200_000)
+  await send('third', 200_000)
+  await send('large', OPEN_PAYLOAD_BYTES)
+  const [open, large] = (await jobIds()) as [string, string]
+  expect(await redis.lrangeBuffer(keys.joined(open), 0, -1)).toSatisfy((parts: Buffer[]) => parts.every(isPacked))
+  expect(await redis.strlen(keys.payload(large))).toBeLessThan(10_000)
+  const bytes = await Promise.all([open, large].map(async job => (await store.payload(job))?.length ?? 0))
+  expect(await redis.hget(keys.flow, 'acceptedBytes')).toBe(String(bytes.reduce((sum, size) => sum + size)))
+  expect(await Promise.all([open, large].map(take))).toEqual([['first', 'second', 'third'], ['large']])
+})
+
+it('does not pack bodies that came compressed, nor those that random bytes make incompressible', async () => {
+  await commitBody(commits, 'gzip'.padEnd(200_000), 'gzip')
+  await commitBody(commits, randomBytes(200_000))
+  const [open] = (await jobIds()) as [string]
+  const parts = await redis.lrangeBuffer(keys.joined(open), 0, -1)
+  expect(parts.map(part => [isPacked(part), part.length > 200_000])).toEqual([
+    [false, true],
+    [false, true],
   ])
 })
 

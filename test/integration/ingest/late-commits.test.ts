@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,13 +43,13 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-/** Sends an export that begins with the marker and has at least this size. */
+/** Sends an export that begins with the marker and has at least this size. Its other bytes cannot be packed. */
 async function send(marker: string, { id = 'a', bytes = 0 } = {}): Promise<number> {
-  const text = marker.padEnd(Math.max(20, bytes))
+  const content = Buffer.concat([Buffer.from(marker.padEnd(20)), randomBytes(bytes)])
   const response = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': keyOf[id] as string },
-    body: new BinaryWriter().tag(1, WireType.LengthDelimited).string(text).finish(),
+    body: new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(content).finish(),
   })
   await response.arrayBuffer()
   return response.status

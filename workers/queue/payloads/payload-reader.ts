@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
 import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
+import { wholePayload } from '../../../shared/queue/packed-payload.ts'
 import type { QueueKeys } from '../../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
@@ -53,15 +54,6 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
     return value
   }
 
-  function joinParts(parts: readonly Buffer[]): Buffer {
-    const payload = pool.take(parts.reduce((sum, part) => sum + part.length, 0))
-    let end = 0
-    for (const part of parts) {
-      end += part.copy(payload, end)
-    }
-    return payload
-  }
-
   return {
     async read(keys, jobId) {
       const [closing, joining, getting] = closeAndRead(connection, keys, jobId)
@@ -72,17 +64,18 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
         getting.then(value => (value === null ? null : received(value))),
       ])
       const parts = [
-        ...(first.status === 'fulfilled' ? [first.value] : []),
+        ...(first.status === 'fulfilled' && first.value !== null ? [first.value] : []),
         ...(joined.status === 'fulfilled' ? joined.value : []),
       ]
-      const payload = parts[0]
-      const failed = [closed, joined, first].find(({ status }) => status === 'rejected')
-      if (failed === undefined && payload && parts.length === 1) return payload
+      let payload: Buffer | null = null
       try {
-        if (failed !== undefined) throw (failed as PromiseRejectedResult).reason
-        return payload ? joinParts(parts as Buffer[]) : null
+        for (const reply of [closed, joined, first]) if (reply.status === 'rejected') throw reply.reason
+        if (first.status === 'fulfilled' && first.value !== null) {
+          payload = await wholePayload(parts, length => pool.take(length))
+        }
+        return payload
       } finally {
-        for (const part of parts) if (part) pool.giveBack(part)
+        for (const part of parts) if (part !== payload) pool.giveBack(part)
       }
     },
     giveBack: payload => pool.giveBack(payload),

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { PIECE_BYTES, writeInPieces } from '../../../shared/queue/large-values.ts'
+import { wholePayload } from '../../../shared/queue/packed-payload.ts'
 import { frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
@@ -272,7 +273,7 @@ export class RedisPayloadStore implements PayloadStore {
 /** Reads a payload into a buffer of its own. */
 async function readWhole(redis: Redis, keys: QueueKeys, jobId: string): Promise<Buffer | null> {
   const [, joined, first] = await Promise.all(closeAndRead(redis, keys, jobId))
-  return first === null || joined.length === 0 ? first : Buffer.concat([first, ...joined])
+  return first === null ? null : wholePayload([first, ...joined])
 }
 
 /** Reports whether a payload is too large for one command (`writeInPieces`). */
