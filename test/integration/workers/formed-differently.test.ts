@@ -99,8 +99,11 @@ function rowsOf(version: Version): RowBatch {
 
 type Death = readonly [table: string, moment: 'before' | 'after']
 
-/** Starts a worker. With `death`, it ends at this insert, before it is sent or before its confirmation has arrived. */
-function worker(version: Version, death?: Death) {
+/**
+ * Starts a worker. With `death`, it ends at this insert, before it is sent or before its confirmation has arrived. Without
+ * `takesJobs`, it processes only what the test passes to `batches`.
+ */
+function worker(version: Version, death?: Death, takesJobs = true) {
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
   const store = new RedisPayloadStore(own, 'logs')
@@ -137,22 +140,24 @@ function worker(version: Version, death?: Death) {
       jobLimits: JOB_LIMITS,
     },
   )
-  const pool = startPool(
-    'logs',
-    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
-    { concurrency: 8, lockMs: 5_000, stalledCheckMs: 500 },
-  )
+  const pool = takesJobs
+    ? startPool(
+        'logs',
+        { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
+        { concurrency: 8, lockMs: 5_000, stalledCheckMs: 500 },
+      )
+    : undefined
   let isClosed = false
   const close = async () => {
     if (isClosed) return
     isClosed = true
     stopping.abort()
-    await pool.close()
+    await pool?.close()
     await jobs.close()
     own.disconnect()
   }
   opened.push(close)
-  return { close, ended: () => stopping.signal.aborted }
+  return { batches, close, ended: () => stopping.signal.aborted }
 }
 
 /** Sends the requests, has a worker of one version end at this moment, and a worker of another version continue. */
@@ -163,32 +168,46 @@ async function upgrade(
   requests: readonly PayloadFrame[],
   meanwhile: () => Promise<unknown> = async () => {},
 ): Promise<void> {
+  await send(requests)
+  await endWorker(from, death)
+  await meanwhile()
+  worker(to)
+  await expectSettled()
+}
+
+async function expectSettled(): Promise<void> {
+  await until('everything is settled', async () => (await redis.zcard(keys.pending)) === 0)
+  expect(await redis.hlen(keys.batches)).toBe(0)
+  expect(await redis.hlen(keys.batchOf)).toBe(0)
+}
+
+/** Has a worker end at this moment. */
+async function endWorker(version: Version, death: Death): Promise<void> {
+  const first = worker(version, death)
+  await until('the first worker has ended', () => first.ended())
+  await first.close()
+  expect(await redis.hlen(keys.batches)).toBeGreaterThan(0)
+}
+
+/** Commits the requests as one job. */
+async function send(requests: readonly PayloadFrame[]): Promise<void> {
   const producer = connectProducer(url, 20_000, logger)
   opened.push(() => producer.disconnect())
   const options = { maxCommitBytes: 1 << 20, maxCommitFrames: 100, timeoutMs: 20_000 }
   const commit = openExpressCommits(producer, options, 'logs')
-  const send = (frame: PayloadFrame) =>
+  const enqueue = (frame: PayloadFrame) =>
     commit.enqueue(frame, { share: { member: shareMember(frame), held: 0 }, cost: frameCost(frame) }).confirmed
   const sent: Promise<unknown>[] = []
   await until('the connection is open', () => {
     try {
-      sent.push(send(requests[0] as PayloadFrame))
+      sent.push(enqueue(requests[0] as PayloadFrame))
       return true
     } catch {
       return false
     }
   })
-  await Promise.all([...sent, ...requests.slice(1).map(send)])
+  await Promise.all([...sent, ...requests.slice(1).map(enqueue)])
   await commit.drain()
-  const first = worker(from, death)
-  await until('the first worker has ended', () => first.ended())
-  await first.close()
-  expect(await redis.hlen(keys.batches)).toBeGreaterThan(0)
-  await meanwhile()
-  worker(to)
-  await until('everything is settled', async () => (await redis.zcard(keys.pending)) === 0)
-  expect(await redis.hlen(keys.batches)).toBe(0)
-  expect(await redis.hlen(keys.batchOf)).toBe(0)
 }
 
 /** Returns what is stored of the requests: how often each is in `logs`, in `exceptions` and in the view of findings. */
@@ -295,5 +314,43 @@ describe('a batch that a newer version forms differently', () => {
       `SELECT sum(occurrence_count) AS n FROM findings WHERE workspace_id = 'ws_1'`,
     )
     expect(Number(rows[0]?.n)).toBe(1)
+  })
+
+  it('adds to a part of a refused batch what was refused when the tables were stored, and nothing else', async () => {
+    await send([request('steady'), request('changed')])
+    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+    const record = { version: 1, jobIds: [jobId], storedTables: ['logs'], unstored: { [jobId]: { truncated: [1, 1] } } }
+    await redis.hset(keys.batchOf, jobId, 'half')
+    await redis.hset(keys.batches, 'half', JSON.stringify(record))
+    worker('accepts')
+    await expectSettled()
+    expect(await stored()).toEqual({ logs: { changed: 1 }, exceptions: { changed: 1, steady: 1 }, letters: [] })
+  })
+})
+
+describe('a job that ends its workers', () => {
+  it.each([
+    ['is stored when all its inserts had landed', AFTER_LAST, []],
+    [
+      'becomes dead letters that name the tables which have it',
+      BETWEEN,
+      ['changed', 'steady'].map(body => ({
+        body,
+        reason: expect.stringMatching(/^killed_worker/),
+        storedTables: ['logs'],
+      })),
+    ],
+  ])('%s', async (_, death, letters) => {
+    await send([request('steady'), request('changed')])
+    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+    await endWorker('accepts', death)
+    await redis.set(keys.alone(jobId), 2)
+    await redis.set(keys.lock('express', jobId), 'token')
+    const { batches } = worker('accepts', undefined, false)
+    await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
+    await expectSettled()
+    const found = await stored()
+    expect(found.logs).toEqual({ changed: 1, steady: 1 })
+    expect(found.letters.sort((a, b) => (a.body < b.body ? -1 : 1))).toEqual(letters)
   })
 })
