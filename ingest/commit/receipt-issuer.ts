@@ -106,27 +106,24 @@ export function followReceiptSecret({
   adopted = Promise.resolve(),
 }: ReceiptSecretDeps): () => Buffer | undefined {
   let secret: Buffer | undefined
+  let isRemembered = false
   let reported: string | undefined
   const ensure = async () => {
     await adopted
     const isNew = async () => secret === undefined && (await queues.exists(HAS_DIRECTORY_KEY)) === 0
-    const found = await ensureReceiptSecret(directory, secret, isNew)
-    if (secret === undefined) await queues.set(HAS_DIRECTORY_KEY, 1, 'NX')
-    return found
+    secret = await ensureReceiptSecret(directory, secret, isNew)
+    // Nothing waits for this: the edge may accept requests as soon as it knows the secret.
+    if (!isRemembered) await queues.set(HAS_DIRECTORY_KEY, 1, 'NX')
+    isRemembered = true
+    reported = undefined
   }
   const follow = () => {
-    ensure().then(
-      found => {
-        secret = found
-        reported = undefined
-      },
-      error => {
-        const { message } = error as Error
-        if (message !== reported) logger.warn(errorFields(error), 'the secret of receipts could not be read')
-        reported = message
-        if (directory.status === 'ready') setTimeout(follow, RETRY_MS).unref()
-      },
-    )
+    ensure().catch(error => {
+      const { message } = error as Error
+      if (message !== reported) logger.warn(errorFields(error), 'the secret of receipts could not be read or noted')
+      reported = message
+      if (directory.status === 'ready') setTimeout(follow, RETRY_MS).unref()
+    })
   }
   if (directory.status === 'ready') follow()
   directory.on('ready', follow)

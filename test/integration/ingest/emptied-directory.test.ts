@@ -9,6 +9,7 @@ import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys } from '../../../shared/directory/record.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
+import { HAS_DIRECTORY_KEY } from '../../../shared/queue/queue.ts'
 import { issueKey, openEdge, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
 
@@ -58,6 +59,9 @@ it('a key is 503 and never 401 once the directory has lost everything, also afte
   expect(await send(key)).toBe(200)
   expect(await register()).toBe(200)
   expect(await send(generateKey('public'))).toBe(401)
+  const queuesRedis = new Redis(queues.url)
+  await until('the edge has noted its directory', async () => (await queuesRedis.exists(HAS_DIRECTORY_KEY)) === 1)
+  queuesRedis.disconnect()
   const kept = (await redis.get(directoryKeys.receiptSecret)) as string
 
   await redis.flushall()

@@ -1,8 +1,11 @@
 import { create, toBinary } from '@bufbuild/protobuf'
+import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { DurabilityWatch } from '../../../shared/queue/durability-watch.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
+import { connectProducer } from '../../../shared/queue/redis.ts'
 import { type RedisPair, startRedisPair } from '../../support/redis-pair.ts'
 import { putWorkspace, signToken, startApi } from '../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
@@ -173,4 +176,21 @@ it('edge, API and workers write to the new primary without a restart, though the
   } finally {
     await api.stop()
   }
+})
+
+it('a process that only reads leaves a server that was demoted while its connection stays open', async () => {
+  const redis = connectProducer(pair.url, 2_000, pino({ level: 'silent' }))
+  const reconnect = () => redis.disconnect(true)
+  const promise = { REDIS_DURABILITY: 'replicated', REDIS_MIN_REPLICAS: 1 } as const
+  const watch = new DurabilityWatch({ redis, store: 'queues', logger: pino({ level: 'silent' }), reconnect }, promise)
+  await until('the server is found safe', () => watch.fault === undefined)
+  await pair.promote()
+  await until('the replica is noticed', () => {
+    watch.recheck()
+    return watch.fault?.includes('it is a replica')
+  })
+  await until('the new primary is found safe', () => watch.fault === undefined)
+  expect(await redis.info('replication')).toMatch(/^role:master/m)
+  watch.stop()
+  redis.disconnect()
 })
