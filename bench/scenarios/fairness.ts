@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { Redis } from 'ioredis'
 import { QUEUES } from '../../schemas/queues/names.ts'
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
@@ -20,10 +21,14 @@ interface Flood {
   readonly name: string
   readonly plan: Omit<LoadPlan, 'durationMs' | 'warmUpMs'>
   readonly storedSpans: (load: LoadResult) => number
+  /** Whether another process computes meanwhile. */
+  readonly besideBusyProcess?: boolean
 }
 
 /** Name of the flood that costs the product least, which the others are compared with. */
 const UNKNOWN_PATH = 'an unknown path'
+/** The same flood, while another process takes as much of the processors as it gets, as a worker does that stores a flood. */
+const UNKNOWN_PATH_AND_BUSY = 'an unknown path, with a busy process'
 
 /** Measures what the flood of one surface costs another. */
 export const scenario: Scenario = {
@@ -37,9 +42,11 @@ export const scenario: Scenario = {
     const memoryShares: number[] = []
     const [rounds, durationMs] = context.quick ? [1, 3_000] : [5, 8_000]
     for (let round = 1; round <= rounds; round++) {
-      for (const { name, plan, storedSpans } of bench.floods) {
+      for (const { name, plan, storedSpans, besideBusyProcess } of bench.floods) {
         const watch = watchMemory(bench.redisUrl)
-        const measured = await measureUnderLoad(bench, { ...plan, warmUpMs: 1_000, durationMs }, storedSpans)
+        const busy = besideBusyProcess ? spawn(process.execPath, ['-e', 'for (;;);']) : undefined
+        const measuring = measureUnderLoad(bench, { ...plan, warmUpMs: 1_000, durationMs }, storedSpans)
+        const measured = await measuring.finally(() => busy?.kill())
         results.get(name)?.push(measured)
         memoryShares.push(await watch.stop())
         context.progress(`round ${round}/${rounds}: ${name}: ${statusText(measured.load)}`)
@@ -58,6 +65,7 @@ const NOTES = [
   `The flood is a closed loop over ${CONNECTIONS} connections that sends the next request as soon as it has a response, also after a 429. The other surface sends a request of one span every 4 ms over separate connections.`,
   'All settings have their defaults, and Redis has 2 GB, as with `npm start`.',
   'The flood of an unknown path gets 404 from the head of each request. It shows what the machine, the load generator and the HTTP server take from the other surface without any work of the queues.',
+  'The same flood with a busy process, which computes and does nothing else, shows what sharing two cores with a third process costs. A flood that is stored has two such processes, a worker and ClickHouse.',
   'The flood is stored or dead-lettered completely before the next one starts, and the run fails if a span of it or of the other surface is missing.',
 ]
 
@@ -79,6 +87,12 @@ async function startBench(context: ScenarioContext) {
   const nothing = () => 0
   const floods: Flood[] = [
     { name: UNKNOWN_PATH, plan: { ...valid, path: '/drain/v1/unknown' }, storedSpans: nothing },
+    {
+      name: UNKNOWN_PATH_AND_BUSY,
+      plan: { ...valid, path: '/drain/v1/unknown' },
+      storedSpans: nothing,
+      besideBusyProcess: true,
+    },
     { name: 'valid payloads', plan: valid, storedSpans: acceptedSpans },
     {
       name: 'undecodable bodies',
@@ -117,9 +131,13 @@ function floodRows(flood: string, rounds: readonly LoadedFreshness[]): Row[] {
       name: `acknowledged p99 ${under}`,
       unit: 'ms',
       samples: quantile(acknowledgementsOf, 0.99),
-      ...(flood !== UNKNOWN_PATH && {
-        ratios: [{ to: `acknowledged p99 under a flood of ${UNKNOWN_PATH}`, goal: { atMost: 2 } }],
-      }),
+      ...(flood !== UNKNOWN_PATH &&
+        flood !== UNKNOWN_PATH_AND_BUSY && {
+          ratios: [UNKNOWN_PATH, UNKNOWN_PATH_AND_BUSY].map(path => ({
+            to: `acknowledged p99 under a flood of ${path}`,
+            goal: { atMost: 2 },
+          })),
+        }),
       details: { 'responses to the flood': rounds.map(({ load }) => statusText(load)).join('; ') },
     },
     { name: `stored p99 ${under}`, unit: 'ms', samples: quantile(freshnessOf, 0.99), goal: { atMost: 2_000 } },
