@@ -41,6 +41,7 @@ async function run(context: ScenarioContext, { millions, rounds }: Size): Promis
     const { seconds, differences } = await audit()
     if (differences.length > 0) throw new Error(`a difference where there is none: ${differences[0]?.text}`)
     samples.push(seconds)
+    context.progress(`audited in ${seconds.toFixed(1)} s`)
   }
   const expected = await injectLosses(clickhouse.client)
   const { seconds, differences } = await audit()
@@ -100,9 +101,11 @@ async function injectLosses(client: ClickHouseClient): Promise<string[]> {
   const dropped = await select<{ key: string }>(
     `SELECT DISTINCT concat(surface_id, ' ', ${hourOf}) AS key FROM spans WHERE _part = '${part?.name}' LIMIT 900`,
   )
-  const other = `FROM spans WHERE toDate(received_at) != '${part?.partition}' LIMIT 1`
-  const added = await select<{ key: string }>(`SELECT concat(surface_id, ' ', ${hourOf}) AS key ${other}`)
-  await client.command({ query: `INSERT INTO spans SELECT * ${other}`, clickhouse_settings: { insert_deduplicate: 0 } })
+  const added = await select<{ key: string; ws: string; srf: string; at: string }>(`
+    SELECT concat(surface_id, ' ', ${hourOf}) AS key, workspace_id AS ws, surface_id AS srf, toString(received_at) AS at
+    FROM spans WHERE toDate(received_at) != '${part?.partition}' LIMIT 1`)
+  const row = added.map(({ ws, srf, at }) => ({ workspace_id: ws, surface_id: srf, received_at: at }))
+  await client.insert({ table: 'spans', values: row, format: 'JSONEachRow' })
   await client.command({ query: `ALTER TABLE spans DROP PART '${part?.name}'` })
   return [...dropped, ...added].map(({ key }) => key)
 }

@@ -265,7 +265,7 @@ it('counts rows that were deleted on purpose, and no others', async () => {
   expect((await report()).differences).toEqual([])
 }, 60_000)
 
-it('finds a row too many, a dropped part, a deleted object and a lost payload, each with table, surface and hour', async () => {
+it('finds a row too many, a dropped part, a deleted object, a lost payload and a false acknowledgement, each with table, surface and hour', async () => {
   await clickhouse.command({
     query: `INSERT INTO logs SELECT * FROM logs WHERE surface_id = 'srf_1' AND received_at >= ${hour / 1_000} LIMIT 1`,
     clickhouse_settings: { insert_deduplicate: 0 },
@@ -287,9 +287,12 @@ it('finds a row too many, a dropped part, a deleted object and a lost payload, e
   const [jobId] = await redis.zrange(pending, 0, '0')
   await redis.del(payload(jobId ?? ''), pending, shares)
 
+  await redis.hincrby(queueKeys('sessions').arrivals, `${hour / HOUR_MS}/ws_1/srf_1/acknowledged`, 1)
+
   const { code, differences } = await report()
   expect(code).toBe(11)
   expect(differences).toMatchObject([
+    differenceIn('requests', 'srf_1', '1 sessions acknowledged and not accepted (25 against 24)'),
     differenceIn('requests', 'srf_2', '1 metrics lost (13 accepted, 12 settled)'),
     differenceIn('logs', 'srf_1', expect.stringMatching(/^1 rows too many/)),
     differenceIn('session_heartbeats', 'srf_1', expect.stringMatching(/^12 rows missing/)),

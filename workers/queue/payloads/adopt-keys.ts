@@ -4,6 +4,7 @@ import { decodePayload, frameCost } from '../../../shared/queue/payload-frame.ts
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { errorFields } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
+import { sharesOf } from './payload-store.ts'
 
 /** The keys of a queue as version 0.1 named them, without hash tags. */
 const oldKeys = (queue: QueueName) => ({
@@ -16,24 +17,24 @@ const oldKeys = (queue: QueueName) => ({
 
 /**
  * Moves the jobs of one batch, or one job that is not in a batch, all or none. KEYS old batchOf, batches and flow, then new
- * batchOf, batches, flow and pending, then old and new payload of each job; ARGV batch id (empty for none), then job id,
- * arrival, frames, bytes and cost of each job. Returns 0 if a worker of the old version has finished or named a job
+ * batchOf, batches, flow, pending and shares, then old and new payload of each job; ARGV batch id (empty for none), then job
+ * id, arrival, frames, bytes, cost and its surfaces with their costs in JSON, for each job. Returns 0 if a worker of the old version has finished or named a job
  * meanwhile.
  */
 const ADOPT = `#!lua flags=allow-oom
 local record = ARGV[1] ~= '' and redis.call('HGET', KEYS[2], ARGV[1])
 if ARGV[1] ~= '' and not record then return 0 end
-for i = 8, #KEYS, 2 do
+for i = 9, #KEYS, 2 do
   if redis.call('EXISTS', KEYS[i]) == 0 then return 0 end
-  if ARGV[1] == '' and redis.call('HEXISTS', KEYS[1], ARGV[2 + (i - 8) / 2 * 5]) == 1 then return 0 end
+  if ARGV[1] == '' and redis.call('HEXISTS', KEYS[1], ARGV[2 + (i - 9) / 2 * 6]) == 1 then return 0 end
 end
 if record then
   redis.call('HDEL', KEYS[2], ARGV[1])
   redis.call('HSET', KEYS[5], ARGV[1], record)
 end
-for i = 8, #KEYS, 2 do
-  local at = 2 + (i - 8) / 2 * 5
-  local jobId, arrival, frames, bytes, cost = unpack(ARGV, at, at + 4)
+for i = 9, #KEYS, 2 do
+  local at = 2 + (i - 9) / 2 * 6
+  local jobId, arrival, frames, bytes, cost, shares = unpack(ARGV, at, at + 5)
   redis.call('RENAME', KEYS[i], KEYS[i + 1])
   redis.call('HDEL', KEYS[1], jobId)
   if record then redis.call('HSET', KEYS[4], jobId, ARGV[1]) end
@@ -43,6 +44,7 @@ for i = 8, #KEYS, 2 do
   redis.call('HINCRBY', KEYS[6], 'acceptedBytes', bytes)
   redis.call('HINCRBY', KEYS[6], 'acceptedCost', cost)
   redis.call('ZADD', KEYS[7], arrival, jobId)
+  for _, share in ipairs(cjson.decode(shares)) do redis.call('ZINCRBY', KEYS[8], share[2], share[1]) end
 end
 return 1
 `
@@ -89,7 +91,7 @@ async function adoptJob(redis: Redis, queue: QueueName, jobId: string): Promise<
   const record = batchId === '' ? null : await redis.hget(old.batches, batchId)
   if (batchId !== '' && record === null) return 0
   const jobIds = record === null ? [jobId] : (JSON.parse(record) as { jobIds: string[] }).jobIds
-  const names = [old.batchOf, old.batches, old.flow, keys.batchOf, keys.batches, keys.flow, keys.pending]
+  const names = [old.batchOf, old.batches, old.flow, keys.batchOf, keys.batches, keys.flow, keys.pending, keys.shares]
   const args: (string | number)[] = [batchId]
   for (const id of jobIds) {
     const payload = await redis.getBuffer(old.payload(id))
@@ -97,7 +99,8 @@ async function adoptJob(redis: Redis, queue: QueueName, jobId: string): Promise<
     const frames = decodePayload(payload)
     const cost = frames.reduce((sum, frame) => sum + frameCost(frame), 0)
     names.push(old.payload(id), keys.payload(id))
-    args.push(id, frames[0]?.receivedAtMs ?? 0, frames.length, payload.length, cost)
+    const shares = JSON.stringify([...sharesOf(frames)])
+    args.push(id, frames[0]?.receivedAtMs ?? 0, frames.length, payload.length, cost, shares)
   }
   const done = await redis.eval(ADOPT, names.length, ...names, ...args)
   return done === 1 ? jobIds.length : 0
