@@ -41,6 +41,7 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   release_frames: 0.25,
   source_maps: 0.25,
   deleted_rows: 0.25,
+  request_counts: 0.25,
 }
 
 /** Returns the settings that a table should have. Empty for tables that no worker fills. */
