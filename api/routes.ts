@@ -1,5 +1,8 @@
 import type { Route } from '../shared/http/route.ts'
 import type { ApiDeps } from './deps.ts'
+import { createErasureRoute } from './erasures/create-erasure.ts'
+import { listErasuresRoute } from './erasures/list-erasures.ts'
+import { readErasureRoute } from './erasures/read-erasure.ts'
 import { listFindingTracesRoute } from './findings/list-finding-traces.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
 import { readFindingRoute } from './findings/read-finding.ts'
@@ -51,6 +54,9 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     readReceiptRoute(deps),
     readRetentionRoute(deps),
     replaceRetentionRoute(deps),
+    createErasureRoute(deps),
+    listErasuresRoute(deps),
+    readErasureRoute(deps),
     listWatermarksRoute(deps),
   ]
 }

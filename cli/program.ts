@@ -14,6 +14,7 @@ import { addDirectoryBackups } from './commands/directory/backups.ts'
 import { addDirectoryExport } from './commands/directory/export.ts'
 import { addDirectoryImport } from './commands/directory/import.ts'
 import { addDirectoryRestore } from './commands/directory/restore.ts'
+import { addErasures } from './commands/erasures.ts'
 import { addKeys } from './commands/key/key.ts'
 import { addMembers } from './commands/member.ts'
 import { addReleases } from './commands/release.ts'
@@ -50,6 +51,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addKeys(program, context)
   addReleases(program, context)
   addRetention(program, context)
+  addErasures(program, context)
   addToken(program, context)
   // `control` is the former name of the group, which scripts may still use.
   const directory = program

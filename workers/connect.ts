@@ -25,6 +25,8 @@ import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
 import { StoreAccess, usesObjects } from './store-access.ts'
+import type { UpkeepDeps } from './upkeep/start-upkeep.ts'
+import { createUpkeepMetrics } from './upkeep/upkeep-metrics.ts'
 
 /** Collaborators of the wiring. `metrics` are those of the pools, on top of `processMetrics`. */
 interface WorkersWiring {
@@ -41,6 +43,7 @@ export interface ConnectedWorkers {
   readonly deps: PoolsDeps
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
+  readonly upkeep: UpkeepDeps
   /** Returns true, or the reason why this process should not be relied on. */
   readonly isReady: () => true | string
 }
@@ -90,7 +93,17 @@ export function connectWorkers(
     redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
   const store = createDirectory(directoryRedis)
   const backups = connectBackups(objects, config)
-  return { deps, directory: { redis: directoryRedis, store, adoption, backups, metrics, logger }, isReady }
+  const upkeep: UpkeepDeps = {
+    redis,
+    directoryRedis,
+    clickhouse: connectClickHouse(config, { requestTimeoutMs: UPKEEP_TIMEOUT_MS }),
+    objects,
+    retentionDays: config.RETENTION_DAYS,
+    logger,
+    metrics: createUpkeepMetrics(processMetrics),
+  }
+  lifecycle.onStop('clickhouse of the upkeep', () => upkeep.clickhouse.close())
+  return { deps, upkeep, directory: { redis: directoryRedis, store, adoption, backups, metrics, logger }, isReady }
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */
@@ -107,3 +120,6 @@ function openConfirmedScripts(
   lifecycle.onStop('redis of confirmed scripts', () => redis.disconnect())
   return new ConfirmedScripts(redis, replicas)
 }
+
+/** A statement that deletes rows ends on the server before this client stops waiting for it. */
+const UPKEEP_TIMEOUT_MS = 660_000

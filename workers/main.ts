@@ -16,6 +16,7 @@ import { POOLS } from './pools/table.ts'
 import { readWaitingJobs } from './queue/backlog.ts'
 import { Sweeper } from './queue/sweeper.ts'
 import { usesObjects } from './store-access.ts'
+import { startUpkeep } from './upkeep/start-upkeep.ts'
 
 /** Time between two copies of the counts of requests into ClickHouse. */
 const SAVE_COUNTS_EVERY_MS = 60_000
@@ -30,11 +31,12 @@ const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)
 
 const stopping = new AbortController()
-const { deps, directory, isReady } = connectWorkers(
-  config,
-  { queues, logger, lifecycle, metrics, processMetrics },
-  stopping.signal,
-)
+const {
+  deps,
+  upkeep: upkeepDeps,
+  directory,
+  isReady,
+} = connectWorkers(config, { queues, logger, lifecycle, metrics, processMetrics }, stopping.signal)
 const heartbeat = startHeartbeat(deps.redis)
 lifecycle.onStop('heartbeat', () => heartbeat.stop())
 const pools = queues.map(queue => POOLS[queue](deps))
@@ -54,6 +56,8 @@ if (usesObjects(queues)) {
   const [intervalMs, keep] = [config.DIRECTORY_BACKUP_INTERVAL_S * 1_000, config.DIRECTORY_BACKUP_KEEP]
   const regularBackups = backUpRegularly(directory, { intervalMs, keep })
   lifecycle.onStop('backups', () => void regularBackups.stop())
+  const upkeep = startUpkeep(upkeepDeps)
+  lifecycle.onStop('upkeep', () => upkeep.stop())
 }
 const saving = setInterval(() => {
   if (deps.redis.status !== 'ready') return

@@ -1,6 +1,6 @@
 import type { RetentionAnswer } from '../../schemas/http/retention/schemas.ts'
 import { RETAINED_KINDS, type Workspace } from '../../schemas/records/directory.ts'
-import { keptDays } from '../../shared/directory/retention.ts'
+import { keptDays } from '../../shared/runtime/retention.ts'
 
 /** Presents how long each kind of data of a workspace is kept (docs/contract.md#retention). */
 export function presentRetention({ retention = {} }: Workspace, installationDays: number): RetentionAnswer {

@@ -7,7 +7,7 @@ import {
   type Retention,
   type Workspace,
 } from '../../schemas/records/directory.ts'
-import { keptDays, retentionFault } from '../../shared/directory/retention.ts'
+import { keptDays, retentionFault } from '../../shared/runtime/retention.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'

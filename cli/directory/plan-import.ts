@@ -13,6 +13,8 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import { erasureSchema } from '../../schemas/records/erasure.ts'
+import { writeErasure } from '../../shared/directory/erasures.ts'
 import type { ManifestLine, RecordLine, StoredMapsLine } from '../../shared/directory/export/lines.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
@@ -67,6 +69,11 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
       return planManifest(redis, line.record)
     case 'stored-maps':
       return planStoredMaps(redis, line.record)
+    case 'erasure': {
+      const { workspaceId, id } = line.record
+      const write = { key: directoryKeys.erasure(workspaceId, id), commands: writeErasure(line.record) }
+      return planRecord(redis, `erasure ${id}`, write, erasureSchema)
+    }
   }
 }
 

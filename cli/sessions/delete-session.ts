@@ -3,7 +3,7 @@ import { countSessionRows } from '../../clickhouse/queries/sessions/count-sessio
 import { deleteSessionRows } from '../../clickhouse/queries/sessions/delete-session-rows.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import { SESSION_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
-import { oldReplayPrefix, replayPrefix } from '../../shared/object-store/object-keys.ts'
+import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 /** Dependencies of the deletion of a session. */
@@ -41,7 +41,7 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
   const surfaceIds = new Set([...deps.surfaceIds, ...found.flatMap(({ surfaceIds }) => surfaceIds)])
   let objects = 0
   let objectBytes = 0
-  for (const prefix of [...surfaceIds].flatMap(surfaceId => replayPrefixes(key, surfaceId))) {
+  for (const prefix of [...surfaceIds].flatMap(surfaceId => replayPrefixes({ ...key, surfaceId }))) {
     for await (const page of deps.objects.list(prefix)) {
       await deps.objects.deleteMany(page.map(object => object.key))
       objects += page.length
@@ -52,11 +52,4 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
     if (rows > 0) await deleteSessionRows(clickhouse, table, key, AbortSignal.timeout(DELETE_TIMEOUT_MS))
   }
   return { rows: Object.fromEntries(found.map(({ table, rows }) => [table.table, rows])), objects, objectBytes }
-}
-
-/** Returns the prefixes of all chunks of a session, also of those that older versions have stored. */
-function replayPrefixes({ workspaceId, sessionId }: SessionKey, surfaceId: string): string[] {
-  const session = { workspaceId, surfaceId, sessionId }
-  const old = oldReplayPrefix(session)
-  return old === undefined ? [replayPrefix(session)] : [replayPrefix(session), old]
 }

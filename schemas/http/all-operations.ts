@@ -1,3 +1,4 @@
+import { createErasure, listErasures, readErasure } from './erasures/operations.ts'
 import { listFindings, listFindingTraces, readFinding } from './findings/operations.ts'
 import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
@@ -60,6 +61,9 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     revokeWorkspaceKey,
     readRetention,
     replaceRetention,
+    createErasure,
+    listErasures,
+    readErasure,
     readOpenApi,
   ]
 }

@@ -10,6 +10,7 @@ export const EXAMPLE = {
   surfaceId: 'srf_e275cfe951dab4b87f6b',
   surfaceKeyId: 'key_771227213fa3a4bb5d26',
   apiKeyId: 'key_3c9e0d5b81f24a6697aa',
+  erasureId: 'ers_8c1d6e2f90a4b7353e11',
   sessionId: 'session-1',
   deviceId: 'b4f9c2de-57f2-4a4e-8f0e-1c6d0d3f7a11',
   windowId: 'w1',

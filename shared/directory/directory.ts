@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { createErasureStore, type ErasureStore } from './erasures.ts'
 import { createSurfaceKeyRecords, type SurfaceKeyRecords } from './surface-keys.ts'
 import { createSurfaceRecords, type SurfaceRecords } from './surfaces.ts'
 import { createWorkspaceKeyRecords, type WorkspaceKeyRecords } from './workspace-keys.ts'
 import { createWorkspaceRecords, type WorkspaceRecords } from './workspaces.ts'
 
 /** Stores workspaces, users, members, surfaces and keys. A module that needs a part of it names that part with `Pick`. */
-export interface Directory extends WorkspaceRecords, SurfaceRecords, SurfaceKeyRecords, WorkspaceKeyRecords {}
+export interface Directory
+  extends WorkspaceRecords,
+    SurfaceRecords,
+    SurfaceKeyRecords,
+    WorkspaceKeyRecords,
+    ErasureStore {}
 
 /**
  * Creates the directory on a Redis, where each record is a JSON string under its own key (`record.ts` has the names). A
@@ -22,6 +28,7 @@ export function createDirectory(redis: Redis): Directory {
     ...createSurfaceRecords(redis),
     ...createSurfaceKeyRecords(redis, { member: workspaces.member, workspaceKey: workspaceKeys.workspaceKey }),
     ...workspaceKeys,
+    ...createErasureStore(redis),
   }
 }
 

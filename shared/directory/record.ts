@@ -57,6 +57,10 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - workspaceKeyDigests: key id → digest (hash)
  * - workspaceKeyEnds: key ids, scored with the time of their revocation or expiry, or +inf
  * - keyRequest: digest of the key that this request of a user has created (string, for 24 h)
+ * - erasure: one JSON record each (string)
+ * - erasures: ids of erasures, by time
+ * - activeErasures: hash of the subject → id of the erasure in progress (hash)
+ * - dueErasures: erasures in progress of all workspaces as `workspace/id`, by time
  * - receiptSecret: the secret that seals receipt ids, as a JSON record (string)
  */
 export const directoryKeys = {
@@ -78,9 +82,27 @@ export const directoryKeys = {
   surfaceKeyEnds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:surface-key-ends`,
   credential: (digest: string) => `${DIRECTORY_ROOT}:credential:${digest}`,
   workspaceCredential: (digest: string) => `${DIRECTORY_ROOT}:workspace-credential:${digest}`,
+  erasure: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:erasure:${id}`,
+  erasures: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:erasures`,
+  activeErasures: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:active-erasures`,
+  dueErasures: `${DIRECTORY_ROOT}:due-erasures`,
   workspaceKeys: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:keys`,
   workspaceKeyDigests: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-digests`,
   workspaceKeyEnds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-ends`,
   keyRequest: (workspaceId: string, idempotencyKey: string, userId: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-request:${idempotencyKey}:${userId}`,
+}
+
+/**
+ * Redis keys of the work of the upkeep, which an export does not contain.
+ *
+ * - erasedSessions: ids of the sessions of an erasure in progress (set)
+ * - lease: id of the process that is elected for a task, with an expiry (string)
+ * - done: task → time when it was done last, in Unix ms (hash)
+ */
+export const upkeepKeys = {
+  erasedSessions: (workspaceId: string, id: string) =>
+    `${DIRECTORY_ROOT}:workspace:${workspaceId}:erasure:${id}:sessions`,
+  lease: (task: string) => `${DIRECTORY_ROOT}:upkeep:${task}`,
+  done: `${DIRECTORY_ROOT}:upkeep-done`,
 }

@@ -48,6 +48,12 @@ export function oldReplayPrefix(session: {
   return `replays/${[session.workspaceId, session.surfaceId, sessionId].map(keyPart).join('/')}/`
 }
 
+/** Returns the prefixes of all chunks of a session, also of those that older versions have stored. */
+export function replayPrefixes(session: { workspaceId: string; surfaceId: string; sessionId: string }): string[] {
+  const old = oldReplayPrefix(session)
+  return old === undefined ? [replayPrefix(session)] : [replayPrefix(session), old]
+}
+
 /** Returns the key of a source map. The SHA-256 (hex) of its bytes identifies it within a workspace. */
 export function sourceMapKey(workspaceId: string, sha256: string): string {
   return `source-maps/${keyPart(workspaceId)}/${sha256}.map`

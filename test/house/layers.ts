@@ -71,6 +71,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'workers/rows/',
       'workers/source-maps/',
       'workers/symbolication/',
+      'workers/upkeep/',
     ],
     ['workers/metrics.ts', 'workers/liveness.ts', 'workers/store-access.ts'],
     ['workers/deps.ts', 'workers/back-up-regularly.ts'],
@@ -81,6 +82,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['api/auth/'],
     ['api/config.ts', 'api/http/'],
     [
+      'api/erasures/',
       'api/findings/',
       'api/receipts/',
       'api/releases/',

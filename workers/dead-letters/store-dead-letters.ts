@@ -124,7 +124,7 @@ function index({ frame, letter }: Letter, objectKey: string, range: LetterRange 
     offset: range?.offset ?? 0,
     length: range?.length ?? 0,
     bodyBytes: frame.body.length,
-    sessionId: sessionOf(attributes),
+    sessionId: sessionOf(letter.queue === 'sessions' ? frame.body.toString() : attributes),
   }
   return { frame, letter, row: withJsonBody(frame, stored) }
 }

@@ -54,9 +54,9 @@ export function positionsToReplay({ rejected }: { readonly rejected: readonly Re
   return rejected.length === 0 ? undefined : new Set(rejected.flatMap(({ indexes }) => indexes))
 }
 
-/** Returns the session that the frame attributes of a request name; empty if they name none. */
-export function sessionOf(attributes: string): string {
-  const value = attributes === '' ? undefined : parseJson(attributes)
+/** Returns the session that a JSON object names: frame attributes, or the body of a session event. Empty if it names none. */
+export function sessionOf(text: string): string {
+  const value = text === '' ? undefined : parseJson(text)
   const sessionId = typeof value === 'object' && value !== null && 'sessionId' in value ? value.sessionId : undefined
   return typeof sessionId === 'string' ? sessionId : ''
 }

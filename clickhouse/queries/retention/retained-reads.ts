@@ -1,6 +1,6 @@
 import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client'
 import type { Retention } from '../../../schemas/records/directory.ts'
-import { firstKeptDay, keptDays } from '../../../shared/directory/retention.ts'
+import { firstKeptDay, keptDays } from '../../../shared/runtime/retention.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { RETAINED_TABLES } from './retained-tables.ts'
 

@@ -1,4 +1,4 @@
-import type { RowKind } from '../../../shared/directory/retention.ts'
+import type { RowKind } from '../../../shared/runtime/retention.ts'
 
 /** A table whose rows are kept for the retention of a kind of data. Its partitions are the days of `day`. */
 export interface RetainedTable {

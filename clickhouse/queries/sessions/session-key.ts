@@ -21,5 +21,19 @@ export const SESSION_TABLES = [
   { table: 'session_heartbeats', hasSurface: true },
   { table: 'replay_chunks', hasSurface: true },
 ] as const
+/**
+ * Tables with rows of a session, in the order in which a person is erased. `isSource`: the rows are
+ * stored requests. Identities go last, because they lead to the sessions.
+ */
+export const ERASED_TABLES = [
+  { table: 'spans', isSource: true },
+  { table: 'logs', isSource: true },
+  { table: 'exceptions', isSource: true },
+  { table: 'session_traces', isSource: false },
+  { table: 'session_findings', isSource: false },
+  { table: 'session_heartbeats', isSource: true },
+  { table: 'replay_chunks', isSource: true },
+  { table: 'session_identities', isSource: true },
+] as const
 /** One of SESSION_TABLES. */
 export type SessionTable = (typeof SESSION_TABLES)[number]

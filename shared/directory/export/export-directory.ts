@@ -5,6 +5,7 @@ import {
   releaseSchema,
   type Workspace,
 } from '../../../schemas/records/directory.ts'
+import type { Erasure } from '../../../schemas/records/erasure.ts'
 import type { Directory } from '../directory.ts'
 import { directoryKeys, parseRecord } from '../record.ts'
 import { releaseKeys } from '../release-store.ts'
@@ -42,7 +43,16 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
     yield { kind: 'workspace', record: workspace }
     yield* exportAccess(store, workspace)
     yield* exportReleases(redis, workspace.id)
+    for await (const record of walkNewest(page => store.erasures(workspace.id, page))) {
+      yield { kind: 'erasure', record: atItsBeginning(record) }
+    }
   }
+}
+
+/** Returns an erasure that is in progress as it began: the sessions that it has found are not exported. */
+function atItsBeginning(erasure: Erasure): Erasure {
+  if (erasure.subject === undefined) return erasure
+  return { ...erasure, state: 'deleting', settledAfterMs: null, position: null, counted: null }
 }
 
 async function* exportAccess(store: Directory, { id }: Workspace): AsyncGenerator<Line> {

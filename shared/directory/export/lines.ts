@@ -10,6 +10,7 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../../schemas/records/directory.ts'
+import { erasureSchema } from '../../../schemas/records/erasure.ts'
 import { parseJson } from '../../json/parse-json.ts'
 
 /** Maximum number of maps in one line. */
@@ -53,6 +54,7 @@ export const LINE_SCHEMAS = {
   release: releaseSchema,
   manifest: manifestLineSchema,
   'stored-maps': storedMapsLineSchema,
+  erasure: erasureSchema,
   end: endLineSchema,
 } as const
 /** The kind of a line. */

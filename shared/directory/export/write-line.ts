@@ -1,3 +1,4 @@
+import { writeErasure } from '../erasures.ts'
 import { releaseKeys } from '../release-store.ts'
 import type { Command } from '../transaction.ts'
 import {
@@ -46,5 +47,7 @@ export function writeLine(line: RecordLine, now: number): readonly Command[] {
     }
     case 'stored-maps':
       return writeStoredMaps(line.record.workspaceId, line.record.sha256s).commands
+    case 'erasure':
+      return writeErasure(line.record)
   }
 }

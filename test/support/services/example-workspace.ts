@@ -91,11 +91,25 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   }
 }
 
+const ERASED = {
+  id: EXAMPLE.erasureId,
+  state: 'done',
+  rows: { spans: 41, session_identities: 2, replay_chunks: 3 },
+} as const
+
 /** Stores the surface, a key of it and a workspace key under the ids of the examples. */
 async function restore(directory: Directory): Promise<void> {
   const createdAt = new Date().toISOString()
   await directory.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Shop', createdAt })
   await issueKey(directory, { ...OWNER, id: EXAMPLE.surfaceKeyId })
+  const begun = {
+    workspaceId,
+    subject: { kind: 'identifier', identifier: 'user-1' },
+    createdBy: userId,
+    now: Date.now(),
+  } as const
+  const erasure = await directory.createErasure(begun)
+  if (erasure !== 'too_many_erasures') await directory.putErasure({ ...erasure, ...ERASED })
   await directory.createWorkspaceKey({
     version: 1,
     id: EXAMPLE.apiKeyId,

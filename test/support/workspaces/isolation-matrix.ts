@@ -15,6 +15,7 @@ export interface Things {
   /** SHA-256 of a source map that the release has. */
   readonly mapHash: string
   readonly receiptId: string
+  readonly erasureId: string
 }
 
 /** Ids that the service issues. Any workspace may use the session id, trace id or hash of another workspace for its own data. */
@@ -26,6 +27,7 @@ export const GIVEN_IDS = [
   'findingId',
   'releaseSlug',
   'receiptId',
+  'erasureId',
 ] as const
 
 /** Kinds of credentials of a tenant. */
@@ -180,6 +182,9 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   })),
 
   row('GET /v3/retention', [...MANAGERS, 'workload'], 'own', () => ({ path: '/v3/retention' })),
+  row('POST /v3/erasures', MANAGERS, 'own', ({ sessionId }) => ({ path: '/v3/erasures', body: { sessionId } })),
+  row('GET /v3/erasures', MANAGERS, 'own', (_, query) => ({ path: `/v3/erasures?${query}` })),
+  row('GET /v3/erasures/:erasureId', MANAGERS, 'absent', ({ erasureId }) => ({ path: `/v3/erasures/${erasureId}` })),
   row('PUT /v3/retention', MANAGERS, 'own', () => ({ path: '/v3/retention', body: { builds: 29 } })),
 
   row('GET /v3/workspaces/:workspaceSlug/api-keys', USERS, 'absent', ({ slug }, query) => ({

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { exampleExport } from '../../../deploy/local/workspace/example.ts'
+import { erasureAnswerSchema } from '../../../schemas/http/erasures/schemas.ts'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
 import {
   surfaceCreatedSchema,
@@ -46,6 +47,7 @@ export function absentThings(): Things {
     releaseSlug: releaseSlugOf({ workspaceId: newId('ws'), surfaceId: newId('srf'), name: RELEASE_VERSION }),
     mapHash: hex(32),
     receiptId: `rct_${'a'.repeat(44)}_${newId('srf')}`,
+    erasureId: `ers_${hex(10)}`,
   }
 }
 
@@ -78,6 +80,8 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
   const seen = await sendTelemetry(edgeUrl, { workspaceId, surfaceId: surface.id }, publicKey.secret, sessionId)
   const release = await sendRelease(edgeUrl, secretKey.secret, workspaceId)
   const second = await makeSurface()
+  await make('/v3/erasures', { sessionId: newSessionId() })
+  const { erasure } = erasureAnswerSchema.parse(await make('/v3/erasures', { sessionId: newSessionId() }))
   const secondKey = await makeSurfaceKey(second.id, { kind: 'public' })
   await sendTelemetry(edgeUrl, { workspaceId, surfaceId: second.id }, secondKey.secret, newSessionId())
   return {
@@ -88,6 +92,7 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
       surfaceKeyId: publicKey.id,
       apiKeyId: apiKey.id,
       sessionId,
+      erasureId: erasure.id,
       ...seen,
       ...release,
     },

@@ -1,0 +1,131 @@
+import { type Command, Option } from 'commander'
+import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
+import type { Erasure, ErasureSubject } from '../../schemas/records/erasure.ts'
+import { ACTIVE_ERASURES_MAX } from '../../shared/directory/erasures.ts'
+import { walkNewest } from '../../shared/directory/sorted-index.ts'
+import type { DirectoryCommandContext } from '../command-context.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
+import { rowOf } from '../terminal.ts'
+
+const CREATE_HELP = `
+Erases everything of a person: of all sessions that were ever identified with the identifier, or of one session. The workers
+delete what is stored, wait until everything that was accepted before is stored too, and delete again. "show" prints how far
+it is and, at the end, the receipt with the number of rows by table. The identifier is kept only until then.
+
+${exitCodesHelp({
+  [EXIT.notFound]: 'the workspace does not exist',
+  [EXIT.conflict]: `${ACTIVE_ERASURES_MAX} erasures of the workspace are in progress, which is the maximum`,
+})}
+
+Examples:
+  $ npm run cli -- erasures create --workspace acme --identifier user-4711
+  $ npm run cli -- erasures create --workspace acme --session 0199d2c4-5f0a-7c3e-9a51-3f0c2f1d7b60`
+
+const SHOW_HELP = `
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the erasure does not exist' })}
+
+Example:
+  $ npm run cli -- erasures show --workspace acme --erasure ers_5d0c4e9b7a8f61203344`
+
+const LIST_HELP = `
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
+
+Example:
+  $ npm run cli -- erasures list --workspace acme`
+
+const WIDTHS = [26, 16, 26, 10]
+
+interface ErasuresOptions {
+  readonly workspace: string
+  readonly identifier?: string
+  readonly source?: string
+  readonly session?: string
+  readonly erasure: string
+  readonly json?: boolean
+}
+
+/** Adds `erasures create`, `erasures show` and `erasures list`. */
+export function addErasures(parent: Command, context: DirectoryCommandContext): void {
+  const command = parent.command('erasures').description('the erasure of persons from a workspace')
+  command
+    .command('create')
+    .description('erase everything of a user identifier, or of a session')
+    .requiredOption(...WORKSPACE_OPTION)
+    .addOption(new Option('--identifier <text>', 'the identifier of the user').conflicts('session'))
+    .option('--source <type>', 'the type of the source of the identifier; without it, every source')
+    .addOption(new Option('--session <id>', 'a single session').conflicts('source'))
+    .option('--json', 'print the erasure as JSON')
+    .addHelpText('after', CREATE_HELP)
+    .action((options: ErasuresOptions) => create(options, context))
+  command
+    .command('show')
+    .description('show how far an erasure is, and what it has removed')
+    .requiredOption(...WORKSPACE_OPTION)
+    .requiredOption('--erasure <id>', 'the erasure (ers_…)')
+    .option('--json', 'print the erasure as JSON')
+    .addHelpText('after', SHOW_HELP)
+    .action(({ workspace: slugOrId, erasure: id, json }: ErasuresOptions) =>
+      withWorkspace(context, slugOrId, async (workspace, store) => {
+        const erasure = await store.erasure(workspace.id, id)
+        if (erasure === undefined) {
+          context.printError(`there is no erasure ${JSON.stringify(id)} of ${workspace.slug}`)
+          return context.exit(EXIT.notFound)
+        }
+        context.print(json ? JSON.stringify(shown(erasure)) : describe(erasure))
+      }),
+    )
+  command
+    .command('list')
+    .description('list the erasures of a workspace, newest first')
+    .requiredOption(...WORKSPACE_OPTION)
+    .option('--json', 'print each erasure as a line of JSON')
+    .addHelpText('after', LIST_HELP)
+    .action(({ workspace: slugOrId, json }: ErasuresOptions) =>
+      withWorkspace(context, slugOrId, async (workspace, store) => {
+        if (!json) context.print(rowOf(['ID', 'STATE', 'CREATED', 'ROWS'], WIDTHS))
+        for await (const erasure of walkNewest(page => store.erasures(workspace.id, page))) {
+          const { id, state, createdAt, rows } = erasure
+          const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
+          context.print(json ? JSON.stringify(shown(erasure)) : rowOf([id, state, createdAt, String(total)], WIDTHS))
+        }
+      }),
+    )
+}
+
+async function create(options: ErasuresOptions, context: DirectoryCommandContext): Promise<void> {
+  const { print, printError, exit, now } = context
+  const subject = subjectOf(options)
+  if (subject === undefined) {
+    printError('pass --identifier, or --session with 1 to 200 characters')
+    return exit(EXIT.usage)
+  }
+  await withWorkspace(context, options.workspace, async ({ id: workspaceId, slug }, store) => {
+    const erasure = await store.createErasure({ workspaceId, subject, createdBy: 'operator', now: now() })
+    if (erasure === 'too_many_erasures') {
+      printError(`${slug} has ${ACTIVE_ERASURES_MAX} erasures in progress: run the command again when one is done`)
+      return exit(EXIT.conflict)
+    }
+    print(options.json ? JSON.stringify(shown(erasure)) : `erasure ${erasure.id} of ${slug}: ${erasure.state}`)
+  })
+}
+
+function subjectOf({ identifier, source, session }: ErasuresOptions): ErasureSubject | undefined {
+  if (identifier) return { kind: 'identifier', identifier, ...(source !== undefined && { sourceType: source }) }
+  return sessionIdSchema.safeParse(session).success ? { kind: 'session', sessionId: session ?? '' } : undefined
+}
+
+/** Returns an erasure without its subject, which must not be in an output that is kept. */
+function shown({ subject: _, version: __, counted: ___, position: ____, settledAfterMs: _____, ...rest }: Erasure) {
+  return rest
+}
+
+function describe({ id, state, failure, sessions, rows, objects, objectBytes, completedAt }: Erasure): string {
+  const tables = Object.entries(rows).map(([table, count]) => `  ${String(count).padStart(10)}  rows of ${table}`)
+  return [
+    `erasure ${id}: ${state}${failure === null ? '' : `, ${failure}`}${completedAt === null ? '' : ` ${completedAt}`}`,
+    `  ${String(sessions).padStart(10)}  sessions`,
+    ...tables,
+    `  ${String(objects).padStart(10)}  objects, ${objectBytes} bytes`,
+  ].join('\n')
+}

@@ -1,0 +1,73 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { classifyClickHouseError } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+
+/** Rows to delete on purpose. */
+export interface CountedDeletion {
+  readonly table: string
+  /** Condition on the workspace and on what goes. */
+  readonly where: string
+  readonly params: Readonly<Record<string, unknown>>
+  /** The only day that is touched, `2026-11-22`; every day if left out. */
+  readonly day?: string
+  /** Whether the rows are stored requests, with surface and arrival. Only these are counted in `deleted_rows`. */
+  readonly isSource: boolean
+  readonly reason: 'expired' | 'erased'
+  /** Text that is the same when this deletion is repeated after a crash, so that its rows are counted once. */
+  readonly id: string
+  /** Runs with the number of rows before they are deleted, if there are any. */
+  readonly onCounted?: (rows: number) => Promise<void>
+}
+
+/**
+ * Deletes rows, counts them in `deleted_rows` before, and returns their number. They are found by no read when it returns.
+ * Their bytes leave the disk with the next merge of their part, or with its day. Throws the result of
+ * `classifyClickHouseError`.
+ */
+export async function deleteCountedRows(
+  client: ClickHouseClient,
+  deletion: CountedDeletion,
+  signal: AbortSignal,
+): Promise<number> {
+  const { table, params, day, isSource, reason, id } = deletion
+  const where = day === undefined ? deletion.where : `_partition_id = {partitionId: String} AND (${deletion.where})`
+  const bound = { ...params, partitionId: day?.replaceAll('-', '') }
+  const [found] = await selectRows<{ total: string }>(client, {
+    query: `SELECT count() AS total FROM ${table} WHERE ${where}`,
+    params: bound,
+    signal,
+  })
+  const rows = Number(found?.total ?? 0)
+  if (rows === 0) return 0
+  await deletion.onCounted?.(rows)
+  try {
+    if (isSource) {
+      await client.command({
+        query: `
+          INSERT INTO deleted_rows (workspace_id, surface_id, received_hour, table_name, reason, rows)
+          SELECT workspace_id, surface_id, toStartOfHour(received_at) AS hour, '${table}', '${reason}', count()
+          FROM ${table} WHERE ${where} GROUP BY workspace_id, surface_id, hour ORDER BY ALL`,
+        query_params: bound,
+        use_multipart_params: true,
+        clickhouse_settings: {
+          insert_deduplicate: 1,
+          insert_deduplication_token: `${reason}:${id}:${table}:${day ?? ''}:${rows}`,
+          deduplicate_insert_select: 'force_enable',
+          max_partitions_per_insert_block: '0',
+          wait_end_of_query: 1,
+        },
+        abort_signal: signal,
+      })
+    }
+    await client.command({
+      query: `DELETE FROM ${table} ${day === undefined ? '' : `IN PARTITION '${day}'`} WHERE ${deletion.where}`,
+      query_params: params,
+      use_multipart_params: true,
+      clickhouse_settings: { lightweight_deletes_sync: '2', mutations_sync: '2', wait_end_of_query: 1 },
+      abort_signal: signal,
+    })
+  } catch (error) {
+    throw classifyClickHouseError(error)
+  }
+  return rows
+}

@@ -1,0 +1,37 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { classifyClickHouseError } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+
+/** Share of deleted rows from which on the parts of a day are written again. So a row is written at most a few times more. */
+const DELETED_SHARE = 0.25
+
+/**
+ * Writes the parts of a day again, without their deleted rows, if these are a quarter of them or more. Days that are over
+ * are merged no more, so their deleted rows would stay on the disk until the whole day expires.
+ */
+export async function reclaimDay(
+  client: ClickHouseClient,
+  { table, day }: { readonly table: string; readonly day: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const partitionId = day.replaceAll('-', '')
+  const [found] = await selectRows<{ written: string; live: string }>(client, {
+    query: `
+      SELECT (SELECT sum(rows) FROM system.parts WHERE active AND database = currentDatabase()
+                AND table = {table: String} AND partition_id = {partitionId: String}) AS written,
+             (SELECT count() FROM ${table} WHERE _partition_id = {partitionId: String}) AS live`,
+    params: { table, partitionId },
+    signal,
+  })
+  const [written, live] = [Number(found?.written ?? 0), Number(found?.live ?? 0)]
+  if (written - live < written * DELETED_SHARE || written === 0) return
+  try {
+    await client.command({
+      query: `ALTER TABLE ${table} APPLY DELETED MASK IN PARTITION '${day}'`,
+      clickhouse_settings: { mutations_sync: '2', wait_end_of_query: 1 },
+      abort_signal: signal,
+    })
+  } catch (error) {
+    throw classifyClickHouseError(error)
+  }
+}

@@ -1,0 +1,174 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { type Erasure, type ErasureSubject, erasureSchema } from '../../schemas/records/erasure.ts'
+import { pagesOf } from '../concurrency/pages.ts'
+import { ensureReceiptSecret } from './receipt-secret.ts'
+import { directoryKeys as keys, parseRecord, upkeepKeys } from './record.ts'
+import { type ListPage, listNewest } from './sorted-index.ts'
+import { type Command, commitIf, decideAndCommit } from './transaction.ts'
+
+/** Erasures of a workspace that may be in progress. */
+export const ACTIVE_ERASURES_MAX = 100
+/** Receipts of erasures that are kept for a workspace. Beyond it, a new erasure removes the oldest that is over. */
+export const ERASURES_KEPT = 10_000
+const SESSIONS_PAGE = 1_000
+
+/** Stores the erasures of a workspace (docs/contract.md#erasures). */
+export interface ErasureStore {
+  /**
+   * Stores an erasure and returns it, or the one in progress for the same subject. Returns `too_many_erasures` when too many
+   * are in progress.
+   */
+  createErasure(request: ErasureRequest): Promise<Erasure | 'too_many_erasures'>
+  erasure(workspaceId: string, id: string): Promise<Erasure | undefined>
+  /** Returns a page, newest first. */
+  erasures(workspaceId: string, page: ListPage): Promise<Erasure[]>
+  /** Stores the progress of an erasure. One that is over leaves the list of those in progress, with its sessions. */
+  putErasure(erasure: Erasure): Promise<void>
+  /** Returns up to `limit` erasures of all workspaces that are in progress, the oldest first. Only for the workers. */
+  activeErasures(limit: number): Promise<Erasure[]>
+  addErasedSessions(erasure: Erasure, sessionIds: readonly string[]): Promise<void>
+  /** Returns the sessions of an erasure in progress, in the order of their bytes. */
+  erasedSessions(erasure: Erasure): Promise<string[]>
+}
+
+/** A new erasure. */
+export interface ErasureRequest {
+  readonly workspaceId: string
+  readonly subject: ErasureSubject
+  readonly createdBy: string
+  readonly now: number
+}
+
+/** Creates the part of the directory that stores erasures. */
+export function createErasureStore(redis: Redis): ErasureStore {
+  async function load(workspaceId: string, ids: readonly string[]): Promise<(Erasure | undefined)[]> {
+    const at = ids.map(id => keys.erasure(workspaceId, id))
+    const texts = at.length === 0 ? [] : await redis.mget(at)
+    return texts.map((text, i) => (text === null ? undefined : parseRecord(at[i] ?? '', text, erasureSchema)))
+  }
+
+  return {
+    async createErasure({ workspaceId, subject, createdBy, now }) {
+      const subjectHash = hashSubject(await ensureReceiptSecret(redis), workspaceId, subject)
+      const activeKey = keys.activeErasures(workspaceId)
+      return decideAndCommit<Erasure | 'too_many_erasures'>(redis, async () => {
+        const known = await redis.hget(activeKey, subjectHash)
+        const [present] = known === null ? [] : await load(workspaceId, [known])
+        if (present) return { result: present }
+        if ((await redis.hlen(activeKey)) >= ACTIVE_ERASURES_MAX) return { result: 'too_many_erasures' }
+        const erasure: Erasure = {
+          version: 1,
+          id: `ers_${randomBytes(10).toString('hex')}`,
+          workspaceId,
+          kind: subject.kind,
+          subject,
+          subjectHash,
+          createdAt: new Date(now).toISOString(),
+          createdBy,
+          state: 'deleting',
+          settledAfterMs: null,
+          position: null,
+          sessions: 0,
+          rows: {},
+          counted: null,
+          objects: 0,
+          objectBytes: 0,
+          completedAt: null,
+          failure: null,
+        }
+        const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]
+        const commands = [...writeErasure(erasure), ...(await removeOldest(redis, workspaceId))]
+        return { result: erasure, transaction: { guards, commands } }
+      })
+    },
+    erasure: async (workspaceId, id) => (await load(workspaceId, [id]))[0],
+    erasures: (workspaceId, page) => listNewest(redis, keys.erasures(workspaceId), page, ids => load(workspaceId, ids)),
+    async putErasure(erasure) {
+      await commitIf(redis, { guards: [], commands: writeErasure(erasure) })
+    },
+    async activeErasures(limit) {
+      const members = await redis.zrange(keys.dueErasures, 0, String(limit - 1))
+      const found: Erasure[] = []
+      for (const member of members) {
+        const [workspaceId = '', id = ''] = member.split('/')
+        const [erasure] = await load(workspaceId, [id])
+        if (erasure) found.push(erasure)
+        else await redis.zrem(keys.dueErasures, member)
+      }
+      return found
+    },
+    async addErasedSessions({ workspaceId, id }, sessionIds) {
+      for (const page of pagesOf(sessionIds, SESSIONS_PAGE))
+        await redis.sadd(upkeepKeys.erasedSessions(workspaceId, id), ...page)
+    },
+    async erasedSessions({ workspaceId, id }) {
+      const found = new Set<string>()
+      let cursor = '0'
+      do {
+        const [next, members] = await redis.sscan(
+          upkeepKeys.erasedSessions(workspaceId, id),
+          cursor,
+          'COUNT',
+          SESSIONS_PAGE,
+        )
+        cursor = next
+        for (const member of members) found.add(member)
+      } while (cursor !== '0')
+      return [...found].sort()
+    },
+  }
+}
+
+/** Returns the commands that store an erasure and its indexes. An erasure that is over has no sessions and no subject. */
+export function writeErasure(erasure: Erasure): Command[] {
+  const { workspaceId, id, subjectHash, createdAt, state } = erasure
+  const isOver = state === 'done' || state === 'failed'
+  const { subject: _, ...withoutSubject } = erasure
+  const record = erasureSchema.parse(isOver ? withoutSubject : erasure)
+  const createdAtMs = Date.parse(createdAt)
+  const member = `${workspaceId}/${id}`
+  return [
+    ['SET', keys.erasure(workspaceId, id), JSON.stringify(record)],
+    ['ZADD', keys.erasures(workspaceId), createdAtMs, id],
+    ...(isOver
+      ? ([
+          ['HDEL', keys.activeErasures(workspaceId), subjectHash],
+          ['ZREM', keys.dueErasures, member],
+          ['DEL', upkeepKeys.erasedSessions(workspaceId, id)],
+        ] as const)
+      : ([
+          ['HSET', keys.activeErasures(workspaceId), subjectHash, id],
+          ['ZADD', keys.dueErasures, createdAtMs, member],
+        ] as const)),
+  ]
+}
+
+/** Returns the commands that remove the oldest receipt when there are too many. Those in progress are far fewer, and newer. */
+async function removeOldest(redis: Redis, workspaceId: string): Promise<Command[]> {
+  const index = keys.erasures(workspaceId)
+  if ((await redis.zcard(index)) < ERASURES_KEPT) return []
+  const oldest = await redis.zrange(index, 0, String(ACTIVE_ERASURES_MAX))
+  const active = new Set(await redis.hvals(keys.activeErasures(workspaceId)))
+  const id = oldest.find(candidate => !active.has(candidate))
+  return id === undefined
+    ? []
+    : [
+        ['DEL', keys.erasure(workspaceId, id)],
+        ['ZREM', index, id],
+      ]
+}
+
+/**
+ * Returns the keyed hash of a subject, by which a repeated request is recognized and a receipt proves for whom it is. Without
+ * the secret of the installation it cannot be computed from a list of identifiers.
+ */
+export function hashSubject(secret: Buffer, workspaceId: string, subject: ErasureSubject): string {
+  const words =
+    subject.kind === 'session'
+      ? [subject.sessionId]
+      : [subject.identifier, ...(subject.sourceType ? [subject.sourceType] : [])]
+  return createHmac('sha256', secret)
+    .update(JSON.stringify(['erasure', workspaceId, subject.kind, ...words]))
+    .digest('hex')
+}

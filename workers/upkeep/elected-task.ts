@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { upkeepKeys } from '../../shared/directory/record.ts'
+import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import { Lease } from './lease.ts'
+
+/** A task that one process of the workers does at a time. */
+export interface ElectedTask {
+  readonly name: 'erasures' | 'retention' | 'releases'
+  /** Time between the end of a run and the next one, also if another process does it. 0: at every look. */
+  readonly everyMs: number
+  /** How often each process looks whether the task is due. */
+  readonly lookEveryMs: number
+  /** Does the task. `assertElected` throws when another process may have it, or this one is stopping. */
+  readonly run: (assertElected: () => Promise<void>) => Promise<void>
+}
+
+/** Dependencies of a task. */
+export interface ElectedTaskDeps {
+  /** Redis of the directory. */
+  readonly redis: Redis
+  readonly logger: Logger
+  readonly stopping: AbortSignal
+  readonly now: () => number
+  /** Runs after each run that succeeded. */
+  readonly onDone: (task: ElectedTask['name']) => void
+}
+
+/** A worker that was killed leaves its task to another one after this time. */
+const LEASE_MS = 15_000
+const RENEW_EVERY_MS = 5_000
+
+/** Looks again and again whether the task is due, and does it if this process is elected, until it is stopped. */
+export async function runElected(deps: ElectedTaskDeps, task: ElectedTask): Promise<void> {
+  const lease = new Lease(deps.redis, task.name, LEASE_MS)
+  while (!deps.stopping.aborted) {
+    try {
+      await runIfDue(deps, task, lease)
+    } catch (error) {
+      if (!deps.stopping.aborted)
+        deps.logger.warn({ task: task.name, ...errorFields(error) }, 'a task failed, will be repeated')
+    }
+    await delay(task.lookEveryMs, undefined, { signal: deps.stopping }).catch(() => {})
+  }
+}
+
+async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease): Promise<void> {
+  const { redis, stopping, now } = deps
+  if (redis.status !== 'ready') return
+  const doneAt = Number((await redis.hget(upkeepKeys.done, task.name)) ?? 0)
+  if (now() - doneAt < task.everyMs || !(await lease.take())) return
+  let lastTaken = performance.now()
+  const renewing = setInterval(() => {
+    const takenAt = performance.now()
+    void lease.take().then(
+      hasIt => {
+        lastTaken = hasIt ? takenAt : Number.NEGATIVE_INFINITY
+      },
+      () => {},
+    )
+  }, RENEW_EVERY_MS)
+  try {
+    await task.run(async () => {
+      stopping.throwIfAborted()
+      if (performance.now() - lastTaken > LEASE_MS) throw new TransientError('another process is elected')
+    })
+    if (task.everyMs > 0) await redis.hset(upkeepKeys.done, task.name, now())
+    deps.onDone(task.name)
+  } finally {
+    clearInterval(renewing)
+    await lease.release().catch(() => {})
+  }
+}

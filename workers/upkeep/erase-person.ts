@@ -1,0 +1,153 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { selectIdentifiedSessions } from '../../clickhouse/queries/sessions/select-identified-sessions.ts'
+import { selectSessionSurfaces } from '../../clickhouse/queries/sessions/select-session-surfaces.ts'
+import { ERASED_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
+import type { PurgeLettersDeps } from '../../letters/purge-letters.ts'
+import type { Erasure } from '../../schemas/records/erasure.ts'
+import type { ErasureStore } from '../../shared/directory/erasures.ts'
+import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
+import type { ObjectDeleter } from './delete-objects.ts'
+import { eraseLetters } from './erase-letters.ts'
+
+/** Dependencies of an erasure. */
+export interface ErasePersonDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly erasures: Pick<ErasureStore, 'putErasure' | 'addErasedSessions' | 'erasedSessions'>
+  readonly objects: Pick<ObjectDeleter, 'delete'>
+  readonly store: Pick<ObjectStore, 'list' | 'get' | 'put' | 'deleteMany'>
+  readonly claims: PurgeLettersDeps['claims']
+  /** Returns the time before which everything that a workspace had accepted is settled, in Unix ms of Redis. */
+  readonly settledBeforeMs: (workspaceId: string) => Promise<number>
+  readonly redisTimeMs: () => Promise<number>
+  readonly now: () => number
+  /** Throws when this process is stopping or is not elected any more. Runs between two steps. */
+  readonly assertElected: () => Promise<void>
+}
+
+/** An erasure with more sessions has an identifier that many people share, such as `anonymous`. */
+export const ERASED_SESSIONS_MAX = 100_000
+/** Sessions in one statement. */
+const SESSIONS_AT_ONCE = 1_000
+const STATEMENT_TIMEOUT_MS = 600_000
+
+/**
+ * Works on an erasure as far as it can, and returns its new state. Everything that is stored is deleted, then, when all that
+ * was accepted before is settled, everything is deleted again. The progress is stored after each step, so that another
+ * worker continues where this one was killed. Rows are counted before they are deleted: a step that is repeated counts what
+ * it still finds. Throws the errors of the stores.
+ */
+export async function erasePerson(deps: ErasePersonDeps, erasure: Erasure): Promise<Erasure> {
+  if (erasure.state === 'deleting') {
+    // Read before anything is looked for: what is accepted from now on is new data.
+    const settledAfterMs = erasure.settledAfterMs ?? (await deps.redisTimeMs())
+    const deleted = await deleteOnce(deps, await save(deps, { ...erasure, settledAfterMs }))
+    if (deleted.state === 'failed') return deleted
+    return erasePerson(deps, await save(deps, { ...deleted, state: 'settling', position: null }))
+  }
+  if (erasure.state === 'settling') {
+    if ((await deps.settledBeforeMs(erasure.workspaceId)) <= (erasure.settledAfterMs ?? 0)) return erasure
+    return erasePerson(deps, await save(deps, { ...erasure, state: 'deleting_again' }))
+  }
+  if (erasure.state === 'deleting_again') {
+    const deleted = await deleteOnce(deps, erasure)
+    if (deleted.state === 'failed') return deleted
+    return save(deps, { ...deleted, state: 'done', completedAt: new Date(deps.now()).toISOString() })
+  }
+  return erasure
+}
+
+async function save(deps: ErasePersonDeps, erasure: Erasure): Promise<Erasure> {
+  await deps.assertElected()
+  await deps.erasures.putErasure(erasure)
+  return erasure
+}
+
+/** Deletes everything of the sessions that are known now and before. */
+async function deleteOnce(deps: ErasePersonDeps, begun: Erasure): Promise<Erasure> {
+  let erasure = begun
+  if (erasure.position === null) {
+    const found = await findSessions(deps, erasure)
+    await deps.erasures.addErasedSessions(erasure, found)
+    const sessions = (await deps.erasures.erasedSessions(erasure)).length
+    if (sessions > ERASED_SESSIONS_MAX) {
+      const completedAt = new Date(deps.now()).toISOString()
+      return save(deps, { ...erasure, state: 'failed', failure: 'too_many_sessions', completedAt })
+    }
+    erasure = await save(deps, { ...erasure, sessions, position: 0 })
+  }
+  const sessionIds = await deps.erasures.erasedSessions(erasure)
+  for (let at = erasure.position ?? 0; at < sessionIds.length; at += SESSIONS_AT_ONCE) {
+    erasure = await deleteSessions(deps, erasure, sessionIds.slice(at, at + SESSIONS_AT_ONCE))
+    erasure = await save(deps, { ...erasure, position: at + SESSIONS_AT_ONCE })
+  }
+  return erasure
+}
+
+async function findSessions({ clickhouse }: ErasePersonDeps, { workspaceId, subject }: Erasure): Promise<string[]> {
+  if (subject === undefined) return []
+  if (subject.kind === 'session') return [subject.sessionId]
+  const { identifier, sourceType } = subject
+  const key = { workspaceId, identifier, sourceType }
+  return selectIdentifiedSessions(clickhouse, key, ERASED_SESSIONS_MAX + 1, deadline())
+}
+
+/** Deletes objects and rows of sessions. The objects go first, because the rows lead to them. */
+async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds: readonly string[]): Promise<Erasure> {
+  const { clickhouse } = deps
+  const { workspaceId, id, state, position } = begun
+  let erasure = begun
+  for (const { surfaceId, sessionId } of await selectSessionSurfaces(clickhouse, workspaceId, sessionIds, deadline())) {
+    for (const prefix of replayPrefixes({ workspaceId, surfaceId, sessionId })) {
+      for await (const page of deps.store.list(prefix)) {
+        await deps.assertElected()
+        await deps.objects.delete(
+          'replays',
+          page.map(({ key }) => key),
+        )
+        const objectBytes = erasure.objectBytes + page.reduce((sum, { size }) => sum + size, 0)
+        erasure = { ...erasure, objects: erasure.objects + page.length, objectBytes }
+      }
+    }
+  }
+  const letters = await eraseLetters({ ...deps, objects: deps.store }, { workspaceId, sessionIds }, deadline())
+  const dead_letters = (erasure.rows.dead_letters ?? 0) + letters.purged
+  erasure = await save(deps, dead_letters > 0 ? { ...erasure, rows: { ...erasure.rows, dead_letters } } : erasure)
+  // In the first pass they are left to the second one, which begins when they are settled.
+  if (letters.replaying > 0 && state === 'deleting_again') throw new TransientError('dead letters are being replayed')
+  for (const { table, isSource } of ERASED_TABLES) {
+    await deps.assertElected()
+    const step = `${id}:${state}:${position}:${table}`
+    const onCounted = async (rows: number) => {
+      erasure = await save(deps, countStep(erasure, { table, step, rows }))
+    }
+    const deletion = {
+      table,
+      where: 'workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}',
+      params: { workspaceId, sessionIds },
+      isSource,
+      reason: 'erased',
+      id: step,
+      onCounted,
+    } as const
+    await deleteCountedRows(clickhouse, deletion, deadline())
+  }
+  return erasure
+}
+
+/**
+ * Adds the rows of a step. If the step is repeated after a crash, the same number means that they were counted, and not yet
+ * deleted. A smaller number means that they were deleted, and that these have arrived since.
+ */
+export function countStep(
+  erasure: Erasure,
+  { table, step, rows }: { readonly table: string; readonly step: string; readonly rows: number },
+): Erasure {
+  const before = erasure.counted?.step === step ? erasure.counted.rows : 0
+  const added = rows >= before ? rows - before : rows
+  return { ...erasure, counted: { step, rows }, rows: { ...erasure.rows, [table]: (erasure.rows[table] ?? 0) + added } }
+}
+
+const deadline = () => AbortSignal.timeout(STATEMENT_TIMEOUT_MS)

@@ -1,0 +1,108 @@
+import type { Redis } from 'ioredis'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { LetterClaims } from '../../letters/letter-claims.ts'
+import { createDirectory } from '../../shared/directory/directory.ts'
+import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { redisTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import { ObjectDeleter } from './delete-objects.ts'
+import { type ElectedTask, runElected } from './elected-task.ts'
+import { type ErasePersonDeps, erasePerson } from './erase-person.ts'
+import { expireWorkspaces } from './expire-workspaces.ts'
+import type { UpkeepMetrics } from './upkeep-metrics.ts'
+
+/** Dependencies of the upkeep. */
+export interface UpkeepDeps {
+  /** Redis of the queues. */
+  readonly redis: Redis
+  readonly directoryRedis: Redis
+  /** A client whose statements may take minutes. */
+  readonly clickhouse: ClickHouseClient
+  readonly objects: ObjectStore
+  readonly retentionDays: number
+  readonly logger: Logger
+  readonly metrics: UpkeepMetrics
+  readonly now?: () => number
+}
+
+const HOUR_MS = 3_600_000
+/** Erasures in progress that one run works on. */
+const ERASURES_AT_ONCE = 100
+
+/**
+ * Starts the tasks that delete data on purpose. Every process of the workers may run them, and each task is done by the one
+ * that is elected. `stop` resolves when none of them is in a step any more.
+ */
+export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
+  const { logger, metrics, now = Date.now } = deps
+  const stopping = new AbortController()
+  const directory = createDirectory(deps.directoryRedis)
+  const claims = new LetterClaims(deps.redis, deps.retentionDays)
+  const objects = new ObjectDeleter({
+    objects: deps.objects,
+    onDeleted: metrics.observeObjects,
+    stopping: stopping.signal,
+  })
+  const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
+    clickhouse: deps.clickhouse,
+    erasures: directory,
+    objects,
+    store: deps.objects,
+    claims,
+    settledBeforeMs: workspaceId => settledBeforeMs(deps.redis, workspaceId),
+    redisTimeMs: () => redisTimeMs(deps.redis),
+    now,
+    assertElected,
+  })
+
+  async function runErasures(assertElected: () => Promise<void>): Promise<void> {
+    const active = await directory.activeErasures(ERASURES_AT_ONCE)
+    metrics.observeErasures(active.length)
+    for (const erasure of active) {
+      const { id, workspaceId, state } = erasure
+      try {
+        const after = await erasePerson(eraseDeps(assertElected), erasure)
+        // The identifier is never logged.
+        if (after.state !== state) logger.info({ id, workspaceId, state: after.state, rows: after.rows }, 'erasure')
+      } catch (error) {
+        stopping.signal.throwIfAborted()
+        logger.warn({ id, workspaceId, ...errorFields(error) }, 'an erasure was interrupted, will be continued')
+      }
+    }
+  }
+
+  const tasks: ElectedTask[] = [
+    { name: 'erasures', everyMs: 0, lookEveryMs: 2_000, run: runErasures },
+    {
+      name: 'retention',
+      everyMs: HOUR_MS,
+      lookEveryMs: 30_000,
+      run: assertElected =>
+        expireWorkspaces({
+          clickhouse: deps.clickhouse,
+          directory,
+          objects,
+          installationDays: deps.retentionDays,
+          logger,
+          now,
+          assertElected,
+          onExpired: (table, rows) => metrics.observeRows('expired', table, rows),
+        }),
+    },
+  ]
+  const electedDeps = {
+    redis: deps.directoryRedis,
+    logger,
+    stopping: stopping.signal,
+    now,
+    onDone: metrics.observeDone,
+  }
+  const running = tasks.map(task => runElected(electedDeps, task))
+  return {
+    async stop() {
+      stopping.abort()
+      await Promise.all(running)
+    },
+  }
+}

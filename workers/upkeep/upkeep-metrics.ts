@@ -1,0 +1,40 @@
+import type { Metrics } from '../../shared/runtime/metrics.ts'
+import type { DeletedKind } from './delete-objects.ts'
+import type { ElectedTask } from './elected-task.ts'
+
+/** The metrics of what workers delete on purpose. */
+export interface UpkeepMetrics {
+  observeDone(task: ElectedTask['name']): void
+  observeObjects(kind: DeletedKind, objects: number): void
+  observeRows(reason: 'expired', table: string, rows: number): void
+  observeErasures(inProgress: number): void
+}
+
+/** Creates the metrics of the upkeep. Labels have the names of tasks, tables and prefixes. */
+export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {
+  const done = metrics.gauge({
+    name: 'penstock_upkeep_last_success_timestamp_seconds',
+    help: 'When this process has last done a task without a fault, by task. The newest of all processes counts.',
+    labelNames: ['task'],
+  })
+  const objects = metrics.counter({
+    name: 'penstock_deleted_objects_total',
+    help: 'Objects that are deleted because of a retention, an erasure or a deleted release, by prefix.',
+    labelNames: ['prefix'],
+  })
+  const rows = metrics.counter({
+    name: 'penstock_deleted_rows_total',
+    help: 'Rows that are deleted because they are past the retention of their workspace, by table.',
+    labelNames: ['reason', 'table'],
+  })
+  const erasures = metrics.gauge({
+    name: 'penstock_erasures_in_progress',
+    help: 'Erasures that are not done, as the process that works on them has last seen.',
+  })
+  return {
+    observeDone: task => done.set({ task }, Date.now() / 1_000),
+    observeObjects: (prefix, count) => objects.inc({ prefix }, count),
+    observeRows: (reason, table, count) => rows.inc({ reason, table }, count),
+    observeErasures: inProgress => erasures.set(inProgress),
+  }
+}
