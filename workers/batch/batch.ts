@@ -106,6 +106,8 @@ export class Batch {
   readonly #refused = new RefusedCollector()
   readonly #settledLetters: PayloadFrame[] = []
   #digest = FNV_BASIS
+  /** Set from the first call of `formation` until a job is added. */
+  #formation: Formation | undefined
   #decodedBytes = 0
   #noteBytes = 0
 
@@ -154,6 +156,7 @@ export class Batch {
     if (notAdded !== undefined) return notAdded
     const pooled = poolJob(job, frames.length)
     this.jobs.push(pooled)
+    this.#formation = undefined
     this.stats.frames += frames.length
     this.stats.payloadBytes += payloadBytes
     for (const frame of frames) addShare(this.stats.shares, frame)
@@ -182,13 +185,15 @@ export class Batch {
    * versions that make as many rows of each request may store the rows of either under the same tokens.
    */
   formation(): Formation {
+    if (this.#formation !== undefined) return this.#formation
     const tables = this.tables().filter(({ rows }) => rows > 0)
-    return {
+    this.#formation = {
       decoder: DECODER_VERSION,
       tables: Object.fromEntries(tables.map(({ table, rows }) => [table, rows])),
       digest: this.#digest >>> 0,
       refused: this.#refused.requests,
     }
+    return this.#formation
   }
 
   /** Appends the requests of a job, or returns why it is not added. */
