@@ -57,7 +57,8 @@ it(`answers within a second, in little memory, and loses nothing while each stor
   } finally {
     await clients.stop()
   }
-  for (const build of builds.sent) if (build.isUploaded && !build.isCompleted) await builds.complete(build)
+  for (const build of builds.sent)
+    if (build.isUploaded && !build.isCompleted) await builds.complete(build, SETTLE_DEADLINE_MS)
   console.log(`ledger: ${JSON.stringify(ledger.summary())}, answers: ${JSON.stringify(ledger.answers())}`)
   await untilSettled(installation, SETTLE_DEADLINE_MS)
   expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])

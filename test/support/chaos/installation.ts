@@ -2,19 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { pino } from 'pino'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { ROOT } from '../../../deploy/local/config.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
-import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
-import { createDirectory } from '../../../shared/directory/directory.ts'
 import { keepRestartable, type S3Access, SERVER_PASSWORD, type TestService } from '../services/services.ts'
 import { FaultProxy } from './fault-proxy.ts'
 import { type Member, startMember } from './member.ts'
+import { migrateWith, provisionWith } from './product-tree.ts'
 import { type SentinelRedis, startReplica, startSentinelRedis } from './sentinel-redis.ts'
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
@@ -55,6 +53,8 @@ export interface Installation {
   readonly edgeUrls: readonly string[]
   /** Why the disks of the servers cannot be filled, if so. */
   readonly noDisks: string | undefined
+  /** Starts one more process of the product in this directory. */
+  startProcess(kind: 'edge' | 'workers', name: string, tree: string): Promise<ChaosProcess>
   /** Ends of processes that no fault has caused. */
   unexpectedEnds(): string[]
   stop(): Promise<void>
@@ -70,6 +70,8 @@ export interface InstallationOptions {
   readonly diskBytes?: number
   /** Whether Redis has a replica, which Sentinel promotes. */
   readonly isReplicated?: boolean
+  /** Directory of the product that creates the tables and the workspace, and whose processes are started. Default: this one. */
+  readonly tree?: string
 }
 
 /** Settings with which processes notice faults within seconds. */
@@ -120,10 +122,9 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     return redis
   }
   const [redis, control] = [await connectTo('redis'), await connectTo('control')]
-  await provision(createDirectory(control), secrets)
-  const admin = createClickHouse({ url: services.clickhouse.url })
-  await migrate(admin, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })
-  await admin.close()
+  const tree = options.tree ?? ROOT
+  await provisionWith(tree, control, secrets)
+  await migrateWith(tree, services.clickhouse.url)
   const clickhouse = createClickHouse({ url: services.clickhouse.url, database: 'penstock' })
   onStop(() => clickhouse.close())
 
@@ -152,7 +153,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     ...(replication && { REDIS_DURABILITY: 'replicated' }),
     ...options.settings,
   }
-  const startProcess = async (kind: 'edge' | 'workers', number: number): Promise<ChaosProcess> => {
+  const startProcess: Installation['startProcess'] = async (kind, name, tree) => {
     const links: Record<string, FaultProxy> = {}
     const linkTo = async (name: ServerName) => {
       const link = await startLink(name)
@@ -168,18 +169,21 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     }
     const member =
       kind === 'edge'
-        ? await startMember('ingest/main.ts', settings)
-        : await startMember('workers/main.ts', { ...settings, CLICKHOUSE_URL: await linkTo('clickhouse') })
+        ? await startMember(join(tree, 'ingest/main.ts'), settings)
+        : await startMember(join(tree, 'workers/main.ts'), {
+            ...settings,
+            CLICKHOUSE_URL: await linkTo('clickhouse'),
+          })
     onStop(() => member.kill9())
     if (member.port !== undefined) {
       const link = await FaultProxy.start(member.port)
       onStop(() => link.close())
       links.clients = link
     }
-    return { name: `${kind} ${number}`, member, links }
+    return { name, member, links }
   }
   const startAll = (kind: 'edge' | 'workers', count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => startProcess(kind, i + 1)))
+    Promise.all(Array.from({ length: count }, (_, i) => startProcess(kind, `${kind} ${i + 1}`, tree)))
   const [edges, workers] = await Promise.all([startAll('edge', options.edges), startAll('workers', options.workers)])
   return {
     secrets,
@@ -193,6 +197,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     workers,
     edgeUrls: edges.map(({ links }) => `http://127.0.0.1:${links.clients?.port}`),
     noDisks,
+    startProcess,
     unexpectedEnds: () =>
       [...edges, ...workers].flatMap(({ name, member }) => member.unexpectedEnds.map(end => `${name}: ${end}`)),
   }

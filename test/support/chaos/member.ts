@@ -18,13 +18,10 @@ export interface Member {
 
 const STOP_DEADLINE_MS = 8_000
 
-/** Starts edge or workers on ports of its own, and waits until it is ready. */
-export async function startMember(
-  script: 'ingest/main.ts' | 'workers/main.ts',
-  settings: Readonly<Record<string, string>>,
-): Promise<Member> {
+/** Starts edge or workers, of this tree or at an absolute path, on ports of its own, and waits until it is ready. */
+export async function startMember(script: string, settings: Readonly<Record<string, string>>): Promise<Member> {
   const [port, adminPort] = [await freePort(), await freePort()]
-  const isEdge = script === 'ingest/main.ts'
+  const isEdge = script.endsWith('ingest/main.ts')
   const unexpectedEnds: string[] = []
   let isEnding = false
   const start = async () => {

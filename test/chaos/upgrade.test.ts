@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { ROOT } from '../../deploy/local/config.ts'
+import { type Balancer, startBalancer } from '../support/chaos/balancer.ts'
+import { startClients } from '../support/chaos/clients.ts'
+import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
+import { type ChaosProcess, type Installation, startInstallation } from '../support/chaos/installation.ts'
+import { extractTree, migrateWith } from '../support/chaos/product-tree.ts'
+
+/** The version that is upgraded: a commit, a tag or a branch. */
+const FROM = process.env.UPGRADE_FROM || '46408705340c924bc9ff289ad030fb98cea0be95'
+/** Requests per second of each kind of payload. */
+const RATE = 3
+const SEED = 1
+/** Time under load with the processes of one version. */
+const STAY_MS = 3_000
+const SERVED_DEADLINE_MS = 60_000
+const SETTLE_DEADLINE_MS = 120_000
+
+it('an upgrade and the way back under load refuse nothing, lose nothing and store nothing twice', async () => {
+  const older = await extractTree(FROM)
+  if (typeof older === 'string') return console.log(`SKIPPED, nothing is upgraded: ${older}`)
+  const installation = await startInstallation({ edges: 0, workers: 0, tree: older.path })
+  const balancer = await startBalancer()
+  const { secrets, servers } = installation
+  try {
+    let running = await startAll(installation, balancer, older.path, 'N')
+    const clients = startClients({ edgeUrls: [balancer.url], secrets, seed: SEED, rate: RATE })
+    const { ledger, builds } = clients
+    const replace = async (tree: string, name: string) => {
+      running = await rollIn(installation, balancer, running, tree, name)
+      await clients.untilServed(SERVED_DEADLINE_MS)
+      await delay(STAY_MS)
+      console.log(`${name} is rolled in: ${JSON.stringify(ledger.answers())}`)
+    }
+    await clients.untilServed(SERVED_DEADLINE_MS)
+    await delay(STAY_MS)
+    await migrateWith(ROOT, servers.clickhouse.service.url)
+    await clients.untilServed(SERVED_DEADLINE_MS)
+    console.log(`N+1 has migrated: ${JSON.stringify(ledger.answers())}`)
+    await replace(ROOT, 'N+1')
+    await replace(older.path, 'N again')
+    await clients.stop()
+    await untilSettled(installation, SETTLE_DEADLINE_MS)
+    console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
+    expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
+    // 400 and 401 are the answers to the requests that have to be refused.
+    expect(Object.keys(ledger.answers()).sort()).toEqual(['200', '400', '401'])
+    expect(running.flatMap(({ member }) => member.unexpectedEnds)).toEqual([])
+  } finally {
+    await balancer.close()
+    await installation.stop()
+    await older.remove()
+  }
+})
+
+/** Starts two edges and two workers of a version. */
+async function startAll(
+  installation: Installation,
+  balancer: Balancer,
+  tree: string,
+  version: string,
+): Promise<ChaosProcess[]> {
+  const kinds = ['edge', 'edge', 'workers', 'workers'] as const
+  const started = await Promise.all(
+    kinds.map((kind, i) => installation.startProcess(kind, `${kind} ${i + 1} (${version})`, tree)),
+  )
+  for (const { member } of started) if (member.port !== undefined) balancer.add(member.port)
+  return started
+}
+
+/** Replaces one process after the other by one of another version, as an orchestrator does. */
+async function rollIn(
+  installation: Installation,
+  balancer: Balancer,
+  running: readonly ChaosProcess[],
+  tree: string,
+  version: string,
+): Promise<ChaosProcess[]> {
+  const next: ChaosProcess[] = []
+  for (const [i, { member }] of running.entries()) {
+    const kind = member.port === undefined ? 'workers' : 'edge'
+    const successor = await installation.startProcess(kind, `${kind} ${i + 1} (${version})`, tree)
+    if (successor.member.port !== undefined) balancer.add(successor.member.port)
+    if (member.port !== undefined) await balancer.drain(member.port)
+    await member.stop()
+    next.push(successor)
+  }
+  return next
+}
