@@ -2,6 +2,8 @@ import { connectClickHouse } from '../clickhouse/connect.ts'
 import { retainedReads } from '../clickhouse/queries/retention/retained-reads.ts'
 import { readLimitSettings } from '../clickhouse/select.ts'
 import { watchClickHouse } from '../clickhouse/watch-server.ts'
+import { LetterClaims } from '../letters/letter-claims.ts'
+import { ReplayJobs } from '../letters/replay-jobs.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
@@ -100,6 +102,7 @@ export function connectApi(
     logger,
     now,
   })
+  const replayJobs = new ReplayJobs(queuesRedis)
   let wasReady = false
   return {
     deps: {
@@ -114,6 +117,8 @@ export function connectApi(
       keyPepper: config.KEY_PEPPER,
       findingLists: new FairSlots(SHARES.findingLists),
       largeTraces: new FairSlots(SHARES.largeTraces),
+      letterClaims: new LetterClaims(queuesRedis, config.RETENTION_DAYS),
+      letterObjects: objects,
       logger,
       now,
       manifestPages: new FairSlots(SHARES.manifestPages),
@@ -122,6 +127,7 @@ export function connectApi(
       removeUploads: release => removeUploads(queuesRedis, release),
       receiptSecret: () => readReceiptSecret(redis),
       releases: createReleaseStore(redis),
+      replayJobs,
       replayShares: {
         streams: new FairShares(config.REPLAY_STREAMS),
         chunks: new FairShares(SHARES.replayChunks),

@@ -1,4 +1,6 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
+import type { LetterClaims } from '../letters/letter-claims.ts'
+import type { ReplayJobs } from '../letters/replay-jobs.ts'
 import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
@@ -22,6 +24,9 @@ export interface ApiDeps {
   readonly keyPepper: string
   /** Slots for large traces. */
   readonly largeTraces: Pick<FairSlots, 'run'>
+  readonly letterClaims: LetterClaims
+  /** Objects of dead letters, which a purge changes. */
+  readonly letterObjects: Pick<ObjectStore, 'get' | 'put' | 'deleteMany'>
   readonly logger: Logger
   /** Slots for lists of findings. */
   readonly findingLists: Pick<FairSlots, 'run'>
@@ -34,6 +39,7 @@ export interface ApiDeps {
   readonly removeUploads: (release: ReleaseKey) => Promise<void>
   readonly receiptSecret: () => Promise<Buffer | undefined>
   readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest' | 'remove'>
+  readonly replayJobs: Pick<ReplayJobs, 'add'>
   readonly replayShares: ReplayShares
   readonly retentionDays: number
   readonly shares: ReadShares

@@ -1,4 +1,9 @@
 import type { Route } from '../shared/http/route.ts'
+import { listDeadLettersRoute } from './dead-letters/list-dead-letters.ts'
+import { purgeDeadLettersRoute } from './dead-letters/purge-dead-letters.ts'
+import { readDeadLetterRoute } from './dead-letters/read-dead-letter.ts'
+import { readDeadLetterBodyRoute } from './dead-letters/read-dead-letter-body.ts'
+import { replayDeadLettersRoute } from './dead-letters/replay-dead-letters.ts'
 import type { ApiDeps } from './deps.ts'
 import { createErasureRoute } from './erasures/create-erasure.ts'
 import { listErasuresRoute } from './erasures/list-erasures.ts'
@@ -52,6 +57,11 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     readReleaseRoute(deps),
     deleteReleaseRoute(deps),
     readReceiptRoute(deps),
+    listDeadLettersRoute(deps),
+    readDeadLetterRoute(deps),
+    readDeadLetterBodyRoute(deps),
+    replayDeadLettersRoute(deps),
+    purgeDeadLettersRoute(deps),
     readRetentionRoute(deps),
     replaceRetentionRoute(deps),
     createErasureRoute(deps),

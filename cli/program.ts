@@ -11,6 +11,7 @@ import type {
 import { addAudit } from './commands/audit.ts'
 import { addDirectoryBackup } from './commands/directory/backup.ts'
 import { addDirectoryBackups } from './commands/directory/backups.ts'
+import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDirectoryExport } from './commands/directory/export.ts'
 import { addDirectoryImport } from './commands/directory/import.ts'
 import { addDirectoryRestore } from './commands/directory/restore.ts'
@@ -39,6 +40,7 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
   addAudit(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
+  addDeadLetters(program, context)
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }
 

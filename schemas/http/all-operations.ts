@@ -1,4 +1,11 @@
 import { createErasure, listErasures, readErasure } from './erasures/operations.ts'
+import {
+  listDeadLetters,
+  purgeDeadLetters,
+  readDeadLetter,
+  readDeadLetterBody,
+  replayDeadLetters,
+} from './dead-letters/operations.ts'
 import { listFindings, listFindingTraces, readFinding } from './findings/operations.ts'
 import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
@@ -49,6 +56,11 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     readFinding,
     listFindingTraces,
     readTrace,
+    listDeadLetters,
+    readDeadLetter,
+    readDeadLetterBody,
+    replayDeadLetters,
+    purgeDeadLetters,
     listSurfaces,
     createSurface,
     deleteSurface,

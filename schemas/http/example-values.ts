@@ -21,6 +21,7 @@ export const EXAMPLE = {
   traceId: '5b8efff798038103d269b633813fc60c',
   spanId: 'eee19b7ec3c1b174',
   receiptId: 'rct_agqmiudmaaacl7n4nueqaaadonwb7x244uo4bjfc2u2c_srf_e275cfe951dab4b87f6b',
+  deadLetterId: 'dlt_A3G1i2gAAAAAADAxOTk2YzVhLTBiMWEtNzAwMC04MDAwLTNmMGMyZjFkN2I2MA',
   mapPath: 'assets/app.js.map',
   /** SHA-256 of EXAMPLE_MAP as `JSON.stringify` writes it. */
   mapSha256: '66a62bda7c938492f630e8d56446b1f009af1600bed7c28a20a64a03ca56b11c',

@@ -80,6 +80,7 @@ export const TAGS = {
   sessions: 'The end user of a session, its devices and its recording.',
   releases: 'Source maps and build reports of releases.',
   findings: 'Grouped exceptions, and the traces in which they occurred.',
+  'dead-letters': 'Requests that could not be stored, as they were sent.',
   retention: 'How long data is kept, and the erasure of a person.',
   workspaces: 'Surfaces, keys and workspace API keys.',
   service: 'The service itself.',

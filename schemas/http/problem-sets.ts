@@ -118,6 +118,15 @@ export const watermarksProblems = [
   ),
 ]
 
+/** Problems of operations that read dead letters. */
+export const lettersProblems = [
+  queryFault('operation'),
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'there is no such dead letter, or it is no longer retained' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'dead letters are unavailable; retry after the delay' },
+  ),
+]
+
 /** Problems of the operation that reads a receipt. */
 export const receiptsProblems = [
   ...callerProblems(
@@ -153,4 +162,13 @@ export const workspaceCreationProblems: readonly DocumentedProblem[] = [
     code: 'INGEST_BACKPRESSURE',
     when: 'the server receives too many bodies at once, or its store is nearly full; retry after the delay',
   },
+]
+
+/** Problems of operations that replay and purge dead letters. */
+export const letterChangeProblems: readonly DocumentedProblem[] = [
+  ...workspaceCreationProblems.filter(
+    ({ code }) => code !== 'INGEST_BACKPRESSURE' && code !== 'INGEST_INFRA_UNAVAILABLE',
+  ),
+  { code: 'INGEST_BACKPRESSURE', when: 'the queues have no room for replays; repeat the request after the delay' },
+  { code: 'INGEST_INFRA_UNAVAILABLE', when: 'dead letters are unavailable; repeat the request after the delay' },
 ]

@@ -83,6 +83,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['api/config.ts', 'api/http/'],
     [
       'api/erasures/',
+      'api/dead-letters/',
       'api/findings/',
       'api/receipts/',
       'api/releases/',

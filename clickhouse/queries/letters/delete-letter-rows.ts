@@ -21,7 +21,8 @@ export async function deleteLetterRows(
       query: `DELETE FROM dead_letters WHERE ${HAS_KEY}`,
       query_params: params,
       use_multipart_params: true,
-      clickhouse_settings: { lightweight_deletes_sync: '2', mutations_sync: '2', wait_end_of_query: 1 },
+      // A client that only reads forbids it by this setting.
+      clickhouse_settings: { readonly: '0', lightweight_deletes_sync: '2', mutations_sync: '2', wait_end_of_query: 1 },
       abort_signal: signal,
     })
   } catch (error) {

@@ -15,6 +15,8 @@ export interface Letter extends LetterKey {
   readonly sessionId: string
   /** How often it was replayed and settled. */
   readonly attempt: number
+  /** When that replay was begun; 0 for the request as it was sent. */
+  readonly replayedAtMs: number
   /** `dead`, or `stored` by a replay. */
   readonly outcome: LetterOutcome
   /** When it was refused or stored last. */
@@ -53,6 +55,7 @@ export interface LetterRow {
   readonly queue: QueueName
   readonly sessionId: string
   readonly attempt: number
+  readonly replayedAtMs: string
   readonly outcome: LetterOutcome
   readonly settledAtMs: string
   readonly reason: string
@@ -70,7 +73,8 @@ export interface LetterRow {
 /** The columns of a `LetterRow`. */
 export const LETTER_COLUMNS = `
   toUnixTimestamp64Milli(received_at) AS receivedAtMs, job_id AS jobId, job_index AS index, surface_id AS surfaceId,
-  queue, session_id AS sessionId, attempt, outcome, toUnixTimestamp64Milli(refused_at) AS settledAtMs, reason, detail,
+  queue, session_id AS sessionId, attempt,
+  toUnixTimestamp64Milli(replayed_at) AS replayedAtMs, outcome, toUnixTimestamp64Milli(refused_at) AS settledAtMs, reason, detail,
   object_key AS objectKey, object_offset AS offset, object_length AS length, body_bytes AS bodyBytes,
   stored_tables AS storedTables, stored_records AS storedRecords, rejected, rejected_records AS rejectedRecords`
 
@@ -80,6 +84,7 @@ export function letterOf(row: LetterRow): Letter {
   return {
     ...letter,
     receivedAtMs: Number(row.receivedAtMs),
+    replayedAtMs: Number(row.replayedAtMs),
     settledAtMs: Number(row.settledAtMs),
     offset: Number(row.offset),
     length: Number(row.length),

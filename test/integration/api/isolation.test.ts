@@ -59,7 +59,10 @@ beforeAll(async () => {
     ...objectStore,
   })
   pools = startPools(
-    ['spans', 'sessions', 'replay', 'replay-chunks', 'source-maps', 'completions', 'build-reports', 'receipts'],
+    [
+      ...(['spans', 'sessions', 'replay', 'replay-chunks', 'source-maps', 'completions', 'build-reports'] as const),
+      ...(['receipts', 'dead-letters', 'dead-letter-index'] as const),
+    ],
     { ...services, redisUrl },
     database.name,
   )
@@ -69,8 +72,8 @@ beforeAll(async () => {
     edgeUrl: edge.baseUrl,
     signWorkloadToken: (slug: string) => workloads.sign({ org: slug }),
   }
-  mine = await makeTenant(tenantDeps)
-  theirs = await makeTenant(tenantDeps)
+  mine = await withLetter(await makeTenant(tenantDeps))
+  theirs = await withLetter(await makeTenant(tenantDeps))
   await until('the data of both workspaces is stored', async () => (await isStored(mine)) && (await isStored(theirs)))
   theirView = await viewOf(theirs)
   bad = await makeBadCredentials(directory, mine, workloads)
@@ -84,6 +87,18 @@ afterAll(async () => {
   redis?.disconnect()
   await workloads?.stop()
 })
+
+/** Waits until both dead letters of a tenant are indexed, and names one. */
+async function withLetter(tenant: Tenant): Promise<Tenant> {
+  let letterId = ''
+  await until('the dead letters are indexed', async () => {
+    const { body } = await call(api.baseUrl, 'GET /v3/dead-letters', { bearer: tenant.credentials.sessionToken })
+    const { deadLetters } = body as { deadLetters: { id: string }[] }
+    letterId = deadLetters[0]?.id ?? ''
+    return deadLetters.length === 2
+  })
+  return { ...tenant, things: { ...tenant.things, letterId } }
+}
 
 /** The edge and the API; an operation that both mount may be sent to either. */
 function processOf({ operation }: MatrixRow): { baseUrl: string } {

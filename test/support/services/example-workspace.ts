@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
+import { createClickHouse } from '../../../clickhouse/client.ts'
+import type { LetterKey } from '../../../clickhouse/queries/letters/letter.ts'
+import { readLetterId } from '../../../letters/letter-id.ts'
 import { EXAMPLE } from '../../../schemas/http/example-values.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
@@ -10,6 +13,9 @@ import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { openApiRoute } from '../../../shared/http/openapi-route.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { createHttpServer } from '../../../shared/http/server/server.ts'
+import { deadLetterKey } from '../../../shared/object-store/object-keys.ts'
+import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import { encodeLetters, LETTER_CONTENT_TYPE } from '../../../shared/queue/letter-object.ts'
 import { registerRelease } from '../workspaces/stored-releases.ts'
 import { call, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
@@ -58,6 +64,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   const baseUrl = `http://127.0.0.1:${await server.listen('127.0.0.1', 0)}`
 
   await restore(directory)
+  await storeExampleLetter(services, database.name)
   const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
   const publicKey = await issueKey(directory, OWNER)
   return {
@@ -132,4 +139,25 @@ async function makeWorkspaceKey(baseUrl: string, bearer: string): Promise<string
   const body = { idempotencyKey: crypto.randomUUID(), name: 'All', scopes: PERMISSIONS, secondsUntilExpiration: null }
   const answer = await call(baseUrl, `POST /v3/workspaces/${workspaceSlug}/api-keys`, { bearer, body })
   return workspaceKeyCreatedSchema.parse(answer.body).apiKey.secret
+}
+
+/** Stores the dead letter of the examples: its object, and its row. */
+async function storeExampleLetter(services: ServiceAddresses, database: string): Promise<void> {
+  const { receivedAtMs, jobId, index } = readLetterId(EXAMPLE.deadLetterId) as LetterKey
+  const attributes = JSON.stringify({ queue: 'spans', jobId, index, reason: 'refused_by_clickhouse', attributes: '' })
+  const source = { ...OWNER, receivedAtMs, contentType: 'application/x-protobuf', contentEncoding: 'identity' } as const
+  const { body, metadata, ranges } = encodeLetters([{ ...source, attributes, body: Buffer.from('not protobuf') }])
+  const [range] = ranges
+  const objectKey = deadLetterKey({ ...OWNER, receivedAtMs, queue: 'spans', jobId })
+  const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
+  await objects.put(objectKey, body, { contentType: LETTER_CONTENT_TYPE, metadata })
+  objects.close()
+  const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
+  await clickhouse.command({
+    query: `INSERT INTO dead_letters (workspace_id, surface_id, queue, received_at, refused_at, reason, job_id, job_index,
+       object_key, object_offset, object_length, body_bytes)
+     SELECT '${workspaceId}', '${surfaceId}', 'spans', fromUnixTimestamp64Milli(${receivedAtMs}), now64(3),
+       'refused_by_clickhouse', '${jobId}', ${index}, '${objectKey}', ${range?.offset}, ${range?.length}, 12`,
+  })
+  await clickhouse.close()
 }

@@ -16,6 +16,8 @@ export interface Things {
   readonly mapHash: string
   readonly receiptId: string
   readonly erasureId: string
+  /** Id of a dead letter. */
+  readonly letterId: string
 }
 
 /** Ids that the service issues. Any workspace may use the session id, trace id or hash of another workspace for its own data. */
@@ -28,6 +30,7 @@ export const GIVEN_IDS = [
   'releaseSlug',
   'receiptId',
   'erasureId',
+  'letterId',
 ] as const
 
 /** Kinds of credentials of a tenant. */
@@ -162,6 +165,22 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   })),
 
   read('GET /v3/watermarks', 'own', (_, query) => `/v3/watermarks?${query}`),
+
+  row('GET /v3/dead-letters', [...MANAGERS, 'workload'], 'own', (_, query) => ({ path: `/v3/dead-letters?${query}` })),
+  row('GET /v3/dead-letters/:letterId', [...MANAGERS, 'workload'], 'absent', ({ letterId }) => ({
+    path: `/v3/dead-letters/${letterId}`,
+  })),
+  row('GET /v3/dead-letters/:letterId/body', [...MANAGERS, 'workload'], 'absent', ({ letterId }) => ({
+    path: `/v3/dead-letters/${letterId}/body`,
+  })),
+  row('POST /v3/dead-letters/replay', MANAGERS, 'own', ({ letterId }) => ({
+    path: '/v3/dead-letters/replay',
+    body: { ids: [letterId] },
+  })),
+  row('POST /v3/dead-letters/purge', MANAGERS, 'own', ({ letterId }) => ({
+    path: '/v3/dead-letters/purge',
+    body: { ids: [letterId] },
+  })),
 
   row('GET /v3/surfaces', [...MANAGERS, 'workload'], 'own', (_, query) => ({ path: `/v3/surfaces?${query}` })),
   row('POST /v3/surfaces', MANAGERS, 'own', () => ({ path: '/v3/surfaces', body: { name: INTRUDER } })),

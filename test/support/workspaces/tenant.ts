@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { exampleExport } from '../../../deploy/local/workspace/example.ts'
 import { erasureAnswerSchema } from '../../../schemas/http/erasures/schemas.ts'
+import { letterId } from '../../../letters/letter-id.ts'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
 import {
   surfaceCreatedSchema,
@@ -48,6 +50,7 @@ export function absentThings(): Things {
     mapHash: hex(32),
     receiptId: `rct_${'a'.repeat(44)}_${newId('srf')}`,
     erasureId: `ers_${hex(10)}`,
+    letterId: letterId({ receivedAtMs: Date.now(), jobId: randomUUID(), index: 0 }),
   }
 }
 
@@ -94,6 +97,8 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
       sessionId,
       erasureId: erasure.id,
       ...seen,
+      // Known once its letters are indexed.
+      letterId: '',
       ...release,
     },
     credentials: {
@@ -159,6 +164,12 @@ async function sendTelemetry(
     return { traceId, findingId, receiptId: response.headers.get(RECEIPT_HEADER) ?? '' }
   }
   await exportTrace()
+  const damaged = await fetch(`${edgeUrl}/drain/v1/traces`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/x-protobuf', 'content-encoding': 'gzip' },
+    body: Buffer.concat([gzipSync(owner.workspaceId).subarray(0, 20), Buffer.alloc(20, 1)]),
+  })
+  if (!damaged.ok) throw new Error(`the damaged export was answered ${damaged.status}`)
   return exportTrace()
 }
 

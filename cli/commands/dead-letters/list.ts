@@ -1,0 +1,70 @@
+import { type Command, Option } from 'commander'
+import { z } from 'zod'
+import { selectLetters } from '../../../clickhouse/queries/letters/select-letters.ts'
+import { letterId } from '../../../letters/letter-id.ts'
+import type { CommandOutput } from '../../command-context.ts'
+import { exitCodesHelp } from '../../exit-codes.ts'
+import { WORKSPACE_OPTION } from '../../find-workspace.ts'
+import { parsedBy, rowOf } from '../../terminal.ts'
+import { addFilterOptions, filterOf, type SelectionOptions } from './selection.ts'
+import { STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
+
+const HELP = `
+The last request comes first. A letter is dead, replaying (it waits for a worker) or replayed (its request is stored).
+
+${exitCodesHelp()}
+
+Example:
+  $ npm run cli -- dead-letters list --workspace acme --queue spans --from 2026-11-21T00:00:00Z`
+
+const limitSchema = z.coerce.number().int().min(1).max(10_000)
+const WIDTHS = [70, 10, 14, 25, 26, 10]
+
+interface ListOptions extends SelectionOptions {
+  readonly workspace: string
+  readonly state?: 'dead' | 'replayed'
+  readonly limit: number
+  readonly json?: boolean
+}
+
+/** Adds `dead-letters list`. */
+export function addList(parent: Command, { print }: CommandOutput, withLetters: WithLetters): void {
+  addFilterOptions(
+    parent
+      .command('list')
+      .description('list dead letters')
+      .requiredOption(...WORKSPACE_OPTION),
+  )
+    .addOption(new Option('--state <state>', 'letters in this state').choices(['dead', 'replayed']))
+    .option('--limit <count>', 'the maximum number of letters', parsedBy(limitSchema), 50)
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', HELP)
+    .action(({ workspace: slugOrId, state, limit, json, ...options }: ListOptions) =>
+      withLetters(slugOrId, async ({ clickhouse, claims }, { id: workspaceId }) => {
+        const filter = { ...filterOf(options), outcome: state && (state === 'replayed' ? 'stored' : 'dead') } as const
+        const page = { workspaceId, filter, order: 'newest', limit } as const
+        const letters = await selectLetters(clickhouse, page, AbortSignal.timeout(STEP_TIMEOUT_MS))
+        const states = await claims.states(workspaceId, letters)
+        if (!json) print(rowOf(['ID', 'STATE', 'QUEUE', 'REASON', 'ARRIVED', 'BYTES'], WIDTHS))
+        for (const [i, letter] of letters.entries()) {
+          const isReplaying = letter.outcome === 'dead' && (states[i]?.attempt ?? 0) > letter.attempt
+          const entry = {
+            id: letterId(letter),
+            state: letter.outcome === 'stored' ? 'replayed' : isReplaying ? 'replaying' : 'dead',
+            queue: letter.queue,
+            surfaceId: letter.surfaceId,
+            reason: letter.reason,
+            receivedAt: new Date(letter.receivedAtMs).toISOString(),
+            bodyBytes: letter.bodyBytes,
+            replays: letter.attempt,
+          }
+          const { id, queue, reason, receivedAt, bodyBytes } = entry
+          print(
+            json
+              ? JSON.stringify(entry)
+              : rowOf([id, entry.state, queue, reason, receivedAt, String(bodyBytes)], WIDTHS),
+          )
+        }
+      }),
+    )
+}
