@@ -50,6 +50,8 @@ export interface Operation extends RoutedOperation {
   }
   /** Statuses of responses to an enqueued request. They carry a receipt, whatever the outcome. */
   readonly receiptStatuses?: readonly number[]
+  /** Whether the response is the body of a dead letter, as an attachment. */
+  readonly isLetterBody?: boolean
   /** Whether the operation accepts `If-None-Match` and returns 304 when the client has the current response. */
   readonly isConditional?: boolean
   /** The operation's problems, except those that `problemsOf` adds. */

@@ -40,6 +40,23 @@ export const HEADERS = {
     'The id of the refused request, which the log of the service has too: the `x-request-id` or the trace id that it was sent with, else a new one.',
     '8f14e45f-ceea-467f-9c1c-2f1d0f2b6c3e',
   ),
+  'Content-Disposition': described(
+    z.string(),
+    'The response is saved, not shown.',
+    'attachment; filename="dead-letter.bin"',
+  ),
+  'Content-Security-Policy': described(
+    z.string(),
+    'A page that shows it can run nothing.',
+    "default-src 'none'; sandbox",
+  ),
+  'X-Content-Type-Options': described(z.literal('nosniff'), 'The type is not guessed from the bytes.', 'nosniff'),
+  'X-Letter-Content-Type': described(z.string(), 'The type of the request.', 'application/x-protobuf'),
+  'X-Letter-Content-Encoding': described(
+    z.enum(['identity', 'gzip', 'deflate', 'zstd']),
+    'The encoding of the request.',
+    'gzip',
+  ),
   'Access-Control-Allow-Origin': described(
     z.string().optional(),
     'The `Origin` of the request; absent without one.',
@@ -63,6 +80,14 @@ export const HEADERS = {
 } as const
 type HeaderName = keyof typeof HEADERS
 
+const LETTER_HEADERS: readonly HeaderName[] = [
+  'Content-Disposition',
+  'Content-Security-Policy',
+  'X-Content-Type-Options',
+  'X-Letter-Content-Type',
+  'X-Letter-Content-Encoding',
+]
+
 const CORS_HEADERS: readonly HeaderName[] = [
   'Access-Control-Allow-Origin',
   'Access-Control-Allow-Credentials',
@@ -72,11 +97,12 @@ const CORS_HEADERS: readonly HeaderName[] = [
 
 /** Returns the headers of an operation's responses of one status, as references to their components. */
 export function headersOf(operation: Operation, status: number): Pick<ZodOpenApiResponseObject, 'headers'> {
-  const { cors, isConditional, credentials, receiptStatuses = [] } = operation
+  const { cors, isConditional, isLetterBody, credentials, receiptStatuses = [] } = operation
   const isPrivate = credentials.includes('sessionToken')
   const names: HeaderName[] = [
     ...(status < 400 && (isPrivate || isConditional) ? (['Cache-Control'] as const) : []),
     ...(status < 400 && isConditional ? (['ETag'] as const) : []),
+    ...(status < 400 && isLetterBody ? LETTER_HEADERS : []),
     ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),

@@ -71,6 +71,7 @@ export const readDeadLetterBody: PermittedOperation = {
   permission: 'org:telemetry:read',
   credentials: MANAGING_READER,
   parameters: { path: letterPath },
+  isLetterBody: true,
   success: {
     status: 200,
     description: 'The body as it was sent.',
