@@ -9,9 +9,9 @@ import type {
   UploadCommandContext,
 } from './command-context.ts'
 import { addAudit } from './commands/audit.ts'
+import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDirectoryBackup } from './commands/directory/backup.ts'
 import { addDirectoryBackups } from './commands/directory/backups.ts'
-import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDirectoryExport } from './commands/directory/export.ts'
 import { addDirectoryImport } from './commands/directory/import.ts'
 import { addDirectoryRestore } from './commands/directory/restore.ts'
