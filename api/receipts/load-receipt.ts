@@ -43,17 +43,40 @@ export async function loadReceipt(
   const opened = secret && openReceiptId(secret, workspaceId, id)
   if (opened === undefined || (reader.surfaceId ?? opened.surfaceId) !== opened.surfaceId) return undefined
   const { kind, surfaceId, arrivedAtMs } = opened
-  const row = await selectReceipt(clickhouse, { workspaceId, ...opened }, abortSignal)
+  const rows = await selectReceipt(clickhouse, { workspaceId, ...opened }, abortSignal)
   // Rows expire with their day, so a missing row of such an old request may mean anything.
   const dayMs = Math.floor(arrivedAtMs / DAY_MS) * DAY_MS
-  if (row === undefined && now() >= dayMs + retentionDays * DAY_MS) return undefined
-  return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcome(row) }
+  if (rows.length === 0 && now() >= dayMs + retentionDays * DAY_MS) return undefined
+  return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcomes(rows) }
 }
 
-type Result = Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'rejected' | 'objectKey'>
+type Result = Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'rejected' | 'objectKey' | 'history'>
 
-function presentOutcome(row: ReceiptRow | undefined): Result {
-  if (row === undefined) return { status: 'queued' }
+/**
+ * Presents the outcome of a request that was possibly replayed. A request that is stored in part stays stored, whatever
+ * becomes of the rest. The history is left out if there was no replay.
+ */
+function presentOutcomes(rows: readonly ReceiptRow[]): Result {
+  const outcomes = rows.map(presentOutcome)
+  const last = outcomes.at(-1)
+  if (last === undefined) return { status: 'queued' }
+  if (outcomes.length === 1) return last
+  const stored = outcomes.findLast(({ status }) => status === 'stored')
+  const rejected = stored !== last && outcomes.findLast(outcome => outcome.rejected)?.rejected
+  const shown = stored ? { ...stored, ...(rejected && { rejected }) } : last
+  return { ...shown, history: rows.flatMap((row, i) => historyOf(row, outcomes[i] as Result)) }
+}
+
+function historyOf(
+  { replayedAtMs, storedAtMs }: ReceiptRow,
+  { status, reason }: Result,
+): NonNullable<Receipt['history']> {
+  const outcome = { status, at: rfc3339FromUnixMs(Number(storedAtMs)), ...(reason !== undefined && { reason }) }
+  const replayed = Number(replayedAtMs)
+  return replayed === 0 ? [outcome] : [{ status: 'replayed', at: rfc3339FromUnixMs(replayed) }, outcome]
+}
+
+function presentOutcome(row: ReceiptRow): Result {
   const { reason, storedAtMs, rejections } = row
   const objectKey = row.objectKey || rejections[0]?.object_key
   const letter = {

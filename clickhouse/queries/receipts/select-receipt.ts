@@ -4,6 +4,8 @@ import { selectRows } from '../../select.ts'
 /** The part of a row of `ingest_log` that concerns one request. 64-bit numbers are decimal text. */
 export interface ReceiptRow {
   readonly storedAtMs: string
+  /** When the request was replayed from its dead letter; 0 for the request as it was sent. */
+  readonly replayedAtMs: string
   /** Empty unless the request was refused. */
   readonly reason: string
   /** Key of the object with the dead letter; empty if there is none. */
@@ -30,16 +32,21 @@ export interface ReceiptKey {
  */
 const EARLIER_MS = 5_000
 const LATER_MS = 15_000
+/** A receipt shows this many replays at most. */
+const MAX_OUTCOMES = 100
 
-/** Returns the outcome of a request, or undefined if it is pending or expired. The arrival keeps the read small. */
+/**
+ * Returns the outcomes of a request: as it was sent, then those of its replays. None if it is pending or expired. The arrival
+ * keeps the read small.
+ */
 export async function selectReceipt(
   client: ClickHouseClient,
   { workspaceId, surfaceId, commit, index, arrivedAtMs }: ReceiptKey,
   signal: AbortSignal,
-): Promise<ReceiptRow | undefined> {
-  const [row] = await selectRows<ReceiptRow>(client, {
+): Promise<ReceiptRow[]> {
+  return selectRows<ReceiptRow>(client, {
     query: `
-      SELECT toUnixTimestamp64Milli(stored_at) AS storedAtMs,
+      SELECT toUnixTimestamp64Milli(stored_at) AS storedAtMs, toUnixTimestamp64Milli(replayed_at) AS replayedAtMs,
              arrayFirst(request -> request.index = {index: UInt32}, refused) AS refusal,
              refusal.reason AS reason, refusal.object_key AS objectKey,
              has(discarded_indexes, {index: UInt32}) AS isDiscarded,
@@ -49,16 +56,18 @@ export async function selectReceipt(
         AND received_at BETWEEN fromUnixTimestamp64Milli({fromMs: Int64}) AND fromUnixTimestamp64Milli({toMs: Int64})
         AND receipt_commit = unhex({commit: String})
       WHERE has(receipt_indexes, {index: UInt32})
-      LIMIT 1`,
+      ORDER BY replayed_at, stored_at
+      LIMIT 1 BY replayed_at
+      LIMIT {limit: UInt32}`,
     params: {
       workspaceId,
       surfaceId,
       commit: commit.toString('hex'),
       index,
+      limit: MAX_OUTCOMES,
       fromMs: arrivedAtMs - EARLIER_MS,
       toMs: arrivedAtMs + LATER_MS,
     },
     signal,
   })
-  return row
 }

@@ -49,6 +49,16 @@ export const receiptSchema = z
       description:
         'The key of the object that contains the dead letter of the request. A request of which some records are not stored is a dead letter too.',
     }),
+    history: z
+      .array(
+        z.strictObject({
+          status: z.enum([...RECEIPT_STATUSES, 'replayed']),
+          at: z.iso.datetime(),
+          reason: z.string().optional(),
+        }),
+      )
+      .optional()
+      .meta({ description: 'Each step of the request. Present once its dead letter was replayed.' }),
   })
   .meta({ id: 'Receipt', description: 'The outcome of an accepted request. Absent fields are left out.' })
 /** A receipt. */
