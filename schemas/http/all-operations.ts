@@ -1,4 +1,3 @@
-import { createErasure, listErasures, readErasure } from './erasures/operations.ts'
 import {
   listDeadLetters,
   purgeDeadLetters,
@@ -6,6 +5,7 @@ import {
   readDeadLetterBody,
   replayDeadLetters,
 } from './dead-letters/operations.ts'
+import { createErasure, listErasures, readErasure } from './erasures/operations.ts'
 import { listFindings, listFindingTraces, readFinding } from './findings/operations.ts'
 import type { Operation } from './operation.ts'
 import { readReceipt } from './receipts/operations.ts'
