@@ -12,7 +12,7 @@ import type { WorkerMetrics } from './metrics.ts'
 export interface RegularBackupsDeps {
   readonly redis: Redis
   readonly store: Directory
-  readonly adoption: Pick<DirectoryAdoption, 'isDone'>
+  readonly adoption: Pick<DirectoryAdoption, 'done'>
   readonly backups: Backups
   readonly metrics: Pick<WorkerMetrics, 'watchBackups' | 'backupFailed'>
   readonly logger: Logger
@@ -54,7 +54,8 @@ export function backUpRegularly(deps: RegularBackupsDeps, schedule: BackupSchedu
   const isDue = async () => (await readNewest()) <= now() - intervalMs
 
   async function backUp(): Promise<void> {
-    if (!deps.adoption.isDone || !(await isDue())) return
+    if (!(await isDue())) return
+    await deps.adoption.done
     if ((await deps.redis.zcard(directoryKeys.workspaces)) === 0) {
       // A new installation has neither. A directory that was lost must not become the newest backup.
       if (newestAtMs === Number.NEGATIVE_INFINITY) return

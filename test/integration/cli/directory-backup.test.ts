@@ -313,7 +313,7 @@ describe('regular backups', () => {
     const metrics = createMetrics('test')
     const running = backUpRegularly(
       {
-        ...{ redis, store, logger, adoption: { isDone: true }, metrics: createWorkerMetrics(metrics) },
+        ...{ redis, store, logger, adoption: { done: Promise.resolve() }, metrics: createWorkerMetrics(metrics) },
         backups: connectBackups(own, {}),
       },
       { ...settings, checkEveryMs: 50 },
