@@ -7,7 +7,6 @@ import type { LineKind } from '../directory/export/lines.ts'
 import { readExport } from '../directory/export/read-export.ts'
 import { writeLine } from '../directory/export/write-line.ts'
 import { DIRECTORY_ROOT, directoryKeys, isRecordKey } from '../directory/record.ts'
-import type { Command } from '../directory/transaction.ts'
 import { TransientError } from '../runtime/errors.ts'
 import type { Backups } from './backups.ts'
 
@@ -52,6 +51,7 @@ export async function restoreDirectory(
   await redis.multi({ pipeline: false })
   try {
     for (const key of before) await queue.add(['UNLINK', key])
+    await queue.flush()
     await pipeline(Readable.from(backups.read(backup)), createGunzip(), async pieces => {
       for await (const { line } of readExport(pieces as AsyncIterable<Buffer>)) {
         for (const command of writeLine(line, now())) await queue.add(command)
@@ -78,26 +78,60 @@ async function recordKeys(redis: Redis): Promise<string[]> {
   return [...found]
 }
 
-/** Sends the commands of a transaction, a page at a time. */
+type Words = readonly [name: string, key: string, ...rest: (string | number | Buffer)[]]
+
+/** Commands that take any number of keys or members, so that those of a page can be sent as one. */
+const JOINED = new Set(['ZADD', 'SADD', 'HSET', 'UNLINK'])
+
+/** Sends the commands of a transaction, a page at a time, with as few commands as possible. */
 class CommandQueue {
   readonly #redis: Redis
-  #sent: Promise<unknown>[] = []
+  #page: Words[] = []
 
   constructor(redis: Redis) {
     this.#redis = redis
   }
 
-  async add([name, ...rest]: Command | readonly [name: string, key: string]): Promise<void> {
-    const sent = this.#redis.call(name, ...rest)
-    // A failure is thrown by `flush`, which is not reached if the backup cannot be read.
-    sent.catch(() => {})
-    this.#sent.push(sent)
-    if (this.#sent.length >= PAGE) await this.flush()
+  async add(command: Words): Promise<void> {
+    if (this.#page.push(command) >= PAGE) await this.flush()
   }
 
   async flush(): Promise<void> {
-    const sent = this.#sent
-    this.#sent = []
-    await Promise.all(sent)
+    const page = this.#page
+    this.#page = []
+    await Promise.all(joinCommands(page).map(([name, ...rest]) => this.#redis.call(name, ...rest)))
   }
+}
+
+/**
+ * Joins commands that add records or members: those before the first other command, then those after it, and so on. Their order
+ * among themselves does not matter, because each record has a key of its own. The messages of a channel become one at the end,
+ * with spaces in between (CREDENTIAL_CHANGES_CHANNEL).
+ */
+function joinCommands(commands: readonly Words[]): Words[] {
+  const joined: Words[] = []
+  const published = new Map<string, (string | number | Buffer)[]>()
+  let open = new Map<string, (string | number | Buffer)[]>()
+  const close = () => {
+    for (const [id, words] of open) joined.push([id.split(' ', 1)[0] ?? '', ...words] as unknown as Words)
+    open = new Map()
+  }
+  const add = (id: string, first: readonly string[], rest: readonly (string | number | Buffer)[]) => {
+    const words = open.get(id)
+    if (words) words.push(...rest)
+    else open.set(id, [...first, ...rest])
+  }
+  for (const [name, key, ...rest] of commands) {
+    if (name === 'SET' && rest.length === 1) add('MSET', [], [key, ...rest])
+    else if (name === 'UNLINK') add('UNLINK', [], [key])
+    else if (name === 'PUBLISH') published.set(key, (published.get(key) ?? []).concat(rest))
+    else if (JOINED.has(name)) add(`${name} ${key}`, [key], rest)
+    else {
+      close()
+      joined.push([name, key, ...rest])
+    }
+  }
+  close()
+  for (const [channel, messages] of published) joined.push(['PUBLISH', channel, messages.join(' ')])
+  return joined
 }
