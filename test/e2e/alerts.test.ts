@@ -37,7 +37,6 @@ const LOWERED: Readonly<Record<string, readonly [from: string, to: string]>> = {
   PenstockDeduplicationWindowShort: ['> 0.8', '> 0'],
   PenstockStoreRetries: ['> 10', '> 0'],
   PenstockObjectStoreFails: ['> 0.05', '> 0'],
-  PenstockBackupOld: ['> 10800', '> 0'],
 }
 /** Those of them whose cause is staged too. */
 const STAGED = ['PenstockQueueOld', 'PenstockDeadLettersRising', 'PenstockStoreRetries', 'PenstockObjectStoreFails']
