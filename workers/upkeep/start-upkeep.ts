@@ -2,13 +2,16 @@ import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { LetterClaims } from '../../letters/letter-claims.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
+import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { removeUploads } from '../../shared/queue/remove-uploads.ts'
 import { redisTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { ObjectDeleter } from './delete-objects.ts'
 import { type ElectedTask, runElected } from './elected-task.ts'
 import { type ErasePersonDeps, erasePerson } from './erase-person.ts'
+import { expireReleases } from './expire-releases.ts'
 import { expireWorkspaces } from './expire-workspaces.ts'
 import type { UpkeepMetrics } from './upkeep-metrics.ts'
 
@@ -91,6 +94,23 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
         }),
     },
   ]
+  const releases = createReleaseStore(deps.directoryRedis)
+  tasks.push({
+    name: 'releases',
+    everyMs: 24 * HOUR_MS,
+    lookEveryMs: 60_000,
+    run: assertElected =>
+      expireReleases({
+        directory,
+        releases,
+        removeUploads: release => removeUploads(deps.redis, release),
+        store: deps.objects,
+        objects,
+        logger,
+        now,
+        assertElected,
+      }),
+  })
   const electedDeps = {
     redis: deps.directoryRedis,
     logger,

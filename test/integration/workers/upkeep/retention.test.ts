@@ -6,8 +6,12 @@ import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { RETAINED_TABLES } from '../../../../clickhouse/queries/retention/retained-tables.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { upkeepKeys } from '../../../../shared/directory/record.ts'
+import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { manifestKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
+import { removeUploads } from '../../../../shared/queue/remove-uploads.ts'
 import { createMetrics } from '../../../../shared/runtime/metrics.ts'
+import { expireReleases } from '../../../../workers/upkeep/expire-releases.ts'
 import { startUpkeep } from '../../../../workers/upkeep/start-upkeep.ts'
 import { createUpkeepMetrics } from '../../../../workers/upkeep/upkeep-metrics.ts'
 import { listObjects } from '../../../support/oracles/list-objects.ts'
@@ -151,3 +155,37 @@ it('deletes rows and objects past the retention of a workspace, counts them, and
   })
   expect(await masked.json()).toEqual([{ n: 0 }])
 }, 120_000)
+
+it('deletes releases past the retention of a workspace with their manifests, and no others', async () => {
+  const directory = createDirectory(redis)
+  const releases = createReleaseStore(redis)
+  const version = { version: 1, surfaceId: 'srf_1', commit: null, metadata: null } as const
+  const manifests: string[] = []
+  for (const { id: workspaceId } of [SHORT, OTHER]) {
+    for (const age of [40, 60]) {
+      const createdAt = new Date(Date.now() - age * DAY_MS).toISOString()
+      const slug = `rel_${age}`
+      await releases.register({ ...version, workspaceId, slug, name: slug, createdAt })
+      const objectKey = manifestKey(workspaceId, slug, 1)
+      manifests.push(objectKey)
+      await objects.put(objectKey, Buffer.from('{}'), { contentType: 'application/json' })
+    }
+  }
+  await directory.changeRetention(SHORT.id, () => ({ releases: 50 }))
+  await expireReleases({
+    directory,
+    releases,
+    removeUploads: release => removeUploads(redis, release),
+    store: objects,
+    objects: { delete: async (_, keys) => objects.deleteMany(keys) },
+    logger: pino({ level: 'silent' }),
+    now: Date.now,
+    assertElected: async () => {},
+  })
+  const slugsOf = async (id: string) =>
+    (await releases.releases(id, { limit: 10 })).releases.map(({ release }) => release.slug)
+  expect(await slugsOf(SHORT.id)).toEqual(['rel_40'])
+  expect(await slugsOf(OTHER.id)).toEqual(['rel_40', 'rel_60'])
+  const left = [...(await keysOf(`releases/${SHORT.id}/`)), ...(await keysOf(`releases/${OTHER.id}/`))]
+  expect(left).toEqual(manifests.filter(key => key !== manifestKey(SHORT.id, 'rel_60', 1)))
+})
