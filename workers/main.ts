@@ -1,6 +1,6 @@
 import { saveRequestCounts } from '../clickhouse/queries/audit/save-request-counts.ts'
 import { QUEUES } from '../schemas/queues/names.ts'
-import { startHeartbeat } from '../shared/queue/worker-heartbeats.ts'
+import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { errorFields } from '../shared/runtime/errors.ts'

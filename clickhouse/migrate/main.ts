@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { connectConsumer } from '../../shared/queue/redis.ts'
-import { runningWorkers } from '../../shared/queue/worker-heartbeats.ts'
+import { runningWorkers } from '../../shared/queue/watch/worker-heartbeats.ts'
 import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'

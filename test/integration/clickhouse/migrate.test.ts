@@ -9,7 +9,7 @@ import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/cli
 import { type MigrateOptions, migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
-import { runningWorkers, startHeartbeat } from '../../../shared/queue/worker-heartbeats.ts'
+import { runningWorkers, startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'

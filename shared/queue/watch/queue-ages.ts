@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import type { Metrics } from '../runtime/metrics.ts'
-import { queueKeys } from './queue.ts'
+import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import type { Metrics } from '../../runtime/metrics.ts'
+import { queueKeys } from '../queue.ts'
 
 /** A report of metrics must not wait for Redis. */
 const READ_TIMEOUT_MS = 1_000

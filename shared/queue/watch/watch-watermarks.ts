@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { ADMITTED_QUEUES, RECEIPT_KINDS } from '../../schemas/queues/names.ts'
-import type { Metrics } from '../runtime/metrics.ts'
-import { queueKeys } from './queue.ts'
-import { readOldestWatermarks, readWatermarks, type WatermarkSurface } from './watermark.ts'
+import { ADMITTED_QUEUES, RECEIPT_KINDS } from '../../../schemas/queues/names.ts'
+import type { Metrics } from '../../runtime/metrics.ts'
+import { queueKeys } from '../queue.ts'
+import { readOldestWatermarks, readWatermarks, type WatermarkSurface } from '../watermark.ts'
 
 /** A report of metrics must not wait for Redis. */
 const READ_TIMEOUT_MS = 1_000
