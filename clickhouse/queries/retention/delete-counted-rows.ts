@@ -1,6 +1,10 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { classifyClickHouseError } from '../../client.ts'
+import { LOGGED_LETTERS } from '../../count-deletion.ts'
 import { selectRows } from '../../select.ts'
+
+/** Rows that an audit expects of a table; all of other tables. */
+const LOGGED_ROWS: Readonly<Record<string, string>> = { dead_letters: LOGGED_LETTERS }
 
 /** Rows to delete on purpose. */
 export interface CountedDeletion {
@@ -46,7 +50,7 @@ export async function deleteCountedRows(
         query: `
           INSERT INTO deleted_rows (workspace_id, surface_id, received_hour, table_name, reason, rows)
           SELECT workspace_id, surface_id, toStartOfHour(received_at) AS hour, '${table}', '${reason}', count()
-          FROM ${table} WHERE ${where} GROUP BY workspace_id, surface_id, hour ORDER BY ALL`,
+          FROM ${table} WHERE ${where} AND ${LOGGED_ROWS[table] ?? '1'} GROUP BY workspace_id, surface_id, hour ORDER BY ALL`,
         query_params: bound,
         use_multipart_params: true,
         clickhouse_settings: {
