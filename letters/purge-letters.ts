@@ -3,7 +3,7 @@ import { deleteLetterRows } from '../clickhouse/queries/letters/delete-letter-ro
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import { selectObjectLetters } from '../clickhouse/queries/letters/select-object-letters.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
-import { blankLetters, LETTER_CONTENT_TYPE } from '../shared/queue/letter-object.ts'
+import { blankLetters, LETTER_CONTENT_TYPE } from '../shared/queue/letters/letter-object.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import type { LetterClaims } from './letter-claims.ts'
 import type { SkippedLetter } from './replay-letters.ts'

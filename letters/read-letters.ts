@@ -3,7 +3,7 @@ import type { Letter } from '../clickhouse/queries/letters/letter.ts'
 import { type DeadLetter, deadLetterSchema } from '../schemas/queues/dead-letters.ts'
 import { parseJson } from '../shared/json/parse-json.ts'
 import type { ByteRange, ObjectStore } from '../shared/object-store/types.ts'
-import { decodeLetter, isBlank } from '../shared/queue/letter-object.ts'
+import { decodeLetter, isBlank } from '../shared/queue/letters/letter-object.ts'
 import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { PermanentError } from '../shared/runtime/errors.ts'
 

@@ -47,7 +47,7 @@ export type LetterOutcome = z.infer<typeof letterOutcomeSchema>
 
 /**
  * The dead letter of a request that is replayed. Its first member in the attributes of the frame is `replayed`
- * (`shared/queue/replayed-letter.ts`), so that the worker that settles the request settles its letter too.
+ * (`shared/queue/letters/replayed-letter.ts`), so that the worker that settles the request settles its letter too.
  */
 export const replayedLetterSchema = deadLetterSchema
   .pick({

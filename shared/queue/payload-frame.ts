@@ -1,5 +1,5 @@
 import { RECEIPT_BYTES } from '../ids/receipt.ts'
-import { isReplayed } from './replayed-letter.ts'
+import { isReplayed } from './letters/replayed-letter.ts'
 
 /**
  * The payload of a job in Redis: framed requests, one after the other, little-endian.

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
 import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
-import { replayedFrom } from '../../shared/queue/replayed-letter.ts'
 import { type Move, sharesOf } from './payloads/payload-store.ts'
 
 /** A request that a job is done with. `refusal` is absent if the request is stored. */

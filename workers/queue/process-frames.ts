@@ -4,8 +4,8 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { type Retry, type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { refusalStatus } from '../../shared/object-store/errors.ts'
+import { isReplayed, replayedFrom, withReplay } from '../../shared/queue/letters/replayed-letter.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { isReplayed, replayedFrom, withReplay } from '../../shared/queue/replayed-letter.ts'
 import {
   describeError,
   errorFields,

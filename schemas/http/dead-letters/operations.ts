@@ -99,7 +99,7 @@ export const replayDeadLetters: PermittedOperation = {
   },
   success: {
     status: 200,
-    description: 'What was done.',
+    description: 'Done as far as counted.',
     contents: { 'application/json': { schema: lettersReplayedSchema, example: ANSWERS.replayDeadLetters } },
   },
   problems: letterChangeProblems,
@@ -122,7 +122,7 @@ export const purgeDeadLetters: PermittedOperation = {
   },
   success: {
     status: 200,
-    description: 'What was done.',
+    description: 'Done as far as counted.',
     contents: { 'application/json': { schema: lettersPurgedSchema, example: ANSWERS.purgeDeadLetters } },
   },
   problems: letterChangeProblems,

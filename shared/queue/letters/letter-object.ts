@@ -1,4 +1,4 @@
-import { decodePayload, encodePayload, frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from './payload-frame.ts'
+import { decodePayload, encodePayload, frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../payload-frame.ts'
 
 /**
  * An object with dead letters. It is a payload, whose frames are the letters (`payload-frame.ts`):

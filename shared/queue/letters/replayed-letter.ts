@@ -1,4 +1,4 @@
-import { type ReplayedLetter, replayedLetterSchema } from '../../schemas/queues/dead-letters.ts'
+import { type ReplayedLetter, replayedLetterSchema } from '../../../schemas/queues/dead-letters.ts'
 
 /** No attributes of a request begin like this, because the service itself writes their names. */
 const PREFIX = '{"replayed":'
