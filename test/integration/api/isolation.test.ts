@@ -152,7 +152,8 @@ function comparable({ status, headers, body }: Answer, things: Things) {
     Object.values(things)
       .reduce((rest, id) => rest.replaceAll(id, '<asked>'), text)
       .replaceAll(/\brct_[a-z2-7]{44}_/g, '<receipt>')
-      .replaceAll(/\b(srf|key)_[0-9a-f]{20}\b/g, '<id>')
+      .replaceAll(/\b(srf|key|ers)_[0-9a-f]{20}\b/g, '<id>')
+      .replaceAll(/"subjectHash":"[0-9a-f]{64}"/g, '<hash>')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
       .replaceAll(/X-Amz-(Date|Credential|Signature)=[^&"]+/g, '<signature>')
   const kept = [...headers]
