@@ -69,7 +69,10 @@ async function startAll(
   return started
 }
 
-/** Replaces one process after the other by one of another version, as an orchestrator does. */
+/**
+ * Replaces one process after the other by one of another version, as an orchestrator does. On the way to a newer version the
+ * workers come first, on the way back the edges: older workers cannot read every payload of newer edges.
+ */
 async function rollIn(
   installation: Installation,
   balancer: Balancer,
@@ -78,7 +81,9 @@ async function rollIn(
   version: string,
 ): Promise<ChaosProcess[]> {
   const next: ChaosProcess[] = []
-  for (const [i, { member }] of running.entries()) {
+  const isNewer = tree === ROOT
+  const order = running.toSorted((a, b) => Number(isEdge(a) === isNewer) - Number(isEdge(b) === isNewer))
+  for (const [i, { member }] of order.entries()) {
     const kind = member.port === undefined ? 'workers' : 'edge'
     const successor = await installation.startProcess(kind, `${kind} ${i + 1} (${version})`, tree)
     if (successor.member.port !== undefined) balancer.add(successor.member.port)
@@ -88,3 +93,5 @@ async function rollIn(
   }
   return next
 }
+
+const isEdge = ({ member }: ChaosProcess) => member.port !== undefined
