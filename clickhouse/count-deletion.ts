@@ -40,6 +40,8 @@ export async function countDeletion(
       query_params: params,
       use_multipart_params: true,
       clickhouse_settings: {
+        // A client that only reads forbids it by this setting.
+        readonly: '0',
         insert_deduplicate: 1,
         insert_deduplication_token: `${reason}:${table}:${id}:${found.total}`,
         max_partitions_per_insert_block: '0',
