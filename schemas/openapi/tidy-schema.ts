@@ -11,6 +11,8 @@ const INT32_MAX = 2 ** 31 - 1
 export function tidySchema(schema: SchemaObject): void {
   if (FORMATS_FOR_PATTERNS.includes(schema.format)) delete schema.pattern
   if (schema.type === 'integer') tidyInteger(schema)
+  // OpenAPI 3.0 accepts null only if it is among the values too.
+  if (schema.nullable && Array.isArray(schema.enum) && !schema.enum.includes(null)) schema.enum = [...schema.enum, null]
   unwrapReference(schema)
   const { properties } = schema
   if (typeof properties !== 'object' || properties === null) return

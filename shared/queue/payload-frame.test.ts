@@ -93,5 +93,5 @@ it.each([
 })
 
 it('refuses a later version', () => {
-  expect(() => decodePayload(Buffer.from([4]))).toThrow(RangeError)
+  expect(() => decodePayload(Buffer.from([5]))).toThrow(RangeError)
 })

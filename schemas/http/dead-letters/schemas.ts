@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { QUEUES, queueNameSchema } from '../../queues/names.ts'
+import { EXAMPLE } from '../example-values.ts'
 import { exactObject, listOf } from '../fields.ts'
 import { cursorSchema, nextCursorSchema, pageQuerySchema } from '../page.ts'
 
@@ -24,15 +25,21 @@ const queue = z.enum(QUEUES, { error: `must be one of ${QUEUES.join(', ')}` })
 
 /** Conditions on dead letters. Absent ones match all. */
 const conditions = {
-  state: z
-    .enum(['dead', 'replayed'], { error: 'must be dead or replayed' })
+  state: z.enum(['dead', 'replayed'], { error: 'must be dead or replayed' }).optional().meta({
+    description: 'Only letters in this state. `dead` includes those that are being replayed.',
+    example: 'dead',
+  }),
+  queue: queue.optional().meta({ description: 'Only letters of this queue.', example: 'spans' }),
+  surface: word
     .optional()
-    .meta({ description: 'Only letters in this state. `dead` includes those that are being replayed.' }),
-  queue: queue.optional().meta({ description: 'Only letters of this queue.' }),
-  surface: word.optional().meta({ description: 'Only letters of the surface with this id.' }),
-  reason: word.optional().meta({ description: 'Only letters with this reason.' }),
-  from: instant.optional().meta({ description: 'Only requests that arrived at or after this time.' }),
-  to: instant.optional().meta({ description: 'Only requests that arrived before this time.' }),
+    .meta({ description: 'Only letters of the surface with this id.', example: EXAMPLE.surfaceId }),
+  reason: word.optional().meta({ description: 'Only letters with this reason.', example: 'refused_by_clickhouse' }),
+  from: instant
+    .optional()
+    .meta({ description: 'Only requests that arrived at or after this time.', example: '2026-11-21T10:00:00Z' }),
+  to: instant
+    .optional()
+    .meta({ description: 'Only requests that arrived before this time.', example: '2026-11-22T10:00:00Z' }),
 }
 
 /** Query of GET /v3/dead-letters. */

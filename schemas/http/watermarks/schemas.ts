@@ -2,18 +2,20 @@ import { z } from 'zod'
 import { QUEUES, RECEIPT_KINDS } from '../../queues/names.ts'
 import { nextCursorSchema } from '../page.ts'
 
-const kind = z.enum(RECEIPT_KINDS)
-const queue = z.enum(QUEUES)
+/** Returns an object with these members, all of the same schema. */
+function membersOf<K extends string, S extends z.ZodType>(names: readonly K[], schema: S) {
+  return z.strictObject(Object.fromEntries(names.map(name => [name, schema])) as Record<K, S>)
+}
 
 /** The watermarks of one surface (docs/contract.md#watermarks). */
 export const watermarkSchema = z
   .strictObject({
     surfaceId: z.string(),
-    settledBefore: z.record(kind, z.iso.datetime()).meta({
+    settledBefore: membersOf(RECEIPT_KINDS, z.iso.datetime()).meta({
       description:
         'By kind of request: everything that was accepted before this time is stored, dead-lettered or discarded, and its receipt is final.',
     }),
-    oldestAgeSeconds: z.record(queue, z.number().min(0)).meta({
+    oldestAgeSeconds: membersOf(QUEUES, z.number().min(0)).meta({
       description:
         'By queue: no request of the surface that is unfinished there was accepted longer ago than this. 0 if there is none.',
     }),
