@@ -20,7 +20,10 @@ const shared = {
   experimental: { viteModuleRunner: false, nodeLoader: false },
 }
 
-/** Unit tests are beside the code and need no server, the rules of the house read it; the others run on the real services of test/support. */
+/**
+ * Unit tests are beside the code and need no server, the rules of the house read it; the others run on the real services of
+ * test/support.
+ */
 export default defineConfig({
   test: {
     reporters: process.env.CI ? ['default', './test/support/setup/flaky-reporter.ts'] : ['default'],

@@ -45,7 +45,10 @@ export const ingestConfigSchema = z.object({
   S3_PUBLIC_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   /** How long a request waits for a worker's verdict. */
   VERDICT_TIMEOUT_MS: count(20_000),
-  /** The most requests that wait for verdicts at once, which surfaces share. Above its share, a request gets INGEST_BACKPRESSURE. */
+  /**
+   * The most requests that wait for verdicts at once, which surfaces share. Above its share, a request gets
+   * INGEST_BACKPRESSURE.
+   */
   VERDICT_MAX_WAITING: count(1_000),
   /** How long a shutdown may take. */
   SHUTDOWN_DEADLINE_MS: count(15_000),

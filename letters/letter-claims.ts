@@ -76,7 +76,10 @@ end
 return taken
 `
 
-/** KEYS the claims of each letter; ARGV for each: index, settled attempt, expiry of the claim. Returns the letters that are being replayed. */
+/**
+ * KEYS the claims of each letter; ARGV for each: index, settled attempt, expiry of the claim. Returns the letters that are
+ * being replayed.
+ */
 const PURGE = `#!lua flags=allow-oom
 ${IS_TAKEN}
 local taken = {}

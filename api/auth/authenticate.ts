@@ -57,7 +57,10 @@ function presentedWorkspaceKey(authorization: string | undefined): string | unde
   return /^Bearer +(wk_\S*) *$/i.exec(authorization?.slice(0, 256) ?? '')?.[1]
 }
 
-/** Looks up a workspace key. It grants those of its scopes that its creator has as permissions now (docs/contract.md#credentials). */
+/**
+ * Looks up a workspace key. It grants those of its scopes that its creator has as permissions now
+ * (docs/contract.md#credentials).
+ */
 async function accessByKey({ directory, now }: Deps, key: string): Promise<BearerAccess> {
   if (!isWellFormedKey('workspace', key)) return refuseKey('malformed')
   const record = await directory.workspaceKeyByDigest(digestOf(key))

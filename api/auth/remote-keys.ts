@@ -30,8 +30,8 @@ interface KeySet {
  * and when a token names a key that is not in the set. So a new key is accepted at once, without a restart.
  *
  * The lookup throws what `createLocalJWKSet` throws for keys that a set fetched after the token came does not contain, and
- * a TransientError when the set cannot be fetched. The remote set of jose is not used, because it refuses tokens with new keys for 30 s after a fetch,
- * and all tokens as soon as an old set cannot be fetched again.
+ * a TransientError when the set cannot be fetched. The remote set of jose is not used, because it refuses tokens with new keys
+ * for 30 s after a fetch, and all tokens as soon as an old set cannot be fetched again.
  */
 export function createRemoteKeys(options: RemoteKeysOptions): JWTVerifyGetKey {
   const keys = new RemoteKeys(options)

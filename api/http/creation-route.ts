@@ -34,9 +34,9 @@ export interface CreationRequest<B> {
 }
 
 /**
- * Returns the route of an operation that creates or changes something from a JSON body. The body is received only after the credential
- * is accepted. The credential is checked again when the body is complete, because it may have been revoked while a slow body
- * arrived.
+ * Returns the route of an operation that creates or changes something from a JSON body. The body is received only after the
+ * credential is accepted. The credential is checked again when the body is complete, because it may have been revoked while a
+ * slow body arrived.
  */
 export function creationRoute<S extends z.ZodType, T>(
   { authenticate, logger, directoryMemory }: CreationRouteDeps,

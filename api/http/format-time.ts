@@ -28,7 +28,10 @@ function textOfSecond(second: number): string {
 const EARLIEST_MS = Date.parse('0000-01-01T00:00:00.000Z')
 const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Formats Unix milliseconds as RFC 3339 in UTC. A time beyond its four-digit years, from a wrong clock, becomes the nearest one. */
+/**
+ * Formats Unix milliseconds as RFC 3339 in UTC. A time beyond its four-digit years, from a wrong clock, becomes the nearest
+ * one.
+ */
 export function rfc3339FromUnixMs(unixMs: number): string {
   return new Date(Math.min(Math.max(unixMs, EARLIEST_MS), LATEST_MS)).toISOString()
 }

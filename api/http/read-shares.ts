@@ -5,7 +5,10 @@ import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Reply } from '../../shared/http/route.ts'
 import { problemReply } from '../../shared/http/route.ts'
 
-/** Resources that all callers of the process share, so that no workspace takes them from the others (docs/contract.md#read-shares). */
+/**
+ * Resources that all callers of the process share, so that no workspace takes them from the others
+ * (docs/contract.md#read-shares).
+ */
 export interface ReadShares {
   /** Requests in progress. */
   readonly requests: FairSlots

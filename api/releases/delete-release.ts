@@ -9,7 +9,10 @@ import { RELEASES } from './resource.ts'
 
 interface Deps extends GuardedRouteDeps, DeleteReleaseDeps {}
 
-/** Returns the route that deletes a release and its uploads. Its maps stay in the object store, where other releases may have the same. */
+/**
+ * Returns the route that deletes a release and its uploads. Its maps stay in the object store, where other releases may have
+ * the same.
+ */
 export function deleteReleaseRoute(deps: Deps): Route {
   return guardedRoute(deps, operation, {
     resource: RELEASES,

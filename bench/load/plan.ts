@@ -32,8 +32,8 @@ export interface PayloadPlan {
 
 /**
  * When requests are sent. `closed`: a connection sends its next request when the last one has its response; after a 429
- * it waits for Retry-After, unless it is `impatient`. `open`: requests are due at a fixed rate, whatever the server does, and latency counts from
- * the time at which a request was due.
+ * it waits for Retry-After, unless it is `impatient`. `open`: requests are due at a fixed rate, whatever the server does, and
+ * latency counts from the time at which a request was due.
  */
 export type LoadMode =
   | { readonly kind: 'closed'; readonly impatient?: boolean }

@@ -18,7 +18,8 @@ const WINDOW_SECONDS = 24 * 60 * 60
 /**
  * Inserts into each table, as a multiple of the inserts of one queue. A view has those of the table that it reads.
  * `exceptions` is filled from spans and logs. Every batch of every queue adds to `ingest_log`: four queues are busy at the
- * same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps` and the frames of findings.
+ * same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps` and the frames of
+ * findings.
  */
 const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   spans: 1,

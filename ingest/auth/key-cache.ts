@@ -101,7 +101,10 @@ export class KeyCache<J extends Judgement> {
     return this.#misses
   }
 
-  /** Returns the cached outcome of an unknown key, or looks the key up. Concurrent calls share one lookup, which the log names by its first request. */
+  /**
+   * Returns the cached outcome of an unknown key, or looks the key up. Concurrent calls share one lookup, which the log names
+   * by its first request.
+   */
   find(name: string, request?: IdentifiedRequest): J | Promise<J> {
     const refused = this.#unknown.get(name)
     if (refused !== undefined && refused.validUntil > this.#now()) {

@@ -18,9 +18,9 @@ const MAX_RELEASES = 50_000
 const MAX_AGE_MS = 60_000
 
 /**
- * Creates a cache of the directory's releases. A registered release never changes, so it is cached for a minute. An unknown release is
- * looked up for each request, because another edge may register it between two requests of a build. Concurrent requests
- * share one lookup.
+ * Creates a cache of the directory's releases. A registered release never changes, so it is cached for a minute. An unknown
+ * release is looked up for each request, because another edge may register it between two requests of a build. Concurrent
+ * requests share one lookup.
  */
 export function createReleaseLookup(
   releases: Pick<ReleaseStore, 'release'>,

@@ -22,8 +22,9 @@ end
  *
  * KEYS payload, flow, shares, pending, source, busy, arrivals; ARGV deadline in Unix ms, job id, arrival of the first frame,
  * frames, bytes, cost, n, then n triples of a surface, its cost and its requests. `source` is the key with the bytes: the
- * payload itself, or the key under which the pieces of a large payload arrived. All frames have arrived in one hour. `now` is the time of the fence, by the clock of Redis. It is the score in
- * `pending`, because watermarks rest on when a request was accepted (docs/contract.md#watermarks).
+ * payload itself, or the key under which the pieces of a large payload arrived. All frames have arrived in one hour. `now` is
+ * the time of the fence, by the clock of Redis. It is the score in `pending`, because watermarks rest on when a request was
+ * accepted (docs/contract.md#watermarks).
  */
 const ACCEPT = `
 local now
@@ -81,8 +82,8 @@ return {now, outcome, result}
  * Adds requests to a payload that no worker has read. Their frames were appended to the list of the payload by the command
  * before, in the same transaction, and are removed again if they are late or a worker has read the payload.
  *
- * KEYS list, flow, shares, open, busy, arrivals; ARGV as for `ACCEPT`, for the job to join. Returns the time, then 0 if the commit is late, 1
- * if the requests have joined and 2 if they have not.
+ * KEYS list, flow, shares, open, busy, arrivals; ARGV as for `ACCEPT`, for the job to join. Returns the time, then 0 if the
+ * commit is late, 1 if the requests have joined and 2 if they have not.
  */
 export const JOIN = `
 local now

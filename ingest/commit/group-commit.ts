@@ -1,13 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
-import { packPayload } from '../../shared/queue/packed-payload.ts'
-import {
-  appendFrame,
-  beginPayload,
-  frameBytes,
-  PAYLOAD_HEADER_BYTES,
-  type PayloadFrame,
-} from '../../shared/queue/payload-frame.ts'
+import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Lane, newJobId } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -16,8 +9,9 @@ import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
+import { Group } from './group.ts'
 import { type CommitSize, OpenJob } from './open-job.ts'
-import type { OpenCommit, ReceiptIssuer } from './receipt-issuer.ts'
+import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** A frame that waits for its commit, or whose commit is in flight. */
 export interface EnqueuedFrame {
@@ -63,11 +57,9 @@ const MIN_COMMIT_MS = 100
 
 /** The most cost of one commit or job: about 0.2 s of work, for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * 1024 * 1024
+
 /** The largest commit that joins the payload of the job before it, or whose payload others may join. */
 const MAX_JOINED_BYTES = 256 * 1024
-
-/** Bytes of bodies that came uncompressed from which a commit is packed. Packing takes 0.1 ms, however few they are. */
-const PACKED_FROM_BYTES = 64 * 1024
 
 /** The largest bulk commit while there are express commits. Redis takes some milliseconds for it. */
 const YIELDING_COMMIT_BYTES = 1024 * 1024
@@ -78,32 +70,6 @@ const YIELDING_COMMIT_BYTES = 1024 * 1024
  */
 const SPARE_BUFFERS = 4
 
-/** A payload from its first frame until its commit is confirmed. */
-interface Group {
-  readonly buffer: Buffer
-  readonly receipts: OpenCommit
-  bytes: number
-  /** The bytes to commit, packed if it is worth it. Undefined while the group takes frames. */
-  payload: Buffer | Promise<Buffer> | undefined
-  /** Bytes of the bodies that came uncompressed. */
-  plainBytes: number
-  frames: number
-  cost: number
-  /** Cost by surface, as a member of `shares`. */
-  readonly costs: Map<string, number>
-  /** Number of requests by surface, as a member of `shares`. */
-  readonly requests: Map<string, number>
-  /** The most that a surface in the group has (`SurfaceShare.held`). */
-  held: number
-  /** When its time is up, on the clock of `performance.now`. It began with the arrival of the first frame. */
-  readonly deadline: number
-  readonly arrivedAtMs: number
-  /** Shared by all frames of the group, because they are stored or refused together. */
-  readonly confirmed: Promise<void>
-  readonly resolve: () => void
-  readonly reject: (error: TransientError) => void
-}
-
 /**
  * Writes many frames with one Redis transaction. A frame waits only while a commit is in flight, and the next commit
  * takes all frames that waited. So an idle edge adds no latency, and a busy edge shares each fsync and each job among
@@ -112,6 +78,7 @@ interface Group {
  * The first commit after a pause starts at the end of the current turn of the event loop, so that it takes all frames
  * of that turn. Otherwise it would contain one frame, and the others would wait for the next commit. Measured with 64
  * clients and a fast fsync: 36 frames a commit instead of 25.
+ *
  * Each frame is copied into its payload when it arrives: once between socket and payload.
  */
 export class GroupCommit {
@@ -123,7 +90,7 @@ export class GroupCommit {
   readonly #openJob: OpenJob
   readonly #isBulk: boolean
   readonly #traffic: ExpressTraffic
-  /** In the order of arrival. Only the last one takes further frames. */
+  /** Groups in the order of arrival. Only the last one takes further frames. */
   #waiting: Group[] = []
   #inFlight = false
   #onIdle: (() => void)[] = []
@@ -148,18 +115,11 @@ export class GroupCommit {
    * Adds a frame to the next commit. Copies the frame, body included, before it returns. Throws a TransientError when
    * Redis is not connected or receipts cannot be issued.
    */
-  enqueue(frame: PayloadFrame, { share, cost }: RequestPlace): EnqueuedFrame {
+  enqueue(frame: PayloadFrame, place: RequestPlace): EnqueuedFrame {
     if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
-    const group = this.#groupFor(frameBytes(frame), cost, frame.receivedAtMs)
-    const receiptId = group.receipts.issue(frame)
-    group.bytes = appendFrame(group.buffer, group.bytes, frame, group.receipts.receipt, cost)
-    if (frame.contentEncoding === 'identity') group.plainBytes += frame.body.length
-    group.frames++
-    group.cost += cost
-    group.costs.set(share.member, (group.costs.get(share.member) ?? 0) + cost)
-    group.requests.set(share.member, (group.requests.get(share.member) ?? 0) + 1)
-    group.held = Math.max(group.held, share.held)
+    const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
+    const receiptId = group.append(frame, place)
     if (!this.#inFlight) {
       this.#inFlight = true
       setImmediate(() => void this.#commitAll())
@@ -183,7 +143,7 @@ export class GroupCommit {
       last.cost + cost <= MAX_COMMIT_COST &&
       hourOf(last.arrivedAtMs) === hourOf(arrivedAtMs)
     if (fits) return last
-    if (last !== undefined) close(last)
+    last?.close()
     const group = this.#openGroup(PAYLOAD_HEADER_BYTES + bytes, arrivedAtMs)
     this.#waiting.push(group)
     return group
@@ -195,24 +155,7 @@ export class GroupCommit {
       leastBytes > this.#bufferBytes
         ? Buffer.allocUnsafeSlow(leastBytes)
         : (this.#spareBuffers.pop() ?? Buffer.allocUnsafeSlow(this.#bufferBytes))
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    return {
-      buffer,
-      receipts,
-      bytes: beginPayload(buffer),
-      payload: undefined,
-      plainBytes: 0,
-      frames: 0,
-      cost: 0,
-      costs: new Map(),
-      requests: new Map(),
-      held: 0,
-      deadline: performance.now() + this.#options.timeoutMs,
-      arrivedAtMs,
-      confirmed: promise,
-      resolve,
-      reject,
-    }
+    return new Group(buffer, receipts, arrivedAtMs, performance.now() + this.#options.timeoutMs)
   }
 
   async #commitAll(): Promise<void> {
@@ -239,8 +182,8 @@ export class GroupCommit {
 
   /** Sends a group before it returns, if nothing has to be waited for. */
   async #commitInTurn(group: Group): Promise<void> {
-    close(group)
-    const payload = group.payload instanceof Promise ? await group.payload : group.payload
+    const closed = group.close()
+    const payload = closed instanceof Promise ? await closed : closed
     if (!this.#isBulk) return this.#traffic.run(() => this.#commitGroup(group, payload))
     if (this.#traffic.isBusy) await this.#traffic.gap()
     return this.#commitGroup(group, payload)
@@ -310,13 +253,4 @@ export class GroupCommit {
     const isSpare = buffer.length === this.#bufferBytes && this.#spareBuffers.length < SPARE_BUFFERS
     if (isSpare) this.#spareBuffers.push(buffer)
   }
-}
-
-/** Lets no further frame into a group. Its payload is packed while the groups before it are committed. */
-function close(group: Group): asserts group is Group & { payload: Buffer | Promise<Buffer> } {
-  if (group.payload !== undefined) return
-  const { buffer, bytes, plainBytes } = group
-  const payload = buffer.subarray(0, bytes)
-  const isPlain = plainBytes >= PACKED_FROM_BYTES && plainBytes >= bytes / 2
-  group.payload = isPlain ? packPayload(payload) : payload
 }

@@ -38,9 +38,10 @@ export type CompletionOutcome = 'accepted' | 'pending' | 'repeated'
 
 /**
  * KEYS[8] record, KEYS[9] sequence, KEYS[10] recorded digests, KEYS[11] and [12] budget of the workspace; ARGV[11] attempt,
- * [12] digest, [13] name of the release in the budget. Nothing expires before the worker is done with it. Microseconds of the clock are exact in a double until
- * the year 2255. The last sequence outlives every record that was given one. A request that was accepted before another one
- * gets a new number, because its client wants to go back to it. Returns nothing if the workspace has too many records.
+ * [12] digest, [13] name of the release in the budget. Nothing expires before the worker is done with it. Microseconds of the
+ * clock are exact in a double until the year 2255. The last sequence outlives every record that was given one. A request that
+ * was accepted before another one gets a new number, because its client wants to go back to it. Returns nothing if the
+ * workspace has too many records.
  */
 const ACCEPT = `
 ${CHARGE}

@@ -79,7 +79,10 @@ export interface DeclareLimits {
 
 const LIMITS: DeclareLimits = { paths: MAX_DECLARED_PATHS, stagedBytes: MAX_STAGED_BYTES }
 
-/** Stores the maps that a sign call declares, until a manifest names them, and at most until 24 h after the release's last sign call. */
+/**
+ * Stores the maps that a sign call declares, until a manifest names them, and at most until 24 h after the release's last sign
+ * call.
+ */
 export async function declareMaps(
   redis: Redis,
   release: ReleaseKey,

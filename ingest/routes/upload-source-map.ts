@@ -38,7 +38,10 @@ interface Upload {
 /** The reply of the sink to an accepted map. The client gets the verdict instead. */
 const ENQUEUED: Reply = { status: 200 }
 
-/** Accepts a whole source map, and replies with the verdict of the worker that validates it (docs/contract.md#source-map-single). */
+/**
+ * Accepts a whole source map, and replies with the verdict of the worker that validates it
+ * (docs/contract.md#source-map-single).
+ */
 export function uploadSourceMapRoute(deps: Deps): Route {
   return operationRoute(uploadSourceMap, {
     renderProblem: buildProblem,

@@ -260,7 +260,8 @@ async function readAll(
 
 /**
  * Redis keys of releases, their index by time, the index by time of those that may have no manifest, their manifest pointers
- * and the set of stored maps that are known. A client may send any slug. Encoding it ensures that it cannot name a key of another kind.
+ * and the set of stored maps that are known. A client may send any slug. Encoding it ensures that it cannot name a key of
+ * another kind.
  */
 export const releaseKeys = {
   release: (workspaceId: string, slug: string) =>

@@ -25,7 +25,10 @@ beforeAll(async () => {
 
 afterAll(() => installation?.stop())
 
-/** One after the other on the same processes, and with one ledger, so that an outage that leaves something behind is seen in the next one. */
+/**
+ * One after the other on the same processes, and with one ledger, so that an outage that leaves something behind is seen in the
+ * next one.
+ */
 it(`answers within a second, in little memory, and loses nothing while each store is unavailable for ${SECONDS} s`, async () => {
   const { servers, edges, workers, edgeUrls, secrets } = installation
   const clients = startClients({ edgeUrls, secrets, seed: SEED, rate: RATE })

@@ -6,7 +6,10 @@ import { queueKeys } from '../../shared/queue/queue.ts'
 import { LetterMoves, type RefusedFrame } from './letter-moves.ts'
 import type { Move } from './payloads/payload-store.ts'
 
-/** Bounds of the dead letters of one surface that arrived on one day. A workspace has four times as much (docs/contract.md#dead-letters). */
+/**
+ * Bounds of the dead letters of one surface that arrived on one day. A workspace has four times as much
+ * (docs/contract.md#dead-letters).
+ */
 export interface LetterLimits {
   readonly maxBytes: number
   readonly maxLetters: number

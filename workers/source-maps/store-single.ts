@@ -84,7 +84,10 @@ export async function storeSingle(
   }
 }
 
-/** KEYS single uploads of the release, then the budget of the workspace; ARGV path, map, lifetime, name of the release in the budget. */
+/**
+ * KEYS single uploads of the release, then the budget of the workspace; ARGV path, map, lifetime, name of the release in the
+ * budget.
+ */
 const RECORD_SINGLE = `
 ${CHARGE_UPLOAD}
 local memory = redis.call('EXISTS', KEYS[1]) == 0 and ${HASH_BYTES} or 0
@@ -108,8 +111,8 @@ async function recordSingle(redis: Redis, release: ReleaseKey, path: string, map
 
 /**
  * Returns why these bytes are not a source map, or undefined if they are one (docs/contract.md#source-map-single): a JSON
- * object with `version: 3` and `mappings`, or an index map with `sections`, that is not too expensive to parse. Builds no value of the
- * JSON.
+ * object with `version: 3` and `mappings`, or an index map with `sections`, that is not too expensive to parse. Builds no value
+ * of the JSON.
  */
 export async function sourceMapFault(body: Buffer): Promise<string | undefined> {
   const scanner = new JsonScanner(['version', 'mappings', 'sections'])

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { QUEUES, queueNameSchema } from '../../queues/names.ts'
-import { EXAMPLE } from '../example-values.ts'
+import { EXAMPLE, EXAMPLE_TIMES } from '../example-values.ts'
 import { exactObject, listOf } from '../fields.ts'
 import { cursorSchema, nextCursorSchema, pageQuerySchema } from '../page.ts'
 
@@ -36,10 +36,10 @@ const conditions = {
   reason: word.optional().meta({ description: 'Only letters with this reason.', example: 'refused_by_clickhouse' }),
   from: instant
     .optional()
-    .meta({ description: 'Only requests that arrived at or after this time.', example: '2026-11-21T10:00:00Z' }),
+    .meta({ description: 'Only requests that arrived at or after this time.', example: EXAMPLE_TIMES.createdAt }),
   to: instant
     .optional()
-    .meta({ description: 'Only requests that arrived before this time.', example: '2026-11-22T10:00:00Z' }),
+    .meta({ description: 'Only requests that arrived before this time.', example: '2026-09-22T00:00:00Z' }),
 }
 
 /** Query of GET /v3/dead-letters. */

@@ -15,7 +15,10 @@ import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { makeTenant, type Tenant } from '../../support/workspaces/tenant.ts'
 
-/** Database numbers in Redis of two installations, each with separate databases for directory and queues. They are emptied first. */
+/**
+ * Database numbers in Redis of two installations, each with separate databases for directory and queues. They are emptied
+ * first.
+ */
 const REDIS = { from: { directory: 1, queues: 2 }, to: { directory: 3, queues: 4 } }
 const DATABASE = `control_move_${process.pid}`
 const services = sharedServices()

@@ -15,7 +15,10 @@ export interface ReportSettings {
   readonly version: string
 }
 
-/** Source of the global `reportFailure(error, settings)`, which reports a failure as the exception of a span with the official SDK. */
+/**
+ * Source of the global `reportFailure(error, settings)`, which reports a failure as the exception of a span with the official
+ * SDK.
+ */
 const TELEMETRY = `
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'

@@ -12,7 +12,10 @@ export interface CountingProxy {
   close(): Promise<void>
 }
 
-/** Starts a proxy before a server of this machine that counts connections and bytes, and slows the server down when a client does not read. */
+/**
+ * Starts a proxy before a server of this machine that counts connections and bytes, and slows the server down when a client
+ * does not read.
+ */
 export async function startCountingProxy(target: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(target)
   const clients = new Set<Socket>()

@@ -18,8 +18,8 @@ const oldKeys = (queue: QueueName) => ({
 /**
  * Moves the jobs of one batch, or one job that is not in a batch, all or none. KEYS old batchOf, batches and flow, then new
  * batchOf, batches, flow, pending and shares, then old and new payload of each job; ARGV batch id (empty for none), then job
- * id, arrival, frames, bytes, cost and its surfaces with their costs in JSON, for each job. Returns 0 if a worker of the old version has finished or named a job
- * meanwhile.
+ * id, arrival, frames, bytes, cost and its surfaces with their costs in JSON, for each job. Returns 0 if a worker of the old
+ * version has finished or named a job meanwhile.
  */
 const ADOPT = `#!lua flags=allow-oom
 local record = ARGV[1] ~= '' and redis.call('HGET', KEYS[2], ARGV[1])

@@ -133,9 +133,9 @@ end
 export const PIECES_ARE_GONE = -1
 
 /**
- * KEYS batchOf, batches, flow, shares, pending, payload and joined frames of each job, then the keys of the moves; ARGV batch id, number
- * of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished before, else
- * the indexes of the moves that were left out.
+ * KEYS batchOf, batches, flow, shares, pending, payload and joined frames of each job, then the keys of the moves; ARGV batch
+ * id, number of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished
+ * before, else the indexes of the moves that were left out.
  */
 const FINISH_BATCH = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}

@@ -85,7 +85,9 @@ describe('an accepted request', () => {
   it('shows its receipt to pages of any origin', async () => {
     const headers = { origin: 'https://shop.example' }
     const sent = await browse('POST /v3/session', '{"sessionId":"s"}', headers)
-    expect(sent.headers.get('access-control-expose-headers')).toBe('Retry-After, WWW-Authenticate, x-receipt-id')
+    expect(sent.headers.get('access-control-expose-headers')).toBe(
+      'Retry-After, WWW-Authenticate, x-receipt-id, x-request-id',
+    )
     const answer = await ask(sent.receiptId, { headers: { ...headers, 'x-service-public-key': publicKey } })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('access-control-allow-origin')).toBe('https://shop.example')
