@@ -39,7 +39,7 @@ const conditions = {
     .meta({ description: 'Only requests that arrived at or after this time.', example: EXAMPLE_TIMES.createdAt }),
   to: instant
     .optional()
-    .meta({ description: 'Only requests that arrived before this time.', example: '2026-09-22T00:00:00Z' }),
+    .meta({ description: 'Only requests that arrived before this time.', example: '2100-01-01T00:00:00Z' }),
 }
 
 /** Query of GET /v3/dead-letters. */
