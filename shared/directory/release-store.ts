@@ -17,6 +17,8 @@ export interface ReleaseStore {
   register(release: Release): Promise<Release | 'too_many_releases'>
   /** Removes a release with its pointer. Its manifest and maps stay in the object store. */
   remove(workspaceId: string, slug: string): Promise<'removed' | 'absent'>
+  /** Removes a release like `remove` unless it was registered again or completed since it was read with this manifest. */
+  removeUnchanged(release: Release, manifest: ManifestPointer | undefined): Promise<'removed' | 'changed'>
   release(workspaceId: string, slug: string): Promise<Release | undefined>
   /** Returns a page of releases, the last registered first. `after` is the end of the previous page. */
   releases(workspaceId: string, page: { limit: number; after?: ReleaseCursor | undefined }): Promise<ReleasePage>
@@ -123,6 +125,13 @@ elseif removed == 1 then redis.call('SPOP', KEYS[5], math.ceil(redis.call('SCARD
 return removed
 `
 
+/** KEYS and ARGV of REMOVE, then time of creation and sequence of the manifest, 0 without one. Removes only this release. */
+const REMOVE_UNCHANGED = `
+if tonumber(redis.call('ZSCORE', KEYS[3], ARGV[1]) or -1) ~= tonumber(ARGV[2]) then return 0 end
+local pointer = redis.call('GET', KEYS[2])
+if (pointer and cjson.decode(pointer).sequence or 0) ~= tonumber(ARGV[3]) then return 0 end
+${REMOVE}`
+
 /** KEYS: stored maps. ARGV: maximum, digests. */
 const ADD_STORED_MAPS = `
 redis.call('SADD', KEYS[1], unpack(ARGV, 2))
@@ -148,14 +157,13 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       return 'too_many_releases'
     },
     async remove(workspaceId, slug) {
-      const keys = [
-        releaseKeys.release(workspaceId, slug),
-        releaseKeys.manifest(workspaceId, slug),
-        releaseKeys.releases(workspaceId),
-        releaseKeys.unfinished(workspaceId),
-        releaseKeys.maps(workspaceId),
-      ]
+      const keys = removedKeys(workspaceId, slug)
       return (await redis.eval(REMOVE, keys.length, ...keys, slug)) === 1 ? 'removed' : 'absent'
+    },
+    async removeUnchanged({ workspaceId, slug, createdAt }, manifest) {
+      const keys = removedKeys(workspaceId, slug)
+      const args = [slug, Date.parse(createdAt), manifest?.sequence ?? 0]
+      return (await redis.eval(REMOVE_UNCHANGED, keys.length, ...keys, ...args)) === 1 ? 'removed' : 'changed'
     },
     async release(workspaceId, slug) {
       const key = releaseKeys.release(workspaceId, slug)
@@ -271,6 +279,14 @@ export const releaseKeys = {
   manifest: (workspaceId: string, slug: string) => `${releaseKeys.release(workspaceId, slug)}:manifest`,
   maps: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:stored-maps`,
 }
+
+const removedKeys = (workspaceId: string, slug: string) => [
+  releaseKeys.release(workspaceId, slug),
+  releaseKeys.manifest(workspaceId, slug),
+  releaseKeys.releases(workspaceId),
+  releaseKeys.unfinished(workspaceId),
+  releaseKeys.maps(workspaceId),
+]
 
 /** Members that one command adds to or removes from the set of stored maps. */
 const STORED_MAPS_PAGE = 1_000

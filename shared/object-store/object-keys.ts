@@ -86,6 +86,11 @@ export function manifestKey(workspaceId: string, slug: string, sequence: number)
   return `${manifestPrefix(workspaceId, slug)}${sequence}.json`
 }
 
+/** Returns the sequence of the completion that wrote the manifest with this key. */
+export function manifestSequence(key: string): number {
+  return Number(/(\d+)\.json$/.exec(key)?.[1])
+}
+
 /** Returns the prefix of the keys of all manifests of a release. */
 export function manifestPrefix(workspaceId: string, slug: string): string {
   return `releases/${keyPart(workspaceId)}/${keyPart(slug)}/manifest-`

@@ -67,6 +67,16 @@ export async function removeUploads(redis: Redis, release: ReleaseKey): Promise<
   })
 }
 
+/**
+ * Returns whether a build uploads maps for a release, or has within the last day: there are declared maps, maps or parts that
+ * no manifest contains, or completions.
+ */
+export async function hasUploads(redis: Redis, release: ReleaseKey): Promise<boolean> {
+  const { signed, singles, claimed, recorded } = uploadKeys(release)
+  const [maps, completions] = await Promise.all([redis.exists(signed, singles, claimed), redis.exists(recorded)])
+  return maps + completions > 0
+}
+
 async function untilRemoved(removePage: () => Promise<unknown>): Promise<void> {
   for (let page = 0; page < MAX_PAGES; page++) {
     if ((await removePage()) === 1) return

@@ -4,7 +4,7 @@ import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { manifestPrefix, partKey } from '../../shared/object-store/object-keys.ts'
+import { manifestPrefix, manifestSequence, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { removeUploads } from '../../shared/queue/remove-uploads.ts'
 import { budgetMember, DECLARED_BYTES, HASH_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
@@ -136,7 +136,7 @@ async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<vo
   const older: { key: string; sequence: number }[] = []
   for await (const page of objects.list(prefix)) {
     for (const { key } of page) {
-      const sequence = Number.parseInt(key.slice(prefix.length), 10)
+      const sequence = manifestSequence(key)
       if (sequence < manifest.sequence) older.push({ key, sequence })
     }
   }

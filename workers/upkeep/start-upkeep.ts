@@ -4,7 +4,7 @@ import { LetterClaims } from '../../letters/letter-claims.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { removeUploads } from '../../shared/queue/remove-uploads.ts'
+import { hasUploads, removeUploads } from '../../shared/queue/remove-uploads.ts'
 import { redisTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -103,6 +103,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
       expireReleases({
         directory,
         releases,
+        hasUploads: release => hasUploads(deps.redis, release),
         removeUploads: release => removeUploads(deps.redis, release),
         store: deps.objects,
         objects,

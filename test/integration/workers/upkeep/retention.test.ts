@@ -9,7 +9,7 @@ import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { manifestKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
-import { removeUploads } from '../../../../shared/queue/remove-uploads.ts'
+import { hasUploads, removeUploads } from '../../../../shared/queue/remove-uploads.ts'
 import { createMetrics } from '../../../../shared/runtime/metrics.ts'
 import { expireReleases } from '../../../../workers/upkeep/expire-releases.ts'
 import { startUpkeep } from '../../../../workers/upkeep/start-upkeep.ts'
@@ -175,6 +175,7 @@ it('deletes releases past the retention of a workspace with their manifests, and
   await expireReleases({
     directory,
     releases,
+    hasUploads: release => hasUploads(redis, release),
     removeUploads: release => removeUploads(redis, release),
     store: objects,
     objects: { delete: async (_, keys) => objects.deleteMany(keys) },
