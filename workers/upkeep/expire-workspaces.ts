@@ -14,7 +14,7 @@ import type { ObjectDeleter } from './delete-objects.ts'
 /** Dependencies of deleting what is past the retention of its workspace. */
 export interface ExpireDeps {
   readonly clickhouse: ClickHouseClient
-  readonly directory: Pick<Directory, 'workspaces'>
+  readonly directory: Pick<Directory, 'workspaces' | 'workspaceById'>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly installationDays: number
   readonly logger: Logger
@@ -24,6 +24,7 @@ export interface ExpireDeps {
   readonly onExpired: (table: string, rows: number) => void
 }
 
+const DAY_MS = 86_400_000
 const STATEMENT_TIMEOUT_MS = 600_000
 /** Workspaces in one statement. */
 const WORKSPACES_AT_ONCE = 1_000
@@ -45,7 +46,10 @@ export async function expireWorkspaces(deps: ExpireDeps): Promise<void> {
     for (const group of groupsOf(deps, retaining, table)) {
       await deps.assertElected()
       const days = await selectExpiredDays(deps.clickhouse, table, group, deadline())
-      for (const day of days) await expireDay(deps, table, group, day)
+      for (const day of days) {
+        const workspaceIds = await stillExpired(deps, table, group, day)
+        if (workspaceIds.length > 0) await expireDay(deps, table, { ...group, workspaceIds }, day)
+      }
     }
   }
 }
@@ -66,6 +70,22 @@ function* groupsOf(
       yield { workspaceIds: page, firstKeptDay: firstKeptDay(days, now()) }
     }
   }
+}
+
+/** Returns the workspaces of a group that still do not keep this day: a retention may become longer while days are deleted. */
+async function stillExpired(
+  { directory, installationDays, now }: ExpireDeps,
+  { kind }: RetainedTable,
+  { workspaceIds }: RetentionGroup,
+  day: string,
+): Promise<string[]> {
+  const workspaces = await Promise.all(workspaceIds.map(id => directory.workspaceById(id)))
+  return workspaces.flatMap(workspace => {
+    if (workspace === undefined) return []
+    const days = keptDays(workspace.retention, kind, installationDays)
+    const isExpired = days < installationDays && Date.parse(day) / DAY_MS < firstKeptDay(days, now())
+    return isExpired ? [workspace.id] : []
+  })
 }
 
 async function expireDay(deps: ExpireDeps, table: RetainedTable, group: RetentionGroup, day: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { ClickHouseClient } from '../../client.ts'
 import { classifyClickHouseError } from '../../client.ts'
 import { LOGGED_LETTERS } from '../../count-deletion.ts'
@@ -17,7 +18,7 @@ export interface CountedDeletion {
   /** Whether the rows are stored requests, with surface and arrival. Only these are counted in `deleted_rows`. */
   readonly isSource: boolean
   readonly reason: 'expired' | 'erased'
-  /** Text that is the same when this deletion is repeated after a crash, so that its rows are counted once. */
+  /** Text that is the same when this deletion is repeated after a crash. The same rows of the same id are counted once. */
   readonly id: string
   /** Runs with the number of rows before they are deleted, if there are any. */
   readonly onCounted?: (rows: number) => Promise<void>
@@ -36,14 +37,17 @@ export async function deleteCountedRows(
   const { table, params, day, isSource, reason, id } = deletion
   const where = day === undefined ? deletion.where : `_partition_id = {partitionId: String} AND (${deletion.where})`
   const bound = { ...params, partitionId: day?.replaceAll('-', '') }
-  const [found] = await selectRows<{ total: string }>(client, {
-    query: `SELECT count() AS total FROM ${table} WHERE ${where}`,
+  // A later deletion of as many rows has other rows, so that it is not taken for a repetition.
+  const contents = isSource ? 'sum(cityHash64(tuple(*)))' : '0'
+  const [found] = await selectRows<{ total: string; contents: string }>(client, {
+    query: `SELECT count() AS total, toString(${contents}) AS contents FROM ${table} WHERE ${where}`,
     params: bound,
     signal,
   })
   const rows = Number(found?.total ?? 0)
   if (rows === 0) return 0
   await deletion.onCounted?.(rows)
+  const token = hash('sha256', [reason, id, table, day, rows, found?.contents].join(':'))
   try {
     if (isSource) {
       await client.command({
@@ -55,7 +59,7 @@ export async function deleteCountedRows(
         use_multipart_params: true,
         clickhouse_settings: {
           insert_deduplicate: 1,
-          insert_deduplication_token: `${reason}:${id}:${table}:${day ?? ''}:${rows}`,
+          insert_deduplication_token: token,
           deduplicate_insert_select: 'force_enable',
           max_partitions_per_insert_block: '0',
           wait_end_of_query: 1,
