@@ -7,7 +7,7 @@ import {
 import type { Retention } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { retentionFault } from '../../shared/runtime/retention.ts'
+import { retentionFault, sessionsFault } from '../../shared/runtime/retention.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { invalid, type Outcome, okReply } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
@@ -29,7 +29,7 @@ export function replaceRetentionRoute(deps: Deps): Route {
     reply: okReply,
     async create({ caller: { workspaceId }, body }): Promise<Outcome<RetentionAnswer>> {
       const retention = withoutNulls(body)
-      const fault = retentionFault(retention, retentionDays)
+      const fault = retentionFault(retention, retentionDays) ?? sessionsFault(retention, retentionDays)
       if (fault !== undefined) return invalid(fault)
       const workspace = await queryDirectory(directory.changeRetention(workspaceId, () => retention))
       return workspace ? { ok: true, value: presentRetention(workspace, retentionDays) } : notFound(RETENTION)

@@ -7,7 +7,7 @@ import {
   type Retention,
   type Workspace,
 } from '../../schemas/records/directory.ts'
-import { keptDays, retentionFault } from '../../shared/runtime/retention.ts'
+import { keptDays, retentionFault, sessionsFault } from '../../shared/runtime/retention.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'
@@ -21,8 +21,9 @@ Example:
 
 const SET_HELP = `
 Rows and objects are kept for RETENTION_DAYS, releases until they are deleted. A workspace may have a shorter retention for
-each kind of data. What is not named stays as it is, and "default" removes a value. Reads hide what is older within ten
-seconds. The workers then delete it for good.
+each kind of data. What is not named stays as it is, and "default" removes a value. Sessions must be kept at least as long as
+traces, logs, findings, replay and dead letters, because an erasure finds the data of a person by them. Reads hide what is
+older within ten seconds. The workers then delete it for good.
 
 ${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
 
@@ -82,12 +83,17 @@ async function setRetention(options: RetentionOptions, context: DirectoryCommand
   await context.withDirectory(async ({ store, retentionDays }) => {
     const workspace = await findWorkspace(store, options.workspace, context)
     if (workspace === undefined) return
-    const fault = retentionFault(changed({}, options), retentionDays)
+    let fault = retentionFault(changed({}, options), retentionDays)
+    const change = (before: Retention) => {
+      const after = changed(before, options)
+      fault = sessionsFault(after, retentionDays)
+      return fault === undefined ? after : before
+    }
+    const after = fault === undefined ? await store.changeRetention(workspace.id, change) : undefined
     if (fault !== undefined) {
       printError(fault)
       return exit(EXIT.usage)
     }
-    const after = await store.changeRetention(workspace.id, before => changed(before, options))
     print(context, after ?? workspace, { retentionDays, json: options.json })
   })
 }

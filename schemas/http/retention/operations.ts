@@ -31,7 +31,8 @@ export const replaceRetention: PermittedOperation = {
   service: 'operation',
   tag: 'retention',
   summary: 'Replace how long each kind of data of the workspace is kept',
-  description: 'A shorter retention deletes what is older, for good.',
+  description:
+    'A shorter retention deletes what is older, for good. `sessions` must be at least as long as `traces`, `logs`, `findings`, `replay` and `deadLetters`, defaults included.',
   permission: 'org:telemetry:admin',
   credentials: MANAGER,
   body: {

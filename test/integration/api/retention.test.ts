@@ -77,6 +77,44 @@ it('is refused over that of the installation, for unknown kinds and without the 
   expect((await ask('PUT /v3/retention', SHORT, {}, 'reader')).status).toBe(403)
 })
 
+it('of sessions is refused below that of the data which an erasure finds by them', async () => {
+  const week = { traces: 7, logs: 7, findings: 7, replay: 7, deadLetters: 7 }
+  for (const kind of Object.keys(week)) {
+    // Absent, so that it has the default.
+    const body = { ...week, sessions: 7, [kind]: null }
+    const answer = await ask('PUT /v3/retention', OTHER, body)
+    expect(answer.status, kind).toBe(400)
+    expect(JSON.stringify(answer.body)).toContain(
+      `sessions must be at least 30 days, which is how long ${kind} are kept`,
+    )
+  }
+  expect((await ask('PUT /v3/retention', OTHER, { ...week, sessions: 6 })).status).toBe(400)
+  expect((await ask('PUT /v3/retention', OTHER, { ...week, sessions: 7, metrics: 30 })).status).toBe(200)
+  for (const change of [
+    ['--sessions', '6'],
+    ['--replay', '8'],
+    ['--logs', 'default'],
+  ]) {
+    const refused = await cli(['retention', 'set', '--workspace', OTHER.slug, ...change])
+    expect(refused, change.join(' ')).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('sessions must be at least')
+  }
+  const kept = { sessions: { days: 7 }, replay: { days: 7 }, logs: { days: 7 } }
+  expect((await ask('GET /v3/retention', OTHER)).body).toMatchObject({ retention: { kinds: kept } })
+  const both = await cli(['retention', 'set', '--workspace', OTHER.slug, '--replay', '8', '--sessions', '8'])
+  expect(both).toMatchObject({ code: 0, stderr: '' })
+  // As after the operator has raised RETENTION_DAYS: the defaults are longer, and sessions with them.
+  const raised = await runDirectoryCli(['retention', 'set', '--workspace', SHORT.slug, '--sessions', '30'], {
+    env: { CONTROL_REDIS_URL: services.redisUrl, RETENTION_DAYS: '30' },
+  })
+  expect(raised).toMatchObject({ code: 0 })
+  const shown = await runDirectoryCli(['retention', 'show', '--workspace', SHORT.slug], {
+    env: { CONTROL_REDIS_URL: services.redisUrl, RETENTION_DAYS: '60' },
+  })
+  expect(shown.stdout).toMatch(/^sessions +60 +workspace$/m)
+  for (const workspace of [SHORT, OTHER]) expect((await ask('PUT /v3/retention', workspace, {})).status).toBe(200)
+})
+
 it('hides from reads what is older, before anything is deleted, and shows it to another workspace', async () => {
   const now = clock
   const old = now - 10 * DAY_MS
@@ -111,14 +149,15 @@ it('hides from reads what is older, before anything is deleted, and shows it to 
   }
   const everything = { session: 200, kept: 200, occurrences: 2, spans: 2 }
   expect(await view(SHORT)).toEqual(everything)
-  expect((await ask('PUT /v3/retention', SHORT, { sessions: 10, findings: 7, traces: 7 })).status).toBe(200)
+  const week = { traces: 7, logs: 7, findings: 7, replay: 7, deadLetters: 7 }
+  expect((await ask('PUT /v3/retention', SHORT, { ...week, sessions: 10 })).status).toBe(200)
   clock += 10_000
   expect(await view(SHORT)).toEqual({ session: 404, kept: 200, occurrences: 1, spans: 1 })
   expect(await view(OTHER)).toEqual(everything)
   const rows = await client.query({ query: `SELECT count() AS n FROM spans`, format: 'JSONEachRow' })
   expect(await rows.json()).toEqual([{ n: 4 }])
   // A day is kept as long as its age in whole days is less than the retention.
-  expect((await ask('PUT /v3/retention', SHORT, { sessions: 11 })).status).toBe(200)
+  expect((await ask('PUT /v3/retention', SHORT, { ...week, sessions: 11 })).status).toBe(200)
   clock += 10_000
   expect((await ask('GET /v3/sessions/old', SHORT)).status).toBe(200)
 })
