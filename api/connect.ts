@@ -50,6 +50,8 @@ const SHARES = {
   largeTraces: { slots: 1, waiting: 64 },
   /** Pages of manifests in memory, with up to 8 MiB of files each. */
   manifestPages: { slots: 4, waiting: 64 },
+  /** Steps of replays and purges of dead letters: 24 MiB of letters and their payload, or an object of up to 64 MiB. */
+  letterSteps: { slots: 2, waiting: 64 },
   /** Bytes of large responses that their clients have not read yet. */
   replyBytes: 64 * 1024 * 1024,
   /** Open replay chunks, besides the first one of each stream: 0.5 MB each. Most sessions have one or two at a time. */
@@ -119,6 +121,7 @@ export function connectApi(
       largeTraces: new FairSlots(SHARES.largeTraces),
       letterClaims: new LetterClaims(queuesRedis, config.RETENTION_DAYS),
       letterObjects: objects,
+      letterSteps: new FairSlots(SHARES.letterSteps),
       logger,
       now,
       manifestPages: new FairSlots(SHARES.manifestPages),

@@ -26,7 +26,9 @@ export interface ApiDeps {
   readonly largeTraces: Pick<FairSlots, 'run'>
   readonly letterClaims: LetterClaims
   /** Objects of dead letters, which a purge changes. */
-  readonly letterObjects: Pick<ObjectStore, 'get' | 'put' | 'deleteMany'>
+  readonly letterObjects: Pick<ObjectStore, 'head' | 'get' | 'put' | 'deleteMany'>
+  /** Slots for steps of replays and purges of dead letters. */
+  readonly letterSteps: Pick<FairSlots, 'acquire'>
   readonly logger: Logger
   /** Slots for lists of findings. */
   readonly findingLists: Pick<FairSlots, 'run'>

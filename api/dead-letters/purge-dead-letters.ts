@@ -7,17 +7,16 @@ import type { Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { type Outcome, okReply } from '../http/outcome.ts'
-import { queryDirectory } from '../http/query-directory.ts'
 import { presentSkipped } from './present-letter.ts'
 import { DEAD_LETTERS } from './resource.ts'
-import { cursorOf, readCursor, selectionOf } from './selection.ts'
+import { type RunStepDeps, runStep } from './run-step.ts'
+import { cursorOf } from './selection.ts'
 
-interface Deps extends CreationRouteDeps {
+interface Deps extends CreationRouteDeps, RunStepDeps {
   readonly clickhouse: ClickHouseClient
   readonly letterClaims: LetterClaims
   readonly now: () => number
-  readonly letterObjects: Pick<ObjectStore, 'get' | 'put' | 'deleteMany'>
-  readonly queryTimeoutMs: number
+  readonly letterObjects: Pick<ObjectStore, 'head' | 'get' | 'put' | 'deleteMany'>
 }
 
 /** Returns the route that purges dead letters, one step a call (docs/contract.md#replay-letters). */
@@ -28,16 +27,15 @@ export function purgeDeadLettersRoute(deps: Deps): Route {
     body: purgeLettersSchema,
     reply: okReply,
     async create({ caller: { workspaceId }, body }): Promise<Outcome<LettersPurged>> {
-      const after = readCursor(body.cursor)
-      if (!after.ok) return after
-      const selection = selectionOf(body)
-      if (!selection.ok) return selection
-      const step = { after: after.value, limit: body.limit }
-      const signal = AbortSignal.timeout(deps.queryTimeoutMs)
       const stepDeps = { clickhouse, objects, claims, now }
-      const done = await queryDirectory(purgeLetters(stepDeps, workspaceId, selection.value, step, signal))
-      const nextCursor = done.next ? cursorOf(done.next.after) : null
-      return { ok: true, value: { purged: done.purged, skipped: presentSkipped(done.skipped), nextCursor } }
+      const requested = { operation: purgeDeadLetters, workspaceId, body }
+      const done = await runStep(deps, requested, (selection, step, signal) =>
+        purgeLetters(stepDeps, workspaceId, selection, step, signal),
+      )
+      if (!done.ok) return done
+      const { purged, skipped, next } = done.value
+      const nextCursor = next ? cursorOf(next.after) : null
+      return { ok: true, value: { purged, skipped: presentSkipped(skipped), nextCursor } }
     },
   })
 }

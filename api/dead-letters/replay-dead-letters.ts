@@ -9,17 +9,16 @@ import type { Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { type Outcome, okReply } from '../http/outcome.ts'
-import { queryDirectory } from '../http/query-directory.ts'
 import { presentSkipped } from './present-letter.ts'
 import { DEAD_LETTERS } from './resource.ts'
-import { cursorOf, readCursor, selectionOf } from './selection.ts'
+import { type RunStepDeps, runStep } from './run-step.ts'
+import { cursorOf } from './selection.ts'
 
-interface Deps extends CreationRouteDeps {
+interface Deps extends CreationRouteDeps, RunStepDeps {
   readonly clickhouse: ClickHouseClient
   readonly letterClaims: LetterClaims
   readonly now: () => number
   readonly objects: Pick<ObjectStore, 'getStream'>
-  readonly queryTimeoutMs: number
   readonly replayJobs: Pick<ReplayJobs, 'add'>
 }
 
@@ -37,15 +36,13 @@ export function replayDeadLettersRoute(deps: Deps): Route {
     body: replayLettersSchema,
     reply: okReply,
     async create({ caller: { workspaceId }, body }): Promise<Outcome<LettersReplayed>> {
-      const after = readCursor(body.cursor)
-      if (!after.ok) return after
-      const selection = selectionOf(body)
-      if (!selection.ok) return selection
-      const step = { after: after.value, limit: body.limit }
-      const signal = AbortSignal.timeout(deps.queryTimeoutMs)
       const stepDeps = { clickhouse, objects, claims, jobs, now }
-      const done = await queryDirectory(replayLetters(stepDeps, workspaceId, selection.value, step, signal))
-      const { replayed, skipped, next, isBusy } = done
+      const requested = { operation: replayDeadLetters, workspaceId, body }
+      const done = await runStep(deps, requested, (selection, step, signal) =>
+        replayLetters(stepDeps, workspaceId, selection, step, signal),
+      )
+      if (!done.ok) return done
+      const { replayed, skipped, next, isBusy } = done.value
       if (isBusy && replayed === 0) return { ok: false, problem: NO_ROOM }
       const nextCursor = next ? cursorOf(next.after) : null
       return { ok: true, value: { replayed, skipped: presentSkipped(skipped), nextCursor } }

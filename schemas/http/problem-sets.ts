@@ -169,6 +169,9 @@ export const letterChangeProblems: readonly DocumentedProblem[] = [
   ...workspaceCreationProblems.filter(
     ({ code }) => code !== 'INGEST_BACKPRESSURE' && code !== 'INGEST_INFRA_UNAVAILABLE',
   ),
-  { code: 'INGEST_BACKPRESSURE', when: 'the queues have no room for replays; repeat the request after the delay' },
+  {
+    code: 'INGEST_BACKPRESSURE',
+    when: 'the queues have no room for replays, or too many replays and purges of the workspace run; repeat the request after the delay',
+  },
   { code: 'INGEST_INFRA_UNAVAILABLE', when: 'dead letters are unavailable; repeat the request after the delay' },
 ]

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
@@ -12,6 +15,7 @@ import { call, putWorkspace, signToken, startApi, type TestApi } from '../../sup
 import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../support/services/test-database.ts'
+import { until } from '../../support/until.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/4`
@@ -183,6 +187,57 @@ describe('dead letters', () => {
       expect(answer.body).toMatchObject({ skipped: [{ id: letter?.id, reason: 'not_found' }] })
     }
     expect(await listed()).toEqual([letter])
+  })
+
+  it('are replayed and purged within the share of their workspace', async () => {
+    await refuse([traceFrame(surface, exportOf('a'))])
+    const [mine] = await listed()
+    const ours = { surface, bearer }
+    surface = { workspaceId: newId('ws'), surfaceId: newId('srf') }
+    const stranger = await memberWith()
+    await refuse([traceFrame(surface, exportOf('b'))])
+    const [theirs] = ((await ask('GET /v3/dead-letters', undefined, stranger)).body as LettersAnswer).deadLetters
+    surface = ours.surface
+    // The object store does not respond until the test lets it, so that all calls are in progress at once.
+    const held: ServerResponse[] = []
+    let isOpen = false
+    const store = createServer((_, response) => {
+      if (isOpen) response.writeHead(503).end()
+      else held.push(response)
+    })
+    await once(store.listen(0, '127.0.0.1'), 'listening')
+    const { s3 } = services
+    const slow = await startApi({ ...services, redisUrl }, database.name, {
+      S3_ENDPOINT: `http://127.0.0.1:${(store.address() as AddressInfo).port}`,
+      S3_BUCKET: s3.bucket,
+      AWS_ACCESS_KEY_ID: s3.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      API_QUERY_TIMEOUT_MS: '30000',
+    })
+    try {
+      let refused = 0
+      const send = async (action: string, as: string, id = '') => {
+        const answer = await call(slow.baseUrl, `POST /v3/dead-letters/${action}`, { bearer: as, body: { ids: [id] } })
+        if (answer.status === 429) refused++
+        return answer
+      }
+      const flood = Array.from({ length: 40 }, () => send('replay', ours.bearer, mine?.id))
+      // One runs and half of the 64 places to wait are for one workspace.
+      await until('the calls over the share are refused', () => refused === 7)
+      const other = send('purge', stranger, theirs?.id)
+      await until('the call of the other workspace runs', () => held.length === 2)
+      isOpen = true
+      for (const response of held) response.writeHead(503).end()
+      const answers = await Promise.all([...flood, other])
+      expect(held).toHaveLength(2)
+      expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
+      expect(answers.find(({ status }) => status === 429)).toMatchObject({
+        body: { code: 'INGEST_BACKPRESSURE', message: expect.stringContaining('too many replays and purges') },
+      })
+    } finally {
+      await slow.stop()
+      store.close()
+    }
   })
 
   it('need the permission to read telemetry, and to replay or purge the one to administrate it', async () => {
