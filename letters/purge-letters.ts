@@ -45,14 +45,14 @@ export async function purgeLetters(
   signal: AbortSignal,
 ): Promise<PurgeStep> {
   const { clickhouse, claims, now } = deps
-  const { letters, unknown, hasMore } = await selectPage(clickhouse, workspaceId, selection, step, signal)
+  const { letters, unknown, next } = await selectPage(clickhouse, workspaceId, selection, step, signal)
   const skipped: SkippedLetter[] = unknown.map(key => ({ key, reason: 'not_found' }))
   const taken = new Set(await claims.purge(workspaceId, letters, now()))
   for (const at of taken) skipped.push({ key: letters[at] as Letter, reason: 'replaying' })
   const purged = letters.filter((_, i) => !taken.has(i))
   await purgeBytes(deps, workspaceId, purged, signal)
   await deleteLetterRows(clickhouse, workspaceId, purged, signal)
-  return { purged: purged.length, skipped, next: hasMore ? { after: letters.at(-1) } : undefined }
+  return { purged: purged.length, skipped, next }
 }
 
 /**

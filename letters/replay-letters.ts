@@ -76,7 +76,7 @@ export async function replayLetters(
   signal: AbortSignal,
 ): Promise<ReplayStep> {
   const { clickhouse, objects, claims } = deps
-  const { letters, unknown, hasMore } = await selectPage(clickhouse, workspaceId, withDead(selection), step, signal)
+  const { letters, unknown, next } = await selectPage(clickhouse, workspaceId, withDead(selection), step, signal)
   const skipped: SkippedLetter[] = unknown.map(key => ({ key, reason: 'not_found' }))
   const states = await claims.states(workspaceId, letters)
   const open = letters.filter((letter, i) => {
@@ -104,7 +104,7 @@ export async function replayLetters(
     skipped.push(...taken)
     replayed += payload.entries.length - taken.length
   }
-  return { replayed, skipped, next: nextOf(step, letters, notReached, hasMore), isBusy }
+  return { replayed, skipped, next: beforeFirst(notReached, letters, step) ?? next, isBusy }
 }
 
 /** Letters that are stored need no look at them, unless they are named. */
@@ -112,16 +112,14 @@ function withDead(selection: Selection): Selection {
   return 'filter' in selection ? { filter: { ...selection.filter, outcome: 'dead' } } : selection
 }
 
-/** Returns where the next step begins: after the last letter before the first one that was not reached. */
-function nextOf(
-  { after }: Step,
-  letters: readonly Letter[],
+/** Returns the position before the first letter that was not reached, or undefined if all were. */
+function beforeFirst(
   notReached: ReadonlySet<LetterKey>,
-  hasMore: boolean,
+  letters: readonly Letter[],
+  { after }: Step,
 ): ReplayStep['next'] {
   const first = letters.findIndex(letter => notReached.has(letter))
-  if (first >= 0) return { after: letters[first - 1] ?? after }
-  return hasMore ? { after: letters.at(-1) } : undefined
+  return first < 0 ? undefined : { after: letters[first - 1] ?? after }
 }
 
 function reasonToSkip(letter: Letter, claim: ClaimState | undefined): SkipReason | undefined {

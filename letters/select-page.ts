@@ -12,12 +12,13 @@ export interface Step {
   readonly limit: number
 }
 
-/** Letters of one step, and whether more follow. */
+/** Letters of one step, and where the next one begins. */
 export interface SelectedPage {
   readonly letters: readonly Letter[]
   /** Keys of the selection without a letter: it has expired or was purged, or never was in the workspace. */
   readonly unknown: readonly LetterKey[]
-  readonly hasMore: boolean
+  /** Where the next step begins, after the last letter or unknown key of this one; undefined if nothing follows. */
+  readonly next: { readonly after: LetterKey | undefined } | undefined
 }
 
 /** Selects the letters of the next step, oldest first. */
@@ -31,13 +32,14 @@ export async function selectPage(
   if ('filter' in selection) {
     const page = { workspaceId, filter: selection.filter, order: 'oldest', after, limit: limit + 1 } as const
     const found = await selectLetters(clickhouse, page, signal)
-    return { letters: found.slice(0, limit), unknown: [], hasMore: found.length > limit }
+    const letters = found.slice(0, limit)
+    return { letters, unknown: [], next: found.length > limit ? { after: letters.at(-1) } : undefined }
   }
   const ahead = selection.keys.filter(key => after === undefined || compareKeys(key, after) > 0).toSorted(compareKeys)
   const keys = ahead.slice(0, limit)
   const letters = await selectLettersByKey(clickhouse, workspaceId, keys, signal)
   const unknown = keys.filter(key => !letters.some(letter => compareKeys(letter, key) === 0))
-  return { letters, unknown, hasMore: ahead.length > limit }
+  return { letters, unknown, next: ahead.length > limit ? { after: keys.at(-1) } : undefined }
 }
 
 /** Compares the keys of letters in the order of their arrival. */

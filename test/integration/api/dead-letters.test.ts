@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
-import type { LetterAnswer, LettersAnswer } from '../../../schemas/http/dead-letters/schemas.ts'
+import { letterId } from '../../../letters/letter-id.ts'
+import type { LetterAnswer, LettersAnswer, LettersPurged } from '../../../schemas/http/dead-letters/schemas.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { Permission } from '../../../schemas/records/directory.ts'
 import { newId } from '../../../shared/directory/directory.ts'
@@ -187,6 +188,30 @@ describe('dead letters', () => {
       expect(answer.body).toMatchObject({ skipped: [{ id: letter?.id, reason: 'not_found' }] })
     }
     expect(await listed()).toEqual([letter])
+  })
+
+  it('are selected by ids in steps that end, also if no id of a step has a letter', async () => {
+    await refuse([traceFrame(surface, exportOf('a'))])
+    const [letter] = await listed()
+    const unknown = ['x', 'y', 'z'].map((jobId, i) =>
+      letterId({ receivedAtMs: Date.now() + i + 1_000, jobId, index: 0 }),
+    )
+    const ids = [...unknown, letter?.id]
+    for (const action of ['replay', 'purge']) {
+      const skipped: string[] = []
+      let cursor: string | undefined
+      let steps = 0
+      do {
+        const answer = await ask(`POST /v3/dead-letters/${action}`, { ids, limit: 1, cursor })
+        const body = answer.body as LettersPurged
+        skipped.push(...body.skipped.filter(({ reason }) => reason === 'not_found').map(({ id }) => id))
+        cursor = body.nextCursor ?? undefined
+      } while (cursor !== undefined && ++steps < 10)
+      expect(cursor).toBeUndefined()
+      expect(skipped).toEqual(unknown)
+      await letters.untilDone(...QUEUES)
+    }
+    expect(await listed()).toEqual([])
   })
 
   it('are replayed and purged within the share of their workspace', async () => {
