@@ -1,9 +1,18 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { deleteLetterRows } from '../clickhouse/queries/letters/delete-letter-rows.ts'
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
-import { selectObjectLetters } from '../clickhouse/queries/letters/select-object-letters.ts'
+import { deadLetterSchema } from '../schemas/queues/dead-letters.ts'
+import { forEachConcurrently } from '../shared/concurrency/for-each.ts'
+import { parseJson } from '../shared/json/parse-json.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
-import { blankLetters, LETTER_CONTENT_TYPE } from '../shared/queue/letters/letter-object.ts'
+import {
+  blankLetter,
+  isBlank,
+  LETTER_CONTENT_TYPE,
+  letterCount,
+  type PlacedLetter,
+  placeLetters,
+} from '../shared/queue/letters/letter-object.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import type { LetterClaims } from './letter-claims.ts'
 import type { SkippedLetter } from './replay-letters.ts'
@@ -12,7 +21,7 @@ import { type Selection, type Step, selectPage } from './select-page.ts'
 /** Dependencies of purging. */
 export interface PurgeLettersDeps {
   readonly clickhouse: ClickHouseClient
-  readonly objects: Pick<ObjectStore, 'get' | 'put' | 'deleteMany'>
+  readonly objects: Pick<ObjectStore, 'head' | 'get' | 'put' | 'deleteMany'>
   readonly claims: LetterClaims
   readonly now: () => number
 }
@@ -29,6 +38,8 @@ export interface PurgeStep {
 
 /** An object has the letters of one payload, which is 8 MiB or one letter of at most a body and its attributes. */
 const MAX_OBJECT_BYTES = 64 * 1024 * 1024
+/** Objects whose properties are read at the same time: each letter of a step may be in an object of its own. */
+const HEAD_CONCURRENCY = 16
 /** How often an object is written again because others purge letters of it at the same time. */
 const MAX_ROUNDS = 20
 
@@ -56,8 +67,8 @@ export async function purgeLetters(
 }
 
 /**
- * Deletes the objects that have no other letters, and overwrites the purged letters in the others. Repeated until nothing
- * was purged meanwhile: two purges of one object would otherwise restore the bytes that the other has overwritten.
+ * Overwrites the bytes of the letters, and deletes the objects of which no other letter is left. The others keep their
+ * bytes, also if they have no row yet: the rows of one object can arrive apart.
  */
 async function purgeBytes(
   deps: PurgeLettersDeps,
@@ -65,53 +76,66 @@ async function purgeBytes(
   letters: readonly Letter[],
   signal: AbortSignal,
 ): Promise<void> {
-  const stored = letters.filter(({ objectKey }) => objectKey !== '')
-  if (stored.length === 0) return
-  const times = stored.map(({ receivedAtMs }) => receivedAtMs)
-  const range = { fromMs: Math.min(...times), toMs: Math.max(...times) }
-  let pending = new Set(stored.map(({ objectKey }) => objectKey))
-  let kept = await keptLetters(deps, workspaceId, [...pending], range, signal)
+  const byObject = new Map<string, Set<number>>()
+  for (const { objectKey, offset } of letters) {
+    if (objectKey === '') continue
+    const offsets = byObject.get(objectKey) ?? new Set()
+    byObject.set(objectKey, offsets.add(offset))
+  }
+  const whole: string[] = []
+  const shared: [string, ReadonlySet<number>][] = []
+  const reads = { concurrency: HEAD_CONCURRENCY, stopOnFailure: true }
+  await forEachConcurrently([...byObject], reads, async ([key, offsets]) => {
+    signal.throwIfAborted()
+    const object = await deps.objects.head(key)
+    if (object === undefined) return
+    if (letterCount(object.metadata) === offsets.size) whole.push(key)
+    else shared.push([key, offsets])
+  })
+  await deps.objects.deleteMany(whole)
+  for (const [key, offsets] of shared) await blankIn(deps, workspaceId, key, offsets, signal)
+}
+
+/**
+ * Overwrites the letters at these offsets in an object, and every other one that is claimed by a purge. Two purges of one
+ * object would otherwise restore the bytes that the other has overwritten. So it is repeated until no letter was claimed
+ * while the object was written. The letters in the object name their claims, which outlive their rows.
+ */
+async function blankIn(
+  { objects, claims }: PurgeLettersDeps,
+  workspaceId: string,
+  key: string,
+  offsets: ReadonlySet<number>,
+  signal: AbortSignal,
+): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const objectKeys = [...pending]
-    await deps.objects.deleteMany(objectKeys.filter(key => !kept.has(key)))
-    for (const key of objectKeys) {
-      signal.throwIfAborted()
-      const others = kept.get(key)
-      if (others) await keepOnly(deps, key, others)
-    }
-    const keptNow = await keptLetters(deps, workspaceId, objectKeys, range, signal)
-    pending = new Set(objectKeys.filter(key => (keptNow.get(key) ?? []).length !== (kept.get(key) ?? []).length))
-    if (pending.size === 0) return
-    kept = keptNow
+    signal.throwIfAborted()
+    const object = await objects.get(key, MAX_OBJECT_BYTES)
+    if (object === undefined) return
+    const { body, metadata } = object
+    const open = placeLetters(body).filter(({ frame }) => !isBlank(frame))
+    const claimed = () => claimedOffsets(claims, workspaceId, open)
+    const purged = new Set([...offsets, ...(await claimed())])
+    const found = open.filter(({ offset }) => purged.has(offset))
+    if (found.length === open.length) return objects.deleteMany([key])
+    if (found.length === 0) return
+    for (const letter of found) blankLetter(body, letter)
+    await objects.put(key, body, { contentType: LETTER_CONTENT_TYPE, metadata })
+    if ((await claimed()).every(offset => purged.has(offset))) return
   }
   throw new TransientError('others purge letters of the same objects: purge again')
 }
 
-/** Returns the letters that stay, by object. */
-async function keptLetters(
-  { clickhouse, claims }: PurgeLettersDeps,
+/** Returns where the letters begin that are claimed by a purge. */
+async function claimedOffsets(
+  claims: LetterClaims,
   workspaceId: string,
-  objectKeys: readonly string[],
-  range: { readonly fromMs: number; readonly toMs: number },
-  signal: AbortSignal,
-): Promise<Map<string, Letter[]>> {
-  const letters = await selectObjectLetters(clickhouse, { workspaceId, objectKeys, ...range }, signal)
-  const states = await claims.states(workspaceId, letters)
-  const kept = new Map<string, Letter[]>()
-  for (const [i, letter] of letters.entries()) {
-    if (states[i]?.isPurged) continue
-    const others = kept.get(letter.objectKey) ?? []
-    kept.set(letter.objectKey, others)
-    others.push(letter)
-  }
-  return kept
-}
-
-/** Writes an object again with the bytes of these letters alone. All letters keep their ranges. */
-async function keepOnly({ objects }: PurgeLettersDeps, key: string, letters: readonly Letter[]): Promise<void> {
-  const object = await objects.get(key, MAX_OBJECT_BYTES)
-  if (object === undefined) return
-  const { body, metadata } = object
-  if (!blankLetters(body, new Set(letters.map(({ offset }) => offset)))) return
-  await objects.put(key, body, { contentType: LETTER_CONTENT_TYPE, metadata })
+  letters: readonly PlacedLetter[],
+): Promise<number[]> {
+  const named = letters.flatMap(({ offset, frame: { attributes, receivedAtMs } }) => {
+    const letter = deadLetterSchema.safeParse(parseJson(attributes)).data
+    return letter ? [{ queue: letter.queue, jobId: letter.jobId, index: letter.index, receivedAtMs, offset }] : []
+  })
+  const states = await claims.states(workspaceId, named)
+  return named.filter((_, i) => states[i]?.isPurged).map(({ offset }) => offset)
 }

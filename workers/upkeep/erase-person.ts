@@ -17,7 +17,7 @@ export interface ErasePersonDeps {
   readonly clickhouse: ClickHouseClient
   readonly erasures: Pick<ErasureStore, 'putErasure' | 'addErasedSessions' | 'erasedSessions'>
   readonly objects: Pick<ObjectDeleter, 'delete'>
-  readonly store: Pick<ObjectStore, 'list' | 'get' | 'put' | 'deleteMany'>
+  readonly store: Pick<ObjectStore, 'list' | 'head' | 'get' | 'put' | 'deleteMany'>
   readonly claims: PurgeLettersDeps['claims']
   /** Returns the time before which everything that a workspace had accepted is settled, in Unix ms of Redis. */
   readonly settledBeforeMs: (workspaceId: string) => Promise<number>

@@ -49,24 +49,33 @@ export function decodeLetter(bytes: Buffer, metadata: Readonly<Record<string, st
   return letter
 }
 
-/**
- * Overwrites bodies and attributes of the letters of an object, except of those that begin at the offsets in `kept`. The
- * object keeps its size, so that the ranges of all letters stay right. Returns whether there was anything to overwrite.
- */
-export function blankLetters(object: Buffer, kept: ReadonlySet<number>): boolean {
-  let isChanged = false
+/** A letter in the bytes of its object. */
+export interface PlacedLetter {
+  readonly offset: number
+  readonly frame: PayloadFrame
+}
+
+/** Returns the letters of an object, with those that were overwritten. */
+export function placeLetters(object: Buffer): PlacedLetter[] {
   let offset = PAYLOAD_HEADER_BYTES
-  for (const letter of decodePayload(object)) {
-    const end = offset + frameBytes(letter)
-    if (!kept.has(offset) && !isBlank(letter)) {
-      const bodyAt = end - letter.body.length
-      object.fill(' ', bodyAt - Buffer.byteLength(letter.attributes), bodyAt)
-      object.fill(0, bodyAt, end)
-      isChanged = true
-    }
-    offset = end
-  }
-  return isChanged
+  return decodePayload(object).map(frame => {
+    const placed = { offset, frame }
+    offset += frameBytes(frame)
+    return placed
+  })
+}
+
+/** Overwrites body and attributes of a letter. The object keeps its size, so that the ranges of all letters stay right. */
+export function blankLetter(object: Buffer, { offset, frame }: PlacedLetter): void {
+  const end = offset + frameBytes(frame)
+  const bodyAt = end - frame.body.length
+  object.fill(' ', bodyAt - Buffer.byteLength(frame.attributes), bodyAt)
+  object.fill(0, bodyAt, end)
+}
+
+/** Returns how many letters an object has by its metadata, with those that were overwritten. */
+export function letterCount(metadata: Readonly<Record<string, string>>): number {
+  return Number(metadata.letters)
 }
 
 /** Reports whether a letter was overwritten. */

@@ -240,7 +240,9 @@ it('erases the dead letters of a session, and keeps the letters of others in the
   const [shared, own] = ['shared', 'own'].map(
     job => `dead-letters/${workspaceId}/${surfaceId}/replay/2026-11-22/${job}`,
   )
-  for (const key of [shared, own] as string[]) await objects.put(key, body, { contentType: 'x', metadata })
+  const alone = encodeLetters([letter('of carla')])
+  await objects.put(shared as string, body, { contentType: 'x', metadata })
+  await objects.put(own as string, alone.body, { contentType: 'x', metadata: alone.metadata })
   const row = (sessionId: string, objectKey: string | undefined, i: number) => ({
     ...ownerColumns({ workspaceId, surfaceId, sessionId }),
     received_at: at(Date.now()),
