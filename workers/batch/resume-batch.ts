@@ -70,7 +70,7 @@ export class BatchResumer {
       if (formed.ok) {
         rowsPool.settle(rows, formed.batch.letterBytes)
         await storer.store(named, formed.batch, [holder], slot)
-      } else if (formed.reason === 'split' && record.jobIds.length === 1) await storer.split(named)
+      } else if (formed.reason === 'split' && isDivisible(record)) await storer.split(named)
       else if (formed.reason !== 'gone') return 'large'
       return undefined
     } finally {
@@ -79,14 +79,19 @@ export class BatchResumer {
     }
   }
 
-  /** Each of several jobs was within its bounds when they were named together, so only large bodies must be noticed. */
-  #boundsOf({ jobIds }: BatchRecord, isLarge: boolean): { limits: JobLimits; reserveBytes: number } {
+  /** The jobs of other batches were within their bounds when they were recorded, so only large bodies must be noticed. */
+  #boundsOf(record: BatchRecord, isLarge: boolean): { limits: JobLimits; reserveBytes: number } {
     const { maxBytes, jobLimits } = this.#options
-    const isAlone = jobIds.length === 1
+    const isBounded = isDivisible(record)
     const { maxBodyBytes } = isLarge ? NO_JOB_LIMITS : jobLimits
     return {
-      limits: { ...(isAlone ? jobLimits : NO_JOB_LIMITS), maxBodyBytes },
-      reserveBytes: isLarge ? LARGE_JOB_RESERVE_BYTES : JOB_RESERVE_BYTES + (isAlone ? 0 : maxBytes),
+      limits: { ...(isBounded ? jobLimits : NO_JOB_LIMITS), maxBodyBytes },
+      reserveBytes: isLarge ? LARGE_JOB_RESERVE_BYTES : JOB_RESERVE_BYTES + (isBounded ? 0 : maxBytes),
     }
   }
+}
+
+/** Returns whether the batch may be split: it has one job, and no insert that the parts would repeat under other ids. */
+function isDivisible({ jobIds, formed }: BatchRecord): boolean {
+  return jobIds.length === 1 && formed === undefined
 }

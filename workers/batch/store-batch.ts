@@ -5,7 +5,15 @@ import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { movesByWorkspace } from '../queue/moves.ts'
-import { type Formation, isSameFormation, labelAt, type NamedBatch, refusedOf } from '../queue/payloads/batch-record.ts'
+import {
+  type Formation,
+  isSameFormation,
+  labelAt,
+  type NamedBatch,
+  refusedOf,
+  refusedWithin,
+  STORED_IN_PART,
+} from '../queue/payloads/batch-record.ts'
 import type { HeldJob, Move, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
 import type { Batch, BatchSource } from './batch.ts'
@@ -63,7 +71,10 @@ export class BatchStorer {
       const { batchId, jobIds } = named
       this.#deps.logger.warn({ batchId, jobs: jobIds.length, ...errorFields(error.cause) }, 'batch was refused')
       this.#deps.logger.debug({ batchId, text: clickHouseText(error) }, 'batch was refused')
-      return this.#isolate({ ...named, storedTables: error.storedTables }, batch, { holders, slot, error })
+      // If no further table is stored, those that were may have the rows of a request that is refused only now.
+      const isMoreStored = error.storedTables.length > named.storedTables.length
+      const unstored = isMoreStored ? formed.refused : named.unstored
+      return this.#isolate({ ...named, storedTables: error.storedTables, unstored }, batch, { holders, slot, error })
     }
     return this.#finish(named, batch, startedAt)
   }
@@ -74,17 +85,23 @@ export class BatchStorer {
    */
   async split(named: NamedBatch, isCondemned = false): Promise<void> {
     const { store, addJobs, queue } = this.#deps
-    const payload = await store.payload(named.jobIds[0] ?? '')
+    const [whole = ''] = named.jobIds
+    const payload = await store.payload(whole)
     if (payload === null) return
     const frames = decodePayload(payload)
     const middle = Math.ceil(frames.length / 2)
-    const parts = [frames.slice(0, middle), frames.slice(middle)].map(part => ({
-      jobId: newJobId(),
-      batchId: partIdOf(named, isCondemned, randomUUID()),
-      payload: encodePayload(part),
-      frames: part.length,
-      storedTables: named.storedTables,
-    }))
+    const parts = [0, middle].map(first => {
+      const part = frames.slice(first, first + middle)
+      const jobId = newJobId()
+      return {
+        jobId,
+        batchId: partIdOf(named, isCondemned, randomUUID()),
+        payload: encodePayload(part),
+        frames: part.length,
+        storedTables: named.storedTables,
+        unstored: { [jobId]: refusedWithin(named.unstored?.[whole], first, part.length) },
+      }
+    })
     const payloadBytes = payload.length
     store.giveBack(payload)
     await store.splitJob(named, payloadBytes, parts)
@@ -204,7 +221,7 @@ export class BatchStorer {
       batchId: partIdOf(named, error.isCondemned, randomUUID()),
       jobIds,
       storedTables: named.storedTables,
-      unstored: refusedOf(batch.formation().refused, jobIds),
+      unstored: refusedOf(named.unstored, jobIds),
     }))
     if (!(await this.#deps.store.splitBatch(named.batchId, halves))) return false
     let allStored = true
@@ -231,17 +248,26 @@ function refusedByClickHouse(error: Error): Reason {
   return { label: 'refused_by_clickhouse', detail: text === undefined ? error.message : `${error.message}: ${text}` }
 }
 
-/** Returns whether a request that has no rows in the tables that are stored is accepted now. */
+/** Returns whether a request has rows now that the tables which are stored do not contain. */
 function gainsRows({ storedTables, unstored, jobIds }: NamedBatch, { refused }: Formation): boolean {
   if (storedTables.length === 0) return false
   return jobIds.some(jobId =>
-    Object.values(unstored?.[jobId] ?? {}).some(runs =>
-      runs.some((first, i) => i % 2 === 0 && !isAllRefused(refused, jobId, first, runs[i + 1] as number)),
+    Object.entries(unstored?.[jobId] ?? {}).some(([before, runs]) =>
+      runs.some((first, i) => i % 2 === 0 && isAnyGained(refused, jobId, first, runs[i + 1] as number, before)),
     ),
   )
 }
 
-function isAllRefused(refused: Formation['refused'], jobId: string, first: number, last: number): boolean {
-  for (let index = first; index <= last; index++) if (labelAt(refused, jobId, index) === undefined) return false
-  return true
+function isAnyGained(
+  refused: Formation['refused'],
+  jobId: string,
+  first: number,
+  last: number,
+  before: string,
+): boolean {
+  for (let index = first; index <= last; index++) {
+    const now = labelAt(refused, jobId, index)
+    if (now === undefined || (now === STORED_IN_PART && before !== STORED_IN_PART)) return true
+  }
+  return false
 }

@@ -11,7 +11,7 @@ import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
-import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
+import { JOB_LIMITS, type JobLimits } from '../../../workers/batch/job-limits.ts'
 import type { RowBatch } from '../../../workers/batch/row-batch.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
@@ -82,7 +82,7 @@ function bodyOf(name: string, records: number): Buffer {
 }
 
 /** What a version of the decoder makes of the requests whose name begins with `changed`. */
-type Version = 'accepts' | 'refuses' | 'makes two rows'
+type Version = 'accepts' | 'accepts in part' | 'refuses' | 'makes two rows'
 
 function rowsOf(version: Version): RowBatch {
   const rows = createLogsBatch()
@@ -92,7 +92,9 @@ function rowsOf(version: Version): RowBatch {
       const name = /changed( \d)?/.exec(body.toString('latin1'))?.[0]
       if (name === undefined || version === 'accepts') return append(frame, body, limitBytes)
       if (version === 'refuses') return { ok: false, reason: 'truncated' }
-      return append(frame, bodyOf(name, 2), limitBytes)
+      if (version === 'makes two rows') return append(frame, bodyOf(name, 2), limitBytes)
+      const result = append(frame, body, limitBytes)
+      return result.ok ? { ...result, rejected: { invalid_trace_id: { count: 1, indexes: [1] } } } : result
     },
   })
 }
@@ -103,7 +105,7 @@ type Death = readonly [table: string, moment: 'before' | 'after']
  * Starts a worker. With `death`, it ends at this insert, before it is sent or before its confirmation has arrived. Without
  * `takesJobs`, it processes only what the test passes to `batches`.
  */
-function worker(version: Version, death?: Death, takesJobs = true) {
+function worker(version: Version, death?: Death, takesJobs = true, jobLimits: JobLimits = JOB_LIMITS) {
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
   const store = new RedisPayloadStore(own, 'logs')
@@ -137,7 +139,7 @@ function worker(version: Version, death?: Death, takesJobs = true) {
       maxAgeMs: 100,
       maxConcurrentInserts: 2,
       maxFetchedBytes: 1 << 20,
-      jobLimits: JOB_LIMITS,
+      jobLimits,
     },
   )
   const pool = takesJobs
@@ -241,6 +243,8 @@ const BEFORE_ANY: Death = ['logs', 'before']
 const BETWEEN: Death = ['logs', 'after']
 const BEFORE_LOG: Death = ['exceptions', 'after']
 const AFTER_LAST: Death = ['ingest_log', 'after']
+/** Bounds over which a job is as soon as it has two rows and another request. */
+const ONE_ROW: JobLimits = { ...JOB_LIMITS, maxRows: 1 }
 
 describe('a batch that a newer version forms differently', () => {
   it.each([
@@ -316,16 +320,74 @@ describe('a batch that a newer version forms differently', () => {
     expect(Number(rows[0]?.n)).toBe(1)
   })
 
-  it('adds to a part of a refused batch what was refused when the tables were stored, and nothing else', async () => {
-    await send([request('steady'), request('changed')])
+  it('does not split a job whose rows may be stored, although its own rows are over the bounds', async () => {
+    await send([request('changed'), request('steady')])
+    await endWorker('accepts', AFTER_LAST)
+    worker('makes two rows', undefined, true, ONE_ROW)
+    await expectSettled()
+    const once = { changed: 1, steady: 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+  })
+})
+
+describe('a part of a refused batch', () => {
+  /** Commits these requests as one job. It becomes a part whose table `logs` has all rows, or all but those of one request. */
+  async function sendPart(names: readonly string[], unstored?: number): Promise<void> {
+    await send(names.map(name => request(name)))
     const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
-    const record = { version: 1, jobIds: [jobId], storedTables: ['logs'], unstored: { [jobId]: { truncated: [1, 1] } } }
+    const refused = unstored === undefined ? {} : { [jobId]: { truncated: [unstored, unstored] } }
+    const record = { version: 1, jobIds: [jobId], storedTables: ['logs'], unstored: refused }
     await redis.hset(keys.batchOf, jobId, 'half')
     await redis.hset(keys.batches, 'half', JSON.stringify(record))
+  }
+
+  it('is stored with what was refused when the tables were stored, and with nothing else', async () => {
+    await sendPart(['steady', 'changed'], 1)
     worker('accepts')
     await expectSettled()
     expect(await stored()).toEqual({ logs: { changed: 1 }, exceptions: { changed: 1, steady: 1 }, letters: [] })
   })
+
+  it('is stored with the records that are accepted now of a request that was refused', async () => {
+    await sendPart(['steady', 'changed'], 1)
+    worker('accepts in part')
+    await expectSettled()
+    expect(await stored()).toEqual({
+      logs: { changed: 1 },
+      exceptions: { changed: 1, steady: 1 },
+      letters: [{ body: 'changed', reason: 'records_rejected', storedTables: [] }],
+    })
+  })
+
+  it.each([0, 1, 2, 3])('keeps what is not stored of it when it is split, at position %d', async position => {
+    const names = ['steady 0', 'steady 1', 'steady 2', 'steady 3']
+    names[position] = 'changed'
+    await sendPart(names, position)
+    worker('accepts', undefined, true, ONE_ROW)
+    await expectSettled()
+    const exceptions = Object.fromEntries(names.map(name => [name, 1]))
+    expect(await stored()).toEqual({ logs: { changed: 1 }, exceptions, letters: [] })
+  })
+
+  it.each([
+    ['no table, if no earlier version has stored it', (names: string[]) => send(names.map(name => request(name))), []],
+    ['the tables that an earlier version has stored', (names: string[]) => sendPart(names), ['logs']],
+  ])(
+    'names in the dead letter of what was refused before ClickHouse refused another request %s',
+    async (_which, commit, storedTables) => {
+      await clickhouse.command({ query: `ALTER TABLE exceptions ADD CONSTRAINT refuses CHECK message != 'steady 2'` })
+      opened.push(() => clickhouse.command({ query: 'ALTER TABLE exceptions DROP CONSTRAINT refuses' }))
+      await commit(['changed', 'steady 1', 'steady 2'])
+      worker('refuses')
+      await expectSettled()
+      const { letters, exceptions } = await stored()
+      expect(exceptions).toEqual({ 'steady 1': 1 })
+      expect(letters.sort((a, b) => (a.body < b.body ? -1 : 1))).toEqual([
+        { body: 'changed', reason: 'truncated', storedTables },
+        { body: 'steady 2', reason: expect.stringMatching(/^refused_by_clickhouse/), storedTables: ['logs'] },
+      ])
+    },
+  )
 })
 
 describe('a job that ends its workers', () => {

@@ -8,6 +8,7 @@ import {
   labelAt,
   RefusedCollector,
   refusedOf,
+  refusedWithin,
 } from './batch-record.ts'
 
 const formed: Formation = { decoder: 1, tables: { spans: 3 }, digest: 7, refused: { a: { truncated: [0, 0] } } }
@@ -28,6 +29,20 @@ it('finds the label of each refused request of each job, and takes little room f
   const flood = new RefusedCollector()
   for (let index = 0; index < 100_000; index++) flood.add('a', index, 'truncated')
   expect(flood.requests).toEqual({ a: { truncated: [0, 99_999] } })
+})
+
+it('keeps the label of each refused request when its payload is split', () => {
+  const outcomes = fc.array(fc.constantFrom(undefined, undefined, 'truncated', 'bad_compression'))
+  fc.assert(
+    fc.property(outcomes, fc.nat(12), fc.nat(12), (labels, first, count) => {
+      const collector = new RefusedCollector()
+      for (const [index, label] of labels.entries()) if (label) collector.add('a', index, label)
+      const again = new RefusedCollector()
+      const part = labels.slice(first, first + count)
+      for (const [index, label] of part.entries()) if (label) again.add('a', index, label)
+      expect(refusedWithin(collector.requests.a, first, count)).toEqual(again.requests.a ?? {})
+    }),
+  )
 })
 
 it('reads what it has written, and what an earlier version has written', () => {

@@ -4,7 +4,10 @@ import { TransientError } from '../../../shared/runtime/errors.ts'
  * Requests by job and label: runs of positions in the payload, each as its first and its last position. Adjacent requests
  * are one run, so that a flood of garbage takes a few bytes.
  */
-export type RefusedRequests = Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>
+export type RefusedRequests = Readonly<Record<string, RefusedOfJob>>
+
+/** Requests of one job by label, in the same form. */
+export type RefusedOfJob = Readonly<Record<string, readonly number[]>>
 
 /** Label of requests of which some records are left out. All other labels mean that nothing of the request is stored. */
 export const STORED_IN_PART = 'records_rejected'
@@ -32,7 +35,7 @@ export interface BatchRecord {
   readonly formed?: Formation | undefined
   /**
    * The id under which the inserts of `formed` were sent, if another worker has formed the batch differently. Its
-   * difference must be resolved (`workers/batch/difference/`).
+   * difference must be resolved (`workers/batch/outcome/`).
    */
   readonly fencedId?: string | undefined
 }
@@ -89,6 +92,21 @@ export class RefusedCollector {
 /** Returns the requests of these jobs. */
 export function refusedOf(refused: RefusedRequests | undefined, jobIds: readonly string[]): RefusedRequests {
   return Object.fromEntries(jobIds.flatMap(jobId => (refused?.[jobId] ? [[jobId, refused[jobId]]] : [])))
+}
+
+/** Returns those of a job that are among `count` requests from `first`, at their positions in a payload of these alone. */
+export function refusedWithin(refused: RefusedOfJob | undefined, first: number, count: number): RefusedOfJob {
+  const within: Record<string, number[]> = {}
+  for (const [label, runs] of Object.entries(refused ?? {})) {
+    const shifted: number[] = []
+    for (let i = 0; i < runs.length; i += 2) {
+      const from = Math.max((runs[i] as number) - first, 0)
+      const to = Math.min((runs[i + 1] as number) - first, count - 1)
+      if (from <= to) shifted.push(from, to)
+    }
+    if (shifted.length > 0) within[label] = shifted
+  }
+  return within
 }
 
 /** Returns whether two workers have made the same of a batch. Equal formations are inserted under the same tokens. */
