@@ -390,6 +390,31 @@ describe('a part of a refused batch', () => {
   )
 })
 
+it('a worker cannot finish a batch that a job has left', async () => {
+  await send([request('steady 1')])
+  await send([request('steady 2')])
+  const jobIds = await redis.zrange(keys.pending, '0', '-1')
+  const [first = '', second = ''] = jobIds
+  const store = new RedisPayloadStore(redis, 'logs')
+  const jobs = jobIds.map(jobId => ({ jobId, lane: 'express' as const, token: 'token' }))
+  for (const { jobId, lane, token } of jobs) await redis.set(keys.lock(lane, jobId), token)
+  expect((await store.nameBatch('whole', jobs)).size).toBe(0)
+  const payload = (await redis.getBuffer(keys.payload(first))) as Buffer
+  const part = { jobId: 'part', batchId: 'alone', payload, frames: 1, storedTables: [] }
+  const whole = { batchId: 'whole', jobIds, storedTables: [] }
+  expect(await store.splitJob(whole, payload.length, [part])).toBe(true)
+  const flow = await redis.hgetall(keys.flow)
+
+  const done = { frames: 2, bytes: 2 * payload.length, shares: new Map() }
+  expect((await store.finishBatch(whole, done)).isFirst).toBe(false)
+  expect(await redis.hgetall(keys.flow)).toEqual(flow)
+  expect(await redis.exists(keys.payload(second))).toBe(1)
+
+  const rest = { ...whole, jobIds: [second] }
+  expect((await store.finishBatch(rest, { ...done, frames: 1, bytes: payload.length })).isFirst).toBe(true)
+  expect(await redis.hkeys(keys.batches)).toEqual(['alone'])
+})
+
 describe('a job that ends its workers', () => {
   it.each([
     ['is stored when all its inserts had landed', AFTER_LAST, []],

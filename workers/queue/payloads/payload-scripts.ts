@@ -134,13 +134,16 @@ export const PIECES_ARE_GONE = -1
 
 /**
  * KEYS batchOf, batches, flow, shares, pending, payload and joined frames of each job, then the keys of the moves; ARGV batch
- * id, number of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished
- * before, else the indexes of the moves that were left out.
+ * id, number of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished before
+ * or a job has left it, else the indexes of the moves that were left out.
  */
 const FINISH_BATCH = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
 local jobs = tonumber(ARGV[2])
+for i = 3, 2 + jobs do
+  if redis.call('HGET', KEYS[1], ARGV[i]) ~= ARGV[1] then return 0 end
+end
 local counts = 3 + jobs
 local moves = counts + 4 + 2 * tonumber(ARGV[counts + 3])
 if not haveArrived(6 + 2 * jobs, moves) then return ${PIECES_ARE_GONE} end
