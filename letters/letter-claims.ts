@@ -3,6 +3,7 @@ import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
 import { queueKeys } from '../shared/queue/queue.ts'
+import { settledBeforeMs } from '../shared/queue/watermark.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 
 /**
@@ -18,14 +19,17 @@ const DAY_MS = 24 * 60 * 60 * 1_000
 const PURGED = 'purged'
 
 /**
- * Lua that reads a claim. A claim is `<attempt> <time>` once the letter was replayed, and `purged` afterwards. It is taken
- * if it is of a later attempt than the last one that is settled, as the caller has read it.
+ * Lua that reads a claim. A claim is `<attempt> <time of Redis in ms>` once the letter was replayed, and `purged` afterwards.
+ * It is taken if it is of a later attempt than the last one that is settled, as the caller has read it. A replay from before
+ * `lostBefore` without an outcome was lost, and takes nothing.
  */
 const IS_TAKEN = `
-local function isTaken(key, index, settled)
+local function isTaken(key, index, settled, lostBefore)
   local claim = redis.call('HGET', key, index)
   if not claim then return false end
-  return claim == '${PURGED}' or tonumber(string.match(claim, '^%d+')) > tonumber(settled)
+  if claim == '${PURGED}' then return true end
+  local attempt, time = string.match(claim, '^(%d+) (%d+)$')
+  return tonumber(attempt) > tonumber(settled) and tonumber(time) >= tonumber(lostBefore)
 end
 local function claim(key, index, value, expiresAt)
   redis.call('HSET', key, index, value)
@@ -36,16 +40,16 @@ end
 /**
  * KEYS payload, its pieces, pending, flow, shares, batchOf, batches, then the claims of each letter; ARGV job id, payload
  * (empty if it arrived in pieces), frames, bytes, cost, member of the surface, limits of the surface and the queue,
- * batch id (empty for none), its record, then for each letter: index, settled attempt, claim, expiry of the claim. Returns
- * the letters that are taken, `busy` or `gone`; or nothing, and then the payload is accepted. Redis does not run it when
- * its memory is full.
+ * batch id (empty for none), its record, then for each letter: index, settled attempt, next attempt, expiry of the claim.
+ * Returns the letters that are taken, `busy` or `gone`; or nothing, and then the payload is accepted. Redis does not run it
+ * when its memory is full.
  */
 const REPLAY = `#!lua
 ${IS_TAKEN}
 local taken = {}
 for i = 8, #KEYS do
   local at = 11 + 4 * (i - 8)
-  if isTaken(KEYS[i], ARGV[at], ARGV[at + 1]) then table.insert(taken, i - 8) end
+  if isTaken(KEYS[i], ARGV[at], ARGV[at + 1], 0) then table.insert(taken, i - 8) end
 end
 if #taken > 0 then return taken end
 local cost = tonumber(ARGV[5])
@@ -60,7 +64,9 @@ if ARGV[2] == '' then
 else
   redis.call('SET', KEYS[1], ARGV[2])
 end
-redis.call('ZADD', KEYS[3], redis.call('TIME')[1] * 1000, ARGV[1])
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[3], time[1] * 1000, ARGV[1])
 redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', ARGV[3])
 redis.call('HINCRBY', KEYS[4], 'acceptedBytes', ARGV[4])
 redis.call('HINCRBY', KEYS[4], 'acceptedCost', ARGV[5])
@@ -71,22 +77,22 @@ if ARGV[9] ~= '' then
 end
 for i = 8, #KEYS do
   local at = 11 + 4 * (i - 8)
-  claim(KEYS[i], ARGV[at], ARGV[at + 2], ARGV[at + 3])
+  claim(KEYS[i], ARGV[at], ARGV[at + 2] .. ' ' .. nowMs, ARGV[at + 3])
 end
 return taken
 `
 
 /**
- * KEYS the claims of each letter; ARGV for each: index, settled attempt, expiry of the claim. Returns the letters that are
- * being replayed.
+ * KEYS the claims of each letter; ARGV the time before which all replays are settled or lost, then for each letter: index,
+ * settled attempt, expiry of the claim. Returns the letters that are being replayed.
  */
 const PURGE = `#!lua flags=allow-oom
 ${IS_TAKEN}
 local taken = {}
 for i = 1, #KEYS do
-  local at = 3 * i - 2
+  local at = 3 * i - 1
   if redis.call('HGET', KEYS[i], ARGV[at]) ~= '${PURGED}' then
-    if isTaken(KEYS[i], ARGV[at], ARGV[at + 1]) then table.insert(taken, i - 1)
+    if isTaken(KEYS[i], ARGV[at], ARGV[at + 1], ARGV[1]) then table.insert(taken, i - 1)
     else claim(KEYS[i], ARGV[at], '${PURGED}', ARGV[at + 2]) end
   end
 end
@@ -120,7 +126,6 @@ export interface ReplayPayload {
   readonly member: string
   readonly cost: number
   readonly letters: readonly ClaimedLetter[]
-  readonly replayedAtMs: number
   /** Names a batch of the job that leaves these tables out, because they have the rows of the letters already. */
   readonly batch?: { readonly batchId: string; readonly storedTables: readonly string[] } | undefined
 }
@@ -166,7 +171,7 @@ export class LetterClaims {
    * the queue has no room for replays.
    */
   async replay(workspaceId: string, replay: ReplayPayload, nowMs: number): Promise<readonly number[] | 'busy'> {
-    const { queue, jobId, payload, member, cost, letters, batch, replayedAtMs } = replay
+    const { queue, jobId, payload, member, cost, letters, batch } = replay
     const keys = queueKeys(queue)
     const isLarge = payload.length > PIECE_BYTES
     if (isLarge) await writeInPieces(this.#redis, keys.arriving(jobId), payload)
@@ -184,7 +189,7 @@ export class LetterClaims {
       ...[jobId, isLarge ? '' : payload, letters.length, payload.length, cost, member],
       ...[MAX_SURFACE_COST, MAX_QUEUE_COST, batch?.batchId ?? '', record],
       ...letters.flatMap(letter => [
-        ...[letter.index, letter.attempt, `${letter.attempt + 1} ${replayedAtMs}`, this.#expiryOf(letter, nowMs)],
+        ...[letter.index, letter.attempt, letter.attempt + 1, this.#expiryOf(letter, nowMs)],
       ]),
     ]
     const claims = letters.map(letter => keys.claims(workspaceId, letter.jobId))
@@ -195,15 +200,19 @@ export class LetterClaims {
     return reply
   }
 
-  /** Claims letters for good, so that none is replayed any more. Returns the positions of those that are being replayed. */
+  /**
+   * Claims letters for good, so that none is replayed any more. Returns the positions of those that are being replayed. A
+   * replay that has no outcome although everything of its time is settled was lost, and is not in the way.
+   */
   async purge(workspaceId: string, letters: readonly ClaimedLetter[], nowMs: number): Promise<readonly number[]> {
+    const lostBeforeMs = await settledBeforeMs(this.#redis, workspaceId)
     const taken: number[] = []
     for (const queue of new Set(letters.map(letter => letter.queue))) {
       const positions = [...letters.keys()].filter(i => letters[i]?.queue === queue)
       const ours = positions.map(i => letters[i] as ClaimedLetter)
       const claims = ours.map(letter => queueKeys(queue).claims(workspaceId, letter.jobId))
       const args = ours.flatMap(letter => [letter.index, letter.attempt, this.#expiryOf(letter, nowMs)])
-      const found = await this.#scripts.penstockPurgeLetters(claims.length, ...claims, ...args)
+      const found = await this.#scripts.penstockPurgeLetters(claims.length, ...claims, lostBeforeMs, ...args)
       taken.push(...found.map(at => positions[at] as number))
     }
     return taken

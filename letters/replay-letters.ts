@@ -217,7 +217,7 @@ async function replayPayload(
     const letters = entries.map(({ letter }) => letter)
     const taken = await claims.replay(
       workspaceId,
-      { queue, jobId, payload, cost, letters, batch, member: shareMember(first.frame), replayedAtMs: nowMs },
+      { queue, jobId, payload, cost, letters, batch, member: shareMember(first.frame) },
       nowMs,
     )
     if (taken === 'busy') return 'busy'

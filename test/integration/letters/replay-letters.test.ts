@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
+import { purgeLetters } from '../../../letters/purge-letters.ts'
 import { replayLetters } from '../../../letters/replay-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { newId } from '../../../shared/directory/directory.ts'
@@ -192,6 +193,26 @@ it('leaves room for the requests of clients, and continues where it stopped', as
   await done()
   expect(new Set(await spanNames()).size).toBe(300)
   expect(await spanNames()).toHaveLength(300)
+})
+
+it('is not purged while a replay of it waits, but is purged if the replay was lost', async () => {
+  await letters.enqueue('spans', 'job', [traceFrame(surface, Buffer.from('{'))])
+  start()
+  await done()
+  await stop()
+  expect(await letters.replayAll(surface.workspaceId)).toBe(1)
+  const keys = await letters.list(surface.workspaceId)
+  const purge = () =>
+    purgeLetters(letters.deps, surface.workspaceId, { keys }, { limit: 10 }, AbortSignal.timeout(10_000))
+  expect(await purge()).toMatchObject({ purged: 0, skipped: [{ reason: 'replaying' }] })
+  start()
+  await done()
+  // The row with the outcome is lost.
+  await clickhouse.command({ query: 'DELETE FROM dead_letters WHERE attempt = 1' })
+  expect(await letters.list(surface.workspaceId)).toMatchObject([{ attempt: 0 }])
+  expect(await letters.replayAll(surface.workspaceId)).toBe(0)
+  expect(await purge()).toMatchObject({ purged: 1, skipped: [] })
+  expect(await letters.list(surface.workspaceId)).toEqual([])
 })
 
 it('does not replay the letters of another workspace', async () => {
