@@ -34,10 +34,10 @@ const SESSIONS_AT_ONCE = 1_000
 const STATEMENT_TIMEOUT_MS = 600_000
 
 /**
- * Works on an erasure as far as it can, and returns its new state. Everything that is stored is deleted, then, when all that
- * was accepted before is settled, everything is deleted again. The progress is stored after each step, so that another
- * worker continues where this one was killed. Rows are counted before they are deleted: a step that is repeated counts what
- * it still finds. Throws the errors of the stores.
+ * Works on an erasure as far as it can, and returns its new state. Everything that is stored is deleted but the identities,
+ * then, when all that was accepted before is settled, everything is deleted again, and the identities with it. The progress
+ * is stored after each step, so that another worker continues where this one was killed. Rows are counted before they are
+ * deleted: a step that is repeated counts what it still finds. Throws the errors of the stores.
  */
 export async function erasePerson(deps: ErasePersonDeps, erasure: Erasure): Promise<Erasure> {
   if (erasure.state === 'deleting') {
@@ -94,7 +94,10 @@ async function findSessions({ clickhouse }: ErasePersonDeps, { workspaceId, subj
   return selectIdentifiedSessions(clickhouse, key, ERASED_SESSIONS_MAX + 1, deadline())
 }
 
-/** Deletes objects and rows of sessions. The objects go first, because the rows lead to them. */
+/**
+ * Deletes objects and rows of sessions. The objects go first, because the rows lead to them. Identities are left to the second
+ * pass: they lead to the sessions, also when the directory is restored or moved meanwhile, without what was found.
+ */
 async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds: readonly string[]): Promise<Erasure> {
   const { clickhouse } = deps
   const { workspaceId, id, state, position } = begun
@@ -118,6 +121,7 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
   // In the first pass they are left to the second one, which begins when they are settled.
   if (letters.replaying > 0 && state === 'deleting_again') throw new TransientError('dead letters are being replayed')
   for (const { table, isSource } of ERASED_TABLES) {
+    if (table === 'session_identities' && state === 'deleting') continue
     await deps.assertElected()
     const step = `${id}:${state}:${position}:${table}`
     const onCounted = async (rows: number) => {

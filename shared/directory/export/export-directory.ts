@@ -49,7 +49,10 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
   }
 }
 
-/** Returns an erasure that is in progress as it began: the sessions that it has found are not exported. */
+/**
+ * Returns an erasure that is in progress as it began. The sessions that it has found are not exported: their identities are
+ * kept until everything else of them is deleted, so it finds them again.
+ */
 function atItsBeginning(erasure: Erasure): Erasure {
   if (erasure.subject === undefined) return erasure
   return { ...erasure, state: 'deleting', settledAfterMs: null, position: null, counted: null }
