@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { backUpDirectory } from '../shared/backup/back-up-directory.ts'
-import { type Backups, createdAtMsOf } from '../shared/backup/backups.ts'
+import { type Backups, CLOCK_AHEAD_MS, createdAtMsOf } from '../shared/backup/backups.ts'
 import type { DirectoryAdoption } from '../shared/directory/adopt.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { directoryKeys } from '../shared/directory/record.ts'
@@ -51,7 +51,11 @@ export function backUpRegularly(deps: RegularBackupsDeps, schedule: BackupSchedu
     newestAtMs = newest === undefined ? Number.NEGATIVE_INFINITY : createdAtMsOf(newest)
     return newestAtMs
   }
-  const isDue = async () => (await readNewest()) <= now() - intervalMs
+  async function isDue(): Promise<boolean> {
+    const newest = await readNewest()
+    // All others are from clocks that were ahead: they must not stop backups until their time.
+    return newest <= now() - intervalMs || newest > now() + CLOCK_AHEAD_MS
+  }
 
   async function backUp(): Promise<void> {
     if (!(await isDue())) return

@@ -16,6 +16,8 @@ const DESCRIPTION_MAX_BYTES = 2 * 1024 * 1024
 /** Parts without a description are those of a backup that was interrupted, or of one that is being written. */
 const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1_000
 const CONCURRENT_READS = 8
+/** A backup that is this much newer than the present was named by a clock that was ahead. */
+export const CLOCK_AHEAD_MS = 60 * 60 * 1_000
 
 const ROOT = 'directory-backups'
 const NAMED = `${ROOT}/named/`
@@ -49,13 +51,16 @@ export class Backups {
     this.#deps = deps
   }
 
-  /** Returns the names of all backups, the newest first. */
+  /** Returns the names of all backups, the newest first. Those of clocks that were ahead come last, and are removed first. */
   async names(): Promise<string[]> {
     const names: string[] = []
     for await (const page of this.#deps.objects.list(NAMED)) {
       for (const { key } of page) if (key.endsWith('.json')) names.push(key.slice(NAMED.length, -'.json'.length))
     }
-    return names.reverse()
+    const latestMs = this.#deps.now() + CLOCK_AHEAD_MS
+    const isAhead = (name: string) => createdAtMsOf(name) > latestMs
+    names.reverse()
+    return [...names.filter(name => !isAhead(name)), ...names.filter(isAhead)]
   }
 
   /** Returns the descriptions of all backups, the newest first. Those that are removed meanwhile are left out. */

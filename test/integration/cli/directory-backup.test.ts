@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Backups } from '../../../shared/backup/backups.ts'
 import { connectBackups } from '../../../shared/backup/connect.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { exportDirectory } from '../../../shared/directory/export/export-directory.ts'
 import { BACKUP_LEASE, directoryKeys, isRecordKey } from '../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -351,6 +352,19 @@ describe('regular backups', () => {
     await until('the first one was removed', async () => {
       const names = await backups.names()
       return names.length === 2
+    })
+  })
+
+  it('are made although there is one from a clock that was ahead, which is removed first', async () => {
+    await fill()
+    const now = () => Date.now() + 24 * 60 * 60_000
+    const ofTomorrow = new Backups({ objects, seal: undefined, now })
+    const { name } = await ofTomorrow.write(exportDirectory({ redis, store }), async () => {})
+    expect(await backups.names()).toEqual([name])
+    start({ intervalMs: 600_000, keep: 1 })
+    await until('it was replaced', async () => {
+      const [newest, ...others] = await backups.names()
+      return newest !== undefined && newest !== name && others.length === 0
     })
   })
 
