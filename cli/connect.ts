@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { adoptDirectory } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
-import { connectProducer } from '../shared/queue/redis.ts'
+import { connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -24,20 +24,15 @@ export async function withDirectory<T>(
   logger: Logger,
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
-  return withRedis(config.CONTROL_REDIS_URL, logger, async redis => {
+  const connect = (url: string) => connectProducer(url, COMMAND_TIMEOUT_MS, logger)
+  return withRedis(connect(config.CONTROL_REDIS_URL), async redis => {
     await adoptDirectory(redis, logger)
-    const withQueues: DirectoryConnection['withQueues'] = work => withRedis(config.REDIS_URL, logger, work)
+    const withQueues: DirectoryConnection['withQueues'] = work => withRedis(connect(config.REDIS_URL), work)
     return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
   })
 }
 
-async function withRedis<T>(
-  url: string,
-  logger: Logger,
-  run: (redis: Redis) => Promise<T>,
-  commandTimeoutMs = COMMAND_TIMEOUT_MS,
-): Promise<T> {
-  const redis = connectProducer(url, commandTimeoutMs, logger)
+async function withRedis<T>(redis: Redis, run: (redis: Redis) => Promise<T>): Promise<T> {
   try {
     await untilReady(redis)
     return await run(redis)
@@ -81,7 +76,7 @@ export function withBackups<T>(
     ])
     const objects = connectObjectStore(config)
     const withTransaction: BackupConnection['withTransaction'] = work =>
-      withRedis(config.CONTROL_REDIS_URL, logger, work, TRANSACTION_TIMEOUT_MS)
+      withRedis(connectForTransaction(config.CONTROL_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
     try {
       return await run({ ...directory, backups: connectBackups(objects, config), withTransaction })
     } finally {
@@ -90,7 +85,7 @@ export function withBackups<T>(
   })
 }
 
-/** The client repeats failed connection attempts until the timeout. The error then names the last cause. */
+/** A client that repeats failed attempts does so until the timeout. The error then names the last cause. */
 function untilReady(redis: Redis): Promise<void> {
   let reason = ''
   redis.on('error', error => {

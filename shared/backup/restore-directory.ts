@@ -16,7 +16,7 @@ const SCAN_COUNT = 1_000
 
 /** Dependencies of restoring a backup. */
 export interface RestoreDeps {
-  /** A connection that nothing else uses, with time for a transaction of the whole directory. */
+  /** A connection that nothing else uses and that is never made again, with time for a transaction of the whole directory. */
   readonly redis: Redis
   readonly backups: Backups
   readonly now: () => number
@@ -32,7 +32,7 @@ export type Restored =
  * Makes the directory what it was at the time of a backup, all of it or nothing: one transaction of Redis, which is sent while
  * the parts of the backup are read and verified, and executed at their end. With `replace`, the transaction first removes all
  * records that are there. Throws a BackupError or a LineError if the backup cannot be restored, and a TransientError if the
- * directory changes meanwhile.
+ * directory changes or the connection is lost meanwhile.
  */
 export async function restoreDirectory(
   { redis, backups, now }: RestoreDeps,
@@ -61,9 +61,13 @@ export async function restoreDirectory(
     await queue.flush()
   } catch (error) {
     await redis.discard().catch(() => {})
-    throw error
+    if (redis.status === 'ready') throw error
+    throw new TransientError('the connection to Redis was lost: nothing was restored, run it again', { cause: error })
   }
-  const replies = await redis.exec()
+  const replies = await redis.exec().catch((error: Error) => {
+    if (error.name === 'ReplyError') throw error
+    throw new TransientError('Redis did not answer at the end: all was restored or nothing', { cause: error })
+  })
   if (replies === null) throw new TransientError('the directory changed meanwhile: nothing was restored, run it again')
   const failed = replies.find(([error]) => error !== null)?.[0]
   if (failed) throw failed
@@ -83,7 +87,10 @@ type Words = readonly [name: string, key: string, ...rest: (string | number | Bu
 /** Commands that take any number of keys or members, so that those of a page can be sent as one. */
 const JOINED = new Set(['ZADD', 'SADD', 'HSET', 'UNLINK'])
 
-/** Sends the commands of a transaction, a page at a time, with as few commands as possible. */
+/**
+ * Sends the commands of a transaction, a page at a time, with as few commands as possible. Throws a TransientError if Redis
+ * runs one of them instead of queueing it.
+ */
 class CommandQueue {
   readonly #redis: Redis
   #page: Words[] = []
@@ -99,7 +106,8 @@ class CommandQueue {
   async flush(): Promise<void> {
     const page = this.#page
     this.#page = []
-    await Promise.all(joinCommands(page).map(([name, ...rest]) => this.#redis.call(name, ...rest)))
+    const replies = await Promise.all(joinCommands(page).map(([name, ...rest]) => this.#redis.call(name, ...rest)))
+    if (replies.some(reply => reply !== 'QUEUED')) throw new TransientError('the transaction was lost')
   }
 }
 

@@ -28,6 +28,25 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
 }
 
 /**
+ * Connects for a transaction of several requests (WATCH, MULTI). The connection is never made again, because commands that
+ * follow on another one would run at once, outside of the transaction. Once it is lost, all commands fail.
+ */
+export function connectForTransaction(url: string, commandTimeoutMs: number, logger: Logger): Redis {
+  return withErrorLog(
+    new Redis(url, {
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: commandTimeoutMs,
+      reconnectOnError: () => false,
+      connectTimeout: 2_000,
+      retryStrategy: () => null,
+    }),
+    logger,
+  )
+}
+
+/**
  * Connects a consumer (a BullMQ worker). Its commands wait without limit until Redis is available again. A command that a
  * replica has refused is sent again on the next connection.
  */

@@ -200,6 +200,30 @@ describe('a backup of the directory', () => {
     expect(await records()).toEqual(before)
   })
 
+  it('restores nothing if the connection to Redis is lost between MULTI and EXEC', async () => {
+    await fill()
+    await backUp()
+    await redis.del(directoryKeys.surface('ws_1', 'srf_1'))
+    const changed = await records()
+    const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/parts\//)
+    const restoring = run(['restore', '--replace'], { S3_ENDPOINT: proxied.url })
+    await proxied.held
+    const clients = String(await redis.client('LIST')).split('\n')
+    const [restorer, ...others] = clients.filter(client => client.includes(' db=6 ') && !client.includes(' multi=-1 '))
+    expect(others).toEqual([])
+    await redis.client('KILL', 'ID', restorer?.match(/^id=(\d+)/)?.[1] ?? '')
+    // This connection is made again after the same time as any other that is made again.
+    const isBack = once(redis, 'ready')
+    redis.disconnect(true)
+    await isBack
+    proxied.release()
+    expect(await restoring).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the connection to Redis was lost: nothing was restored'),
+    })
+    expect(await records()).toEqual(changed)
+  })
+
   it('is not made of an empty directory, nor of one that is emptied meanwhile', async () => {
     expect(await run(['backup'])).toMatchObject({ code: 1, stderr: expect.stringContaining('no workspace') })
     await fill()
