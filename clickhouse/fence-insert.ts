@@ -1,11 +1,14 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { classifyClickHouseError, quoteIdentifier } from './client.ts'
 
+/** Prefix of the workspace of fence rows. No workspace has an id with it, and the audit leaves them out. */
+export const FENCE_PREFIX = 'fence:'
+
 /** The insert to fence. */
 export interface FencedInsert {
   readonly table: string
   readonly deduplicationToken: string
-  /** Text that no workspace has as its id. Rows with it show that the fence was there first. */
+  /** `FENCE_PREFIX`, then an id. Rows with it as their workspace show that the fence was there first. */
   readonly fence: string
   /** Days of receipt, as days since 1970. */
   readonly days: readonly number[]

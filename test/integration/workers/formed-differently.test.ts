@@ -3,7 +3,9 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
-import { fenceInsert } from '../../../clickhouse/fence-insert.ts'
+import { FENCE_PREFIX, fenceInsert } from '../../../clickhouse/fence-insert.ts'
+import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables.ts'
+import { selectRowBalance } from '../../../clickhouse/queries/audit/select-row-balance.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { decodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys, shareMember } from '../../../shared/queue/queue.ts'
@@ -307,6 +309,18 @@ describe('a batch that a newer version forms differently', () => {
     await upgrade('refuses', 'accepts', BETWEEN, [...requests, request('steady 2'), request('changed 2')])
     const once = { 'changed 1': 1, 'changed 2': 1, 'steady 1': 1, 'steady 2': 1 }
     expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+  })
+
+  it('leaves no difference for the audit, though a fence has a row', async () => {
+    await upgrade('refuses', 'accepts', BETWEEN, [request('steady'), request('changed')])
+    const fences = `SELECT 1 FROM exceptions WHERE startsWith(workspace_id, '${FENCE_PREFIX}')`
+    expect(await database.rows(fences)).toHaveLength(1)
+    const [from, to] = [Math.floor((NOW - DAY_MS) / 1_000), Math.ceil((NOW + DAY_MS) / 1_000)]
+    const range = { from, to, workspaceId: '', signal: AbortSignal.timeout(20_000) }
+    for (const table of AUDITED_TABLES.filter(({ table }) => table === 'logs' || table === 'exceptions')) {
+      const { differences, present } = await selectRowBalance(clickhouse, table, range)
+      expect({ differences, present }, table.table).toEqual({ differences: [], present: 2 })
+    }
   })
 
   it('completes the views of an insert that had landed without them', async () => {

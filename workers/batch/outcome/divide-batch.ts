@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { FENCE_PREFIX } from '../../../clickhouse/fence-insert.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../../shared/queue/queue.ts'
@@ -48,7 +49,7 @@ export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<L
   const tables = Object.keys(formed?.tables ?? {}).filter(table => !storedTables.includes(table))
   const landed = new Map<string, ReadonlySet<number>>()
   for (const table of tables) {
-    landed.set(table, await deps.fenceInsert(table, `${fencedId}:${table}`, `fence:${fencedId}`, days))
+    landed.set(table, await deps.fenceInsert(table, `${fencedId}:${table}`, `${FENCE_PREFIX}${fencedId}`, days))
   }
   const complete = new Set(tables.filter(table => landed.get(table)?.size === days.length))
   return { days: landed, tables: complete, isWhole: tables.length > 0 && complete.size === tables.length }
