@@ -192,6 +192,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const connectOne = (): Redis => {
     const redis = connect(config.REDIS_URL)
     connections.push(redis)
+    parts.durability.queues.follow(redis)
     return redis
   }
   const large = {
@@ -276,7 +277,8 @@ function connectConditionalSink(
   queue: 'source-maps' | 'completions',
   redis: Redis,
 ): ConditionalSink {
-  const { admission, clock, receipts } = parts
+  const { admission, clock, receipts, durability } = parts
+  durability.queues.follow(redis)
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
     { redis, queue, receipts, clock, logger, minReplicas: replicasToConfirm(config) },

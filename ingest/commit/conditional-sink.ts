@@ -4,13 +4,14 @@ import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
 import type { RequestTally } from '../admission/request-tallies.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
 import type { Committed, ConditionalCommit } from './conditional-commit.ts'
 import type { Condition } from './fenced-commit.ts'
-import { NOT_STORED } from './frame-sink.ts'
+import { NOT_KNOWN_DURABLE, NOT_STORED } from './frame-sink.ts'
 
 /** The result of a store, or the problem of a request that is not stored. */
 export type Stored =
@@ -59,6 +60,7 @@ export function createConditionalSink(
       shares.begin(place)
       try {
         const value = await commit.commit(frame, place, condition)
+        if (durability.refuse() !== undefined) throw new TransientError(NOT_KNOWN_DURABLE)
         shares.end(place, value.accepted)
         if (value.accepted) tally.count(place.share.member, 'acknowledged', frame.receivedAtMs)
         return { ok: true, value }

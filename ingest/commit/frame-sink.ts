@@ -4,6 +4,7 @@ import type { IdentifiedRequest, Reply } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Lane, shareMember } from '../../shared/queue/queue.ts'
+import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
 import type { RequestTally } from '../admission/request-tallies.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
@@ -59,6 +60,7 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
   ): Promise<Reply> {
     try {
       await enqueued.confirmed
+      if (durability.refuse() !== undefined) throw new TransientError(NOT_KNOWN_DURABLE)
     } catch (error) {
       shares.end(place, false)
       tally.count(place.share.member, 'unconfirmed', arrivedAtMs)
@@ -110,6 +112,9 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
 export function withReceipt(reply: Reply, receiptId: string): Reply {
   return { ...reply, receiptId }
 }
+
+/** The error of a commit that was confirmed by a server which could lose it, or of which nothing is known yet. */
+export const NOT_KNOWN_DURABLE = 'redis has confirmed the write and could lose it'
 
 /** The problem of a request whose commit failed. */
 export const NOT_STORED: Problem = {

@@ -42,8 +42,12 @@ export class DurabilityWatch {
   readonly #promise: DurabilitySettings
   readonly #now: () => number
   #fault: string | undefined = NOT_KNOWN
-  #isReplica = false
+  /** The server is a replica, or another one than a followed connection leads to. */
+  #isWrongServer = false
   #logged: string | undefined
+  /** Run id of the server that was checked, and of the one that a followed connection has led to last. */
+  #checkedRunId: string | undefined
+  #followedRunId: string | undefined
   #timer: NodeJS.Timeout | undefined
   #checking = false
   #checkedAtMs = Number.NEGATIVE_INFINITY
@@ -55,7 +59,8 @@ export class DurabilityWatch {
     this.#now = deps.now ?? Date.now
     deps.redis.on('ready', () => void this.#check())
     deps.redis.on('close', () => {
-      this.#fault = NOT_KNOWN
+      this.#fault ??= NOT_KNOWN
+      this.#checkedRunId = undefined
     })
     if (deps.redis.status === 'ready') void this.#check()
   }
@@ -75,6 +80,20 @@ export class DurabilityWatch {
     if (performance.now() - this.#checkedAtMs >= CHECK_AGAIN_MS) void this.#check()
   }
 
+  /**
+   * Compares the server of another connection with the one that was checked, whenever that connection opens. A result is about
+   * one server, and a new connection may lead to another one while that of the watch stays where it was.
+   */
+  follow(redis: Redis): void {
+    // Sent before any write on this connection, and so answered before.
+    redis.on('ready', () => {
+      redis.info('server').then(
+        info => this.#followed(runIdOf(info)),
+        () => {},
+      )
+    })
+  }
+
   /** Ends the checks. */
   stop(): void {
     this.#isStopped = true
@@ -91,29 +110,51 @@ export class DurabilityWatch {
       await this.#read()
       if (this.#fault === undefined) nextMs = CHECK_EVERY_MS
     } catch (error) {
-      // The last result counts. Writes to a Redis that does not answer are not confirmed.
       const { logger, store } = this.#deps
       logger.debug({ store, ...errorFields(error) }, 'the durability of redis could not be checked')
+      const isAnswer = error instanceof Error && error.name === 'ReplyError'
+      if (!isAnswer) this.#leaveSilent()
     }
     this.#checking = false
     if (!this.#isStopped) this.#timer = setTimeout(() => this.#checkAgain(), nextMs).unref()
   }
 
-  /** A replica is left at the second look, so that connections are not replaced without pause while the address leads to it. */
+  /** A wrong server is left at the second look, so that connections are not replaced without pause while addresses lead to it. */
   #checkAgain(): void {
-    if (this.#isReplica) {
-      this.#isReplica = false
-      this.#deps.reconnect()
-    } else void this.#check()
+    if (!this.#isWrongServer) return void this.#check()
+    this.#isWrongServer = false
+    this.#followedRunId = undefined
+    this.#deps.reconnect()
+  }
+
+  /** Nothing is known of a server that does not answer, and its address may lead to another one by now. */
+  #leaveSilent(): void {
+    this.#fault = NO_ANSWER
+    this.#report()
+    if (this.#deps.redis.status === 'ready') this.#deps.redis.disconnect(true)
   }
 
   async #read(): Promise<void> {
     const { redis } = this.#deps
     const read = Promise.all([redis.info(), redis.time(), readAofSettings(redis)])
     const [info, time, aof] = await withDeadline(read, CHECK_WITHIN_MS, 'redis did not answer in time')
-    this.#isReplica = isReplica(info)
-    this.#fault = durabilityFault(info, aof, this.#promise) ?? this.#clockFault(time)
+    this.#checkedRunId = runIdOf(info)
+    const isElsewhere = this.#isElsewhere()
+    this.#isWrongServer = isElsewhere || isReplica(info)
+    this.#fault = isElsewhere ? ELSEWHERE : (durabilityFault(info, aof, this.#promise) ?? this.#clockFault(time))
     this.#report()
+  }
+
+  #followed(runId: string | undefined): void {
+    this.#followedRunId = runId
+    if (!this.#isElsewhere()) return
+    this.#fault = ELSEWHERE
+    void this.#check()
+  }
+
+  #isElsewhere(): boolean {
+    const [checked, followed] = [this.#checkedRunId, this.#followedRunId]
+    return checked !== undefined && followed !== undefined && checked !== followed
   }
 
   #clockFault([seconds, micros]: readonly (number | string)[]): string | undefined {
@@ -134,6 +175,13 @@ export class DurabilityWatch {
 }
 
 const NOT_KNOWN = 'its durability is not known yet'
+const NO_ANSWER = 'not durable: it does not answer'
+const ELSEWHERE = 'its address leads to another server than before'
+
+/** Returns the id that a server has until it is started again, from the reply of INFO. */
+function runIdOf(info: string): string | undefined {
+  return /^run_id:(\w+)/m.exec(info)?.[1]
+}
 
 /** Returns undefined if Redis refuses the command. Throws if it does not answer. */
 async function readAofSettings(redis: Redis): Promise<AofSettings> {

@@ -63,17 +63,19 @@ export async function startRedisPair(): Promise<RedisPair> {
 }
 
 /** A relay of connections to a port of this machine. */
-interface Relay {
+export interface Relay {
   readonly port: number
   /** Leads new connections to another port. */
   leadTo(port: number): void
   /** Holds back what the target sends. */
   hold(): void
+  /** Lets it through again. */
   resume(): void
   close(): Promise<void>
 }
 
-async function startRelay(firstTarget: number): Promise<Relay> {
+/** Starts a relay to a port of this machine. */
+export async function startRelay(firstTarget: number): Promise<Relay> {
   let target = firstTarget
   let isHeld = false
   const sockets = new Set<Socket>()

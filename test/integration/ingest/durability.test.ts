@@ -3,18 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { DurabilityWatch } from '../../../shared/queue/durability-watch.ts'
+import { connectProducer } from '../../../shared/queue/redis.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { workersConfigSchema } from '../../../workers/config.ts'
 import { connectWorkers } from '../../../workers/connect.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
+import { type Relay, startRelay } from '../../support/redis-pair.ts'
 import { issueKey, openEdge, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
 
@@ -165,4 +167,110 @@ it.each([
   await until('the reason names the clock', () => watch.fault?.includes(`s ${side} its clock`))
   expect(watch.refuse()).toMatchObject({ code: 'INGEST_INFRA_UNAVAILABLE' })
   watch.stop()
+})
+
+describe('a server that answers no more', () => {
+  let unsafe: LocalService
+  let relay: Relay
+
+  beforeAll(async () => {
+    unsafe = await startRedis({ dir: join(dir, 'unsafe'), port: await freePort(), password: 'test', log: () => {} })
+    const server = new Redis(unsafe.url)
+    await server.config('SET', 'appendfsync', 'everysec')
+    server.disconnect()
+  })
+
+  beforeEach(async () => {
+    relay = await startRelay(Number(new URL(queues.url).port))
+  })
+
+  afterEach(async () => {
+    process.kill(queues.pid, 'SIGCONT')
+    await relay.close()
+  })
+
+  afterAll(() => unsafe?.kill9())
+
+  const relayUrl = () => {
+    const url = new URL(queues.url)
+    url.port = String(relay.port)
+    return url.href
+  }
+  /** Has new connections lead to the server that could lose what it confirms, while the other one stays open and silent. */
+  const freeze = () => {
+    process.kill(queues.pid, 'SIGSTOP')
+    relay.leadTo(Number(new URL(unsafe.url).port))
+  }
+
+  it('nothing is acknowledged by the server that has its address, while that could lose it', async () => {
+    const moved = await startEdge(relayUrl(), { CONTROL_REDIS_URL: directory.url })
+    const send = async () => {
+      const headers = { 'content-type': 'application/json', 'x-service-public-key': publicKey }
+      const response = await fetch(`${moved.baseUrl}/drain/v1/traces`, { method: 'POST', headers, body: '{}' })
+      await response.arrayBuffer()
+      return response.status
+    }
+    try {
+      expect(await send()).toBe(200)
+      freeze()
+      const sent: Promise<number>[] = []
+      await until('the edge names the setting of the other server', () => {
+        sent.push(send())
+        return /appendfsync is everysec/.test(String(moved.isReady()))
+      })
+      expect([...new Set(await Promise.all(sent))]).toEqual([503])
+    } finally {
+      process.kill(queues.pid, 'SIGCONT')
+      await moved.stop()
+    }
+  })
+
+  const openWatch = () => {
+    const logger = pino({ level: 'silent' })
+    const [redis, other] = [connectProducer(relayUrl(), 300, logger), connectProducer(relayUrl(), 300, logger)]
+    const reconnect = () => void [redis, other].map(one => one.disconnect(true))
+    const promise = { REDIS_DURABILITY: 'fsync', REDIS_MIN_REPLICAS: 1 } as const
+    const watch = new DurabilityWatch({ redis, store: 'queues', logger, reconnect }, promise)
+    watch.follow(other)
+    const close = () => {
+      watch.stop()
+      for (const one of [redis, other]) one.disconnect()
+    }
+    return { watch, other, close }
+  }
+
+  it('is not relied on once a check has no answer, and is again once one has', async () => {
+    const { watch, close } = openWatch()
+    await until('the server is found safe', () => watch.fault === undefined)
+    relay.hold()
+    await until('a check had no answer', () => {
+      watch.recheck()
+      return watch.fault?.includes('not durable: it does not answer')
+    })
+    expect(watch.refuse()).toMatchObject({ code: 'INGEST_INFRA_UNAVAILABLE' })
+    relay.resume()
+    await until('the server is found safe again', () => watch.fault === undefined)
+    expect(watch.refuse()).toBeUndefined()
+    close()
+  })
+
+  it('is left, though no write has failed', async () => {
+    const { watch, close } = openWatch()
+    await until('the server is found safe', () => watch.fault === undefined)
+    freeze()
+    await until('the other server is checked', () => {
+      watch.recheck()
+      return watch.fault?.includes('appendfsync is everysec')
+    })
+    close()
+  })
+
+  it('is left when a new connection leads to another one, though it answers', async () => {
+    const { watch, other, close } = openWatch()
+    await until('the server is found safe', () => watch.fault === undefined && other.status === 'ready')
+    relay.leadTo(Number(new URL(unsafe.url).port))
+    other.disconnect(true)
+    await until('the other server is checked', () => watch.fault?.includes('appendfsync is everysec'))
+    close()
+  })
 })
