@@ -1,6 +1,7 @@
 /**
  * Lua that counts accepted requests. ARGV are those of `ACCEPT`. `busy` keeps when a surface had no unfinished request last,
- * and `arrivals` how many requests of each hour of arrival were accepted, which an audit compares with what is stored.
+ * until it has none again (SETTLE in workers/queue/payloads/payload-scripts.ts), and `arrivals` how many requests of each hour
+ * of arrival were accepted, which an audit compares with what is stored.
  */
 const COUNT = `
 local function count(busy, arrivals)

@@ -31,7 +31,7 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
  * - batches: batch id → its record (hash)
  * - flow: counters of accepted and finished payloads, bytes and cost, which only grow (hash)
  * - shares: surfaces by the cost of their requests that are not finished (sorted set, members of `shareMember`)
- * - busy: surface → when a request of it was accepted while it had none unfinished, in Unix ms (hash)
+ * - busy: surface with unfinished requests → when one was accepted while it had none, in Unix ms (hash)
  * - arrivals: hour of arrival, surface and outcome → number of requests, until they are in ClickHouse (hash)
  * - prices: surfaces by the measured cost of their requests divided by the estimated cost (sorted set)
  * - alone: the number of times that a suspected job was decoded alone, with an expiry (string)

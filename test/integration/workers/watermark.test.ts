@@ -93,6 +93,22 @@ it('stays before a request while workers are stopped, for its surface and kind o
   expect(await database.rows("SELECT name FROM spans WHERE name IN ('first', 'second')")).toHaveLength(2)
 })
 
+it('keeps nothing of a surface that has no unfinished request', async () => {
+  const { busy } = queueKeys('spans')
+  await post(keyOfA, 'first')
+  expect(await redis.hkeys(busy)).toEqual(['ws_1/srf_1'])
+  start('spans')
+  await until('the request is finished', async () => (await redis.zcard(queueKeys('spans').pending)) === 0)
+  expect(await redis.hlen(busy)).toBe(0)
+  await pools.splice(0)[0]?.stop()
+  await post(keyOfB, 'of another surface')
+  await post(keyOfA, undefined)
+  expect((await redis.hkeys(busy)).sort()).toEqual(['ws_1/srf_1', 'ws_1/srf_2'])
+  start('spans', 'dead-letters')
+  await until('both are finished', async () => (await redis.zcard(queueKeys('spans').pending)) === 0)
+  expect(await redis.hlen(busy)).toBe(0)
+})
+
 it('ignores what other surfaces had before a surface last had nothing unfinished', async () => {
   await post(keyOfB, 'of another surface')
   await until('the clock of Redis is later', async () => (await redisTimeMs(redis)) > (await watermark(B)).tracesMs)

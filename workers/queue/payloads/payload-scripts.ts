@@ -54,8 +54,9 @@ return known
 `
 
 /**
- * Counts finished requests, and gives their cost back to their surfaces. The arguments are frames, bytes, cost, number of
- * surfaces, then member and cost of each surface. Returns the index after them.
+ * Counts finished requests, and gives their cost back to their surfaces. A surface without unfinished requests leaves `busy`,
+ * which would grow with every surface otherwise. The arguments are frames, bytes, cost, number of surfaces, then member and
+ * cost of each surface. Returns the index after them.
  */
 const SETTLE = `
 -- The time at which the oldest of the finished requests was accepted. The moves keep it, so that a watermark never passes a
@@ -66,12 +67,15 @@ local function leave(pending, jobId)
   if acceptedAt and (not oldest or acceptedAt < oldest) then oldest = acceptedAt end
   redis.call('ZREM', pending, jobId)
 end
-local function settle(flow, shares, at)
+local function settle(flow, shares, busy, at)
   redis.call('HINCRBY', flow, 'donePayloads', ARGV[at])
   redis.call('HINCRBY', flow, 'doneBytes', ARGV[at + 1])
   redis.call('HINCRBY', flow, 'doneCost', ARGV[at + 2])
   local after = at + 4 + 2 * tonumber(ARGV[at + 3])
-  for i = at + 4, after - 1, 2 do redis.call('ZINCRBY', shares, -ARGV[i + 1], ARGV[i]) end
+  for i = at + 4, after - 1, 2 do
+    local left = redis.call('ZINCRBY', shares, -ARGV[i + 1], ARGV[i])
+    if tonumber(left) <= 0 then redis.call('HDEL', busy, ARGV[i]) end
+  end
   redis.call('ZREMRANGEBYSCORE', shares, '-inf', 0)
   return after
 end
@@ -133,9 +137,9 @@ end
 export const PIECES_ARE_GONE = -1
 
 /**
- * KEYS batchOf, batches, flow, shares, pending, payload and joined frames of each job, then the keys of the moves; ARGV batch
- * id, number of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished before
- * or a job has left it, else the indexes of the moves that were left out.
+ * KEYS batchOf, batches, flow, shares, pending, busy, payload and joined frames of each job, then the keys of the moves; ARGV
+ * batch id, number of jobs, their ids, then the counts (SETTLE) and the moves (MOVE_FROM). Returns 0 if the batch was finished
+ * before or a job has left it, else the indexes of the moves that were left out.
  */
 const FINISH_BATCH = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}
@@ -146,30 +150,30 @@ for i = 3, 2 + jobs do
 end
 local counts = 3 + jobs
 local moves = counts + 4 + 2 * tonumber(ARGV[counts + 3])
-if not haveArrived(6 + 2 * jobs, moves) then return ${PIECES_ARE_GONE} end
+if not haveArrived(7 + 2 * jobs, moves) then return ${PIECES_ARE_GONE} end
 redis.call('HDEL', KEYS[2], ARGV[1])
 for i = 1, jobs do
-  redis.call('UNLINK', KEYS[4 + 2 * i], KEYS[5 + 2 * i])
+  redis.call('UNLINK', KEYS[5 + 2 * i], KEYS[6 + 2 * i])
   redis.call('HDEL', KEYS[1], ARGV[2 + i])
   leave(KEYS[5], ARGV[2 + i])
 end
-settle(KEYS[3], KEYS[4], counts)
-return moveFrom(6 + 2 * jobs, moves)
+settle(KEYS[3], KEYS[4], KEYS[6], counts)
+return moveFrom(7 + 2 * jobs, moves)
 `
 
 /**
- * KEYS payload, joined, flow, shares, pending, then the keys of the moves; ARGV job id, then the counts (SETTLE) and the moves
- * (MOVE_FROM). Returns as FINISH_BATCH does.
+ * KEYS payload, joined, flow, shares, pending, busy, then the keys of the moves; ARGV job id, then the counts (SETTLE) and the
+ * moves (MOVE_FROM). Returns as FINISH_BATCH does.
  */
 const FINISH_JOB = `#!lua flags=allow-oom
 ${SETTLE}${MOVE_FROM}
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local moves = 2 + 4 + 2 * tonumber(ARGV[5])
-if not haveArrived(6, moves) then return ${PIECES_ARE_GONE} end
+if not haveArrived(7, moves) then return ${PIECES_ARE_GONE} end
 redis.call('UNLINK', KEYS[1], KEYS[2])
 leave(KEYS[5], ARGV[1])
-settle(KEYS[3], KEYS[4], 2)
-return moveFrom(6, moves)
+settle(KEYS[3], KEYS[4], KEYS[6], 2)
+return moveFrom(7, moves)
 `
 
 /** KEYS batchOf, batches; ARGV batch id, then for each half: batch id, record, number of jobs, job ids. */

@@ -206,15 +206,15 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
-    const { batchOf, batches, flow, shares, pending, payload, joined } = this.#keys
+    const { batchOf, batches, flow, shares, pending, busy, payload, joined } = this.#keys
     const payloads = batch.jobIds.flatMap(jobId => [payload(jobId), joined(jobId)])
-    const keys = [batchOf, batches, flow, shares, pending, ...payloads]
+    const keys = [batchOf, batches, flow, shares, pending, busy, ...payloads]
     return this.#finish('penstockFinishBatch', keys, [batch.batchId, batch.jobIds.length, ...batch.jobIds], done, moves)
   }
 
   finishJob(jobId: string, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
-    const { payload, joined, flow, shares, pending } = this.#keys
-    const keys = [payload(jobId), joined(jobId), flow, shares, pending]
+    const { payload, joined, flow, shares, pending, busy } = this.#keys
+    const keys = [payload(jobId), joined(jobId), flow, shares, pending, busy]
     return this.#finish('penstockFinishJob', keys, [jobId], done, moves)
   }
 
