@@ -22,8 +22,18 @@ const MIN_REQUEST_COST = 8 * 1024
 /** Bytes of letters that one step has in memory, unless one letter is larger. */
 const MAX_STEP_BYTES = 24 * 1024 * 1024
 
-/** Queues whose letters are not replayed: their work is requested again by itself, or they contain a letter of their own. */
-const NOT_REPLAYED: ReadonlySet<QueueName> = new Set(['symbolication', 'dead-letters', 'dead-letter-index'])
+/**
+ * Queues whose letters are not replayed. The work of `symbolication` is requested again by itself. A part of a map has lost
+ * its claim, and a completion its record: a completion names the maps that are missing, and its client sends them again.
+ * The other two contain letters themselves.
+ */
+const NOT_REPLAYED: ReadonlySet<QueueName> = new Set([
+  'symbolication',
+  'source-maps',
+  'completions',
+  'dead-letters',
+  'dead-letter-index',
+])
 
 /** Dependencies of replaying. */
 export interface ReplayLettersDeps {

@@ -1,4 +1,5 @@
 import { type DeadLetter, deadLetterSchema, type StoredLetter } from '../../schemas/queues/dead-letters.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
@@ -15,6 +16,9 @@ import { sessionOf } from '../queue/settled-letter.ts'
 
 /** Objects of one job that are written at the same time. A job has one object for each surface and day. */
 const CONCURRENT_PUTS = 16
+
+/** Queues with JSON bodies of the service that name a session. */
+const SESSION_IN_BODY: ReadonlySet<QueueName> = new Set(['sessions', 'replay-chunks'])
 
 /** Dependencies of storing dead letters. */
 export interface StoreDeadLettersDeps extends JobDeps {
@@ -124,7 +128,7 @@ function index({ frame, letter }: Letter, objectKey: string, range: LetterRange 
     offset: range?.offset ?? 0,
     length: range?.length ?? 0,
     bodyBytes: frame.body.length,
-    sessionId: sessionOf(letter.queue === 'sessions' ? frame.body.toString() : attributes),
+    sessionId: sessionOf(SESSION_IN_BODY.has(letter.queue) ? frame.body.toString() : attributes),
   }
   return { frame, letter, row: withJsonBody(frame, stored) }
 }
