@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import type { LetterFilter } from '../../clickhouse/queries/letters/letter.ts'
+import type { LetterFilter, LetterKey } from '../../clickhouse/queries/letters/letter.ts'
 import { selectLetters } from '../../clickhouse/queries/letters/select-letters.ts'
 import { LetterClaims } from '../../letters/letter-claims.ts'
 import { ReplayJobs } from '../../letters/replay-jobs.ts'
@@ -11,7 +11,7 @@ import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
-import { LetterMoves } from '../../workers/queue/letter-moves.ts'
+import { LetterMoves, type RefusedFrame } from '../../workers/queue/letter-moves.ts'
 import { frameMoves } from '../../workers/queue/moves.ts'
 import { type Move, RedisPayloadStore } from '../../workers/queue/payloads/payload-store.ts'
 import { addMovedJobs } from '../../workers/queue/process-frames.ts'
@@ -62,11 +62,16 @@ export function connectLetters(
     /** Puts a job with these requests into a queue, as a worker moves it there. */
     enqueue: (queue: QueueName, jobId: string, frames: readonly PayloadFrame[]) =>
       move(frameMoves(queue, jobId, frames)),
-    /** Moves requests to the dead letters, as a worker does whose decoder fails on them. */
-    async refuse(queue: QueueName, jobId: string, frames: readonly PayloadFrame[]): Promise<void> {
+    /** Moves requests to the dead letters, as a worker does whose decoder fails on them or on some of their records. */
+    async refuse(
+      queue: QueueName,
+      jobId: string,
+      frames: readonly PayloadFrame[],
+      stored: Pick<RefusedFrame, 'rejected' | 'storedRecords'> = {},
+    ): Promise<void> {
       const letters = new LetterMoves(queue, jobId)
       for (const [index, frame] of frames.entries()) {
-        letters.add({ jobId, index, frame, reason: { label: 'decoder_fault', detail: 'fixed since' } })
+        letters.add({ jobId, index, frame, reason: { label: 'decoder_fault', detail: 'fixed since' }, ...stored })
       }
       await move(letters.moves())
     },
@@ -77,6 +82,12 @@ export function connectLetters(
       }),
     list: (workspaceId: string, filter: LetterFilter = {}, limit = 1_000) =>
       selectLetters(clickhouse, { workspaceId, filter, order: 'oldest', limit }, signal()),
+    /** Waits until a payload is in this queue. */
+    untilQueued: (queue: QueueName) => until('a payload is queued', async () => (await backlog(queue)) > 0),
+    /** Replays these letters and returns how many were put into their queues. */
+    async replay(workspaceId: string, keys: readonly LetterKey[]): Promise<number> {
+      return (await replayLetters(deps, workspaceId, { keys }, { limit: 500 }, signal())).replayed
+    },
     /** Replays all letters of a workspace, step by step, and waits where the queues have no room. */
     async replayAll(workspaceId: string, filter: LetterFilter = {}, changes: Partial<ReplayLettersDeps> = {}) {
       let after: Parameters<typeof replayLetters>[3]['after']

@@ -5,6 +5,7 @@ import type { CommandOutput } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { WORKSPACE_OPTION } from '../../find-workspace.ts'
 import { addFilterOptions, type SelectionOptions, selectionOf } from './selection.ts'
+import { addSkipped, andSkipped, type Skipped } from './skipped.ts'
 import { LETTERS_PER_STEP, STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
 
 const HELP = `
@@ -43,16 +44,19 @@ export function addPurge(parent: Command, context: CommandOutput, withLetters: W
       }
       await withLetters(slugOrId, async (stores, { id: workspaceId, slug }) => {
         let purged = 0
-        let replaying = 0
+        const skipped: Skipped = {}
         let step: Step | undefined = { limit: LETTERS_PER_STEP }
         while (step !== undefined) {
           const done = await purgeLetters(stores, workspaceId, selection, step, AbortSignal.timeout(STEP_TIMEOUT_MS))
           purged += done.purged
-          replaying += done.skipped.filter(({ reason }) => reason === 'replaying').length
+          addSkipped(skipped, done.skipped)
           step = done.next && { limit: LETTERS_PER_STEP, after: done.next.after }
         }
-        const others = replaying > 0 ? `, ${replaying} skipped, which are being replayed: purge them later` : ''
-        print(json ? JSON.stringify({ purged, replaying }) : `dead letters of ${slug}: ${purged} purged${others}`)
+        print(
+          json
+            ? JSON.stringify({ purged, skipped })
+            : `dead letters of ${slug}: ${purged} purged${andSkipped(skipped)}`,
+        )
       })
     })
 }

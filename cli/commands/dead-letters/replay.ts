@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { replayLetters, type SkipReason } from '../../../letters/replay-letters.ts'
-import type { Step } from '../../../letters/select-page.ts'
+import { type ReplayStep, replayLetters, type SkippedLetter } from '../../../letters/replay-letters.ts'
+import { compareKeys, type Step } from '../../../letters/select-page.ts'
 import type { CommandOutput } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { WORKSPACE_OPTION } from '../../find-workspace.ts'
 import { addFilterOptions, type SelectionOptions, selectionOf } from './selection.ts'
+import { addSkipped, andSkipped, type Skipped } from './skipped.ts'
 import { LETTERS_PER_STEP, STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
 
 const HELP = `
@@ -49,23 +50,34 @@ export function addReplay(parent: Command, context: CommandOutput, withLetters: 
       }
       await withLetters(slugOrId, async (stores, { id: workspaceId, slug }) => {
         let replayed = 0
-        const skipped: Partial<Record<SkipReason, number>> = {}
+        const skipped: Skipped = {}
+        let isRepeated = false
         let step: Step = { limit: LETTERS_PER_STEP }
         for (;;) {
           const done = await replayLetters(stores, workspaceId, selection, step, AbortSignal.timeout(STEP_TIMEOUT_MS))
           replayed += done.replayed
-          // A step that is repeated meets the letters again that it has just replayed.
-          if (!done.isBusy) for (const { reason } of done.skipped) skipped[reason] = (skipped[reason] ?? 0) + 1
+          addSkipped(skipped, done.skipped.filter(isCounted(done, isRepeated)))
           if (done.next === undefined) break
           step = { ...step, after: done.next.after }
+          isRepeated = done.isBusy
           if (done.isBusy) await delay(BUSY_MS)
         }
-        const others = Object.entries(skipped).map(([reason, count]) => `, ${count} skipped (${reason})`)
         print(
           json
             ? JSON.stringify({ replayed, skipped })
-            : `dead letters of ${slug}: ${replayed} replayed${others.join('')}`,
+            : `dead letters of ${slug}: ${replayed} replayed${andSkipped(skipped)}`,
         )
       })
     })
+}
+
+/**
+ * Returns whether a letter counts as skipped. A letter after the position of the next step is met again. A step after a busy
+ * one meets the letters that the busy one has replayed.
+ */
+function isCounted({ next }: ReplayStep, isRepeated: boolean): (letter: SkippedLetter) => boolean {
+  return ({ key, reason }) => {
+    if (isRepeated && (reason === 'replaying' || reason === 'replayed')) return false
+    return next === undefined || (next.after !== undefined && compareKeys(key, next.after) <= 0)
+  }
 }

@@ -41,11 +41,12 @@ export function addShow(parent: Command, context: CommandOutput, withLetters: Wi
         const signal = AbortSignal.timeout(STEP_TIMEOUT_MS)
         const attempts = key ? await selectAttempts(clickhouse, workspaceId, [key], signal) : []
         const letter = attempts.at(-1)
-        if (letter === undefined) {
+        const [claim] = letter ? await claims.states(workspaceId, [letter]) : []
+        // A letter that is being purged is gone for readers.
+        if (letter === undefined || claim?.isPurged) {
           printError(`there is no dead letter ${JSON.stringify(id)} in ${slug}`)
           return exit(EXIT.notFound)
         }
-        const [claim] = await claims.states(workspaceId, [letter])
         const head = await readLetterHead(objects, letter)
         const { queue, surfaceId, sessionId, bodyBytes, storedTables, storedRecords, rejected, objectKey } = letter
         const described = {
