@@ -20,7 +20,7 @@ const clickhouse = createClickHouse({
   database: database.name,
 })
 const letters = connectLetters(services, redisUrl, clickhouse)
-const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = ['spans', 'logs', 'metrics', 'dead-letters', 'dead-letter-index', 'receipts']
 let pools: TestPools | undefined
 let surface: { workspaceId: string; surfaceId: string }
 
@@ -154,6 +154,77 @@ it('replays only the records that are not stored', async () => {
   const [letter] = await letters.list(surface.workspaceId)
   const rejected = [{ reason: 'invalid_trace_id', count: 1, indexes: [1] }]
   expect(letter).toMatchObject({ outcome: 'dead', attempt: 1, reason: 'records_rejected', storedRecords: 2, rejected })
+})
+
+it('replays only the records that the letter names, of each signal', async () => {
+  const [traceId, spanId] = ['1'.repeat(32), '2'.repeat(16)]
+  const events = [{ name: 'exception', timeUnixNano: '1', attributes: [] }]
+  const spansOf = (...names: string[]) => names.map(name => ({ traceId, spanId, name, events }))
+  const exception = { key: 'exception.type', value: { stringValue: 'E' } }
+  const logsOf = (...names: string[]) =>
+    names.map(name => ({ body: { stringValue: name }, attributes: [exception], severityNumber: 17 }))
+  const point = (name: string) => ({ attributes: [{ key: 'name', value: { stringValue: name } }] })
+  const pointsOf = (...names: string[]) => ({ dataPoints: names.map(point) })
+  const metrics = [
+    { name: 'g', gauge: pointsOf('a', 'b') },
+    { name: 'h', histogram: pointsOf('c') },
+  ]
+  const others = [
+    { name: 's', sum: pointsOf('d', 'e') },
+    { name: 'e', exponentialHistogram: pointsOf('f') },
+    { name: 'q', summary: pointsOf('g') },
+  ]
+  // The positions count over all resources, scopes and metrics.
+  const signals: [QueueName, table: string, name: string, body: object][] = [
+    [
+      'spans',
+      'spans',
+      'name',
+      {
+        resourceSpans: [
+          { scopeSpans: [{ spans: spansOf('a', 'b') }, { spans: spansOf('c') }] },
+          { scopeSpans: [{ spans: spansOf('d', 'e', 'f', 'g') }] },
+        ],
+      },
+    ],
+    [
+      'logs',
+      'logs',
+      'body',
+      {
+        resourceLogs: [
+          { scopeLogs: [{ logRecords: logsOf('a', 'b') }, { logRecords: logsOf('c') }] },
+          { scopeLogs: [{ logRecords: logsOf('d', 'e', 'f', 'g') }] },
+        ],
+      },
+    ],
+    [
+      'metrics',
+      'metric_points',
+      "attributes['name']",
+      { resourceMetrics: [{ scopeMetrics: [{ metrics }] }, { scopeMetrics: [{ metrics: others }] }] },
+    ],
+  ]
+  start()
+  for (const [queue, table, name, body] of signals) {
+    const rejected = {
+      invalid_trace_id: { count: 3, indexes: [0, 2, 5] },
+      invalid_span_id: { count: 1, indexes: [6] },
+    }
+    const frame = traceFrame(surface, Buffer.from(JSON.stringify(body)))
+    await letters.refuse(queue, `job-${queue}`, [frame], { rejected, storedRecords: 3 })
+    await done()
+    expect(await letters.replayAll(surface.workspaceId)).toBe(1)
+    await done()
+    const ofSurface = `WHERE workspace_id = '${surface.workspaceId}'`
+    const rows = await database.rows<{ n: string }>(`SELECT ${name} AS n FROM ${table} ${ofSurface} ORDER BY n`)
+    expect(rows.map(({ n }) => n).join(), table).toMatch(/^"?a"?,"?c"?,"?f"?,"?g"?$/)
+    const [letter] = await letters.list(surface.workspaceId, { queue })
+    expect(letter).toMatchObject({ outcome: 'stored', attempt: 1, rejected: [] })
+  }
+  // Exceptions derive from the replayed spans and logs alone.
+  const found = await database.rows(`SELECT * FROM exceptions WHERE workspace_id = '${surface.workspaceId}'`)
+  expect(found).toHaveLength(8)
 })
 
 it('stores a replayed letter once if its worker dies after the insert', async () => {
