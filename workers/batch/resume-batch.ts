@@ -34,8 +34,8 @@ export class BatchResumer {
   }
 
   /**
-   * Resumes the batch, once for all its jobs. Returns `large` if a body in it is too large to be decoded while others are;
-   * it must be resumed with `largeDeadline` then.
+   * Resumes the batch, once for all its jobs. Returns `large` if a body in it is or may be too large to be decoded while
+   * others are; it must be resumed with `largeDeadline` then.
    */
   resume(batchId: string, holder: HeldJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
     const key = largeDeadline === undefined ? batchId : `${batchId} large`
@@ -55,6 +55,8 @@ export class BatchResumer {
     const { store, storer, rowsPool, slots } = this.#deps
     const record = await store.batch(batchId)
     if (record === undefined) return undefined
+    // This version may not have decoded the batch yet, so its bodies may be large.
+    if (record.fencedId !== undefined && largeDeadline === undefined) return 'large'
     const named: NamedBatch = { batchId, ...record }
     const { limits, reserveBytes } = this.#boundsOf(record, largeDeadline !== undefined)
     const rows = await rowsPool.take()

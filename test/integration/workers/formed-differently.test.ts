@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { FENCE_PREFIX, fenceInsert } from '../../../clickhouse/fence-insert.ts'
 import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables.ts'
@@ -161,7 +161,7 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
     own.disconnect()
   }
   opened.push(close)
-  return { batches, close, ended: () => stopping.signal.aborted }
+  return { batches, close, memory, ended: () => stopping.signal.aborted }
 }
 
 /** Sends the requests, has a worker of one version end at this moment, and a worker of another version continue. */
@@ -332,6 +332,20 @@ describe('a batch that a newer version forms differently', () => {
       `SELECT sum(occurrence_count) AS n FROM findings WHERE workspace_id = 'ws_1'`,
     )
     expect(Number(rows[0]?.n)).toBe(1)
+  })
+
+  it('is resolved while no large request is decoded, because no worker of this version knows its bodies', async () => {
+    await send([request('steady'), request('changed')])
+    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+    const formed = { decoder: 0, tables: {}, digest: 0, refused: {} }
+    const record = { version: 1, jobIds: [jobId], storedTables: [], formed, fencedId: 'before' }
+    await redis.hset(keys.batchOf, jobId, 'fenced')
+    await redis.hset(keys.batches, 'fenced', JSON.stringify(record))
+    const runLarge = vi.spyOn(worker('accepts').memory, 'runLarge')
+    await expectSettled()
+    expect(runLarge).toHaveBeenCalledOnce()
+    const once = { changed: 1, steady: 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
   })
 
   it('does not split a job whose rows may be stored, although its own rows are over the bounds', async () => {
