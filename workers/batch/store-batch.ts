@@ -147,7 +147,7 @@ export class BatchStorer {
 
   /**
    * Moves the requests of a named batch to the dead letters for this reason, without decoding them, unless an earlier worker
-   * has stored them.
+   * has stored them. If it has stored those of some days only, the batch is divided instead.
    */
   async setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
     const { formed, jobIds } = named
@@ -160,10 +160,10 @@ export class BatchStorer {
       const again = await formBatch(this.#deps, fenced, NO_ROWS, options)
       return again.ok && this.#finish(fenced, again.batch, performance.now())
     }
-    const storedTables = [
-      ...fenced.storedTables,
-      ...[...landed.days].filter(([, { size }]) => size > 0).map(([table]) => table),
-    ]
+    // The letters of all requests name the same tables. If that is not true, the parts are processed on their own.
+    const isAlike = [...landed.days].every(([table, { size }]) => size === 0 || landed.tables.has(table))
+    if (!isAlike) return divideBatch(this.#deps, fenced, landed)
+    const storedTables = [...fenced.storedTables, ...landed.tables]
     const rest = { batchId: randomUUID(), jobIds, storedTables, unstored: formed.refused }
     return (await this.#deps.store.splitBatch(fenced.batchId, [rest])) && this.#deadLetter(rest, holders, reason)
   }

@@ -241,6 +241,18 @@ async function stored() {
   return { logs: await count('logs', 'body'), exceptions, letters }
 }
 
+/** Has the insert into `logs` of the only batch land on the first of two days, where it has the row of `steady 1`. */
+async function landOnFirstDay(): Promise<void> {
+  const [batchId] = await redis.hkeys(keys.batches)
+  await clickhouse.insert({
+    table: 'logs',
+    columns: ['workspace_id', 'received_at', 'body'],
+    values: [{ workspace_id: 'ws_1', received_at: NOW - DAY_MS, body: 'steady 1' }],
+    format: 'JSONEachRow',
+    clickhouse_settings: { insert_deduplicate: 1, insert_deduplication_token: `${batchId}:logs`, async_insert: 0 },
+  })
+}
+
 const BEFORE_ANY: Death = ['logs', 'before']
 const BETWEEN: Death = ['logs', 'after']
 const BEFORE_LOG: Death = ['exceptions', 'after']
@@ -321,6 +333,23 @@ describe('a batch that a newer version forms differently', () => {
       const { differences, present } = await selectRowBalance(clickhouse, table, range)
       expect({ differences, present }, table.table).toEqual({ differences: [], present: 2 })
     }
+  })
+
+  it('stores each request once when the first insert has landed on one of two days', async () => {
+    const requests = [request('steady 1', NOW - DAY_MS), request('steady 2'), request('changed')]
+    await upgrade('refuses', 'accepts', BEFORE_ANY, requests, landOnFirstDay)
+    const once = { changed: 1, 'steady 1': 1, 'steady 2': 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+  })
+
+  it('keeps the outcome that receipts report already of requests of two days, though not all tables have rows of both', async () => {
+    const requests = [...['steady 1', 'steady 2'].map(name => request(name, NOW - DAY_MS)), request('changed')]
+    await upgrade('refuses', 'accepts', AFTER_LAST, requests)
+    const { letters, ...tables } = await stored()
+    const once = { 'steady 1': 1, 'steady 2': 1 }
+    expect(tables).toEqual({ logs: once, exceptions: once })
+    expect(letters).toEqual([{ body: 'changed', reason: 'truncated', storedTables: [] }])
+    expect(await database.rows('SELECT sum(payloads) AS requests FROM ingest_log')).toEqual([{ requests: 3 }])
   })
 
   it('completes the views of an insert that had landed without them', async () => {
@@ -444,6 +473,14 @@ it('a worker cannot finish a batch that a job has left', async () => {
 })
 
 describe('a job that ends its workers', () => {
+  /** Has a worker take a job that has ended all workers before. */
+  async function setAside(jobId: string): Promise<void> {
+    await redis.set(keys.alone(jobId), 2)
+    await redis.set(keys.lock('express', jobId), 'token')
+    const { batches } = worker('accepts', undefined, false)
+    await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
+  }
+
   it.each([
     ['is stored when all its inserts had landed', AFTER_LAST, []],
     [
@@ -459,13 +496,22 @@ describe('a job that ends its workers', () => {
     await send([request('steady'), request('changed')])
     const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
     await endWorker('accepts', death)
-    await redis.set(keys.alone(jobId), 2)
-    await redis.set(keys.lock('express', jobId), 'token')
-    const { batches } = worker('accepts', undefined, false)
-    await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
+    await setAside(jobId)
     await expectSettled()
     const found = await stored()
     expect(found.logs).toEqual({ changed: 1, steady: 1 })
     expect(found.letters.sort((a, b) => (a.body < b.body ? -1 : 1))).toEqual(letters)
+  })
+
+  it('is divided when its first insert has landed on one of two days', async () => {
+    await send([request('steady 1', NOW - DAY_MS), request('steady 2')])
+    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+    await endWorker('accepts', BEFORE_ANY)
+    await landOnFirstDay()
+    await setAside(jobId)
+    worker('accepts')
+    await expectSettled()
+    const once = { 'steady 1': 1, 'steady 2': 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
   })
 })

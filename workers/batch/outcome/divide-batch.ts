@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { FENCE_PREFIX } from '../../../clickhouse/fence-insert.ts'
+import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { replayedFrom } from '../../../shared/queue/letters/replayed-letter.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../../shared/queue/queue.ts'
 import { labelAt, type NamedBatch, RefusedCollector, STORED_IN_PART } from '../../queue/payloads/batch-record.ts'
 import type { JobPart, PayloadStore } from '../../queue/payloads/payload-store.ts'
 import type { AddJobs } from '../../queue/process-frames.ts'
+import { entryOf } from './log-entries.ts'
 
 /**
  * Makes sure that no insert with this token can land any more on these days (days since 1970), and returns the days on
@@ -29,30 +32,48 @@ export interface DivideDeps {
 /** The inserts of a batch that have landed: the days by table. */
 export interface Landed {
   readonly days: ReadonlyMap<string, ReadonlySet<number>>
-  /** Tables whose inserts have landed on all days. */
+  /** Tables whose inserts have landed on all days on which they have rows. */
   readonly tables: ReadonlySet<string>
   /** All inserts have landed, and with them what receipts report. */
   readonly isWhole: boolean
 }
 
 const DAY_MS = 86_400_000
+const LOG_TABLE = 'ingest_log'
+const NO_DAYS: ReadonlySet<number> = new Set()
 
 /**
  * Finds out which inserts of a batch have landed, once none of them can land any more: the worker that sent them may still
  * run. Tables are partitioned by the day of receipt, and each partition is deduplicated by itself. Returns undefined if the
  * batch is finished or divided.
+ *
+ * A day on which an insert has not landed may be one on which it had no rows. But each insert is sent once the one before is
+ * confirmed, so a table has all its rows if a later table has any. That is true only while the last table is fenced first:
+ * a fence also confirms an insert, which then adds nothing.
  */
 export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<Landed | undefined> {
   const { fencedId = '', formed, storedTables } = named
   const days = await daysOf(deps.store, named)
   if (days === undefined) return undefined
+  const { received, logged } = days
   const tables = Object.keys(formed?.tables ?? {}).filter(table => !storedTables.includes(table))
   const landed = new Map<string, ReadonlySet<number>>()
-  for (const table of tables) {
-    landed.set(table, await deps.fenceInsert(table, `${fencedId}:${table}`, `${FENCE_PREFIX}${fencedId}`, days))
+  let isLaterThere = false
+  for (const table of tables.toReversed()) {
+    const token = `${fencedId}:${table}`
+    const found = await deps.fenceInsert(table, token, `${FENCE_PREFIX}${fencedId}`, [...received])
+    landed.set(table, isLaterThere ? received : found)
+    isLaterThere ||= found.size > 0
   }
-  const complete = new Set(tables.filter(table => landed.get(table)?.size === days.length))
-  return { days: landed, tables: complete, isWhole: tables.length > 0 && complete.size === tables.length }
+  const hasAll = (table: string) => {
+    const found = landed.get(table)
+    return [...(table === LOG_TABLE ? logged : received)].every(day => found?.has(day))
+  }
+  return {
+    days: new Map(tables.map(table => [table, landed.get(table) ?? NO_DAYS])),
+    tables: new Set(tables.filter(hasAll)),
+    isWhole: tables.length > 0 && tables.every(hasAll),
+  }
 }
 
 /**
@@ -116,18 +137,30 @@ function partsOf(
   })
 }
 
-/** Returns the days on which the requests of a batch have arrived, or undefined if a payload is gone. */
-async function daysOf(store: DivideDeps['store'], { jobIds }: NamedBatch): Promise<number[] | undefined> {
-  const days = new Set<number>()
+/** Days on which the requests of a batch have arrived, and those of the rows of its log: one row may count several requests. */
+interface Days {
+  readonly received: ReadonlySet<number>
+  readonly logged: ReadonlySet<number>
+}
+
+/** Returns the days of a batch, or undefined if a payload is gone. */
+async function daysOf(store: DivideDeps['store'], { jobIds }: NamedBatch): Promise<Days | undefined> {
+  const received = new Set<number>()
+  const logged = new Set<number>()
   for (const jobId of jobIds) {
     const payload = await store.payload(jobId)
     if (payload === null) return undefined
-    for (const frame of decodePayload(payload)) days.add(dayOf(frame))
+    const entries = new Map<string, IngestLogEntry>()
+    for (const frame of decodePayload(payload)) {
+      received.add(dayOf(frame))
+      entryOf(entries, '', jobId, frame, replayedFrom(frame)?.replayedAtMs)
+    }
+    for (const entry of entries.values()) logged.add(dayOf(entry))
     store.giveBack(payload)
   }
-  return [...days]
+  return { received, logged }
 }
 
-function dayOf({ receivedAtMs }: PayloadFrame): number {
+function dayOf({ receivedAtMs }: Pick<PayloadFrame, 'receivedAtMs'>): number {
   return Math.floor(receivedAtMs / DAY_MS)
 }
