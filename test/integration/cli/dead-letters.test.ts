@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
+import { letterId } from '../../../letters/letter-id.ts'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { newId } from '../../../shared/directory/directory.ts'
@@ -209,16 +210,19 @@ it('replays letters by filter and by id, and skips those that are stored or wait
 })
 
 it('waits while the queue has no room, and counts each skipped letter once', async () => {
-  await refuse('symbolication', frameOf('first', { receivedAtMs: DAY }))
-  const large = Array.from({ length: 400 }, (_, i) => frameOf(`span ${i}`.padEnd(48_000, ' ')))
-  await refuse('spans', ...large)
+  const large = Array.from({ length: 400 }, (_, i) =>
+    frameOf(`span ${i}`.padEnd(48_000, ' '), { receivedAtMs: DAY + i }),
+  )
+  await refuse('spans', ...large, frameOf('last', { surfaceId: newId('srf') }))
+  await refuse('symbolication', frameOf('before', { receivedAtMs: DAY - 1 }), frameOf('after'))
   await stop()
-  const replaying = run('replay', ['--all'])
+  const ids = (await letters.list(surface.workspaceId)).map(letterId)
+  const replaying = run('replay', ['--id', ...ids])
   await letters.untilQueued('spans')
   start()
-  expect(await replaying).toEqual(done('400 replayed, 1 skipped (not_replayable)'))
+  expect(await replaying).toEqual(done('401 replayed, 2 skipped (not_replayable)'))
   await letters.untilDone(...QUEUES)
-  expect(await spanNames()).toHaveLength(400)
+  expect(await spanNames()).toHaveLength(401)
 })
 
 it('purges letters once, those that are being replayed later, and none is replayed afterwards', async () => {
