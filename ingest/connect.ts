@@ -1,11 +1,5 @@
 import type { Redis } from 'ioredis'
-import {
-  ADMITTED_QUEUES,
-  type AdmittedQueue,
-  INGEST_QUEUES,
-  type IngestQueue,
-  type QueueName,
-} from '../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue, type QueueName } from '../schemas/queues/names.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
@@ -72,7 +66,6 @@ interface SinkParts {
   /** The clock of the Redis of the queues. */
   readonly clock: RedisClock
   readonly failures: CommitFailures
-  readonly tallies: RequestTallies
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
 }
@@ -80,8 +73,17 @@ interface SinkParts {
 const SHARED_REDIS =
   'CONTROL_REDIS_URL is REDIS_URL: the directory and the queues share their memory; give the directory a Redis of its own'
 
-/** Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. */
-export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metrics, lifecycle: Lifecycle): Edge {
+/**
+ * Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. `now`
+ * is the time at which requests arrive.
+ */
+export function connectEdge(
+  config: IngestConfig,
+  logger: Logger,
+  metrics: Metrics,
+  lifecycle: Lifecycle,
+  now: () => number = Date.now,
+): Edge {
   const opened: { readonly url: string; readonly redis: Redis }[] = []
   const connect = (url: string): Redis => {
     const redis = connectProducer(url, config.COMMIT_TIMEOUT_MS, logger)
@@ -108,11 +110,11 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
     durability,
     admission: connectAdmission(wiring, clock),
     clock,
-    tallies: new RequestTallies(stores.queues, logger),
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
   }
-  lifecycle.onStop('counts of requests', () => parts.tallies.stop())
+  const tallies = new RequestTallies(stores.queues, logger, now)
+  lifecycle.onStop('counts of requests', () => tallies.stop())
   const { sinks, connections } = connectSinks(wiring, parts)
   watchRedis(metrics, stores)
   watchQueueAges(metrics, stores.queues)
@@ -136,10 +138,11 @@ export function connectEdge(config: IngestConfig, logger: Logger, metrics: Metri
       ...builds.deps,
       publicKeys,
       sinks,
+      counterOf: queue => tallies.of(queue),
       identityProviders: config.IDENTITY_PROVIDERS,
       onReplayIgnored: wiring.metrics.countIgnoredReplay,
       logger,
-      now: Date.now,
+      now,
     },
     isReady: () => {
       if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
@@ -169,8 +172,8 @@ function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wirin
   return admission
 }
 
-function sinkDeps({ failures, tallies, durability }: SinkParts, queue: AdmittedQueue) {
-  return { failures, tally: tallies.of(queue), durability: durability.queues }
+function sinkDeps({ failures, durability }: SinkParts) {
+  return { failures, durability: durability.queues }
 }
 
 /** The sinks of the queues that are written by group commits. */
@@ -227,7 +230,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
       { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
-    return [queue, createFrameSink(queue, { commits, largeCommit, shares, ...sinkDeps(parts, queue) })] as const
+    return [queue, createFrameSink(queue, { commits, largeCommit, shares, ...sinkDeps(parts) })] as const
   })
   return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, connections }
 }
@@ -289,7 +292,7 @@ function connectConditionalSink(
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return createConditionalSink(queue, { commit, shares, ...sinkDeps(parts, queue) })
+  return createConditionalSink(queue, { commit, shares, ...sinkDeps(parts) })
 }
 
 function connectVerdicts({ config, logger, metrics, lifecycle, connect }: Wiring, redis: Redis): VerdictWaits {

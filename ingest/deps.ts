@@ -1,7 +1,8 @@
 import type { Problem } from '../schemas/http/problems.ts'
-import type { IngestQueue } from '../schemas/queues/names.ts'
+import type { AdmittedQueue, IngestQueue } from '../schemas/queues/names.ts'
 import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { RequestCounter } from '../shared/http/route.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
 import type { SecretKeyAuthenticator } from './auth/authenticate-build.ts'
@@ -22,6 +23,8 @@ export interface IngestDeps extends BuildDeps {
   readonly publicKeys: PublicKeyAuthenticator
   /** The sink of each queue that is written by group commits. */
   readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
+  /** Returns the counter of the requests for a queue. */
+  readonly counterOf: (queue: AdmittedQueue) => RequestCounter
   /** Display names of the identity providers whose identities are accepted. */
   readonly identityProviders: readonly string[]
   /** Called for a replay chunk that is acknowledged without a key and not kept. */

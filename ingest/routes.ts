@@ -12,17 +12,20 @@ import { uploadSourceMapPartRoute } from './routes/upload-source-map-part.ts'
 
 /** Returns the routes of the edge, for any process that mounts them. */
 export function createIngestRoutes(deps: IngestDeps): readonly Route[] {
-  const { sinks } = deps
+  const { sinks, counterOf } = deps
+  // What registers a release or declares maps has no queue.
+  const uploads = { ...deps, counter: counterOf('source-maps') }
+  const sessions = { ...deps, sink: sinks.sessions, counter: counterOf('sessions') }
   return [
     drainRoute(deps),
-    identifySessionRoute({ ...deps, sink: sinks.sessions }),
-    heartbeatRoute({ ...deps, sink: sinks.sessions }),
-    uploadReplayRoute({ ...deps, sink: sinks.replay }),
-    registerReleaseRoute(deps),
-    signSourceMapsRoute(deps),
-    uploadSourceMapPartRoute({ ...deps, sink: deps.parts }),
-    uploadSourceMapRoute({ ...deps, sink: sinks['source-maps'] }),
-    completeSourceMapsRoute({ ...deps, sink: deps.completions }),
-    reportBuildRoute({ ...deps, sink: sinks['build-reports'] }),
+    identifySessionRoute(sessions),
+    heartbeatRoute(sessions),
+    uploadReplayRoute({ ...deps, sink: sinks.replay, counter: counterOf('replay') }),
+    registerReleaseRoute(uploads),
+    signSourceMapsRoute(uploads),
+    uploadSourceMapPartRoute({ ...uploads, sink: deps.parts }),
+    uploadSourceMapRoute({ ...uploads, sink: sinks['source-maps'] }),
+    completeSourceMapsRoute({ ...deps, sink: deps.completions, counter: counterOf('completions') }),
+    reportBuildRoute({ ...deps, sink: sinks['build-reports'], counter: counterOf('build-reports') }),
   ]
 }

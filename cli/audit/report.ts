@@ -17,7 +17,7 @@ export interface Difference {
 /** Requests of one surface and hour, of all kinds together. */
 export interface RequestLine extends Omit<RequestBalance, 'kind' | 'hour'> {
   readonly hour: string
-  readonly received: number
+  readonly refused: number
   readonly queued: number
   /** Requests of the hour may still be queued, or were received before requests were counted: it is not judged. */
   readonly isOpen: boolean
@@ -50,14 +50,20 @@ export function hourText(seconds: number): string {
 export function requestLine(hour: number, kinds: readonly RequestBalance[], isOpen: boolean): RequestLine {
   const sum = (count: (kind: RequestBalance) => number) => kinds.reduce((total, kind) => total + count(kind), 0)
   const { workspaceId = '', surfaceId = '' } = kinds[0] ?? {}
-  const accepted = sum(kind => kind.accepted)
-  const refused = sum(kind => kind.refused)
+  const refusedByStatus: Record<string, number> = {}
+  for (const kind of kinds) {
+    for (const [status, requests] of Object.entries(kind.refusedByStatus)) {
+      refusedByStatus[status] = (refusedByStatus[status] ?? 0) + requests
+    }
+  }
   return {
     ...{ workspaceId, surfaceId, hour: hourText(hour) },
-    received: accepted + refused,
-    refused,
+    received: sum(kind => kind.received),
+    refused: sum(refusedOf),
+    refusedByStatus,
+    done: sum(kind => kind.done),
     unconfirmed: sum(kind => kind.unconfirmed),
-    accepted,
+    accepted: sum(kind => kind.accepted),
     acknowledged: sum(kind => kind.acknowledged),
     stored: sum(kind => kind.stored),
     deadLettered: sum(kind => kind.deadLettered),
@@ -66,6 +72,11 @@ export function requestLine(hour: number, kinds: readonly RequestBalance[], isOp
     queued: sum(kind => Math.max(0, kind.accepted - settledOf(kind))),
     isOpen,
   }
+}
+
+/** Returns the number of requests that are refused. */
+export function refusedOf({ refusedByStatus }: RequestBalance): number {
+  return Object.values(refusedByStatus).reduce((sum, requests) => sum + requests, 0)
 }
 
 /** Returns the number of requests that are settled. */

@@ -12,6 +12,7 @@ import {
 import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
 import type { ReceiptKind } from '../../schemas/queues/names.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
 import { readWatermarks } from '../../shared/queue/watermark.ts'
 import { findMissingObjects } from './find-missing-objects.ts'
 import {
@@ -19,6 +20,7 @@ import {
   type Difference,
   hourText,
   type RequestLine,
+  refusedOf,
   requestLine,
   settledOf,
   type TableLine,
@@ -99,7 +101,9 @@ class Judge {
     entries: readonly T[],
     kindsOf: (entry: T) => readonly ReceiptKind[],
   ): Promise<T[]> {
-    const counted = entries.filter(({ hour }) => hour >= this.#firstHour)
+    const isCounted = (entry: T) =>
+      entry.hour >= this.#firstHour && `${entry.workspaceId}/${entry.surfaceId}` !== OTHER_SURFACES
+    const counted = entries.filter(isCounted)
     const surfaces = [...new Map(counted.map(entry => [`${entry.workspaceId}/${entry.surfaceId}`, entry])).values()]
     const marks = new Map<string, Readonly<Record<ReceiptKind, number>>>()
     for (let i = 0; i < surfaces.length; i += 500) {
@@ -147,6 +151,14 @@ function faultsOf(balance: RequestBalance): string[] {
   const { kind, accepted, acknowledged } = balance
   const settled = settledOf(balance)
   const faults: string[] = []
+  const { received, done, unconfirmed } = balance
+  const ended = refusedOf(balance) + done + acknowledged + unconfirmed
+  if (received !== ended) {
+    faults.push(
+      `${Math.abs(received - ended)} ${kind} ${received > ended ? 'received without an outcome' : 'with an outcome and not received'} ` +
+        `(${received} received, ${ended} refused, done, acknowledged or unconfirmed)`,
+    )
+  }
   if (acknowledged > accepted) {
     faults.push(
       `${acknowledged - accepted} ${kind} acknowledged and not accepted (${acknowledged} against ${accepted})`,

@@ -13,7 +13,7 @@ const HELP = `
 Compares, for each surface and hour of arrival, what the edges have counted, what Redis has accepted, what the batches have
 logged, and what the tables and the object store have:
 
-  received = refused + accepted
+  received = refused + done + accepted
   accepted = stored + dead-lettered + discarded + answered + queued
   rows stored = rows in the table + rows deleted on purpose
   each object that a row names is in the store
@@ -75,6 +75,10 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
     })
 }
 
+function refusedText([status, requests]: [string, number]): string {
+  return `${requests} × ${status}`
+}
+
 /** Returns the beginning of the first day that no table has dropped. */
 function firstKeptSecond(retentionDays: number): number {
   const today = Math.floor(Date.now() / 1_000 / (24 * HOUR_S))
@@ -84,6 +88,7 @@ function firstKeptSecond(retentionDays: number): number {
 const COLUMNS = [
   'received',
   'refused',
+  'done',
   'unconfirmed',
   'accepted',
   'stored',
@@ -102,7 +107,7 @@ function describe({ from, to, requests, tables, objects, differences }: AuditRep
         line.workspaceId,
         line.surfaceId,
         ...COLUMNS.map(name => String(line[name])),
-        line.isOpen ? 'not judged' : '',
+        [...Object.entries(line.refusedByStatus).map(refusedText), ...(line.isOpen ? ['not judged'] : [])].join(', '),
       ],
       widths,
     ),

@@ -1,66 +1,98 @@
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import type { CommitOutcome, RequestCounter } from '../../shared/http/route.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
-import { countField, type RequestOutcome } from '../../shared/queue/request-counts.ts'
+import { countField, OTHER_SURFACES, type RequestOutcome, refusedWith } from '../../shared/queue/request-counts.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
-/** Outcomes that the edge counts. Redis counts the accepted requests itself. */
-const OUTCOMES = ['acknowledged', 'refused', 'unconfirmed'] as const satisfies readonly RequestOutcome[]
-type Outcome = (typeof OUTCOMES)[number]
-
 const HOUR_MS = 3_600_000
 const FLUSH_MS = 1_000
-/** Surfaces of a queue between two flushes. Requests of further ones are not counted. */
-const MAX_SURFACES = 20_000
+/** Surfaces and hours of a queue between two flushes. Requests of further ones are counted together. */
+const MAX_TALLIES = 20_000
+/** Surfaces whose counts are sent in one transaction. */
+const SURFACES_PER_WRITE = 100
 
-interface Tally extends Record<Outcome, number> {
+/** Requests of one surface that arrived in one hour. Outcomes of which most surfaces have none are undefined. */
+interface Tally {
   readonly member: string
   readonly hour: number
+  /** The tally of the surface for another hour, which this one follows. */
+  readonly before: Tally | undefined
+  received: number
+  acknowledged: number
+  unconfirmed: number
+  done: number
+  /** Refused requests by status. Statuses come from this program, so that they are few. */
+  refused: Map<number, number> | undefined
 }
 
-/** Counts the requests of one queue by surface and hour of arrival. */
-export class RequestTally {
-  #current = new Map<string, Tally>()
-  /** Tallies of an hour that has ended since the last flush. */
-  #ended: Tally[] = []
+/** Counts the requests of one queue by surface, hour of arrival and outcome. */
+export class RequestTally implements RequestCounter {
+  readonly #now: () => number
+  readonly #maxTallies: number
+  #tallies = new Map<string, Tally>()
+  #size = 0
 
-  /** Counts a request. `member` is that of its surface in `shares`. Allocates nothing but once a second for each surface. */
-  count(member: string, outcome: Outcome, arrivedAtMs: number): void {
-    const hour = Math.floor(arrivedAtMs / HOUR_MS)
-    let tally = this.#current.get(member)
-    if (tally?.hour !== hour) {
-      if (this.#ended.length + this.#current.size >= MAX_SURFACES) return
-      if (tally !== undefined) this.#ended.push(tally)
-      tally = { member, hour, acknowledged: 0, refused: 0, unconfirmed: 0 }
-      this.#current.set(member, tally)
+  constructor(now: () => number, maxTallies = MAX_TALLIES) {
+    this.#now = now
+    this.#maxTallies = maxTallies
+  }
+
+  /** Counts a request. Allocates nothing but once a second for each surface, and for each status of a refusal. */
+  ended(owner: string, end: CommitOutcome | number, arrivedAtMs = this.#now()): void {
+    const tally = this.#tallyOf(owner, Math.floor(arrivedAtMs / HOUR_MS))
+    tally.received++
+    if (typeof end === 'string') tally[end]++
+    else if (end < 400) tally.done++
+    else {
+      tally.refused ??= new Map()
+      tally.refused.set(end, (tally.refused.get(end) ?? 0) + 1)
     }
-    tally[outcome]++
+  }
+
+  #tallyOf(member: string, hour: number): Tally {
+    const newest = this.#tallies.get(member)
+    for (let tally = newest; tally !== undefined; tally = tally.before) {
+      if (tally.hour === hour) return tally
+    }
+    if (this.#size >= this.#maxTallies && member !== OTHER_SURFACES) return this.#tallyOf(OTHER_SURFACES, hour)
+    const counts = { received: 0, acknowledged: 0, unconfirmed: 0, done: 0, refused: undefined }
+    const tally: Tally = { member, hour, before: newest, ...counts }
+    this.#tallies.set(member, tally)
+    this.#size++
+    return tally
   }
 
   /** Returns what was counted since the last call. */
   take(): readonly Tally[] {
-    const taken = [...this.#ended, ...this.#current.values()]
-    this.#current = new Map()
-    this.#ended = []
+    const taken: Tally[] = []
+    for (const newest of this.#tallies.values()) {
+      for (let tally: Tally | undefined = newest; tally !== undefined; tally = tally.before) taken.push(tally)
+    }
+    this.#tallies = new Map()
+    this.#size = 0
     return taken
   }
 }
 
 /**
- * The tallies of all queues of a process, which are added to Redis every second. An edge that is killed loses its last second.
+ * The tallies of all queues of a process, which are added to Redis every second. The outcomes of a surface are sent in one
+ * transaction, so that their sum is always the number of received requests. An edge that is killed loses its last second.
  * Counts that were sent are not sent again, so that a lost reply can only make these numbers too small: an audit compares the
  * acknowledged requests with those that Redis has accepted.
  */
 export class RequestTallies {
   readonly #redis: Redis
   readonly #logger: Logger
+  readonly #now: () => number
   readonly #tallies = new Map<AdmittedQueue, RequestTally>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(redis: Redis, logger: Logger) {
+  constructor(redis: Redis, logger: Logger, now: () => number = Date.now) {
     this.#redis = redis
     this.#logger = logger
+    this.#now = now
     this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref()
   }
 
@@ -68,7 +100,7 @@ export class RequestTallies {
   of(queue: AdmittedQueue): RequestTally {
     const known = this.#tallies.get(queue)
     if (known !== undefined) return known
-    const tally = new RequestTally()
+    const tally = new RequestTally(this.#now)
     this.#tallies.set(queue, tally)
     return tally
   }
@@ -77,13 +109,17 @@ export class RequestTallies {
   async flush(): Promise<void> {
     if (this.#redis.status !== 'ready') return
     const sent: Promise<unknown>[] = []
-    for (const [queue, tally] of this.#tallies) {
+    for (const [queue, tallies] of this.#tallies) {
       const key = queueKeys(queue).arrivals
-      for (const { member, hour, ...counts } of tally.take()) {
-        for (const outcome of OUTCOMES) {
-          if (counts[outcome] > 0)
-            sent.push(this.#redis.hincrby(key, countField(hour, member, outcome), counts[outcome]))
+      const taken = tallies.take()
+      for (let i = 0; i < taken.length; i += SURFACES_PER_WRITE) {
+        const write = this.#redis.multi()
+        for (const tally of taken.slice(i, i + SURFACES_PER_WRITE)) {
+          for (const [outcome, requests] of countsOf(tally)) {
+            if (requests > 0) write.hincrby(key, countField(tally.hour, tally.member, outcome), requests)
+          }
         }
+        sent.push(write.exec())
       }
     }
     try {
@@ -98,4 +134,9 @@ export class RequestTallies {
     clearInterval(this.#timer)
     await this.flush()
   }
+}
+
+function* countsOf(tally: Tally): Generator<[RequestOutcome, number]> {
+  for (const outcome of ['received', 'acknowledged', 'unconfirmed', 'done'] as const) yield [outcome, tally[outcome]]
+  for (const [status, requests] of tally.refused ?? []) yield [refusedWith(status), requests]
 }

@@ -1,12 +1,10 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
-import type { IdentifiedRequest } from '../../shared/http/route.ts'
+import type { CountedRequest } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { shareMember } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
-import type { RequestTally } from '../admission/request-tallies.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
 import type { Committed, ConditionalCommit } from './conditional-commit.ts'
@@ -26,7 +24,7 @@ export interface ConditionalSink {
    * Commits a frame on a condition. Copies the frame, body included, before it returns. Resolves with the problem
    * INGEST_BACKPRESSURE when the surface is over its share, and with NOT_STORED when Redis did not confirm.
    */
-  store(frame: PayloadFrame, condition: Condition, request: IdentifiedRequest): Promise<Stored>
+  store(frame: PayloadFrame, condition: Condition, request: CountedRequest): Promise<Stored>
 }
 
 /** The collaborators of a conditional sink. */
@@ -36,37 +34,30 @@ export interface ConditionalSinkDeps {
   readonly failures: Pick<CommitFailures, 'report'>
   /** Refuses what would be acknowledged while Redis could lose it. */
   readonly durability: Pick<DurabilityWatch, 'refuse'>
-  readonly tally: RequestTally
 }
 
 /** Creates the sink of a queue that is written by conditional commits. */
 export function createConditionalSink(
   queue: AdmittedQueue,
-  { commit, shares, failures, tally, durability }: ConditionalSinkDeps,
+  { commit, shares, failures, durability }: ConditionalSinkDeps,
 ): ConditionalSink {
-  function refused(surface: RequestSurface, problem: Problem): Problem {
-    tally.count(shareMember(surface), 'refused', Date.now())
-    return problem
-  }
-
   return {
     refuse(surface, contentLength) {
-      const problem = durability.refuse() ?? shares.refuse(surface, contentLength)
-      return problem && refused(surface, problem)
+      return durability.refuse() ?? shares.refuse(surface, contentLength)
     },
     async store(frame, condition, request) {
       const place = durability.refuse() ?? shares.place(frame, frame)
-      if ('code' in place) return { ok: false, problem: refused(frame, place) }
+      if ('code' in place) return { ok: false, problem: place }
       shares.begin(place)
       try {
         const value = await commit.commit(frame, place, condition)
         if (durability.refuse() !== undefined) throw new TransientError(NOT_KNOWN_DURABLE)
         shares.end(place, value.accepted)
-        if (value.accepted) tally.count(place.share.member, 'acknowledged', frame.receivedAtMs)
+        if (value.accepted) request.committed('acknowledged', frame.receivedAtMs)
         return { ok: true, value }
       } catch (error) {
         shares.end(place, false)
-        tally.count(place.share.member, 'unconfirmed', frame.receivedAtMs)
+        request.committed('unconfirmed', frame.receivedAtMs)
         failures.report(queue, error, request)
         return { ok: false, problem: NOT_STORED }
       }

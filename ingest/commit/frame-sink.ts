@@ -1,12 +1,11 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
-import type { IdentifiedRequest, Reply } from '../../shared/http/route.ts'
+import type { CountedRequest, Reply } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { type Lane, shareMember } from '../../shared/queue/queue.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
-import type { RequestTally } from '../admission/request-tallies.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
 import type { EnqueuedFrame, GroupCommit } from './group-commit.ts'
@@ -19,8 +18,6 @@ export interface FrameSink {
    * share of the queue, INGEST_INFRA_UNAVAILABLE while Redis could lose what it confirms, or undefined.
    */
   refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
-  /** Counts a request that the route refuses after its key was accepted. */
-  refused(surface: RequestSurface): void
   /**
    * Enqueues the frame. Resolves once Redis has it on disk, with `reply` and the id of the request's receipt. If Redis
    * does not confirm, resolves with the problem NOT_STORED, and without a receipt. Returns the problem
@@ -31,7 +28,7 @@ export interface FrameSink {
     frame: PayloadFrame,
     reply: Reply,
     renderProblem: (problem: Problem) => Reply,
-    request: IdentifiedRequest,
+    request: CountedRequest,
   ): Reply | Promise<Reply>
 }
 
@@ -43,12 +40,11 @@ export interface FrameSinkDeps {
   readonly failures: Pick<CommitFailures, 'report'>
   /** Refuses what would be acknowledged while Redis could lose it. */
   readonly durability: Pick<DurabilityWatch, 'refuse'>
-  readonly tally: RequestTally
 }
 
 /** Creates the sink of a queue that is written by group commits, and in pieces if a frame is large. */
 export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameSink {
-  const { commits, largeCommit, shares, failures, tally, durability } = deps
+  const { commits, largeCommit, shares, failures, durability } = deps
 
   async function confirm(
     enqueued: EnqueuedFrame,
@@ -56,52 +52,38 @@ export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameS
     arrivedAtMs: number,
     reply: Reply,
     renderProblem: (problem: Problem) => Reply,
-    request: IdentifiedRequest,
+    request: CountedRequest,
   ): Promise<Reply> {
     try {
       await enqueued.confirmed
       if (durability.refuse() !== undefined) throw new TransientError(NOT_KNOWN_DURABLE)
     } catch (error) {
       shares.end(place, false)
-      tally.count(place.share.member, 'unconfirmed', arrivedAtMs)
+      request.committed('unconfirmed', arrivedAtMs)
       failures.report(queue, error, request)
       return renderProblem(NOT_STORED)
     }
     shares.end(place, true)
-    tally.count(place.share.member, 'acknowledged', arrivedAtMs)
+    request.committed('acknowledged', arrivedAtMs)
     return withReceipt(reply, enqueued.receiptId)
-  }
-
-  function refused(surface: RequestSurface): void {
-    tally.count(shareMember(surface), 'refused', Date.now())
   }
 
   return {
     refuse(surface, contentLength) {
-      const problem = durability.refuse() ?? shares.refuse(surface, contentLength)
-      if (problem !== undefined) refused(surface)
-      return problem
+      return durability.refuse() ?? shares.refuse(surface, contentLength)
     },
-    refused,
     accept(frame, reply, renderProblem, request) {
       const place = durability.refuse() ?? shares.place(frame, frame)
-      if ('code' in place) {
-        refused(frame)
-        return renderProblem(place)
-      }
+      if ('code' in place) return renderProblem(place)
       let enqueued: EnqueuedFrame | undefined
       try {
         const isLarge = frame.body.length > LARGE_FRAME_BYTES
         enqueued = isLarge ? largeCommit.enqueue(frame, place) : commits[place.lane].enqueue(frame, place)
       } catch (error) {
-        refused(frame)
         failures.report(queue, error, request)
         return renderProblem(NOT_STORED)
       }
-      if (enqueued === undefined) {
-        refused(frame)
-        return renderProblem(shares.refuseLarge())
-      }
+      if (enqueued === undefined) return renderProblem(shares.refuseLarge())
       shares.begin(place)
       return confirm(enqueued, place, frame.receivedAtMs, reply, renderProblem, request)
     },

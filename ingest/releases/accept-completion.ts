@@ -6,7 +6,7 @@ import {
   type CompletionRecord,
   completionRecordSchema,
 } from '../../schemas/queues/source-maps.ts'
-import type { IdentifiedRequest } from '../../shared/http/route.ts'
+import type { CountedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import {
@@ -80,7 +80,7 @@ return {1, record}
 export async function acceptCompletion(
   sink: Pick<ConditionalSink, 'store'>,
   release: ReleaseKey,
-  { receivedAtMs, body, request }: { receivedAtMs: number; body: Buffer; request: IdentifiedRequest },
+  { receivedAtMs, body, request }: { receivedAtMs: number; body: Buffer; request: CountedRequest },
 ): Promise<RecordedCompletion | { readonly ok: false; readonly problem: Problem }> {
   const { workspaceId, surfaceId, slug } = release
   const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
-import type { IdentifiedRequest } from '../../shared/http/route.ts'
+import type { CountedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { budgetMember, CHARGE_UPLOAD, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
@@ -31,7 +31,7 @@ export interface SourceMapPart {
   /** Unix time of the request's arrival. */
   readonly receivedAtMs: number
   readonly body: Buffer
-  readonly request: IdentifiedRequest
+  readonly request: CountedRequest
 }
 
 /**

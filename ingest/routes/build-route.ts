@@ -6,6 +6,7 @@ import {
   type Decision,
   problemReply,
   type Reply,
+  type RequestCounter,
   type RequestHead,
 } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
@@ -20,6 +21,8 @@ import { limitedHead, withLimits } from './with-limits.ts'
 /** The part of a route's dependencies that `withBuild` uses. */
 export interface BuildRouteDeps {
   readonly secretKeys: Pick<SecretKeyAuthenticator, 'authenticate'>
+  /** Counts the requests of the route. */
+  readonly counter: RequestCounter
 }
 
 /** The part of a route's dependencies that `withRelease` uses. */
@@ -32,7 +35,7 @@ const SCOPE = 'release:write'
 
 /** Checks the secret key and its scope, then calls `take`. */
 export function withBuild(
-  { secretKeys }: BuildRouteDeps,
+  { secretKeys, counter }: BuildRouteDeps,
   head: RequestHead,
   body: ArrivingBody,
   take: (build: BuildCaller) => Decision | Promise<Decision>,
@@ -41,7 +44,7 @@ export function withBuild(
   const decide = (authentication: BuildAuthentication): Decision | Promise<Decision> => {
     if (!authentication.ok) return buildProblem(authentication.problem)
     const { build } = authentication
-    body.belongsTo(build.owner)
+    body.belongsTo(build.owner, counter)
     if (!build.scopes.includes(SCOPE)) return refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
     return build.limits === undefined ? take(build) : withLimits(build.limits, limited, buildProblem, () => take(build))
   }

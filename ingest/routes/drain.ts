@@ -4,7 +4,13 @@ import { drain } from '../../schemas/http/telemetry/operations.ts'
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { type IdentifiedRequest, problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
+import {
+  type CountedRequest,
+  problemHeaders,
+  type Reply,
+  type RequestCounter,
+  type Route,
+} from '../../shared/http/route.ts'
 import {
   CONTENT_ENCODINGS,
   type ContentEncoding,
@@ -15,11 +21,12 @@ import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { FrameSink } from '../commit/frame-sink.ts'
 import { formFault } from './export-form.ts'
 import { refuseHead } from './refuse-head.ts'
-import { type SurfaceRouteDeps, type TakeRequest, withSurface } from './surface-route.ts'
+import { type SurfaceRouteDeps, type Taker, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
   /** The sink of each OTLP signal's queue. */
   readonly sinks: Readonly<Record<SignalQueue, FrameSink>>
+  readonly counterOf: (queue: SignalQueue) => RequestCounter
   readonly now: () => number
 }
 
@@ -39,14 +46,18 @@ const SUCCESS: Record<OtlpContentType, Reply> = {
 
 /** Accepts OTLP exports without decoding them, and replies once they are on disk (docs/contract.md#drain). */
 export function drainRoute(deps: Deps): Route {
-  const signals = new Map<string, TakeRequest<BodyType>>()
+  const signals = new Map<string, Taker<BodyType>>()
   for (const [signal, queue] of Object.entries(SIGNAL_QUEUES)) {
     const signalDeps: SignalDeps = { sink: deps.sinks[queue], now: deps.now }
-    signals.set(signal, (surface, type) => {
-      const refused = refuseHead(signalDeps.sink, surface, type.contentLength, EXPORT_BYTES)
-      return refused === undefined
-        ? (body, held) => takeExport(signalDeps, surface, type, body, held)
-        : drainProblem(refused)
+    signals.set(signal, {
+      counter: deps.counterOf(queue),
+      renderProblem: drainProblem,
+      take(surface, type) {
+        const refused = refuseHead(signalDeps.sink, surface, type.contentLength, EXPORT_BYTES)
+        return refused === undefined
+          ? (body, held) => takeExport(signalDeps, surface, type, body, held)
+          : drainProblem(refused)
+      },
     })
   }
   const unknownSignal: Problem = {
@@ -56,9 +67,9 @@ export function drainRoute(deps: Deps): Route {
   return operationRoute(drain, {
     renderProblem: drainProblem,
     accept(head, body) {
-      const take = signals.get(head.param('signal'))
-      if (take === undefined) return drainProblem(unknownSignal)
-      return withSurface(deps, head, body, bodyTypeOf(head), take, drainProblem)
+      const taker = signals.get(head.param('signal'))
+      if (taker === undefined) return drainProblem(unknownSignal)
+      return withSurface(deps, head, body, bodyTypeOf(head), taker)
     },
   })
 }
@@ -68,25 +79,20 @@ function takeExport(
   surface: SurfaceCaller,
   type: BodyType,
   body: Buffer,
-  request: IdentifiedRequest,
+  request: CountedRequest,
 ): Reply | Promise<Reply> {
   const contentType = type.mediaType
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
-    return invalid(sink, surface, 415, 'content-type must be application/x-protobuf or application/json')
+    return invalid(415, 'content-type must be application/x-protobuf or application/json')
   }
   const contentEncoding = parseContentEncoding(type.contentEncoding)
   if (contentEncoding === undefined) {
-    return invalid(
-      sink,
-      surface,
-      415,
-      `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`,
-    )
+    return invalid(415, `content-encoding must be absent or one of: ${CONTENT_ENCODINGS.slice(1).join(', ')}`)
   }
   // An empty protobuf body is a valid export of nothing.
   if (body.length === 0 && contentType === 'application/x-protobuf') return SUCCESS[contentType]
   const fault = formFault(contentType === 'application/json', contentEncoding, body)
-  if (fault !== undefined) return invalid(sink, surface, 400, fault)
+  if (fault !== undefined) return invalid(400, fault)
   const frame: PayloadFrame = {
     ...surface,
     receivedAtMs: now(),
@@ -102,8 +108,7 @@ function parseContentEncoding(encoding: string): ContentEncoding | undefined {
   return encoding === 'identity' ? encoding : CONTENT_ENCODINGS.find(known => known === encoding)
 }
 
-function invalid(sink: FrameSink, surface: SurfaceCaller, status: number, message: string): Reply {
-  sink.refused(surface)
+function invalid(status: number, message: string): Reply {
   return drainProblem({ code: 'REQUEST_INVALID', status, message })
 }
 

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { SMALL_BODY_BYTES } from '../../schemas/http/limits.ts'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
-import type { Problem } from '../../schemas/http/problems.ts'
 import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
 import { heartbeat, identifySession } from '../../schemas/http/sessions/operations.ts'
 import { heartbeatSchema } from '../../schemas/http/sessions/schemas.ts'
@@ -11,10 +10,11 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import {
   type BodyHandler,
+  type CountedRequest,
   type Decision,
-  type IdentifiedRequest,
   jsonReply,
   type Reply,
+  type RequestCounter,
   type Route,
 } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
@@ -26,6 +26,7 @@ import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-ro
 interface Deps extends SurfaceRouteDeps {
   /** The sink of the queue `sessions`. */
   readonly sink: FrameSink
+  readonly counter: RequestCounter
   readonly now: () => number
 }
 
@@ -84,19 +85,20 @@ function sessionRoute<S extends z.ZodType>(
     (surface: SurfaceCaller, type: BodyType): BodyHandler =>
     (body, held) => {
       const problem = bodyTypeFault(type, MEDIA_TYPES)
-      if (problem) return refused(deps, surface, problem)
+      if (problem) return runtimeProblem(problem)
       const parsed = parseJsonBody(schema, body)
-      if (!parsed.ok) return refused(deps, surface, invalid(parsed.fault))
+      if (!parsed.ok) return invalid(parsed.fault)
       const made = makeEvent(parsed.value, parsed.json)
-      return made.ok ? acceptEvent(deps, surface, made.event, held) : refused(deps, surface, invalid(made.fault))
+      return made.ok ? acceptEvent(deps, surface, made.event, held) : invalid(made.fault)
     }
   const take = (surface: SurfaceCaller, type: BodyType): Decision => {
     const refused = refuseHead(deps.sink, surface, type.contentLength, SMALL_BODY_BYTES)
     return refused === undefined ? takeBody(surface, type) : runtimeProblem(refused)
   }
+  const taker = { take, counter: deps.counter }
   return operationRoute(operation, {
     renderProblem: runtimeProblem,
-    accept: (head, body) => withSurface(deps, head, body, bodyTypeOf(head), take),
+    accept: (head, body) => withSurface(deps, head, body, bodyTypeOf(head), taker),
   })
 }
 
@@ -104,7 +106,7 @@ function acceptEvent(
   deps: Deps,
   surface: SurfaceCaller,
   event: SessionEvent,
-  request: IdentifiedRequest,
+  request: CountedRequest,
 ): Reply | Promise<Reply> {
   const frame = {
     ...surface,
@@ -117,11 +119,6 @@ function acceptEvent(
   return deps.sink.accept(frame, SUCCESS, runtimeProblem, request)
 }
 
-function invalid(message: string): Problem {
-  return { code: 'REQUEST_INVALID', message }
-}
-
-function refused({ sink }: Deps, surface: SurfaceCaller, problem: Problem): Reply {
-  sink.refused(surface)
-  return runtimeProblem(problem)
+function invalid(message: string): Reply {
+  return runtimeProblem({ code: 'REQUEST_INVALID', message })
 }

@@ -4,6 +4,7 @@ import {
   type Decision,
   problemReply,
   type Reply,
+  type RequestCounter,
   type RequestHead,
 } from '../../shared/http/route.ts'
 import type { PublicKeyAuthenticator, SurfaceAuthentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
@@ -20,25 +21,30 @@ export interface SurfaceRouteDeps {
 /** Decides on a request whose public key was accepted. `facts` is what the route read from the head. */
 export type TakeRequest<F> = (surface: SurfaceCaller, facts: F) => Decision
 
-/**
- * Checks the public key, then calls `take` with the surface and `facts`. Facts are passed through instead of captured,
- * because this runs for every request: a route makes `take` once.
- */
+/** How a route takes requests whose public key was accepted. A route makes it once, because it runs for every request. */
+export interface Taker<F> {
+  readonly take: TakeRequest<F>
+  /** Counts the requests of this kind. */
+  readonly counter: RequestCounter
+  /** `runtimeProblem` unless given. */
+  readonly renderProblem?: (problem: Problem) => Reply
+}
+
+/** Checks the public key, then calls `take` with the surface and `facts`. Facts are passed through instead of captured. */
 export function withSurface<F>(
   { publicKeys }: SurfaceRouteDeps,
   head: RequestHead,
   body: ArrivingBody,
   facts: F,
-  take: TakeRequest<F>,
-  renderProblem: (problem: Problem) => Reply = runtimeProblem,
+  taker: Taker<F>,
 ): Decision | Promise<Decision> {
   const authentication = publicKeys.authenticate(presentedKey(head), body)
   if (!(authentication instanceof Promise)) {
-    return decide(authentication, head, body, undefined, facts, take, renderProblem)
+    return decide(authentication, head, body, undefined, facts, taker)
   }
   // The head is not readable any more when the lookup has ended.
   const limited = limitedHead(head)
-  return authentication.then(settled => decide(settled, head, body, limited, facts, take, renderProblem))
+  return authentication.then(settled => decide(settled, head, body, limited, facts, taker))
 }
 
 function decide<F>(
@@ -47,12 +53,11 @@ function decide<F>(
   body: ArrivingBody,
   limited: LimitedHead | undefined,
   facts: F,
-  take: TakeRequest<F>,
-  renderProblem: (problem: Problem) => Reply,
+  { take, counter, renderProblem = runtimeProblem }: Taker<F>,
 ): Decision | Promise<Decision> {
   if (!authentication.ok) return renderProblem(authentication.problem)
   const { surface, owner, limits } = authentication
-  body.belongsTo(owner)
+  body.belongsTo(owner, counter)
   if (limits === undefined) return take(surface, facts)
   return withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))
 }

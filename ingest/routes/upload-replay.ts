@@ -3,7 +3,14 @@ import { uploadReplay } from '../../schemas/http/replay/operations.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { type Decision, type IdentifiedRequest, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
+import {
+  type CountedRequest,
+  type Decision,
+  jsonReply,
+  type Reply,
+  type RequestCounter,
+  type Route,
+} from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { decodeReplayMetadata, type MetadataFault } from '../admission/replay-metadata.ts'
@@ -15,6 +22,7 @@ import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-ro
 interface Deps extends SurfaceRouteDeps {
   /** The sink of the queue `replay`. */
   readonly sink: FrameSink
+  readonly counter: RequestCounter
   /** Called for a chunk that is acknowledged without a key and not kept. */
   readonly onReplayIgnored: (reason: MetadataFault) => void
   readonly now: () => number
@@ -39,6 +47,7 @@ export function uploadReplayRoute(deps: Deps): Route {
     const refused = refuseHead(deps.sink, surface, head.contentLength, CHUNK_BYTES)
     return refused === undefined ? (body, held) => takeChunk(deps, head, surface, body, held) : runtimeProblem(refused)
   }
+  const taker = { take, counter: deps.counter }
   return operationRoute(uploadReplay, {
     renderProblem: runtimeProblem,
     accept(head, body) {
@@ -49,7 +58,7 @@ export function uploadReplayRoute(deps: Deps): Route {
         contentEncoding: head.header('content-encoding'),
         contentLength: head.contentLength,
       }
-      return withSurface(deps, head, body, upload, take)
+      return withSurface(deps, head, body, upload, taker)
     },
   })
 }
@@ -59,16 +68,16 @@ function takeChunk(
   head: UploadHead,
   surface: SurfaceCaller,
   body: Buffer,
-  request: IdentifiedRequest,
+  request: CountedRequest,
 ): Reply | Promise<Reply> {
   const { sessionId } = head
   if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
-    return refused(deps, surface, rejected(SESSION_ID_RULE))
+    return rejected(SESSION_ID_RULE)
   }
   const encoding = encodingOf(head.contentEncoding, body)
-  if (!encoding.ok) return refused(deps, surface, encoding.refusal)
+  if (!encoding.ok) return encoding.refusal
   if (body.length === 0) {
-    return refused(deps, surface, rejected('the body is empty: a chunk is JSON lines, gzipped or not'))
+    return rejected('the body is empty: a chunk is JSON lines, gzipped or not')
   }
   const decoded = decodeReplayMetadata(head.encodedMetadata)
   if (!decoded.ok) {
@@ -106,11 +115,6 @@ function encodingOf(
     return { ok: false, refusal: rejected('content-encoding is gzip, but the body does not begin as gzip does') }
   }
   return { ok: true, encoding: isGzip ? 'gzip' : 'identity' }
-}
-
-function refused({ sink }: Deps, surface: SurfaceCaller, reply: Reply): Reply {
-  sink.refused(surface)
-  return reply
 }
 
 function rejected(message: string): Reply {

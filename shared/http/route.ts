@@ -55,8 +55,29 @@ export interface IdentifiedRequest {
   readonly requestId: string
 }
 
+/**
+ * How the commit of a request ended: `acknowledged` if it is on disk in Redis, `unconfirmed` if Redis did not confirm that in
+ * time.
+ */
+export type CommitOutcome = 'acknowledged' | 'unconfirmed'
+
+/** A request that is counted when it ends. */
+export interface CountedRequest extends IdentifiedRequest {
+  /** States how the commit of the request ended. A request without a commit is counted by the status of its response. */
+  committed(outcome: CommitOutcome, arrivedAtMs: number): void
+}
+
+/** Counts the requests of known senders when they end. */
+export interface RequestCounter {
+  /**
+   * Counts a request of `owner` that has a response: how its commit ended, or else the status. `arrivedAtMs` is undefined if
+   * there was no commit. A client that leaves before its body is complete gets no response.
+   */
+  ended(owner: string, end: CommitOutcome | number, arrivedAtMs: number | undefined): void
+}
+
 /** The memory of a body, for a handler that replies long after it has passed the body on. */
-export interface HeldBody extends IdentifiedRequest {
+export interface HeldBody extends CountedRequest {
   /** Stops counting the bytes as held. To be called only after the handler has returned its promise. */
   release(): void
 }
@@ -66,8 +87,9 @@ export interface ArrivingBody extends IdentifiedRequest {
   /**
    * Names whose memory the body takes: a surface or a workspace. Called once the credential is accepted, before the decision.
    * All owners share the memory of the server fairly (`FairShares`). Bodies without an owner count as those of one.
+   * `counter` counts the request when it ends.
    */
-  belongsTo(owner: string): void
+  belongsTo(owner: string, counter?: RequestCounter): void
 }
 
 /** Decision of `accept`: a reply, without reading the body, or a handler of the body. */

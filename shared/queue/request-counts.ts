@@ -3,16 +3,35 @@ import { ADMITTED_QUEUES, RECEIPT_KIND_OF_QUEUE, type ReceiptKind } from '../../
 import { queueKeys } from './queue.ts'
 
 /**
- * Outcomes of a request at the edge.
+ * Counts of requests.
  *
  * - accepted: on disk in Redis. Counted by the script that accepts it, so always exact
- * - acknowledged: answered with success. An edge that is killed loses those of its last second
- * - refused: answered with 4xx, or 503 before Redis was asked to accept it. Lost like the acknowledged ones
+ * - received: answered by an edge, whose key names the surface. The sum of those below
+ * - acknowledged: confirmed by Redis
  * - unconfirmed: answered 503 because Redis did not confirm in time. Accepted or not
+ * - done: answered with success, without anything to accept
+ * - refused-{status}: answered with 4xx or 5xx, and not accepted
+ *
+ * An edge that is killed loses those of its last second, but for the accepted ones.
  */
-export const REQUEST_OUTCOMES = ['accepted', 'acknowledged', 'refused', 'unconfirmed'] as const
-/** Outcome of a request at the edge. */
-export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number]
+export type RequestOutcome =
+  | 'accepted'
+  | 'received'
+  | 'acknowledged'
+  | 'unconfirmed'
+  | 'done'
+  | `${typeof REFUSED}${number}`
+
+/** The beginning of the outcomes of refused requests. */
+export const REFUSED = 'refused-'
+
+/** Returns the outcome of requests that are refused with this status. */
+export function refusedWith(status: number): RequestOutcome {
+  return `${REFUSED}${status}`
+}
+
+/** The member that stands for all surfaces beyond the bound of what an edge counts apart. No surface has this name. */
+export const OTHER_SURFACES = '*/*'
 
 /** Requests of one surface and kind that arrived in one hour, with one outcome. The number only grows. */
 export interface RequestCount {

@@ -1,4 +1,5 @@
 import type { ReceiptKind } from '../../../schemas/queues/names.ts'
+import { REFUSED } from '../../../shared/queue/request-counts.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
@@ -18,9 +19,14 @@ export interface RequestBalance {
   /** Unix time of the hour in seconds. */
   readonly hour: number
   readonly accepted: number
+  /** Requests that edges have answered: acknowledged, refused, unconfirmed or done. */
+  readonly received: number
   readonly acknowledged: number
-  readonly refused: number
+  /** Refused requests by the status of their response. */
+  readonly refusedByStatus: Readonly<Record<string, number>>
   readonly unconfirmed: number
+  /** Requests that were answered with success, without anything to accept. */
+  readonly done: number
   /** Requests that are stored, whole or in part. */
   readonly stored: number
   readonly deadLettered: number
@@ -29,6 +35,21 @@ export interface RequestBalance {
   readonly answered: number
 }
 
+type Row = Readonly<
+  Record<
+    | 'workspace_id'
+    | 'surface_id'
+    | 'signal'
+    | 'at'
+    | `${'accepted' | 'received' | 'acknowledged' | 'unconfirmed' | 'done'}_requests`
+    | 'stored'
+    | 'dead_lettered'
+    | 'discarded'
+    | 'answered',
+    string
+  >
+> & { readonly refused_requests: Readonly<Record<string, string>> }
+
 /** Returns the requests of a range by hour of arrival, workspace, surface and kind. Replays of dead letters do not count again. */
 export async function selectRequestBalance(
   client: ClickHouseClient,
@@ -36,23 +57,25 @@ export async function selectRequestBalance(
 ): Promise<RequestBalance[]> {
   const ofWorkspace = "({workspaceId: String} = '' OR workspace_id = {workspaceId: String})"
   const outcome = (name: string) => `max(if(outcome = '${name}', requests, 0)) AS ${name}`
-  const rows = await selectRows<Record<string, string> & { workspace_id: string; surface_id: string }>(client, {
+  const rows = await selectRows<Row>(client, {
     query: `
       SELECT workspace_id, surface_id, signal, toUnixTimestamp(hour) AS at,
         sum(accepted) AS accepted_requests, sum(acknowledged) AS acknowledged_requests,
-        sum(refused) AS refused_requests, sum(unconfirmed) AS unconfirmed_requests,
+        sum(received) AS received_requests, sum(unconfirmed) AS unconfirmed_requests, sum(done) AS done_requests,
+        sumMap(refused) AS refused_requests,
         sum(settled) - sum(not_stored) AS stored, sum(dead) AS dead_lettered, sum(over_bound) AS discarded,
         sum(not_stored) - dead_lettered - discarded AS answered
       FROM (
         SELECT toString(workspace_id) AS workspace_id, toString(surface_id) AS surface_id, toString(signal) AS signal,
           toDateTime(received_hour, 'UTC') AS hour,
-          ${['accepted', 'acknowledged', 'refused', 'unconfirmed'].map(outcome).join(', ')},
+          ${['accepted', 'received', 'acknowledged', 'unconfirmed', 'done'].map(outcome).join(', ')},
+          maxMapIf(map(substring(outcome, {refusedLength: UInt8} + 1), toUInt64(requests)), startsWith(outcome, {refused: String})) AS refused,
           toInt64(0) AS settled, toInt64(0) AS not_stored, toInt64(0) AS dead, toInt64(0) AS over_bound
         FROM request_counts
         WHERE received_hour >= {from: DateTime} AND received_hour < {to: DateTime} AND ${ofWorkspace}
         GROUP BY ALL
         UNION ALL
-        SELECT toString(workspace_id), toString(surface_id), toString(signal), toStartOfHour(received_at), 0, 0, 0, 0,
+        SELECT toString(workspace_id), toString(surface_id), toString(signal), toStartOfHour(received_at), 0, 0, 0, 0, 0, map(),
           toInt64(sum(payloads)), toInt64(sum(length(l.refused))), toInt64(sum(arrayCount(r -> r.3 != '', l.refused))),
           toInt64(sum(arrayCount(r -> has(discarded_indexes, r.1), l.refused)))
         FROM ingest_log AS l
@@ -61,7 +84,7 @@ export async function selectRequestBalance(
       )
       GROUP BY workspace_id, surface_id, signal, at
       ORDER BY at, workspace_id, surface_id, signal`,
-    params: { from, to, workspaceId },
+    params: { from, to, workspaceId, refused: REFUSED, refusedLength: REFUSED.length },
     signal,
   })
   return rows.map(row => ({
@@ -71,8 +94,10 @@ export async function selectRequestBalance(
     hour: Number(row.at),
     accepted: Number(row.accepted_requests),
     acknowledged: Number(row.acknowledged_requests),
-    refused: Number(row.refused_requests),
+    received: Number(row.received_requests),
+    refusedByStatus: Object.fromEntries(Object.entries(row.refused_requests).map(([name, n]) => [name, Number(n)])),
     unconfirmed: Number(row.unconfirmed_requests),
+    done: Number(row.done_requests),
     stored: Number(row.stored),
     deadLettered: Number(row.dead_lettered),
     discarded: Number(row.discarded),

@@ -41,6 +41,10 @@ const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
  * Arrivals stored shortly before it come from the blocks of `finding_arrivals`. If a finding has arrived again since
  * the snapshot, `findings` has lost the earlier arrival, and it comes from `finding_buckets`. These tables have a row
  * per finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions.
+ *
+ * A batch that is stored before midnight (UTC) and repeated after it has a second row in `finding_arrivals`, because repetitions
+ * are recognized within a partition, which is the day of `stored_at`. New lists show its findings by the time of the repetition,
+ * until that is settled. The pages of one list agree, and no count changes.
  */
 export async function selectFindingsPage(
   client: ClickHouseClient,

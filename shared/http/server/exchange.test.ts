@@ -1,9 +1,9 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 import { until } from '../../../test/support/until.ts'
-import { problemReply, type Reply, type Route } from '../route.ts'
+import { type BodyHandler, problemReply, type Reply, type RequestCounter, type Route } from '../route.ts'
 
 const MIB = 1024 * 1024
 const { serve, statuses, heldBodyBytes, logged } = useHttpServer()
@@ -322,6 +322,61 @@ describe('the bodies of one owner', () => {
     decide()
     expect((await connection.response()).body).toBe(`${body.length} ${checksum(body)}`)
     connection.socket.destroy()
+  })
+})
+
+describe('a request of a known sender', () => {
+  const ended: unknown[][] = []
+  const counter: RequestCounter = { ended: (...request) => void ended.push(request) }
+  const counted = (handler: BodyHandler) =>
+    post((_, body) => {
+      body.belongsTo('a', counter)
+      return handler
+    })
+  beforeEach(() => void ended.splice(0))
+
+  it('is counted once, by its commit or else by its status', async () => {
+    const port = await serve([
+      counted((bytes, held) => {
+        if (bytes.length === 1) throw new Error('broken')
+        if (bytes.length === 2) held.committed('unconfirmed', 5)
+        return problemReply({ code: 'INGEST_INFRA_UNAVAILABLE', message: 'later' })
+      }),
+    ])
+    for (const length of [1, 2, 3]) await request(port, announce(length) + 'x'.repeat(length))
+    await request(port, announce(30 * MIB))
+    expect(ended).toEqual([
+      ['a', 500, undefined],
+      ['a', 'unconfirmed', 5],
+      ['a', 503, undefined],
+      ['a', 413, undefined],
+    ])
+  })
+
+  it('is counted when its client has left while it was committed, and not when the body is not complete', async () => {
+    let commit = () => {}
+    const port = await serve([
+      counted((_, held) => {
+        const { promise, resolve } = Promise.withResolvers<Reply>()
+        commit = () => {
+          held.committed('acknowledged', 7)
+          resolve(text('stored'))
+        }
+        return promise
+      }),
+    ])
+    const incomplete = new RawConnection(port).send(announce(6)).send('abc')
+    await until('the first half', () => heldBodyBytes() > 0)
+    incomplete.socket.destroy()
+    await until('the first one to leave', () => statuses.length === 1)
+    const complete = new RawConnection(port).send(announce(3)).send('abc')
+    await until('the body', () => heldBodyBytes() === 3)
+    complete.socket.destroy()
+    await until('the second one to leave', () => statuses.length === 2)
+    expect(ended).toEqual([])
+    commit()
+    await until('its commit', () => heldBodyBytes() === 0)
+    expect(ended).toEqual([['a', 'acknowledged', 7]])
   })
 })
 

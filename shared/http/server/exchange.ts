@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '../../../schemas/http/problems.ts'
-import type { ArrivingBody, BodyHandler, Decision, HeldBody, Reply, Route } from '../route.ts'
+import type {
+  ArrivingBody,
+  BodyHandler,
+  CommitOutcome,
+  Decision,
+  HeldBody,
+  Reply,
+  RequestCounter,
+  Route,
+} from '../route.ts'
 import { readOrigin } from './cors.ts'
 import type { ExchangeContext } from './exchange-context.ts'
 import {
@@ -69,6 +78,10 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   readonly #startedAt: number
   origin: string | undefined
   #owner = UNKNOWN_OWNER
+  /** Undefined before the owner is known, and after the request is counted. */
+  #counter: RequestCounter | undefined
+  #outcome: CommitOutcome | undefined
+  #arrivedAtMs: number | undefined
   #body: RequestBody | undefined
   #requestId: string | undefined
   #bodyArriving = false
@@ -136,8 +149,9 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     return this.#requestId
   }
 
-  belongsTo(owner: string): void {
+  belongsTo(owner: string, counter?: RequestCounter): void {
     this.#owner = owner
+    this.#counter = counter
     if (this.#body && !this.#body.assign(owner)) this.#bodyProblem ??= tooMuchHeld
   }
 
@@ -164,6 +178,11 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
 
   release(): void {
     this.#body?.release()
+  }
+
+  committed(outcome: CommitOutcome, arrivedAtMs: number): void {
+    this.#outcome = outcome
+    this.#arrivedAtMs = arrivedAtMs
   }
 
   /** Created on first use, because most routes do not need it. */
@@ -250,8 +269,11 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
 
   #settle(reply: Reply): void {
     this.#body?.release()
-    if (this.#finished) reply.onEnd?.()
-    else this.#answer(reply)
+    if (this.#finished) {
+      // The client has left, but its request may be on disk.
+      this.#count(reply.status)
+      reply.onEnd?.()
+    } else this.#answer(reply)
   }
 
   #refuse(problem: Problem): void {
@@ -264,6 +286,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   #answer(reply: Reply): void {
     this.#answered = true
     this.#onEnd = reply.onEnd
+    this.#count(reply.status)
     try {
       this.#observe(reply.status)
       if (isStream(reply.body) && !hasNoBody(reply, this)) void this.#stream(reply, reply.body)
@@ -346,6 +369,11 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     if (context.inFlight === 0) context.onIdle?.()
     this.#pace?.end()
     this.#onEnd?.()
+  }
+
+  #count(status: number): void {
+    this.#counter?.ended(this.#owner, this.#outcome ?? status, this.#arrivedAtMs)
+    this.#counter = undefined
   }
 
   #observe(status: number): void {

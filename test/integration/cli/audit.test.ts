@@ -215,7 +215,7 @@ it('adds up after workers were killed while they stored the requests of the hour
   expect(code).toBe(0)
   const line = requests.find(found => found.hour === hourText && found.surfaceId === 'srf_1')
   expect(line).toMatchObject({ accepted: sent, deadLettered: 12, stored: sent - 12, queued: 0, isOpen: false })
-  expect(line?.acknowledged).toBe(sent)
+  expect(line).toMatchObject({ received: sent + 1, refused: 1, refusedByStatus: { 400: 1 }, acknowledged: sent })
   const rows = Object.fromEntries(tables.map(({ table, present }) => [table, present]))
   expect(rows).toMatchObject({ spans: 52, logs: 78, exceptions: 26, session_identities: 26, replay_chunks: 26 })
   expect(named).toEqual({ named: expect.any(Number), missing: 0 })
@@ -292,6 +292,7 @@ it('finds a row too many, a dropped part, a deleted object, a lost payload and a
   const { code, differences } = await report()
   expect(code).toBe(11)
   expect(differences).toMatchObject([
+    differenceIn('requests', 'srf_1', expect.stringMatching(/^1 sessions with an outcome and not received/)),
     differenceIn('requests', 'srf_1', '1 sessions acknowledged and not accepted (25 against 24)'),
     differenceIn('requests', 'srf_2', '1 metrics lost (13 accepted, 12 settled)'),
     differenceIn('logs', 'srf_1', expect.stringMatching(/^1 rows too many/)),
