@@ -13,7 +13,7 @@ import { uploadSourceMapPartRoute } from './routes/upload-source-map-part.ts'
 /** Returns the routes of the edge, for any process that mounts them. */
 export function createIngestRoutes(deps: IngestDeps): readonly Route[] {
   const { sinks, counterOf } = deps
-  // What registers a release or declares maps has no queue.
+  // Registering and signing have no queue of their own.
   const uploads = { ...deps, counter: counterOf('source-maps') }
   const sessions = { ...deps, sink: sinks.sessions, counter: counterOf('sessions') }
   return [

@@ -30,7 +30,7 @@ export function refusedWith(status: number): RequestOutcome {
   return `${REFUSED}${status}`
 }
 
-/** The member that stands for all surfaces beyond the bound of what an edge counts apart. No surface has this name. */
+/** The member of the counts of all surfaces beyond the bound of what an edge counts apart. No surface has this name. */
 export const OTHER_SURFACES = '*/*'
 
 /** Requests of one surface and kind that arrived in one hour, with one outcome. The number only grows. */
