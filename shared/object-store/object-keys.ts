@@ -56,10 +56,18 @@ export function replayPrefixes(session: { workspaceId: string; surfaceId: string
 
 /** Returns the key of a source map. The SHA-256 (hex) of its bytes identifies it within a workspace. */
 export function sourceMapKey(workspaceId: string, sha256: string): string {
-  return `source-maps/${keyPart(workspaceId)}/${sha256}.map`
+  return `${sourceMapPrefix(workspaceId)}${sha256}.map`
 }
 
-/** Identifies an upload for a release that no manifest contains yet. A lifecycle rule may delete uploads after two days. */
+/** Returns the prefix of the keys of all source maps of a workspace. */
+export function sourceMapPrefix(workspaceId: string): string {
+  return `source-maps/${keyPart(workspaceId)}/`
+}
+
+/** Prefix of the keys of all uploads. They may be deleted after two days. */
+export const UPLOADS_PREFIX = 'uploads/'
+
+/** Identifies an upload for a release that no manifest contains yet. */
 interface Upload {
   workspaceId: string
   surfaceId: string
@@ -78,7 +86,7 @@ export function stagingKey(upload: Upload, declared: { hash: string; size: numbe
 }
 
 function uploadPrefix({ workspaceId, surfaceId, slug, path }: Upload): string {
-  return `uploads/${[workspaceId, surfaceId, slug, path].map(keyPart).join('/')}`
+  return `${UPLOADS_PREFIX}${[workspaceId, surfaceId, slug, path].map(keyPart).join('/')}`
 }
 
 /** Returns the key of a manifest. Each completion of a release writes another object. */

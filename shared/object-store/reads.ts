@@ -107,7 +107,11 @@ async function* list(bucket: S3Bucket, prefix: string, after?: string): AsyncGen
     })
     const page = await bucket.call('list', abortSignal => bucket.client.send(command, { abortSignal }))
     const decode = page.EncodingType === 'url' ? decodeListedKey : (text: string) => text
-    yield (page.Contents ?? []).map(({ Key = '', Size = 0 }) => ({ key: decode(Key), size: Size }))
+    yield (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+      key: decode(Key),
+      size: Size,
+      lastModifiedMs: LastModified?.getTime() ?? Number.POSITIVE_INFINITY,
+    }))
     const next = page.IsTruncated ? page.NextContinuationToken : undefined
     if (page.IsTruncated && (next === undefined || next === token)) {
       throw new TransientError('S3 list: a page is not the last one but has no token for the next')

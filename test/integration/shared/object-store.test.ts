@@ -128,6 +128,7 @@ describe.skipIf(provided === null)('the object store', () => {
 
   it('lists more than a page in the order of keys, and deletes more than a request takes', async () => {
     const prefix = randomUUID()
+    const startedAtMs = Date.now()
     const keys = Array.from({ length: 1_050 }, (_, i) => `${prefix}/${String(i).padStart(4, '0')}`)
     await inParallel(keys, 32, key => store.put(key, Buffer.from(key.slice(-2)), TEXT))
     await store.put(`${prefix}-beside`, Buffer.from('1'), TEXT)
@@ -135,11 +136,16 @@ describe.skipIf(provided === null)('the object store', () => {
     const pages: (readonly ListedObject[])[] = []
     for await (const page of store.list(`${prefix}/`)) pages.push(page)
     expect(pages.map(page => page.length)).toEqual([1_000, 50])
-    expect(pages.flat()).toEqual(keys.map(key => ({ key, size: 2 })))
+    const lastModifiedMs = expect.any(Number)
+    expect(pages.flat()).toEqual(keys.map(key => ({ key, size: 2, lastModifiedMs })))
+    // The store may state whole seconds.
+    const times = pages.flat().map(object => object.lastModifiedMs)
+    expect(Math.min(...times)).toBeGreaterThan(startedAtMs - 1_000)
+    expect(Math.max(...times)).toBeLessThan(Date.now() + 1_000)
 
     const absent = Array.from({ length: 450 }, (_, i) => `${prefix}/absent-${i}`)
     await store.deleteMany([...keys, ...absent])
-    expect(await listAll(store, prefix)).toEqual([{ key: `${prefix}-beside`, size: 1 }])
+    expect(await listAll(store, prefix)).toEqual([{ key: `${prefix}-beside`, size: 1, lastModifiedMs }])
   })
 
   it('copies within the bucket, with new metadata', async () => {
