@@ -10,8 +10,8 @@ import { RELEASES } from './resource.ts'
 interface Deps extends GuardedRouteDeps, DeleteReleaseDeps {}
 
 /**
- * Returns the route that deletes a release and its uploads. Its maps stay in the object store, where other releases may have
- * the same.
+ * Returns the route that deletes a release and its uploads. Its maps stay in the object store as long as anything
+ * uses them (docs/contract.md#unused-maps).
  */
 export function deleteReleaseRoute(deps: Deps): Route {
   return guardedRoute(deps, operation, {

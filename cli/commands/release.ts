@@ -9,7 +9,7 @@ import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'
 
 const DELETE_HELP = `
 Its manifest is no longer used, so new exceptions of this version keep their stack frames as they are. A version that is
-registered again begins without maps. The maps stay in the object store, because other releases may have the same.
+registered again begins without maps. Workers delete the maps that no other release uses, a week later.
 
 ${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the release does not exist' })}
 

@@ -94,15 +94,28 @@ export const directoryKeys = {
 }
 
 /**
+ * Redis keys of the source maps of a workspace, by the 32 bytes of their SHA-256.
+ *
+ * - stored: maps whose objects are known to be stored (set)
+ * - unused: maps that no manifest and no upload names, by the time at which that was found; never in `stored` (sorted set)
+ */
+export const mapKeys = {
+  stored: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:stored-maps`,
+  unused: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:unused-maps`,
+}
+
+/**
  * Redis keys of the work of the upkeep, which an export does not contain.
  *
  * - erasedSessions: ids of the sessions of an erasure in progress (set)
  * - lease: id of the process that is elected for a task, with an expiry (string)
+ * - deletedMap: the run that is deleting the object of this map, with an expiry (string)
  * - done: task → time when it was done last, in Unix ms (hash)
  */
 export const upkeepKeys = {
   erasedSessions: (workspaceId: string, id: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:erasure:${id}:sessions`,
+  deletedMap: (workspaceId: string, sha256: string) => `${DIRECTORY_ROOT}:upkeep:deleted-map:${workspaceId}:${sha256}`,
   lease: (task: string) => `${DIRECTORY_ROOT}:upkeep:${task}`,
   done: `${DIRECTORY_ROOT}:upkeep-done`,
 }

@@ -5,17 +5,17 @@ import {
   type Release,
   releaseSchema,
 } from '../../schemas/records/directory.ts'
-import { pagesOf } from '../concurrency/pages.ts'
-import { DIRECTORY_ROOT, parseRecord } from './record.ts'
+import { createMapStore, type MapStore } from './maps/map-store.ts'
+import { DIRECTORY_ROOT, mapKeys, parseRecord } from './record.ts'
 
 /** Stores the releases of a workspace, and which manifest of each is current. */
-export interface ReleaseStore {
+export interface ReleaseStore extends MapStore {
   /**
    * Registers a release. Returns the release as it was first registered under this slug, because it never changes. At
    * RELEASES_MAX the oldest release without a manifest is removed. If all of them have one, the release is refused.
    */
   register(release: Release): Promise<Release | 'too_many_releases'>
-  /** Removes a release with its pointer. Its manifest and maps stay in the object store. */
+  /** Removes a release with its pointer. Its manifest stays in the object store, and its maps while they are used. */
   remove(workspaceId: string, slug: string): Promise<'removed' | 'absent'>
   /** Removes a release like `remove` unless it was registered again or completed since it was read with this manifest. */
   removeUnchanged(release: Release, manifest: ManifestPointer | undefined): Promise<'removed' | 'changed'>
@@ -32,15 +32,6 @@ export interface ReleaseStore {
     slug: string,
     pointer: ManifestPointer,
   ): Promise<{ isCurrent: boolean; before: ManifestPointer | undefined }>
-  /**
-   * Returns which of these maps (SHA-256 in hex) are known to be stored in this workspace. A map that is stored may be unknown,
-   * and is then uploaded once more.
-   */
-  storedMaps(workspaceId: string, sha256s: readonly string[]): Promise<Set<string>>
-  /** Records that these maps are stored. Above STORED_MAPS_MAX, as many others are forgotten, chosen at random. */
-  addStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
-  /** Records that the objects of these maps do not exist any more. */
-  removeStoredMaps(workspaceId: string, sha256s: readonly string[]): Promise<void>
 }
 
 /** The release at which a page ends. */
@@ -59,8 +50,6 @@ export interface ReleasePage {
 
 /** Greatest number of releases of a workspace. */
 export const RELEASES_MAX = 10_000
-/** Greatest number of stored maps that are known of a workspace: about 9 MB, and as many as a release may have. */
-export const STORED_MAPS_MAX = 100_000
 /** Number of releases without a manifest that one registration looks at when there are too many. */
 const UNFINISHED_READ = 100
 
@@ -132,16 +121,10 @@ local pointer = redis.call('GET', KEYS[2])
 if (pointer and cjson.decode(pointer).sequence or 0) ~= tonumber(ARGV[3]) then return 0 end
 ${REMOVE}`
 
-/** KEYS: stored maps. ARGV: maximum, digests. */
-const ADD_STORED_MAPS = `
-redis.call('SADD', KEYS[1], unpack(ARGV, 2))
-local over = redis.call('SCARD', KEYS[1]) - ARGV[1]
-if over > 0 then redis.call('SPOP', KEYS[1], over) end
-`
-
 /** Creates the store of releases on the Redis of the directory. */
 export function createReleaseStore(redis: Redis): ReleaseStore {
   return {
+    ...createMapStore(redis),
     async register(release) {
       const record = JSON.stringify(releaseSchema.parse(release))
       const { workspaceId, slug, createdAt } = release
@@ -195,20 +178,6 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
         isCurrent: isCurrent === 1,
         before: before ? parseRecord(key, before, manifestPointerSchema) : undefined,
       }
-    },
-    async storedMaps(workspaceId, sha256s) {
-      if (sha256s.length === 0) return new Set()
-      const members = sha256s.map(sha256 => Buffer.from(sha256, 'hex'))
-      const flags = await redis.smismember(releaseKeys.maps(workspaceId), ...members)
-      return new Set(sha256s.filter((_, i) => flags[i] === 1))
-    },
-    async addStoredMaps(workspaceId, sha256s) {
-      for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
-        await redis.eval(ADD_STORED_MAPS, 1, releaseKeys.maps(workspaceId), STORED_MAPS_MAX, ...page.map(digestBytes))
-    },
-    async removeStoredMaps(workspaceId, sha256s) {
-      for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
-        await redis.srem(releaseKeys.maps(workspaceId), ...page.map(digestBytes))
     },
   }
 }
@@ -277,7 +246,7 @@ export const releaseKeys = {
   releases: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:releases`,
   unfinished: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:unfinished-releases`,
   manifest: (workspaceId: string, slug: string) => `${releaseKeys.release(workspaceId, slug)}:manifest`,
-  maps: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:stored-maps`,
+  maps: mapKeys.stored,
 }
 
 const removedKeys = (workspaceId: string, slug: string) => [
@@ -287,9 +256,3 @@ const removedKeys = (workspaceId: string, slug: string) => [
   releaseKeys.unfinished(workspaceId),
   releaseKeys.maps(workspaceId),
 ]
-
-/** Members that one command adds to or removes from the set of stored maps. */
-const STORED_MAPS_PAGE = 1_000
-
-/** Digests are stored as their 32 bytes, half of the size of their hex text. */
-const digestBytes = (sha256: string) => Buffer.from(sha256, 'hex')

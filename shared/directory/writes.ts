@@ -16,7 +16,7 @@ import {
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
 import { keyEnd } from '../ids/key-state.ts'
-import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys } from './record.ts'
+import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, mapKeys } from './record.ts'
 import { releaseKeys } from './release-store.ts'
 import type { Command } from './transaction.ts'
 
@@ -121,13 +121,23 @@ export function writeRelease(release: Release): RecordWrite {
   }
 }
 
-/** Returns the commands that store the pointer to the current manifest of a release. */
+/**
+ * Returns the commands that store the pointer to the current manifest of a release. Its maps may be on their way to be deleted,
+ * so the wait of all unused maps begins again.
+ */
 export function writePointer(
   { workspaceId, releaseSlug }: { readonly workspaceId: string; readonly releaseSlug: string },
   pointer: ManifestPointer,
 ): RecordWrite {
   const key = releaseKeys.manifest(workspaceId, releaseSlug)
-  return { key, commands: [set(key, pointer), ['ZREM', releaseKeys.unfinished(workspaceId), releaseSlug]] }
+  return {
+    key,
+    commands: [
+      set(key, pointer),
+      ['ZREM', releaseKeys.unfinished(workspaceId), releaseSlug],
+      ['UNLINK', mapKeys.unused(workspaceId)],
+    ],
+  }
 }
 
 /** Returns the commands that add maps to the known stored maps of a workspace. */

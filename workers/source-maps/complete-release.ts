@@ -57,6 +57,9 @@ export type CompletedRelease =
 export const REFUSED_READS = { amount: COMPLETION_READ_BYTES, refillMs: 60 * 60 * 1_000 }
 const OVER_REFUSED_READS = `the refused completions of the surface have read ${formatBytes(REFUSED_READS.amount)} of maps within an hour; retry after the delay`
 
+/** A manifest names only maps that were looked up within this time. Maps that are not used are deleted after days. */
+const LOOKED_UP_FOR_MS = 24 * 60 * 60 * 1_000
+
 /** Times that another manifest may become current while maps are looked up. The job starts over after that. */
 const MAX_ROUNDS = 5
 
@@ -92,7 +95,8 @@ async function completeWith(
   accepted: AcceptedCompletion,
   { release, completion, contents }: { release: Release; completion: CompleteSourceMaps; contents: MapContents },
 ): Promise<CompletedRelease> {
-  const round = { ...deps, repeats: accepted.repeats, releaseKey: accepted, keys: uploadKeys(accepted), contents }
+  const own = { repeats: accepted.repeats, releaseKey: accepted, keys: uploadKeys(accepted), contents }
+  const round = { ...deps, ...own, startedAtMs: deps.now() }
   for (let n = 1; n <= MAX_ROUNDS; n++) {
     const made = await makeManifestCurrent(round, accepted.sequence, completion)
     if (made.outcome === 'overtaken') continue
@@ -112,6 +116,7 @@ interface Round extends CompleteReleaseDeps {
   readonly keys: UploadKeys
   readonly contents: MapContents
   readonly repeats: number | undefined
+  readonly startedAtMs: number
 }
 
 type MadeManifest =
@@ -159,7 +164,10 @@ async function makeManifestCurrent(
 }
 
 /** Stores a manifest and makes it current. Returns false if the manifest of a later completion is current. */
-async function replaceManifest({ objects, releases, releaseKey, retry }: Round, manifest: Manifest): Promise<boolean> {
+async function replaceManifest(
+  { objects, releases, releaseKey, retry, now, startedAtMs }: Round,
+  manifest: Manifest,
+): Promise<boolean> {
   const { workspaceId, slug } = releaseKey
   const { sequence, files, sourceFileCount, completedAt } = manifest
   const objectKey = manifestKey(workspaceId, slug, sequence)
@@ -173,6 +181,8 @@ async function replaceManifest({ objects, releases, releaseKey, retry }: Round, 
     sourceFileCount,
     completedAt,
   } as const
+  if (now() - startedAtMs > LOOKED_UP_FOR_MS)
+    throw new TransientError('maps were looked up too long ago: it starts over')
   const { isCurrent } = await releases.replaceManifest(workspaceId, slug, pointer)
   // It never became current, so no reader has its key.
   if (!isCurrent) await retry('delete a manifest', () => objects.deleteMany([objectKey]))

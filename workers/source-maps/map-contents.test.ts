@@ -46,7 +46,7 @@ function setUp(readLimitBytes?: number) {
         await put(key, Buffer.concat(chunks), options)
       },
     },
-    releases: { storedMaps: async () => new Set(), removeStoredMaps: async () => {} },
+    releases: { storedMaps: async () => new Set(), removeStoredMaps: async () => {}, useMap: async () => {} },
   }
   const contents = () => new MapContents(deps, 'ws_1', readLimitBytes)
   const fail = (times: number) => {

@@ -18,7 +18,7 @@ export type LookedUp =
 /** Stores of the maps of a workspace. */
 export interface MapContentsDeps {
   readonly objects: Pick<ObjectStore, 'head' | 'getStream' | 'put' | 'putStream'>
-  readonly releases: Pick<ReleaseStore, 'storedMaps' | 'removeStoredMaps'>
+  readonly releases: Pick<ReleaseStore, 'storedMaps' | 'removeStoredMaps' | 'useMap'>
 }
 
 /** A map up to this size, as most are, is kept in memory while it is read and need not be read twice. */
@@ -112,12 +112,15 @@ export class MapContents {
 
   async #isStored({ sha256 }: Digested): Promise<boolean> {
     if (this.written.has(sha256)) return true
+    await this.#releases.useMap(this.#workspaceId, sha256)
     if (!(await this.#releases.storedMaps(this.#workspaceId, [sha256])).has(sha256)) return false
     return (await this.#headStored(sha256)) !== undefined
   }
 
   #headStored(sha256: string): Promise<ObjectHead | undefined> {
     return remember(this.#heads, sha256, async () => {
+      // Before the look-up: what exists after this stays, and what is being deleted is looked up again.
+      await this.#releases.useMap(this.#workspaceId, sha256)
       const head = await this.#objects.head(sourceMapKey(this.#workspaceId, sha256))
       // The object was deleted, so the sign call must request it again.
       if (head === undefined) await this.#releases.removeStoredMaps(this.#workspaceId, [sha256])

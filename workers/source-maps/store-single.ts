@@ -30,7 +30,7 @@ import { deliverVerdict } from './publish-verdict.ts'
 export interface StoreSingleDeps {
   readonly redis: Redis
   readonly objects: Pick<ObjectStore, 'head' | 'putStream'>
-  readonly releases: Pick<ReleaseStore, 'addStoredMaps'>
+  readonly releases: Pick<ReleaseStore, 'addStoredMaps' | 'useMap'>
   readonly logger: Logger
   readonly retry: Retry
 }
@@ -66,7 +66,11 @@ export async function storeSingle(
   const map = { sha256: digests.sha256, size: body.length }
   const objectKey = sourceMapKey(workspaceId, map.sha256)
   try {
-    const isNew = await deps.retry('store a source map', () => putUnlessStored(deps, objectKey, body, digests))
+    const isNew = await deps.retry('store a source map', async () => {
+      // Before the look-up: what exists or is written after this stays.
+      await releases.useMap(workspaceId, map.sha256)
+      return putUnlessStored(deps, objectKey, body, digests)
+    })
     await releases.addStoredMaps(workspaceId, [map.sha256])
     if (!(await recordSingle(redis, { ...frame, slug: job.slug }, job.path, map))) {
       const { code, message } = overUploadBudget('path')

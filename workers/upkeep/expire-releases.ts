@@ -26,8 +26,8 @@ const DAY_MS = 86_400_000
 
 /**
  * Deletes the releases whose last completion, or else registration, is past the retention of their workspace, with their
- * manifests. One that a build uploads to or has completed meanwhile stays. Maps stay, because other releases may have
- * the same. Throws the errors of the stores.
+ * manifests. One that a build uploads to or has completed meanwhile stays. Their maps are left to
+ * `sweepMaps`, because other releases may have the same. Throws the errors of the stores.
  */
 export async function expireReleases(deps: ExpireReleasesDeps): Promise<void> {
   for await (const workspace of deps.directory.workspaces()) {

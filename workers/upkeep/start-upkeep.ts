@@ -13,6 +13,8 @@ import { type ElectedTask, runElected } from './elected-task.ts'
 import { type ErasePersonDeps, erasePerson } from './erase-person.ts'
 import { expireReleases } from './expire-releases.ts'
 import { expireWorkspaces } from './expire-workspaces.ts'
+import { sweepMaps } from './sweep-maps.ts'
+import { sweepUploads } from './sweep-uploads.ts'
 import type { UpkeepMetrics } from './upkeep-metrics.ts'
 
 /** Dependencies of the upkeep. */
@@ -112,6 +114,32 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
         assertElected,
       }),
   })
+  tasks.push(
+    {
+      name: 'uploads',
+      everyMs: 24 * HOUR_MS,
+      lookEveryMs: 60_000,
+      run: assertElected => sweepUploads({ store: deps.objects, objects, now, assertElected }),
+    },
+    {
+      name: 'maps',
+      everyMs: 24 * HOUR_MS,
+      lookEveryMs: 60_000,
+      run: assertElected =>
+        sweepMaps({
+          redis: deps.redis,
+          directoryRedis: deps.directoryRedis,
+          clickhouse: deps.clickhouse,
+          directory,
+          releases,
+          store: deps.objects,
+          objects,
+          logger,
+          now,
+          assertElected,
+        }),
+    },
+  )
   const electedDeps = {
     redis: deps.directoryRedis,
     logger,

@@ -19,7 +19,7 @@ export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {
   })
   const objects = metrics.counter({
     name: 'penstock_deleted_objects_total',
-    help: 'Objects that are deleted because of a retention, an erasure or a deleted release, by prefix.',
+    help: 'Objects that are deleted because of a retention or an erasure, or because nothing uses them, by prefix.',
     labelNames: ['prefix'],
   })
   const rows = metrics.counter({

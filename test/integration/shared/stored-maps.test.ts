@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeEach, expect, it } from 'vitest'
-import { createReleaseStore, releaseKeys, STORED_MAPS_MAX } from '../../../shared/directory/release-store.ts'
+import { STORED_MAPS_MAX } from '../../../shared/directory/maps/map-store.ts'
+import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { registerRelease } from '../../support/workspaces/stored-releases.ts'
 
