@@ -122,6 +122,8 @@ it('deletes rows and objects past the retention of a workspace, counts them, and
   await until('the retention is applied', () => redis.hexists(upkeepKeys.done, 'retention'), {
     deadlineMs: 90_000,
   })
+  const swept = async () => (await redis.hmget(upkeepKeys.done, 'uploads', 'maps')).every(at => at !== null)
+  await until('uploads and maps are swept', swept, { deadlineMs: 90_000 })
   expect(await metrics.registry.metrics()).toMatch(
     /penstock_deleted_objects_total\{[^}]*prefix="dead-letters"[^}]*\} 1$/m,
   )

@@ -13,6 +13,7 @@ import { completeRelease } from '../../../../workers/source-maps/complete-releas
 import { MapContents } from '../../../../workers/source-maps/map-contents.ts'
 import { ObjectDeleter } from '../../../../workers/upkeep/delete-objects.ts'
 import { type SweepMapsDeps, sweepMaps, UNUSED_FOR_MS } from '../../../../workers/upkeep/sweep-maps.ts'
+import { UNUSED_MAPS_MAX, UnusedMaps } from '../../../../workers/upkeep/unused-maps.ts'
 import { digestOf, entryOf, mapOf, type NamedMap } from '../../../support/clients/release-client.ts'
 import { createDatabase, putWorkspace } from '../../../support/services/api.ts'
 import { startReleaseStack } from '../../../support/services/release-stack.ts'
@@ -295,6 +296,23 @@ it('keeps all maps of a workspace while one of its manifests cannot be read', as
   await remove(slug)
   await sweepTwice()
   expect(await isStored(map)).toBe(false)
+})
+
+it('at most a bound of maps wait, and the others stay known until there is room', async () => {
+  const unused = new UnusedMaps(redis, workspaceId)
+  for (let i = 0; i < UNUSED_MAPS_MAX; i += 1_000) {
+    await unused.add(
+      Array.from({ length: 1_000 }, (_, k) => digestOf(Buffer.from(`${i + k}`))),
+      now,
+    )
+  }
+  const further = named('further.map')
+  await releases.addStoredMaps(workspaceId, [sha256Of(further)])
+  await unused.add([sha256Of(further)], now)
+  expect([await unusedCount(), await isKnown(further)]).toEqual([UNUSED_MAPS_MAX, true])
+  await unused.remove([digestOf(Buffer.from('0'))])
+  await unused.add([sha256Of(further)], now)
+  expect([await unusedCount(), await isKnown(further)]).toEqual([UNUSED_MAPS_MAX, false])
 })
 
 it('has at most a bound of used maps in memory, and looks at the rest in further steps', async () => {
