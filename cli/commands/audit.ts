@@ -18,6 +18,9 @@ logged, and what the tables and the object store have:
   rows stored = rows in the table + rows deleted on purpose
   each object that a row names is in the store
 
+Refused requests are counted by status, as in "2 × 413". A request is done if there was nothing to accept, such as an empty export.
+Requests whose key names no surface, and those whose client leaves before the body is complete, are not counted.
+
 An hour is judged when its requests are settled, two minutes after its end at the earliest. Hours from before requests were
 counted, and days that have expired, are not judged. Reads only, apart from saving the latest counts. Full hours, UTC.
 

@@ -144,16 +144,23 @@ async function counts(queues: readonly AdmittedQueue[] = ADMITTED_QUEUES): Promi
 
 const release = (path: string) => `/v3/releases/${slug}/${path}`
 
+const announced = (key: KeyName, path: string) => statusOf(begin(key, path, 21 * 1024 * 1024, ''))
 const put = (path: string, body: string, type = 'application/octet-stream') =>
   post('secret', release(path), body, { 'content-type': type }, 'PUT')
 
+async function toFullQueue(): Promise<number> {
+  const { flow } = queueKeys('build-reports')
+  const bytes = 8 * 1024 ** 3
+  await redis.hincrby(flow, 'acceptedCost', bytes)
+  const backlog = new RegExp(`^penstock_queue_cost_bytes\\{[^}]*queue="build-reports"[^}]*\\} ${bytes}$`, 'm')
+  await until('the edge has seen the queue', async () => backlog.test(await edge.metrics()))
+  const status = await post('secret', release('telemetry'), '[]')
+  await redis.hincrby(flow, 'doneCost', bytes)
+  return status
+}
+
 const REFUSALS: readonly [name: string, queue: AdmittedQueue, status: number, send: () => Promise<number>][] = [
-  [
-    'an announced body over the limit',
-    'spans',
-    413,
-    () => statusOf(begin('public', '/drain/v1/traces', 21 * 1024 * 1024, '')),
-  ],
+  ['an announced body over the limit', 'spans', 413, () => announced('public', '/drain/v1/traces')],
   ['a chunked body over the limit', 'sessions', 413, () => chunked('public', '/v3/session', 300 * 1024)],
   [
     'a body that stops arriving',
@@ -188,12 +195,7 @@ const REFUSALS: readonly [name: string, queue: AdmittedQueue, status: number, se
     415,
     () => post('secret', '/v3/releases', '{"version":"1"}', { 'content-type': 'text/plain' }),
   ],
-  [
-    'a release over the limit',
-    'source-maps',
-    413,
-    () => statusOf(begin('secret', '/v3/releases', 2 * 1024 * 1024, '')),
-  ],
+  ['a release over the limit', 'source-maps', 413, () => announced('secret', '/v3/releases')],
   [
     'a signature for an unknown release',
     'source-maps',
@@ -217,6 +219,7 @@ const REFUSALS: readonly [name: string, queue: AdmittedQueue, status: number, se
     () => post('secret', release('source-maps/complete'), '{}', { 'content-type': 'text/plain' }),
   ],
   ['a build report that breaks the schema', 'build-reports', 400, () => post('secret', release('telemetry'), '[]')],
+  ['a request for a full queue', 'build-reports', 429, toFullQueue],
 ]
 
 it.each(REFUSALS)('counts %s once, for its surface', async (_, queue, status, send) => {

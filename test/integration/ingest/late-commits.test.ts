@@ -65,8 +65,19 @@ async function connections(): Promise<number> {
   return Number(/^connected_clients:(\d+)/m.exec(await redis.info('clients'))?.[1] ?? 0)
 }
 
-it('requests that are answered 503 while Redis is stopped are not stored when it continues', async () => {
+/** Returns the counts of the requests of srf_a for the audit. */
+async function counts(): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {}
+  for (const [field, requests] of Object.entries(await redis.hgetall(keys.arrivals))) {
+    const outcome = field.split('/').at(-1) ?? ''
+    sums[outcome] = (sums[outcome] ?? 0) + Number(requests)
+  }
+  return sums
+}
+
+it('requests that are answered 503 while Redis is stopped are not stored when it continues, and are counted as unconfirmed', async () => {
   expect(await send('before 1')).toBe(200)
+  await until('it is counted', async () => (await counts()).received === 1)
   const before = await connections()
   process.kill(server.pid, 'SIGSTOP')
   await until('redis is stopped', async () =>
@@ -76,13 +87,22 @@ it('requests that are answered 503 while Redis is stopped are not stored when it
   const large = send('large 1', { bytes: 6 * MIB })
   expect(new Set(await Promise.all([...small, large]))).toEqual(new Set([503]))
   process.kill(server.pid, 'SIGCONT')
-  await until('an export is accepted', async () => (await send('after 1')) === 200)
+  let after = 0
+  await until('an export is accepted', async () => {
+    after++
+    return (await send('after 1')) === 200
+  })
   // Redis runs the commands of a closed connection before it drops the connection.
   await until('redis has run the late commits too', async () => (await connections()) <= before)
   expect((await stored()).filter(marker => !marker.startsWith('after'))).toEqual(['before 1'])
   const { acceptedPayloads } = await redis.hgetall(keys.flow)
   expect(Number(acceptedPayloads)).toBe((await stored()).length)
   expect(await redis.zcard(keys.pending)).toBe((await redis.keys(`${keys.payloadPrefix}*`)).length)
+  await until('all are counted', async () => (await counts()).received === 22 + after)
+  const { unconfirmed = 0, 'refused-503': refused = 0, ...others } = await counts()
+  expect(others).toEqual({ accepted: 2, acknowledged: 2, received: 22 + after })
+  expect(unconfirmed).toBeGreaterThanOrEqual(21)
+  expect(unconfirmed + refused).toBe(20 + after)
 })
 
 it('requests that waited for a late commit are stored within their own time', async () => {
