@@ -81,11 +81,11 @@ accept()
 return 'claimed'
 `
 
-/** KEYS parts of the path, sealed paths, bytes of sealed claims; ARGV name of the release in the budget. */
+/** KEYS parts of the path, sealed paths, bytes of sealed claims; ARGV name of the release in the budget, `sealed` as it was read. */
 const FORGET_SEALED = `
 ${LIFT}
 ${CLAIMS_BYTES}
-if redis.call('HEXISTS', KEYS[1], 'sealed') == 0 then return 0 end
+if redis.call('HGET', KEYS[1], 'sealed') ~= ARGV[2] then return 0 end
 local parts = string.match(redis.call('HGET', KEYS[1], 'assembled') or '', '^%d+') or 0
 redis.call('DEL', KEYS[1])
 if redis.call('SREM', KEYS[2], string.sub(KEYS[1], -64)) == 1 then
@@ -95,14 +95,23 @@ return 1
 `
 
 /**
- * Removes the claims of a path whose map belonged to the manifest of a release that was deleted since. Returns whether there
- * were any: claims that were sealed by version 0.1, or by a completion that was in progress. To be called only while the
- * release has no manifest: those of a current one stay.
+ * Removes the claims of a path that are sealed although their release has no manifest. Returns whether the claim of the part
+ * was removed, here or by a request for another part meanwhile. Such claims are of a release that was deleted (sealed by version
+ * 0.1, or by a completion that was in progress), or whose manifest an older backup of the directory does not name. The
+ * seal is read before the manifest: a completion makes its manifest current, then seals, so claims that are being sealed stay.
  */
-export async function forgetSealedClaims(redis: Redis, release: ReleaseKey, path: string): Promise<boolean> {
+export async function forgetSealedClaims(
+  redis: Redis,
+  release: ReleaseKey,
+  { path, part }: Pick<SourceMapPart, 'path' | 'part'>,
+  hasManifest: () => Promise<boolean>,
+): Promise<boolean> {
   const { parts, sealed } = uploadKeys(release)
+  const [seal, claim] = await redis.hmget(parts(path), 'sealed', String(part))
+  if (!seal) return claim === null
+  if (await hasManifest()) return false
   const keys = [parts(path), sealed, uploadBudgetKeys(release.workspaceId).sealed]
-  return (await redis.eval(FORGET_SEALED, keys.length, ...keys, budgetMember(release))) === 1
+  return (await redis.eval(FORGET_SEALED, keys.length, ...keys, budgetMember(release), seal)) === 1
 }
 
 /** A claim, or the problem of a part that could not be judged. */

@@ -96,23 +96,25 @@ const CLAIMS_REMOVED = buildProblem(
   ),
 )
 
-/** Returns whether a part conflicted with claims of a release that was deleted and registered again. Removes them then. */
+/** Returns whether the claims that a part met are of a manifest that its release does not have any more. Removes them then. */
 async function isOfDeleted(
   { releases, signing: { uploads }, logger }: Deps,
   release: ReleaseKey,
-  { path, request }: SourceMapPart,
+  { request, ...part }: SourceMapPart,
   claim: ClaimedPart,
 ): Promise<boolean> {
-  if (!claim.ok || (claim.outcome !== 'sealed' && claim.outcome !== 'conflict')) return false
+  if (!claim.ok || !MET_CLAIMS.has(claim.outcome)) return false
   try {
-    if ((await releases.manifest(release.workspaceId, release.slug)) !== undefined) return false
-    return await forgetSealedClaims(uploads, release, path)
+    const hasManifest = async () => (await releases.manifest(release.workspaceId, release.slug)) !== undefined
+    return await forgetSealedClaims(uploads, release, part, hasManifest)
   } catch (error) {
     const { requestId } = request
     logger.warn({ requestId, ...errorFields(error) }, 'the claims of a deleted release could not be removed')
     return false
   }
 }
+
+const MET_CLAIMS: ReadonlySet<ClaimOutcome> = new Set(['repeated', 'conflict', 'sealed'])
 
 const REFUSALS: Readonly<Record<ClaimOutcome, Reply | undefined>> = {
   claimed: undefined,

@@ -3,10 +3,12 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import type { Backup } from '../../schemas/records/backup.ts'
+import { pagesOf } from '../concurrency/pages.ts'
 import type { LineKind } from '../directory/export/lines.ts'
 import { readExport } from '../directory/export/read-export.ts'
 import { writeLine } from '../directory/export/write-line.ts'
 import { DIRECTORY_ROOT, directoryKeys, isRecordKey } from '../directory/record.ts'
+import { releaseKeys } from '../directory/release-store.ts'
 import { TransientError } from '../runtime/errors.ts'
 import type { Backups } from './backups.ts'
 
@@ -31,8 +33,8 @@ export type Restored =
 /**
  * Makes the directory what it was at the time of a backup, all of it or nothing: one transaction of Redis, which is sent while
  * the parts of the backup are read and verified, and executed at their end. With `replace`, the transaction first removes all
- * records that are there. Throws a BackupError or a LineError if the backup cannot be restored, and a TransientError if the
- * directory changes or the connection is lost meanwhile.
+ * records that are there. Throws a BackupError or a LineError if the backup cannot be restored, and a TransientError if a user,
+ * a workspace or something of one is added meanwhile, or the connection is lost.
  */
 export async function restoreDirectory(
   { redis, backups, now }: RestoreDeps,
@@ -45,7 +47,7 @@ export async function restoreDirectory(
     await redis.unwatch()
     return { outcome: 'not_empty' }
   }
-  const before = replace ? await recordKeys(redis) : []
+  const before = replace ? await watchedRecordKeys(redis) : []
   const records: Partial<Record<LineKind, number>> = {}
   const queue = new CommandQueue(redis)
   await redis.multi({ pipeline: false })
@@ -74,13 +76,29 @@ export async function restoreDirectory(
   return { outcome: 'restored', records }
 }
 
-async function recordKeys(redis: Redis): Promise<string[]> {
+/**
+ * Returns the keys of all records, and watches the indexes to which a new one would be added: a record that was added after the
+ * scan would stay without its index.
+ */
+async function watchedRecordKeys(redis: Redis): Promise<string[]> {
+  const ids = await redis.zrange(directoryKeys.workspaces, 0, '-1')
+  for (const page of pagesOf(ids, PAGE)) await redis.watch(...page.flatMap(indexesOf))
   const found = new Set<string>()
   for await (const keys of redis.scanStream({ match: `${DIRECTORY_ROOT}:*`, count: SCAN_COUNT })) {
     for (const key of keys as string[]) if (isRecordKey(key)) found.add(key)
   }
   return [...found]
 }
+
+const indexesOf = (workspaceId: string) => [
+  ...[releaseKeys.releases(workspaceId), releaseKeys.unfinished(workspaceId)],
+  ...[directoryKeys.surfaceIds(workspaceId), directoryKeys.surfaceKeyEnds(workspaceId)],
+  ...[
+    directoryKeys.members(workspaceId),
+    directoryKeys.workspaceKeys(workspaceId),
+    directoryKeys.erasures(workspaceId),
+  ],
+]
 
 type Words = readonly [name: string, key: string, ...rest: (string | number | Buffer)[]]
 

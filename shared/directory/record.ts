@@ -111,6 +111,7 @@ export const mapKeys = {
  * - lease: id of the process that is elected for a task, with an expiry (string)
  * - deletedMap: the run that is deleting the object of this map, with an expiry (string)
  * - done: task → time when it was done last, in Unix ms (hash)
+ * - removedReleases: expired releases whose manifests and claims are still to be removed (set)
  */
 export const upkeepKeys = {
   erasedSessions: (workspaceId: string, id: string) =>
@@ -118,4 +119,5 @@ export const upkeepKeys = {
   deletedMap: (workspaceId: string, sha256: string) => `${DIRECTORY_ROOT}:upkeep:deleted-map:${workspaceId}:${sha256}`,
   lease: (task: string) => `${DIRECTORY_ROOT}:upkeep:${task}`,
   done: `${DIRECTORY_ROOT}:upkeep-done`,
+  removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
 }

@@ -6,7 +6,7 @@ import {
   releaseSchema,
 } from '../../schemas/records/directory.ts'
 import { createMapStore, type MapStore } from './maps/map-store.ts'
-import { DIRECTORY_ROOT, mapKeys, parseRecord } from './record.ts'
+import { DIRECTORY_ROOT, mapKeys, parseRecord, upkeepKeys } from './record.ts'
 
 /** Stores the releases of a workspace, and which manifest of each is current. */
 export interface ReleaseStore extends MapStore {
@@ -17,8 +17,11 @@ export interface ReleaseStore extends MapStore {
   register(release: Release): Promise<Release | 'too_many_releases'>
   /** Removes a release with its pointer. Its manifest stays in the object store, and its maps while they are used. */
   remove(workspaceId: string, slug: string): Promise<'removed' | 'absent'>
-  /** Removes a release like `remove` unless it was registered again or completed since it was read with this manifest. */
-  removeUnchanged(release: Release, manifest: ManifestPointer | undefined): Promise<'removed' | 'changed'>
+  /**
+   * Removes a release like `remove` unless it was registered again or completed since it was read with this manifest. Adds the
+   * note to `removedReleases` (upkeepKeys) in the same step.
+   */
+  removeUnchanged(release: Release, manifest: ManifestPointer | undefined, note: string): Promise<'removed' | 'changed'>
   release(workspaceId: string, slug: string): Promise<Release | undefined>
   /** Returns a page of releases, the last registered first. `after` is the end of the previous page. */
   releases(workspaceId: string, page: { limit: number; after?: ReleaseCursor | undefined }): Promise<ReleasePage>
@@ -114,11 +117,16 @@ elseif removed == 1 then redis.call('SPOP', KEYS[5], math.ceil(redis.call('SCARD
 return removed
 `
 
-/** KEYS and ARGV of REMOVE, then time of creation and sequence of the manifest, 0 without one. Removes only this release. */
+/**
+ * KEYS of REMOVE, then notes of removed releases. ARGV of REMOVE, then time of creation, sequence of the manifest (0 without one)
+ * and note. Removes only this release. A Redis that is full takes the note, because the first command frees memory.
+ */
 const REMOVE_UNCHANGED = `
 if tonumber(redis.call('ZSCORE', KEYS[3], ARGV[1]) or -1) ~= tonumber(ARGV[2]) then return 0 end
 local pointer = redis.call('GET', KEYS[2])
 if (pointer and cjson.decode(pointer).sequence or 0) ~= tonumber(ARGV[3]) then return 0 end
+redis.call('DEL', KEYS[2])
+redis.call('SADD', KEYS[6], ARGV[4])
 ${REMOVE}`
 
 /** Creates the store of releases on the Redis of the directory. */
@@ -143,9 +151,9 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
       const keys = removedKeys(workspaceId, slug)
       return (await redis.eval(REMOVE, keys.length, ...keys, slug)) === 1 ? 'removed' : 'absent'
     },
-    async removeUnchanged({ workspaceId, slug, createdAt }, manifest) {
-      const keys = removedKeys(workspaceId, slug)
-      const args = [slug, Date.parse(createdAt), manifest?.sequence ?? 0]
+    async removeUnchanged({ workspaceId, slug, createdAt }, manifest, note) {
+      const keys = [...removedKeys(workspaceId, slug), upkeepKeys.removedReleases]
+      const args = [slug, Date.parse(createdAt), manifest?.sequence ?? 0, note]
       return (await redis.eval(REMOVE_UNCHANGED, keys.length, ...keys, ...args)) === 1 ? 'removed' : 'changed'
     },
     async release(workspaceId, slug) {

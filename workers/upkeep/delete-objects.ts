@@ -22,11 +22,11 @@ export class ObjectDeleter {
     this.#deps = deps
   }
 
-  /** Deletes the objects with these keys, as far as they exist. Throws a TransientError, or an AbortError when stopping. */
+  /** Deletes the objects with these keys, as far as they exist. Waits no longer when stopping. Throws the errors of the store. */
   async delete(kind: DeletedKind, keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return
     await this.#deps.objects.deleteMany(keys)
     this.#deps.onDeleted(kind, keys.length)
-    await delay((keys.length / OBJECTS_PER_SECOND) * 1_000, undefined, { signal: this.#deps.stopping })
+    await delay((keys.length / OBJECTS_PER_SECOND) * 1_000, undefined, { signal: this.#deps.stopping }).catch(() => {})
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { upkeepKeys } from '../../shared/directory/record.ts'
+import { redisTimeMs } from '../../shared/queue/watermark.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { Lease } from './lease.ts'
@@ -22,7 +23,6 @@ export interface ElectedTaskDeps {
   readonly redis: Redis
   readonly logger: Logger
   readonly stopping: AbortSignal
-  readonly now: () => number
   /** Runs after each run that succeeded. */
   readonly onDone: (task: ElectedTask['name']) => void
 }
@@ -46,10 +46,9 @@ export async function runElected(deps: ElectedTaskDeps, task: ElectedTask): Prom
 }
 
 async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease): Promise<void> {
-  const { redis, stopping, now } = deps
+  const { redis, stopping } = deps
   if (redis.status !== 'ready') return
-  const doneAt = Number((await redis.hget(upkeepKeys.done, task.name)) ?? 0)
-  if (now() - doneAt < task.everyMs || !(await lease.take())) return
+  if (!(await isDue(redis, task)) || !(await lease.take())) return
   let lastTaken = performance.now()
   const renewing = setInterval(() => {
     const takenAt = performance.now()
@@ -65,10 +64,18 @@ async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease):
       stopping.throwIfAborted()
       if (performance.now() - lastTaken > LEASE_MS) throw new TransientError('another process is elected')
     })
-    if (task.everyMs > 0) await redis.hset(upkeepKeys.done, task.name, now())
+    if (task.everyMs > 0) await redis.hset(upkeepKeys.done, task.name, await redisTimeMs(redis))
     deps.onDone(task.name)
   } finally {
     clearInterval(renewing)
     await lease.release().catch(() => {})
   }
+}
+
+/** Returns whether a task is due by the clock of Redis. It is also due if that clock was ahead when the task was done last. */
+async function isDue(redis: Redis, { name, everyMs }: ElectedTask): Promise<boolean> {
+  if (everyMs === 0) return true
+  const doneAt = Number((await redis.hget(upkeepKeys.done, name)) ?? 0)
+  const passed = (await redisTimeMs(redis)) - doneAt
+  return passed >= everyMs || passed < 0
 }

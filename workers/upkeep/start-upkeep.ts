@@ -104,6 +104,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     run: assertElected =>
       expireReleases({
         directory,
+        directoryRedis: deps.directoryRedis,
         releases,
         hasUploads: release => hasUploads(deps.redis, release),
         removeUploads: release => removeUploads(deps.redis, release),
@@ -135,7 +136,6 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
           store: deps.objects,
           objects,
           logger,
-          now,
           assertElected,
         }),
     },
@@ -144,7 +144,6 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     redis: deps.directoryRedis,
     logger,
     stopping: stopping.signal,
-    now,
     onDone: metrics.observeDone,
   }
   const running = tasks.map(task => runElected(electedDeps, task))

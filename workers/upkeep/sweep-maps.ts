@@ -4,6 +4,7 @@ import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-cou
 import type { Directory } from '../../shared/directory/directory.ts'
 import { sourceMapKey, sourceMapPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ListedObject, ObjectStore } from '../../shared/object-store/types.ts'
+import { redisTimeMs } from '../../shared/queue/watermark.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { ObjectDeleter } from './delete-objects.ts'
@@ -18,7 +19,6 @@ export interface SweepMapsDeps extends UsedMapsDeps {
   readonly store: Pick<ObjectStore, 'getStream' | 'list'>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly logger: Logger
-  readonly now: () => number
 }
 
 const DAY_MS = 86_400_000
@@ -29,22 +29,32 @@ const YOUNG_MS = DAY_MS
 /** An entry of the list that is older has no object any more: every run sees each object. */
 const FORGOTTEN_MS = 4 * UNUSED_FOR_MS
 const STATEMENT_TIMEOUT_MS = 300_000
+/** Workspaces in a row whose faults mean that a store is down. */
+const FAULTS_IN_A_ROW = 10
 
 /**
  * Deletes the maps that no current manifest and no upload of their workspace has named for UNUSED_FOR_MS, with their rows. A
  * run that finds a map unused only notes it, and a later run deletes it (docs/decisions/026-unused-maps.md). The maps of a workspace
- * stay while one of its manifests cannot be read. It may be interrupted anywhere. Throws the errors of the stores.
+ * stay while one of its manifests cannot be read. It may be interrupted anywhere. Ages are by the clock of Redis. After a fault the
+ * run goes on with the next workspace, and throws the first fault at its end.
  */
 export async function sweepMaps(deps: SweepMapsDeps): Promise<void> {
+  let fault: unknown
+  let inARow = 0
   for await (const { id } of deps.directory.workspaces()) {
     await deps.assertElected()
     try {
       if (await hasMaps(deps, id)) await sweepWorkspace(deps, id)
+      inARow = 0
     } catch (error) {
-      if (!(error instanceof UnreadableManifest)) throw error
-      deps.logger.warn({ workspaceId: id, ...errorFields(error) }, 'the maps of a workspace are all kept')
+      await deps.assertElected()
+      deps.logger.warn({ workspaceId: id, ...errorFields(error) }, 'the unused maps of a workspace are kept')
+      if (error instanceof UnreadableManifest) continue
+      fault ??= error
+      if (++inARow === FAULTS_IN_A_ROW) break
     }
   }
+  if (fault !== undefined) throw fault
 }
 
 async function hasMaps({ store }: SweepMapsDeps, workspaceId: string): Promise<boolean> {
@@ -66,7 +76,7 @@ async function sweepWorkspace(deps: SweepMapsDeps, workspaceId: string): Promise
       if (covered.length < objects.length) break
     }
   } while (!used.isLast)
-  await unused.forget(deps.now() - FORGOTTEN_MS)
+  await unused.forget((await redisTimeMs(deps.directoryRedis)) - FORGOTTEN_MS)
 }
 
 interface MapObject {
@@ -87,7 +97,7 @@ interface Sweep {
 
 async function sweepPage(deps: SweepMapsDeps, sweep: Sweep, objects: readonly MapObject[]): Promise<void> {
   const { unused, used } = sweep
-  const now = deps.now()
+  const now = await redisTimeMs(deps.directoryRedis)
   const since = await unused.since(objects.map(({ sha256 }) => sha256))
   const usedAgain: string[] = []
   const found: string[] = []
@@ -101,18 +111,19 @@ async function sweepPage(deps: SweepMapsDeps, sweep: Sweep, objects: readonly Ma
     else if (unusedSince <= now - UNUSED_FOR_MS) due.push(sha256)
   }
   await unused.remove(usedAgain)
-  await unused.add(found, now)
+  await unused.add(found)
   await deleteMaps(deps, sweep, due)
 }
 
 /** Deletes maps of one page. The rows go first, while their objects cannot be used: a map without rows is found again. */
 async function deleteMaps(
-  { clickhouse, objects, logger, now }: SweepMapsDeps,
+  { clickhouse, objects, logger }: SweepMapsDeps,
   { workspaceId, unused }: Sweep,
   due: readonly string[],
 ): Promise<void> {
-  const sha256s = await unused.beginDeletion(due, now() - UNUSED_FOR_MS)
+  const sha256s = await unused.beginDeletion(due, UNUSED_FOR_MS)
   if (sha256s.length === 0) return
+  let isSent = false
   const rows = {
     table: 'source_maps',
     where: 'workspace_id = {workspaceId: String} AND sha256 IN {sha256s: Array(String)}',
@@ -120,8 +131,15 @@ async function deleteMaps(
     isSource: false,
     reason: 'expired',
     id: '',
+    onCounted: async () => {
+      isSent = true
+    },
   } as const
-  await deleteCountedRows(clickhouse, rows, AbortSignal.timeout(STATEMENT_TIMEOUT_MS))
+  await deleteCountedRows(clickhouse, rows, AbortSignal.timeout(STATEMENT_TIMEOUT_MS)).catch(async error => {
+    // A statement that was sent may still arrive, and must not delete the rows of a map that is uploaded again.
+    if (!isSent) await unused.endDeletion(sha256s).catch(() => {})
+    throw error
+  })
   if (!(await unused.isDeleting(sha256s))) throw new TransientError('deleting maps has taken too long')
   await objects.delete(
     'source-maps',

@@ -11,28 +11,40 @@ export const UNUSED_MAPS_MAX = 100_000
  */
 const DELETION_LIFETIME_MS = 20 * 60_000
 
+/** Lua that defines `now()`, in Unix ms of Redis: the clocks of two workers may differ by more than maps are kept. */
+const NOW = `
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+`
+
 /**
- * KEYS: unused maps, stored maps. ARGV: maximum, time, digests. A map that is unused is not known as stored any more, so that
+ * KEYS: unused maps, stored maps. ARGV: maximum, digests. A map that is unused is not known as stored any more, so that
  * builds upload it again.
  */
 const ADD_UNUSED = `
+${NOW}
+local since = now()
 local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
-for i = 3, #ARGV do
+for i = 2, #ARGV do
   if room <= 0 then return end
-  room = room - redis.call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[i])
+  room = room - redis.call('ZADD', KEYS[1], 'NX', since, ARGV[i])
   redis.call('SREM', KEYS[2], ARGV[i])
 end
 `
 
 /**
- * KEYS: unused maps, stored maps, then the deletion of each map. ARGV: time, id of the run, lifetime, then the digest of each
- * map. Begins the deletion of those that have been unused since this time or longer, and returns their positions.
+ * KEYS: unused maps, stored maps, then the deletion of each map. ARGV: age in ms, id of the run, lifetime, then the digest of
+ * each map. Begins the deletion of those that have been unused for so long, and returns their positions.
  */
 const BEGIN_DELETION = `
+${NOW}
 local begun = {}
+local latest = now() - ARGV[1]
 for i = 4, #ARGV do
   local since = redis.call('ZSCORE', KEYS[1], ARGV[i])
-  if since and tonumber(since) <= tonumber(ARGV[1]) then
+  if since and tonumber(since) <= latest then
     redis.call('ZREM', KEYS[1], ARGV[i])
     if redis.call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
       redis.call('SET', KEYS[i - 1], ARGV[2], 'PX', ARGV[3])
@@ -41,6 +53,13 @@ for i = 4, #ARGV do
   end
 end
 return begun
+`
+
+/** KEYS: the deletion of each map. ARGV: id of the run. Another run may have begun to delete the same map since. */
+const END_DELETION = `
+for _, key in ipairs(KEYS) do
+  if redis.call('GET', key) == ARGV[1] then redis.call('DEL', key) end
+end
 `
 
 /** The unused maps of a workspace (docs/decisions/026-unused-maps.md). One page of at most 1,000 maps at a time. */
@@ -66,10 +85,10 @@ export class UnusedMaps {
   }
 
   /** Adds maps, as far as there is room for them. Those that are in the list keep their time. */
-  async add(sha256s: readonly string[], nowMs: number): Promise<void> {
+  async add(sha256s: readonly string[]): Promise<void> {
     if (sha256s.length === 0) return
     const digests = sha256s.map(digestBytes)
-    await this.#redis.eval(ADD_UNUSED, 2, this.#unused, this.#stored, UNUSED_MAPS_MAX, nowMs, ...digests)
+    await this.#redis.eval(ADD_UNUSED, 2, this.#unused, this.#stored, UNUSED_MAPS_MAX, ...digests)
   }
 
   async remove(sha256s: readonly string[]): Promise<void> {
@@ -81,11 +100,11 @@ export class UnusedMaps {
     await this.#redis.zremrangebyscore(this.#unused, '-inf', beforeMs)
   }
 
-  /** Begins to delete those of these maps that have been unused since this time or longer, and returns them. */
-  async beginDeletion(sha256s: readonly string[], sinceMs: number): Promise<string[]> {
+  /** Begins to delete those of these maps that have been unused for this time or longer, and returns them. */
+  async beginDeletion(sha256s: readonly string[], unusedForMs: number): Promise<string[]> {
     if (sha256s.length === 0) return []
     const keys = [this.#unused, this.#stored, ...this.#deletions(sha256s)]
-    const args = [sinceMs, this.#run, DELETION_LIFETIME_MS, ...sha256s.map(digestBytes)]
+    const args = [unusedForMs, this.#run, DELETION_LIFETIME_MS, ...sha256s.map(digestBytes)]
     const begun = (await this.#redis.eval(BEGIN_DELETION, keys.length, ...keys, ...args)) as number[]
     return begun.map(i => sha256s[i] as string)
   }
@@ -98,7 +117,7 @@ export class UnusedMaps {
 
   /** Lets these maps be used again, which builds then upload. */
   async endDeletion(sha256s: readonly string[]): Promise<void> {
-    await this.#redis.unlink(this.#deletions(sha256s))
+    await this.#redis.eval(END_DELETION, sha256s.length, ...this.#deletions(sha256s), this.#run)
   }
 
   #deletions(sha256s: readonly string[]): string[] {

@@ -5,6 +5,7 @@ import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { type DeclaredMap, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
 
 /** Dependencies of finding the maps that are used. */
 export interface UsedMapsDeps {
@@ -18,7 +19,7 @@ export interface UsedMapsDeps {
   readonly usedMapsMax?: number
 }
 
-/** A current manifest that is absent, or has not the maps that its pointer counts. It may be of a newer version. */
+/** A current manifest that is absent, that the store refuses, or that has not the maps that its pointer counts. */
 export class UnreadableManifest extends Error {
   override readonly name = 'UnreadableManifest'
 }
@@ -144,9 +145,12 @@ async function addUploads(redis: Redis, release: ReleaseKey, used: UsedMaps): Pr
   for await (const fields of pagesOfScan(cursor => redis.hscan(keys.singles, cursor, 'COUNT', PAGE))) {
     for (let i = 1; i < fields.length; i += 2) addNamed(fields[i], used)
   }
-  for await (const paths of pagesOfScan(cursor => redis.sscan(keys.claimed, cursor, 'COUNT', PAGE))) {
-    const assembled = await Promise.all(paths.map(path => redis.hget(keys.partsOf(path), 'assembled')))
-    for (const text of assembled) addNamed(text, used)
+  // Sealed claims are normally those of the current manifest, which an older backup of the directory may not name.
+  for (const claims of [keys.claimed, keys.sealed]) {
+    for await (const paths of pagesOfScan(cursor => redis.sscan(claims, cursor, 'COUNT', PAGE))) {
+      const assembled = await Promise.all(paths.map(path => redis.hget(keys.partsOf(path), 'assembled')))
+      for (const text of assembled) addNamed(text, used)
+    }
   }
 }
 
@@ -174,7 +178,10 @@ async function addManifest(
 ): Promise<void> {
   let pointer = listed
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const maps = await readMaps(store, pointer.objectKey, used)
+    const maps = await readMaps(store, pointer.objectKey, used).catch(error => {
+      if (error instanceof PermanentError) throw new UnreadableManifest(error.message, { cause: error })
+      throw error
+    })
     if (maps === pointer.sourceMapCount) return
     const now = await releases.manifest(workspaceId, slug)
     if (now === undefined) return

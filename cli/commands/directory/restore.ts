@@ -9,8 +9,9 @@ Makes the directory what it was at the time of a backup: all of it in one transa
 every part is verified first. Edge, API and workers may run: edges accept the keys at once, and receipts of before can be
 read again. Changes after the backup are lost, so a key that was revoked since becomes valid again.
 
-A directory with users or workspaces is refused, unless --replace removes all its records in the same transaction. Stop the
-API before that, or what it stores meanwhile may be lost. Keys that are not in the backup stop working within ten seconds.
+A directory with users or workspaces is refused, unless --replace removes all its records in the same transaction. Stop API,
+edge and workers before that: what they change meanwhile may be lost, and what they add meanwhile, such as a release, ends the
+command with nothing restored. Keys that are not in the backup stop working within ten seconds.
 An edge that has started since the directory was lost may have made another secret of receipts: restart it.
 
 ${exitCodesHelp({

@@ -200,6 +200,28 @@ describe('a backup of the directory', () => {
     expect(await records()).toEqual(before)
   })
 
+  it('restores nothing if a release or surface is added meanwhile, and leaves it in its index', async () => {
+    await fill()
+    await backUp()
+    const releases = createReleaseStore(redis)
+    const additions = [
+      () => registerRelease(releases, { slug: 'rel_meanwhile' }),
+      () => store.putSurface(aSurface({ id: 'srf_2' })),
+    ]
+    for (const add of additions) {
+      const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/parts\//)
+      const restoring = run(['restore', '--replace'], { S3_ENDPOINT: proxied.url })
+      await proxied.held
+      await add()
+      const changed = await records()
+      proxied.release()
+      expect(await restoring).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing was restored') })
+      expect(await records()).toEqual(changed)
+    }
+    const listed = (await releases.releases('ws_1', { limit: 10 })).releases.map(({ release }) => release.slug)
+    expect(listed).toContain('rel_meanwhile')
+  })
+
   it('restores nothing if the connection to Redis is lost between MULTI and EXEC', async () => {
     await fill()
     await backUp()

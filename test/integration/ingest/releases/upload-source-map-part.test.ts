@@ -173,6 +173,20 @@ describe('a part', () => {
     expect(await framesOf('source-maps', slug)).toHaveLength(1)
   })
 
+  it('of a sealed path is taken again when its release has no manifest any more', async () => {
+    const slug = await register()
+    const body = Buffer.from('only')
+    const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')
+    for (const part of [0, 1]) expect((await putPart(slug, 'a.map', part, body)).status).toBe(200)
+    expect((await putPart(slug, 'a.map', 0, body)).status).toBe(200)
+    await redis.hset(claims, 'sealed', '1')
+    const answers = await Promise.all([0, 1].map(part => putPart(slug, 'a.map', part, body)))
+    expect(answers).toContainEqual(expect.objectContaining(refusal(503, 'INGEST_INFRA_UNAVAILABLE', /again/)))
+    for (const part of [0, 1]) expect((await putPart(slug, 'a.map', part, body)).status).toBe(200)
+    expect(await redis.hmget(claims, 'sealed', '0', '1')).toEqual([null, expect.any(String), expect.any(String)])
+    expect((await framesOf('source-maps', slug)).length).toBe(4)
+  })
+
   it.each([
     ['/etc/passwd', /relative/],
     ['../a.map', /\.\./],

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ManifestPointer } from '../../../../schemas/records/directory.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
+import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { manifestKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
@@ -63,6 +64,7 @@ const manifests = async () =>
 async function sweep(change: Partial<ExpireReleasesDeps> = {}): Promise<void> {
   await expireReleases({
     directory: createDirectory(redis),
+    directoryRedis: redis,
     releases,
     hasUploads: release => hasUploads(redis, release),
     removeUploads: release => removeUploads(redis, release),
@@ -117,6 +119,34 @@ it('deletes no manifest of a later completion, whose worker makes it current nex
   await objects.put(later, Buffer.from('{}'), { contentType: 'application/json' })
   await sweep()
   expect(await manifests()).toEqual([later])
+})
+
+describe('a removal that was interrupted', () => {
+  const notes = () => redis.scard(upkeepKeys.removedReleases)
+
+  it.each(['claims', 'manifests'])('before the %s were removed is finished by the next run', async part => {
+    await complete(1, OLD)
+    await redis.sadd(keys.sealed, 'a'.repeat(64))
+    const fail = () => Promise.reject(new Error('interrupted'))
+    const change = part === 'claims' ? { removeUploads: fail } : { objects: { delete: fail } }
+    await expect(sweep(change)).rejects.toThrow('interrupted')
+    expect(await releases.release(workspaceId, slug)).toBeUndefined()
+    await expect(sweep(change)).rejects.toThrow('interrupted')
+    expect([await manifests(), await notes()]).toEqual([[manifestKey(workspaceId, slug, 1)], 1])
+    const later = manifestKey(workspaceId, slug, 2)
+    await objects.put(later, Buffer.from('{}'), { contentType: 'application/json' })
+    await sweep()
+    expect([await manifests(), await redis.exists(keys.sealed), await notes()]).toEqual([[later], 0, 0])
+  })
+
+  it('leaves the uploads of a release that was registered again', async () => {
+    await complete(1, OLD)
+    await expect(sweep({ removeUploads: () => Promise.reject(new Error('interrupted')) })).rejects.toThrow()
+    await registerRelease(releases, { workspaceId, slug })
+    await redis.sadd(keys.claimed, 'a'.repeat(64))
+    await sweep()
+    expect([await redis.scard(keys.claimed), await notes()]).toEqual([1, 0])
+  })
 })
 
 it('keeps a release when the retention becomes longer after the sweep has read it', async () => {

@@ -176,6 +176,7 @@ it('deletes releases past the retention of a workspace with their manifests, and
   await directory.changeRetention(SHORT.id, () => ({ releases: 50 }))
   await expireReleases({
     directory,
+    directoryRedis: redis,
     releases,
     hasUploads: release => hasUploads(redis, release),
     removeUploads: release => removeUploads(redis, release),

@@ -28,8 +28,8 @@ const DAY_MS = 86_400_000
 
 let clickhouse: ClickHouseClient
 let version = 0
-/** The clock of the sweep. The store of the tests stamps objects with the real time. */
-let now = 0
+/** Age of the objects that are in the store. It stamps them with the real time. */
+let age = 0
 
 beforeAll(async () => {
   clickhouse = await createDatabase(services.clickhouseUrl, DATABASE)
@@ -41,7 +41,7 @@ afterAll(async () => {
   await stack.stop()
 })
 beforeEach(async () => {
-  now = Date.now() + 2 * DAY_MS
+  age = 2 * DAY_MS
   const { releases: all } = await releases.releases(workspaceId, { limit: 100 })
   for (const { release } of all) await remove(release.slug)
   await objects.deleteMany(await stack.listed(sourceMapPrefix(workspaceId)))
@@ -57,6 +57,19 @@ const areStored = (maps: readonly NamedMap[]) => Promise.all(maps.map(isStored))
 const isKnown = async (map: NamedMap) => (await releases.storedMaps(workspaceId, [sha256Of(map)])).size === 1
 const unusedCount = () => redis.zcard(mapKeys.unused(workspaceId))
 
+async function* listAged(prefix: string, after?: string) {
+  for await (const page of objects.list(prefix, after)) {
+    yield page.map(object => ({ ...object, lastModifiedMs: object.lastModifiedMs - age }))
+  }
+}
+
+/** Makes the objects and the times of the list older, as if this time had passed. */
+async function pass(ms: number): Promise<void> {
+  age += ms
+  const shift = `for _, map in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZINCRBY', KEYS[1], -ARGV[1], map) end`
+  await redis.eval(shift, 1, mapKeys.unused(workspaceId), ms)
+}
+
 async function sweep(overrides: Partial<SweepMapsDeps> = {}): Promise<void> {
   await sweepMaps({
     redis,
@@ -64,10 +77,9 @@ async function sweep(overrides: Partial<SweepMapsDeps> = {}): Promise<void> {
     clickhouse,
     directory: createDirectory(redis),
     releases,
-    store: objects,
+    store: { getStream: objects.getStream, list: listAged },
     objects: new ObjectDeleter({ objects, onDeleted: () => {}, stopping: new AbortController().signal }),
     logger: pino({ level: process.env.TEST_LOG ?? 'silent' }),
-    now: () => now,
     assertElected: async () => {},
     ...overrides,
   })
@@ -76,7 +88,7 @@ async function sweep(overrides: Partial<SweepMapsDeps> = {}): Promise<void> {
 /** Runs the sweep that notes unused maps, and the one that deletes them. */
 async function sweepTwice(overrides: Partial<SweepMapsDeps> = {}): Promise<void> {
   await sweep(overrides)
-  now += UNUSED_FOR_MS
+  await pass(UNUSED_FOR_MS)
   await sweep(overrides)
 }
 
@@ -134,10 +146,10 @@ it('deletes a map that no release names any more in a later run, with its rows, 
   await releases.addStoredMaps(workspaceId, [sha256Of(shared), sha256Of(own)])
   await sweep()
   expect([await isStored(own), await isKnown(own), await isKnown(shared)]).toEqual([true, false, true])
-  now += UNUSED_FOR_MS - 1
+  await pass(UNUSED_FOR_MS - DAY_MS)
   await sweep()
   expect([await isStored(own), await debugIdsOf(own)]).toEqual([true, ['own']])
-  now += 1
+  await pass(DAY_MS)
   await sweep()
   expect([await isStored(own), await isStored(shared)]).toEqual([false, true])
   expect([await debugIdsOf(own), await debugIdsOf(shared)]).toEqual([[], ['shared']])
@@ -157,7 +169,7 @@ it('deletes the maps of a manifest that was replaced, and keeps those of the cur
 it('keeps an object that is younger than a day', async () => {
   const map = named('young.map')
   await storeUnused(map)
-  now = Date.now() + 0.9 * DAY_MS
+  age = 0.9 * DAY_MS
   await sweep()
   expect(await unusedCount()).toBe(0)
 })
@@ -171,7 +183,7 @@ it('keeps a map that is uploaded, sent or completed again between the two runs',
   expect(await client.putSingle(await register(), sent.path, sent.bytes)).toMatchObject({ status: 200 })
   await complete(await register(), [completed])
   expect(await unusedCount()).toBe(1)
-  now += UNUSED_FOR_MS
+  await pass(UNUSED_FOR_MS)
   await sweep()
   expect(await areStored([uploaded, sent, completed, left])).toEqual([true, true, true, false])
 })
@@ -198,7 +210,6 @@ it('keeps a map that was declared as stored, sent for a path, or assembled from 
 it('keeps an object that was written since, also by a worker of an earlier version', async () => {
   const map = named('written.map')
   await storeUnused(map)
-  now = Date.now() + 2 * DAY_MS
   await redis.zadd(mapKeys.unused(workspaceId), Date.now() - 2 * UNUSED_FOR_MS, Buffer.from(sha256Of(map), 'hex'))
   await sweep()
   expect([await isStored(map), await unusedCount()]).toEqual([true, 0])
@@ -216,7 +227,7 @@ it('keeps the maps of a manifest that is restored between the two runs', async (
   const { commands } = writePointer({ workspaceId, releaseSlug: slug }, pointer)
   await commitIf(redis, { guards: [], commands })
   await redis.del(commands[0]?.[1] ?? '')
-  now += UNUSED_FOR_MS
+  await pass(UNUSED_FOR_MS)
   await sweep()
   expect(await isStored(map)).toBe(true)
 })
@@ -276,7 +287,7 @@ it('deletes no object when the deletion was taken over or forgotten meanwhile', 
     },
   }) as ClickHouseClient
   await sweep()
-  now += UNUSED_FOR_MS
+  await pass(UNUSED_FOR_MS)
   await expect(sweep({ clickhouse: suspended })).rejects.toThrow('taken too long')
   expect(await isStored(map)).toBe(true)
 })
@@ -301,17 +312,14 @@ it('keeps all maps of a workspace while one of its manifests cannot be read', as
 it('at most a bound of maps wait, and the others stay known until there is room', async () => {
   const unused = new UnusedMaps(redis, workspaceId)
   for (let i = 0; i < UNUSED_MAPS_MAX; i += 1_000) {
-    await unused.add(
-      Array.from({ length: 1_000 }, (_, k) => digestOf(Buffer.from(`${i + k}`))),
-      now,
-    )
+    await unused.add(Array.from({ length: 1_000 }, (_, k) => digestOf(Buffer.from(`${i + k}`))))
   }
   const further = named('further.map')
   await releases.addStoredMaps(workspaceId, [sha256Of(further)])
-  await unused.add([sha256Of(further)], now)
+  await unused.add([sha256Of(further)])
   expect([await unusedCount(), await isKnown(further)]).toEqual([UNUSED_MAPS_MAX, true])
   await unused.remove([digestOf(Buffer.from('0'))])
-  await unused.add([sha256Of(further)], now)
+  await unused.add([sha256Of(further)])
   expect([await unusedCount(), await isKnown(further)]).toEqual([UNUSED_MAPS_MAX, false])
 })
 
@@ -324,7 +332,7 @@ it('has at most a bound of used maps in memory, and looks at the rest in further
     getStream: objects.getStream,
     async *list(prefix, after) {
       lists++
-      for await (const page of objects.list(prefix, after)) {
+      for await (const page of listAged(prefix, after)) {
         for (let i = 0; i < page.length; i += 5) yield page.slice(i, i + 5)
       }
     },

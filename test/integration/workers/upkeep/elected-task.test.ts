@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, afterEach, expect, it, vi } from 'vitest'
+import { upkeepKeys } from '../../../../shared/directory/record.ts'
+import { redisTimeMs } from '../../../../shared/queue/watermark.ts'
+import { type ElectedTask, runElected } from '../../../../workers/upkeep/elected-task.ts'
+import { UNUSED_FOR_MS } from '../../../../workers/upkeep/sweep-maps.ts'
+import { UnusedMaps } from '../../../../workers/upkeep/unused-maps.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
+
+const redis = new Redis(`${sharedServices().redisUrl}/7`)
+const HOUR_MS = 3_600_000
+const name = 'uploads'
+
+afterEach(async () => {
+  vi.useRealTimers()
+  await redis.hdel(upkeepKeys.done, name)
+})
+afterAll(() => redis.disconnect())
+
+/** Looks a few times whether the task is due, and returns how often it was done. */
+async function runsOf(done: number | undefined): Promise<number> {
+  if (done !== undefined) await redis.hset(upkeepKeys.done, name, done)
+  const stopping = new AbortController()
+  const hget = vi.spyOn(redis, 'hget')
+  let runs = 0
+  const task: ElectedTask = { name, everyMs: HOUR_MS, lookEveryMs: 5, run: async () => void runs++ }
+  const logger = pino({ level: 'silent' })
+  const running = runElected({ redis, logger, stopping: stopping.signal, onDone: () => {} }, task)
+  await vi.waitUntil(() => hget.mock.calls.length >= 3, { timeout: 10_000 })
+  stopping.abort()
+  await running
+  hget.mockRestore()
+  return runs
+}
+
+it('does a task once when it is due by the clock of Redis, also if it was done in the future', async () => {
+  const now = await redisTimeMs(redis)
+  expect(await runsOf(undefined)).toBe(1)
+  expect(await runsOf(now - HOUR_MS / 2)).toBe(0)
+  expect(await runsOf(now - HOUR_MS)).toBe(1)
+  expect(await runsOf(now + 1_000 * HOUR_MS)).toBe(1)
+})
+
+it.each([-1_000 * HOUR_MS, 1_000 * HOUR_MS])('ignores that the clock of a worker is %i ms ahead', async aheadMs => {
+  const now = await redisTimeMs(redis)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadMs })
+  expect(await runsOf(now - HOUR_MS / 2)).toBe(0)
+  expect(await runsOf(now - HOUR_MS)).toBe(1)
+  const doneAt = Number(await redis.hget(upkeepKeys.done, name))
+  expect(doneAt).toBeGreaterThanOrEqual(now)
+  expect(doneAt).toBeLessThan(now + HOUR_MS)
+
+  const unused = new UnusedMaps(redis, `ws_${randomUUID()}`)
+  const map = 'ab'.repeat(32)
+  await unused.add([map])
+  const [since = 0] = await unused.since([map])
+  expect(since).toBeGreaterThanOrEqual(now)
+  expect(since).toBeLessThan(now + HOUR_MS)
+  expect(await unused.beginDeletion([map], UNUSED_FOR_MS)).toEqual([])
+})
