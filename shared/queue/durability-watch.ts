@@ -42,12 +42,11 @@ export class DurabilityWatch {
   readonly #promise: DurabilitySettings
   readonly #now: () => number
   #fault: string | undefined = NOT_KNOWN
-  /** The server is a replica, or another one than a followed connection leads to. */
-  #isWrongServer = false
+  #isReplica = false
   #logged: string | undefined
-  /** Run id of the server that was checked, and of the one that a followed connection has led to last. */
+  /** Run id of the server that was checked, and of those that the followed connections lead to while they are open. */
   #checkedRunId: string | undefined
-  #followedRunId: string | undefined
+  readonly #followedRunIds = new Map<Redis, string>()
   #timer: NodeJS.Timeout | undefined
   #checking = false
   #checkedAtMs = Number.NEGATIVE_INFINITY
@@ -82,16 +81,20 @@ export class DurabilityWatch {
 
   /**
    * Compares the server of another connection with the one that was checked, whenever that connection opens. A result is about
-   * one server, and a new connection may lead to another one while that of the watch stays where it was.
+   * one server, and a new connection may lead to another one while that of the watch stays where it was. A connection whose
+   * server is not known in time is replaced.
    */
   follow(redis: Redis): void {
     // Sent before any write on this connection, and so answered before.
     redis.on('ready', () => {
       redis.info('server').then(
-        info => this.#followed(runIdOf(info)),
-        () => {},
+        info => this.#followed(redis, runIdOf(info)),
+        error => {
+          if (!isAnswer(error) && redis.status === 'ready') redis.disconnect(true)
+        },
       )
     })
+    redis.on('close', () => this.#followedRunIds.delete(redis))
   }
 
   /** Ends the checks. */
@@ -112,8 +115,7 @@ export class DurabilityWatch {
     } catch (error) {
       const { logger, store } = this.#deps
       logger.debug({ store, ...errorFields(error) }, 'the durability of redis could not be checked')
-      const isAnswer = error instanceof Error && error.name === 'ReplyError'
-      if (!isAnswer) this.#leaveSilent()
+      if (!isAnswer(error)) this.#leaveSilent()
     }
     this.#checking = false
     if (!this.#isStopped) this.#timer = setTimeout(() => this.#checkAgain(), nextMs).unref()
@@ -121,9 +123,9 @@ export class DurabilityWatch {
 
   /** A wrong server is left at the second look, so that connections are not replaced without pause while addresses lead to it. */
   #checkAgain(): void {
-    if (!this.#isWrongServer) return void this.#check()
-    this.#isWrongServer = false
-    this.#followedRunId = undefined
+    if (!this.#isReplica && !this.#isElsewhere()) return void this.#check()
+    this.#isReplica = false
+    this.#followedRunIds.clear()
     this.#deps.reconnect()
   }
 
@@ -140,21 +142,22 @@ export class DurabilityWatch {
     const [info, time, aof] = await withDeadline(read, CHECK_WITHIN_MS, 'redis did not answer in time')
     this.#checkedRunId = runIdOf(info)
     const isElsewhere = this.#isElsewhere()
-    this.#isWrongServer = isElsewhere || isReplica(info)
+    this.#isReplica = isReplica(info)
     this.#fault = isElsewhere ? ELSEWHERE : (durabilityFault(info, aof, this.#promise) ?? this.#clockFault(time))
     this.#report()
   }
 
-  #followed(runId: string | undefined): void {
-    this.#followedRunId = runId
-    if (!this.#isElsewhere()) return
-    this.#fault = ELSEWHERE
-    void this.#check()
+  #followed(redis: Redis, runId: string | undefined): void {
+    if (runId !== undefined) this.#followedRunIds.set(redis, runId)
+    if (this.#isElsewhere()) this.#fault = ELSEWHERE
+    // Checked at once also when the last connection that led elsewhere is back.
+    if (this.#fault === ELSEWHERE) void this.#check()
   }
 
+  /** Returns whether a followed connection leads to another server than the one that was checked. */
   #isElsewhere(): boolean {
-    const [checked, followed] = [this.#checkedRunId, this.#followedRunId]
-    return checked !== undefined && followed !== undefined && checked !== followed
+    const checked = this.#checkedRunId
+    return checked !== undefined && [...this.#followedRunIds.values()].some(runId => runId !== checked)
   }
 
   #clockFault([seconds, micros]: readonly (number | string)[]): string | undefined {
@@ -183,13 +186,18 @@ function runIdOf(info: string): string | undefined {
   return /^run_id:(\w+)/m.exec(info)?.[1]
 }
 
+/** Returns whether Redis has answered, with an error. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError'
+}
+
 /** Returns undefined if Redis refuses the command. Throws if it does not answer. */
 async function readAofSettings(redis: Redis): Promise<AofSettings> {
   let reply: readonly string[]
   try {
     reply = (await redis.config('GET', 'appendfsync', 'no-appendfsync-on-rewrite')) as string[]
   } catch (error) {
-    if (error instanceof Error && error.name === 'ReplyError') return undefined
+    if (isAnswer(error)) return undefined
     throw error
   }
   const settings = new Map<string, string>()

@@ -169,9 +169,48 @@ it.each([
   watch.stop()
 })
 
+it('a restart of the server is no other server, and no connection is replaced twice', async () => {
+  const options = { dir: join(dir, 'restarted'), port: await freePort(), password: 'test', log: () => {} }
+  const gone = await freePort()
+  let server = await startRedis(options)
+  const relay = await startRelay(options.port)
+  const ofOther = new URL(server.url)
+  ofOther.port = String(relay.port)
+  const logged: string[] = []
+  const logger = pino({ level: 'error' }, { write: line => void logged.push(line) })
+  const [redis, other] = [server.url, ofOther.href].map(url => connectProducer(url, 2_000, logger)) as [Redis, Redis]
+  let opened = 0
+  let replaced = 0
+  other.on('ready', () => opened++)
+  const promise = { REDIS_DURABILITY: 'fsync', REDIS_MIN_REPLICAS: 1 } as const
+  const watch = new DurabilityWatch({ redis, store: 'queues', logger, reconnect: () => replaced++ }, promise)
+  watch.follow(other)
+  try {
+    await until('both are connected', () => watch.fault === undefined && other.status === 'ready')
+    await other.ping()
+    // The connection of the watch is back before the other one.
+    relay.leadTo(gone)
+    await server.kill9()
+    await until('the watch has noticed', () => watch.fault !== undefined)
+    server = await startRedis(options)
+    await until('the new server was checked', () => watch.fault === undefined || logged.length > 0)
+    relay.leadTo(options.port)
+    await until('both are connected again', () => watch.fault === undefined && other.status === 'ready')
+    await other.ping()
+    expect(watch.fault).toBeUndefined()
+    expect({ logged, opened, replaced }).toEqual({ logged: [], opened: 2, replaced: 0 })
+  } finally {
+    watch.stop()
+    for (const one of [redis, other]) one.disconnect()
+    await relay.close()
+    await server.kill9()
+  }
+})
+
 describe('a server that answers no more', () => {
   let unsafe: LocalService
   let relay: Relay
+  const connected: Redis[] = []
 
   beforeAll(async () => {
     unsafe = await startRedis({ dir: join(dir, 'unsafe'), port: await freePort(), password: 'test', log: () => {} })
@@ -186,6 +225,7 @@ describe('a server that answers no more', () => {
 
   afterEach(async () => {
     process.kill(queues.pid, 'SIGCONT')
+    for (const one of connected.splice(0)) one.disconnect()
     await relay.close()
   })
 
@@ -263,6 +303,48 @@ describe('a server that answers no more', () => {
       return watch.fault?.includes('appendfsync is everysec')
     })
     close()
+  })
+
+  const connectTo = (url: string) => {
+    const connection = connectProducer(url, 300, pino({ level: 'silent' }))
+    connected.push(connection)
+    return connection
+  }
+  const watchOf = (redis: Redis) => {
+    const promise = { REDIS_DURABILITY: 'unchecked', REDIS_MIN_REPLICAS: 1 } as const
+    const logger = pino({ level: 'silent' })
+    return new DurabilityWatch({ redis, store: 'queues', logger, reconnect: () => {} }, promise)
+  }
+
+  it('is another one than that of the watch while any connection leads elsewhere, whichever opened last', async () => {
+    relay.leadTo(await freePort())
+    const watch = watchOf(connectTo(relayUrl()))
+    for (const url of [unsafe.url, queues.url]) {
+      const followed = connectTo(url)
+      watch.follow(followed)
+      await until('the connection is open', () => followed.status === 'ready')
+      await followed.ping()
+    }
+    relay.leadTo(Number(new URL(queues.url).port))
+    const fault = await until('the server was checked', () =>
+      watch.fault?.includes('not known yet') ? undefined : (watch.fault ?? 'none'),
+    )
+    watch.stop()
+    expect(fault).toMatch(/leads to another server/)
+  })
+
+  it('is not taken for the one of the watch: the connection that does not know it is replaced', async () => {
+    relay.leadTo(Number(new URL(unsafe.url).port))
+    const watch = watchOf(connectTo(queues.url))
+    const other = connectTo(relayUrl())
+    // Before `follow`, so that the server answers nothing from the moment at which the connection is open.
+    other.once('ready', () => relay.hold())
+    watch.follow(other)
+    await until('the connection is open', () => other.status === 'ready')
+    await until('the connection is left', () => other.status !== 'ready')
+    relay.resume()
+    await until('the other server is noticed', () => watch.fault?.includes('leads to another server'))
+    watch.stop()
   })
 
   it('is left when a new connection leads to another one, though it answers', async () => {
