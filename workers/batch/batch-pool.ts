@@ -84,7 +84,10 @@ export class BatchPool {
    * otherwise.
    */
   async process(job: TakenJob): Promise<void> {
-    if (job.losses >= SUSPECT_LOSSES) return this.#processSuspect(job)
+    return job.losses >= SUSPECT_LOSSES ? this.#processSuspect(job) : this.#runOfAnySize(job)
+  }
+
+  async #runOfAnySize(job: TakenJob): Promise<void> {
     // A payload of this size has one request.
     const isLarge = job.payloadBytes > LARGE_BODY_BYTES || (await this.#run(job)) === 'large'
     if (isLarge) await this.#deps.memory.runLarge(job.lane, deadline => this.#run(job, deadline))
@@ -99,7 +102,7 @@ export class BatchPool {
     const { batchId, payload } = await store.look(job.jobId)
     if (payload !== null) store.giveBack(payload)
     const record = batchId === null ? undefined : await store.batch(batchId)
-    if (record !== undefined && record.jobIds.length > 1) await this.#run(job)
+    if (record !== undefined && record.jobIds.length > 1) await this.#runOfAnySize(job)
     else {
       await this.#suspects.run(job, {
         process: () => this.#takeAlone(job),

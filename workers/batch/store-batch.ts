@@ -147,10 +147,10 @@ export class BatchStorer {
 
   /**
    * Moves the requests of a named batch to the dead letters for this reason, without decoding them, unless an earlier worker
-   * has stored them. If it has stored those of some days only, the batch is divided instead.
+   * has stored them. If the tables do not have the rows of the same requests, the batch is divided instead.
    */
   async setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
-    const { formed, jobIds } = named
+    const { formed, jobIds, storedTables } = named
     if (formed === undefined) return this.#deadLetter(named, holders, reason)
     const fenced = named.fencedId === undefined ? await this.#fence(named, formed) : named
     const landed = fenced && (await findLanded(this.#deps, fenced))
@@ -161,10 +161,14 @@ export class BatchStorer {
       return again.ok && this.#finish(fenced, again.batch, performance.now())
     }
     // The letters of all requests name the same tables. If that is not true, the parts are processed on their own.
+    const isMoreStored = landed.tables.size > 0
     const isAlike = [...landed.days].every(([table, { size }]) => size === 0 || landed.tables.has(table))
-    if (!isAlike) return divideBatch(this.#deps, fenced, landed)
-    const storedTables = [...fenced.storedTables, ...landed.tables]
-    const rest = { batchId: randomUUID(), jobIds, storedTables, unstored: formed.refused }
+    if (!isAlike || (isMoreStored && storedTables.length > 0)) return divideBatch(this.#deps, fenced, landed)
+    // A request that is refused now may have rows in tables that were stored before.
+    const stored = isMoreStored
+      ? { storedTables: [...landed.tables], unstored: formed.refused }
+      : { storedTables, unstored: named.unstored }
+    const rest = { batchId: randomUUID(), jobIds, ...stored }
     return (await this.#deps.store.splitBatch(fenced.batchId, [rest])) && this.#deadLetter(rest, holders, reason)
   }
 

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { FENCE_PREFIX, fenceInsert } from '../../../clickhouse/fence-insert.ts'
 import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables.ts'
+import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { selectRowBalance } from '../../../clickhouse/queries/audit/select-row-balance.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { decodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
@@ -333,6 +334,10 @@ describe('a batch that a newer version forms differently', () => {
       const { differences, present } = await selectRowBalance(clickhouse, table, range)
       expect({ differences, present }, table.table).toEqual({ differences: [], present: 2 })
     }
+    const balances = await selectRequestBalance(clickhouse, range)
+    expect(balances.map(({ workspaceId, stored }) => ({ workspaceId, stored }))).toEqual([
+      { workspaceId: 'ws_1', stored: 2 },
+    ])
   })
 
   it('stores each request once when the first insert has landed on one of two days', async () => {
@@ -387,17 +392,17 @@ describe('a batch that a newer version forms differently', () => {
   })
 })
 
-describe('a part of a refused batch', () => {
-  /** Commits these requests as one job. It becomes a part whose table `logs` has all rows, or all but those of one request. */
-  async function sendPart(names: readonly string[], unstored?: number): Promise<void> {
-    await send(names.map(name => request(name)))
-    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
-    const refused = unstored === undefined ? {} : { [jobId]: { truncated: [unstored, unstored] } }
-    const record = { version: 1, jobIds: [jobId], storedTables: ['logs'], unstored: refused }
-    await redis.hset(keys.batchOf, jobId, 'half')
-    await redis.hset(keys.batches, 'half', JSON.stringify(record))
-  }
+/** Commits these requests as one job. It becomes a part whose table `logs` has all rows, or all but those of one request. */
+async function sendPart(names: readonly string[], unstored?: number): Promise<void> {
+  await send(names.map(name => request(name)))
+  const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+  const refused = unstored === undefined ? {} : { [jobId]: { truncated: [unstored, unstored] } }
+  const record = { version: 1, jobIds: [jobId], storedTables: ['logs'], unstored: refused }
+  await redis.hset(keys.batchOf, jobId, 'half')
+  await redis.hset(keys.batches, 'half', JSON.stringify(record))
+}
 
+describe('a part of a refused batch', () => {
   it('is stored with what was refused when the tables were stored, and with nothing else', async () => {
     await sendPart(['steady', 'changed'], 1)
     worker('accepts')
@@ -501,6 +506,54 @@ describe('a job that ends its workers', () => {
     const found = await stored()
     expect(found.logs).toEqual({ changed: 1, steady: 1 })
     expect(found.letters.sort((a, b) => (a.body < b.body ? -1 : 1))).toEqual(letters)
+  })
+
+  it('becomes dead letters that name the tables of its part, also of what only a newer version refuses', async () => {
+    await sendPart(['changed', 'steady'])
+    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+    await endWorker('refuses', ['exceptions', 'before'])
+    await setAside(jobId)
+    await expectSettled()
+    const { letters } = await stored()
+    expect(letters.map(({ body, storedTables }) => [body, storedTables])).toEqual([
+      ['changed', ['logs']],
+      ['steady', ['logs']],
+    ])
+  })
+
+  it('is divided when a table has only what a newer version has not refused of its part', async () => {
+    await sendPart(['changed', 'steady'])
+    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
+    await endWorker('refuses', BEFORE_LOG)
+    await setAside(jobId)
+    worker('refuses')
+    await expectSettled()
+    expect(await stored()).toEqual({
+      logs: {},
+      exceptions: { steady: 1 },
+      letters: [{ body: 'changed', reason: 'truncated', storedTables: ['logs'] }],
+    })
+  })
+
+  it('is processed with the other jobs of its batch, which another worker has formed differently', async () => {
+    await send([request('steady')])
+    await send([request('changed')])
+    const jobIds = await redis.zrange(keys.pending, '0', '-1')
+    const formed = { decoder: 0, tables: {}, digest: 0, refused: {} }
+    const record = { version: 1, jobIds, storedTables: [], formed, fencedId: 'before' }
+    await redis.hset(keys.batches, 'fenced', JSON.stringify(record))
+    for (const jobId of jobIds) {
+      await redis.hset(keys.batchOf, jobId, 'fenced')
+      await redis.set(keys.lock('express', jobId), 'token')
+    }
+    const { batches } = worker('accepts', undefined, false)
+    const [jobId = ''] = jobIds
+    await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
+    expect(await redis.hexists(keys.batches, 'fenced')).toBe(0)
+    worker('accepts')
+    await expectSettled()
+    const once = { changed: 1, steady: 1 }
+    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
   })
 
   it('is divided when its first insert has landed on one of two days', async () => {
