@@ -123,14 +123,15 @@ class Judge {
 }
 
 async function auditRequests(
-  { clickhouse }: AuditDeps,
+  { redis, clickhouse, now }: AuditDeps,
   judge: Judge,
   day: AuditRange,
   differences: Difference[],
 ): Promise<RequestLine[]> {
   const before = await selectRequestBalance(clickhouse, day)
   const settled = new Set((await judge.settled(before, ({ kind }) => [kind])).map(keyOf))
-  // Read again, because an hour may have been settled since.
+  // Read again, because an hour may have been settled since. The counts of a request may have been copied only in part.
+  if (settled.size > 0) await saveRequestCounts(redis, clickhouse, now())
   const balances = settled.size > 0 ? await selectRequestBalance(clickhouse, day) : before
   for (const balance of balances) {
     if (!settled.has(keyOf(balance))) continue

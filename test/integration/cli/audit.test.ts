@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { AuditReport } from '../../../cli/audit/report.ts'
+import { runAudit } from '../../../cli/audit/run-audit.ts'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
+import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import type { ChildProcess } from '../../../deploy/local/processes/child-process.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
@@ -263,6 +265,26 @@ it('counts rows that were deleted on purpose, and no others', async () => {
       VALUES ('ws_1', 'srf_2', ${hour / 1_000}, 'spans', 'erased', 1)`,
   })
   expect((await report()).differences).toEqual([])
+}, 60_000)
+
+it('reports no difference of a request whose counts were copied only in part', async () => {
+  const count = (outcome: string) =>
+    redis.hincrby(queueKeys('spans').arrivals, `${hour / HOUR_MS}/ws_1/srf_1/${outcome}`, 1)
+  await count('done')
+  const insert: ClickHouseClient['insert'] = clickhouse.insert.bind(clickhouse)
+  // The counts of traces are the first to be copied.
+  const copied = vi.spyOn(clickhouse, 'insert').mockImplementationOnce(async params => {
+    const result = await insert(params)
+    await count('received')
+    return result
+  })
+  const range = { from: firstHour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '' }
+  const options = { ...range, signal: AbortSignal.timeout(30_000) }
+  const { differences } = await runAudit({ redis, clickhouse, objects, now: Date.now }, options)
+  copied.mockRestore()
+  const traces = await selectRequestBalance(clickhouse, options)
+  expect(traces.find(found => found.kind === 'traces' && found.done > 0)).toMatchObject({ done: 1 })
+  expect(differences).toEqual([])
 }, 60_000)
 
 it('finds a row too many, a dropped part, a deleted object, a lost payload and a false acknowledgement, each with table, surface and hour', async () => {
