@@ -36,7 +36,7 @@ end
 
 /**
  * KEYS: unused maps, stored maps, then the deletion of each map. ARGV: age in ms, id of the run, lifetime, then the digest of
- * each map. Begins the deletion of those that have been unused for so long, and returns their positions.
+ * each map. Begins the deletion of those that have been unused for this time, and returns their positions.
  */
 const BEGIN_DELETION = `
 ${NOW}
