@@ -16,6 +16,7 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { ColumnMemory } from './batch/column-memory.ts'
+import { ExpressFirst } from './batch/express-first.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -78,6 +79,7 @@ export function connectWorkers(
     payloads,
     ...(confirmed && { confirmed }),
     columnMemory: new ColumnMemory(),
+    expressFirst: new ExpressFirst(),
     clickhouse,
     objects,
     releases: whenAdopted(createReleaseStore(directoryRedis), adoption),

@@ -4,6 +4,7 @@ import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { ColumnMemory } from './batch/column-memory.ts'
+import type { ExpressFirst } from './batch/express-first.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
@@ -19,6 +20,7 @@ export interface PoolsDeps {
   /** Undefined unless replicas must know a batch before its rows are inserted. */
   readonly confirmed?: ConfirmedScripts
   readonly columnMemory: ColumnMemory
+  readonly expressFirst: ExpressFirst
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
   readonly releases: ReleaseStore

@@ -10,6 +10,7 @@ import type { TakenJob } from '../queue/pool.ts'
 import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
+import type { ExpressFirst } from './express-first.ts'
 import { InsertSlot } from './insert-slot.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
 import { inBatchOfItsOwn, lockLost, nameAlone } from './name-alone.ts'
@@ -40,6 +41,8 @@ export interface BatchPoolDeps extends BatchSource {
   readonly lane: Lane
   /** The memory that the pools of the process share. */
   readonly memory: ColumnMemory
+  /** The order of the lanes of the process. */
+  readonly expressFirst: ExpressFirst
   readonly logger: Logger
   /** Called for each job with the time that decoding its requests took. */
   readonly onJobDecoded?: (durationMs: number) => void
@@ -84,7 +87,8 @@ export class BatchPool {
    * otherwise.
    */
   async process(job: TakenJob): Promise<void> {
-    return job.losses >= SUSPECT_LOSSES ? this.#processSuspect(job) : this.#runOfAnySize(job)
+    const process = () => (job.losses >= SUSPECT_LOSSES ? this.#processSuspect(job) : this.#runOfAnySize(job))
+    return this.#deps.lane === 'express' ? this.#deps.expressFirst.run(process) : process()
   }
 
   async #runOfAnySize(job: TakenJob): Promise<void> {
@@ -181,8 +185,10 @@ export class BatchPool {
     const added = await batch.add(job, frames, payload.length, limits).finally(() => {
       this.#rowsPool.settle(batch.rows, batch.letterBytes)
     })
-    this.#deps.onJobDecoded?.(performance.now() - startedAt)
+    const decodedMs = performance.now() - startedAt
+    this.#deps.onJobDecoded?.(decodedMs)
     if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
+    if (this.#deps.lane === 'bulk') await this.#deps.expressFirst.pauseBulk(decodedMs)
     return added
   }
 

@@ -59,6 +59,7 @@ export function startRowsPool(
         logger,
         lane,
         memory: deps.columnMemory,
+        expressFirst: deps.expressFirst,
         onJobDecoded,
         onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
       },

@@ -12,6 +12,7 @@ import { PermanentError, TransientError } from '../../../shared/runtime/errors.t
 import { Batch } from '../../../workers/batch/batch.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
+import { ExpressFirst } from '../../../workers/batch/express-first.ts'
 import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
@@ -98,6 +99,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
       logger,
       lane: 'express',
       memory: new ColumnMemory(),
+      expressFirst: new ExpressFirst(),
     },
     {
       maxRows: options.maxRows ?? 50,
@@ -239,6 +241,7 @@ describe('a pool of named batches', () => {
         logger,
         lane: 'express',
         memory: new ColumnMemory(),
+        expressFirst: new ExpressFirst(),
       },
       {
         maxRows: 1_000,

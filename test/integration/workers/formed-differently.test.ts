@@ -14,6 +14,7 @@ import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
+import { ExpressFirst } from '../../../workers/batch/express-first.ts'
 import { JOB_LIMITS, type JobLimits } from '../../../workers/batch/job-limits.ts'
 import type { RowBatch } from '../../../workers/batch/row-batch.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
@@ -134,8 +135,9 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
     stopping: stopping.signal,
   })
   const memory = new ColumnMemory()
+  const expressFirst = new ExpressFirst()
   const batches = new BatchPool(
-    { ...source, store, storer, createRows: () => rowsOf(version), logger, lane: 'express', memory },
+    { ...source, store, storer, createRows: () => rowsOf(version), logger, lane: 'express', memory, expressFirst },
     {
       maxRows: 1_000,
       maxBytes: 1 << 20,

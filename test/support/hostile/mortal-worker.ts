@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
+import { ExpressFirst } from '../../../workers/batch/express-first.ts'
 import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
@@ -47,6 +48,7 @@ const batches = new BatchPool(
     logger,
     lane: 'express',
     memory: new ColumnMemory(),
+    expressFirst: new ExpressFirst(),
   },
   {
     maxRows: 50,

@@ -7,6 +7,7 @@ import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts
 import { parseConfig, replicasToConfirm } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
+import { ExpressFirst } from '../../../workers/batch/express-first.ts'
 import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
@@ -51,7 +52,15 @@ export function startPools(
   const metrics = createMetrics('test')
   const stopping = new AbortController()
   const releases = createReleaseStore(directoryRedis)
-  const stores = { redis, payloads, clickhouse, objects, releases, columnMemory: new ColumnMemory() }
+  const stores = {
+    redis,
+    payloads,
+    clickhouse,
+    objects,
+    releases,
+    columnMemory: new ColumnMemory(),
+    expressFirst: new ExpressFirst(),
+  }
   const workerMetrics = createWorkerMetrics(metrics)
   workerMetrics.watchBacklogs(() => readInternalBacklogs(redis))
   const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
