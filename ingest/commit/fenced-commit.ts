@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
-import { isPacked } from '../../shared/queue/packed-payload.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -144,10 +143,9 @@ export class FencedCommit {
     const { flow, shares, open, busy, arrivals } = this.#keys
     const joined = this.#keys.joined(jobId)
     const { payload, bytes } = content
-    const frames = isPacked(payload) ? payload : payload.subarray(PAYLOAD_HEADER_BYTES)
     const args = this.#arguments({ ...content, jobId, bytes: bytes - PAYLOAD_HEADER_BYTES }, timeoutMs)
     const commands = () => [
-      sendInPlace(this.#redis, ['rpush', joined], frames),
+      sendInPlace(this.#redis, ['rpush', joined], payload.subarray(PAYLOAD_HEADER_BYTES)),
       // With its text, because nothing else would remove the frames if Redis had lost the script.
       this.#redis.eval(JOIN, 6, joined, flow, shares, open, busy, arrivals, ...args),
     ]

@@ -4,8 +4,11 @@ import type { TransientError } from '../../shared/runtime/errors.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import type { OpenCommit } from './receipt-issuer.ts'
 
-/** Bytes of bodies that came uncompressed from which a commit is packed. Packing takes 0.1 ms, however few they are. */
-const PACKED_FROM_BYTES = 64 * 1024
+/**
+ * Bytes of bodies that came uncompressed from which a commit is packed. Packing costs the edge more CPU than it saves Redis, so
+ * that it is for commits which would fill Redis and its log within seconds.
+ */
+const PACKED_FROM_BYTES = 512 * 1024
 
 /** The frames of one group commit, from the first one until the commit is confirmed. */
 export class Group {

@@ -65,7 +65,7 @@ export async function wholePayload(
   return payload
 }
 
-/** Unpacks one part. Frames that have joined a payload were packed with a header of their own, which is left out. */
+/** Unpacks one part. Earlier edges have packed frames that joined a payload with a header of their own, which is left out. */
 async function unpack(packed: Buffer, hasJoined: boolean): Promise<Buffer> {
   const bytes = zstdDecodedBytes(packed)
   if (bytes === undefined) throw new RangeError('a packed payload has no size')

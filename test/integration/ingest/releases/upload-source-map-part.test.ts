@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
-import { forgetSealedClaims } from '../../../../ingest/releases/claim-part.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey } from '../../../../shared/object-store/object-keys.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
@@ -186,23 +185,6 @@ describe('a part', () => {
     for (const part of [0, 1]) expect((await putPart(slug, 'a.map', part, body)).status).toBe(200)
     expect(await redis.hmget(claims, 'sealed', '0', '1')).toEqual([null, expect.any(String), expect.any(String)])
     expect((await framesOf('source-maps', slug)).length).toBe(4)
-  })
-
-  it('that another request has removed is to be sent again, and claims that are sealed meanwhile stay', async () => {
-    const slug = await register()
-    const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')
-    const forget = (part: number, hasManifest: () => Promise<boolean>) =>
-      forgetSealedClaims(redis, { ...OWNER, slug }, { path: 'a.map', part }, hasManifest)
-    const unread = () => Promise.reject(new Error('the manifest was read'))
-    await putPart(slug, 'a.map', 0, Buffer.from('only'))
-    expect([await forget(0, unread), await forget(1, unread)]).toEqual([false, true])
-    await redis.hset(claims, 'sealed', '1')
-    const completed = async () => (await redis.hset(claims, 'sealed', '2')) > 0
-    expect(await forget(0, completed)).toBe(false)
-    expect(await redis.hget(claims, 'sealed')).toBe('2')
-    expect(await forget(0, async () => true)).toBe(false)
-    expect(await forget(0, async () => false)).toBe(true)
-    expect(await redis.exists(claims)).toBe(0)
   })
 
   it.each([
