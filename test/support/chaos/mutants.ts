@@ -12,11 +12,8 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a request is acknowledged before its commit',
-    file: 'ingest/commit/group-commit.ts',
-    changes: [
-      ['return { receiptId, confirmed: group.confirmed }', 'return { receiptId, confirmed: Promise.resolve() }'],
-      ['      confirmed: promise,\n', '      confirmed: (promise.catch(() => {}), promise),\n'],
-    ],
+    file: 'ingest/commit/group.ts',
+    changes: [['this.confirmed = promise\n', 'this.confirmed = (promise.catch(() => {}), Promise.resolve())\n']],
     shownBy: /\(acknowledged: 200\) is not stored/,
   },
   {
@@ -45,6 +42,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a commit does not wait for replicas',
     file: 'shared/runtime/config.ts',
     changes: [["return REDIS_DURABILITY === 'replicated' ? REDIS_MIN_REPLICAS : 0", 'return 0']],
-    shownBy: /\(acknowledged: 200\) is not stored/,
+    // A promotion that forgets the name of a batch, and brings its payloads back, stores them again.
+    shownBy: /\(acknowledged: 200\) is (not stored|stored [2-9]\d* times)/,
   },
 ]
