@@ -34,6 +34,8 @@ const WARM_UP_MS = 5_000
  */
 const CAPACITY_MS = 300_000
 const STORED_DEADLINE_MS = 300_000
+/** Longer than any batch takes. */
+const SETTLED_MS = 10_000
 /** Spans whose ids ClickHouse compares at once. */
 const COMPARED_AT_ONCE = 20_000_000
 /** Processes whose memory must not grow. ClickHouse fills its caches up to their limits, so its memory is only shown. */
@@ -157,7 +159,7 @@ async function compare(clickhouse: BenchClickHouse, sent: readonly Sent[]): Prom
     clickhouse,
     sent.map(({ accepted }) => accepted),
   )
-  const rows = await stored(clickhouse)
+  const rows = await settled(clickhouse)
   const faults: string[] = []
   for (const [i, { table }] of SIGNALS.entries()) {
     const { accepted, unknown, result } = sent[i] as Sent
@@ -189,6 +191,22 @@ async function untilStored(clickhouse: BenchClickHouse, rows: readonly number[])
     async () => (await stored(clickhouse)).every((count, i) => count >= (rows[i] as number)),
     200,
   )
+}
+
+/** Returns the number of rows when it no longer grows: requests whose answer is missing may be stored after the others. */
+async function settled(clickhouse: BenchClickHouse): Promise<number[]> {
+  let rows: number[] = []
+  await pollUntil(
+    'nothing more is stored',
+    STORED_DEADLINE_MS,
+    async () => {
+      const before = rows
+      rows = await stored(clickhouse)
+      return rows.every((count, i) => count === before[i])
+    },
+    SETTLED_MS,
+  )
+  return rows
 }
 
 const stored = (clickhouse: BenchClickHouse) =>
