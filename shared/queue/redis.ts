@@ -15,12 +15,8 @@ const FROM_REPLICA = /^(?:READONLY|UNBLOCKED|MASTERDOWN)\b/
 export function connectProducer(url: string, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
     new Redis(url, {
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      commandTimeout: commandTimeoutMs,
+      ...failingAtOnce(commandTimeoutMs),
       reconnectOnError: error => FROM_REPLICA.test(error.message),
-      connectTimeout: 2_000,
       retryStrategy: attempt => Math.min(50 * attempt, 1_000),
     }),
     logger,
@@ -34,12 +30,8 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
 export function connectForTransaction(url: string, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
     new Redis(url, {
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      commandTimeout: commandTimeoutMs,
+      ...failingAtOnce(commandTimeoutMs),
       reconnectOnError: () => false,
-      connectTimeout: 2_000,
       retryStrategy: () => null,
     }),
     logger,
@@ -60,6 +52,17 @@ export function connectConsumer(url: string, logger: Logger): Redis {
     }),
     logger,
   )
+}
+
+/** Options with which commands fail at once instead of waiting for the connection, and are never sent twice. */
+function failingAtOnce(commandTimeout: number) {
+  return {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout,
+    connectTimeout: 2_000,
+  } as const
 }
 
 /** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
