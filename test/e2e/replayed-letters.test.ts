@@ -5,6 +5,7 @@ import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client
 import { signLocalSession } from '../../shared/ids/local-session-token.ts'
 import { connectLetters, traceFrame } from '../support/dead-letters.ts'
 import { type Answer, call } from '../support/services/api.ts'
+import { s3Settings } from '../support/services/services.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -111,10 +112,7 @@ async function replayByCommand(isDone: () => boolean): Promise<void> {
           REDIS_URL: services.redisUrl,
           CONTROL_REDIS_URL: services.redisUrl,
           CLICKHOUSE_URL: services.clickhouseUrl,
-          S3_ENDPOINT: services.s3.endpoint,
-          S3_BUCKET: services.s3.bucket,
-          AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
-          AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+          ...s3Settings(services.s3),
         },
         stdio: 'ignore',
       },

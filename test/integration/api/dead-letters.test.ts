@@ -14,6 +14,7 @@ import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
@@ -34,10 +35,7 @@ beforeAll(async () => {
   const { s3 } = services
   await letters.redis.flushdb()
   api = await startApi({ ...services, redisUrl }, database.name, {
-    S3_ENDPOINT: s3.endpoint,
-    S3_BUCKET: s3.bucket,
-    AWS_ACCESS_KEY_ID: s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    ...s3Settings(s3),
   })
   pools = startPools(QUEUES, { ...services, redisUrl }, database.name)
 })

@@ -5,6 +5,7 @@ import { createReleaseClient, entryOf } from '../../support/clients/release-clie
 import { type Answer, call, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { startWorkloadIssuer, type WorkloadIssuer } from '../../support/services/workload-issuer.ts'
@@ -48,10 +49,7 @@ beforeAll(async () => {
   workloads = await startWorkloadIssuer()
   const { s3 } = services
   const objectStore = {
-    S3_ENDPOINT: s3.endpoint,
-    S3_BUCKET: s3.bucket,
-    AWS_ACCESS_KEY_ID: s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    ...s3Settings(s3),
   }
   edge = await startEdge(redisUrl, objectStore)
   api = await startApi({ ...services, redisUrl }, database.name, {

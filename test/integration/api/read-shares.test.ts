@@ -13,6 +13,7 @@ import {
   startApi,
   type TestApi,
 } from '../../support/services/api.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 import { storeChunk } from '../../support/workspaces/session-rows.ts'
@@ -40,10 +41,7 @@ describe('the share of a workspace', () => {
     hostile = await signToken()
     other = await signToken({ sub: 'user_2', org: 'globex' })
     api = await startApi(services, DATABASE, {
-      S3_ENDPOINT: s3.endpoint,
-      S3_BUCKET: s3.bucket,
-      AWS_ACCESS_KEY_ID: s3.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      ...s3Settings(s3),
       REPLAY_STREAMS: '4',
     })
     const events = Array.from({ length: 20_000 }, (_, i) => ({ type: 3, data: 'x'.repeat(1_000), timestamp: i }))

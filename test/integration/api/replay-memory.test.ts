@@ -15,6 +15,7 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../support/services/api.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 import { at, insertRows, ownerColumns } from '../../support/workspaces/session-rows.ts'
@@ -52,10 +53,7 @@ describe('the memory of the API', () => {
         CONTROL_REDIS_URL: services.redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
         CLICKHOUSE_DATABASE: DATABASE,
-        S3_ENDPOINT: s3.endpoint,
-        S3_BUCKET: s3.bucket,
-        AWS_ACCESS_KEY_ID: s3.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+        ...s3Settings(s3),
         AUTH_PUBLIC_KEY: sessionPublicKeyPem,
         AUTH_ISSUER: ISSUER,
         AUTH_AUDIENCE: AUDIENCE,

@@ -5,6 +5,7 @@ import { replayPageSchema } from '../../../schemas/http/replay/schemas.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { at, insertRows, ownerColumns, storeChunk, type TestChunk } from '../../support/workspaces/session-rows.ts'
 
@@ -32,10 +33,7 @@ describe('the replay of a session', () => {
     await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
     const { s3 } = services
     api = await startApi(services, DATABASE, {
-      S3_ENDPOINT: s3.endpoint,
-      S3_BUCKET: s3.bucket,
-      AWS_ACCESS_KEY_ID: s3.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      ...s3Settings(s3),
     })
     token = await signToken()
   })

@@ -14,6 +14,7 @@ import { queueKeys } from '../../../shared/queue/queue.ts'
 import { RawConnection, rawRequest, request } from '../../support/clients/raw-http-client.ts'
 import { putWorkspace } from '../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
@@ -30,10 +31,7 @@ const settings = {
   CONTROL_REDIS_URL: redisUrl,
   CLICKHOUSE_URL: services.clickhouseUrl,
   CLICKHOUSE_DATABASE: `audit_refusals_${process.pid}`,
-  S3_ENDPOINT: services.s3.endpoint,
-  S3_BUCKET: services.s3.bucket,
-  AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+  ...s3Settings(services.s3),
 }
 
 let redis: Redis

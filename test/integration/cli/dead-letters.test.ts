@@ -14,6 +14,7 @@ import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { putWorkspace } from '../../support/services/api.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../support/services/test-database.ts'
 
@@ -75,10 +76,7 @@ function runWords(words: readonly string[], settings: Record<string, string> = {
     CONTROL_REDIS_URL: redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     CLICKHOUSE_DATABASE: database.name,
-    S3_ENDPOINT: s3.endpoint,
-    S3_BUCKET: s3.bucket,
-    AWS_ACCESS_KEY_ID: s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    ...s3Settings(s3),
     ...settings,
   }
   return new Promise(resolve => {

@@ -20,6 +20,7 @@ import { collect } from '../../support/oracles/collect.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { createDatabase, startApi } from '../../support/services/api.ts'
 import { issueKey, startEdge } from '../../support/services/edge.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 import { aSurface, aWorkspace, aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
@@ -37,10 +38,7 @@ const logger = pino({ level: 'silent' })
 const opened: (() => unknown)[] = []
 
 const S3_ENV = {
-  S3_ENDPOINT: s3.endpoint,
-  S3_BUCKET: s3.bucket,
-  AWS_ACCESS_KEY_ID: s3.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  ...s3Settings(s3),
 }
 const ENV = { CONTROL_REDIS_URL: directoryUrl, ...S3_ENV }
 

@@ -12,6 +12,7 @@ import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { call, createDatabase, startApi, type TestApi } from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { makeTenant, type Tenant } from '../../support/workspaces/tenant.ts'
 
@@ -38,10 +39,7 @@ async function install(databases: { directory: number; queues: number }): Promis
   const [redisUrl, directoryRedisUrl] = [urlOf(databases.queues), urlOf(databases.directory)]
   const settings = {
     CONTROL_REDIS_URL: directoryRedisUrl,
-    S3_ENDPOINT: services.s3.endpoint,
-    S3_BUCKET: services.s3.bucket,
-    AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+    ...s3Settings(services.s3),
   }
   const pools = startPools(QUEUES, { ...services, redisUrl, directoryRedisUrl }, DATABASE)
   const edge = await startEdge(redisUrl, settings)

@@ -10,6 +10,7 @@ import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { createDatabase, insertSpans, putWorkspace } from '../../support/services/api.ts'
+import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { at, insertRows, ownerColumns, type SessionOwner, storeChunk } from '../../support/workspaces/session-rows.ts'
 
@@ -165,10 +166,7 @@ describe('penstock sessions delete', () => {
       CONTROL_REDIS_URL: services.redisUrl,
       CLICKHOUSE_URL: services.clickhouseUrl,
       CLICKHOUSE_DATABASE: DATABASE,
-      S3_ENDPOINT: s3.endpoint,
-      S3_BUCKET: s3.bucket,
-      AWS_ACCESS_KEY_ID: s3.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      ...s3Settings(s3),
       ...settings,
     }
     return new Promise<{ code: number; stdout: string; stderr: string }>(resolve => {

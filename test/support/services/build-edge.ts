@@ -14,6 +14,7 @@ import { queuedFrames } from '../queued-payloads.ts'
 import { until } from '../until.ts'
 import { issueKey, startEdge, type TestEdge } from './edge.ts'
 import type { ServiceAddresses } from './services.ts'
+import { s3Settings } from './services.ts'
 
 /** A secret key that may write releases. */
 export const SECRET: Partial<SurfaceKey> = { kind: 'secret', scopes: ['release:write'] }
@@ -86,10 +87,7 @@ export async function startBuildEdge({ s3 }: ServiceAddresses, redisUrl: string)
   const logLines: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void logLines.push(line) })
   const settings = {
-    S3_ENDPOINT: s3.endpoint,
-    S3_BUCKET: s3.bucket,
-    AWS_ACCESS_KEY_ID: s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    ...s3Settings(s3),
   }
   const edge = await startEdge(redisUrl, { ...settings, VERDICT_TIMEOUT_MS: '1500', VERDICT_MAX_WAITING: '6' }, logger)
   let releaseCount = 0

@@ -21,6 +21,7 @@ import { call, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
 import { startPools } from './pools.ts'
 import type { ServiceAddresses } from './services.ts'
+import { s3Settings } from './services.ts'
 import { createTestDatabase } from './test-database.ts'
 import { startWorkloadIssuer } from './workload-issuer.ts'
 
@@ -50,10 +51,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   const database = await createTestDatabase(services.clickhouseUrl, `openapi_${process.pid}`)
   const workloads = await startWorkloadIssuer()
   const objectStore = {
-    S3_ENDPOINT: services.s3.endpoint,
-    S3_BUCKET: services.s3.bucket,
-    AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+    ...s3Settings(services.s3),
   }
   const edge = await startEdge(redisUrl, objectStore)
   const api = await startApi({ ...services, redisUrl }, database.name, { ...workloads.settings, ...objectStore })

@@ -10,6 +10,7 @@ import { createReleaseClient, type ReleaseClient } from '../clients/release-clie
 import { issueKey, startEdge } from './edge.ts'
 import { startPools, type TestPools } from './pools.ts'
 import type { ServiceAddresses } from './services.ts'
+import { s3Settings } from './services.ts'
 
 /** An edge and the pools behind its build routes in this process, with their own workspace. */
 export interface ReleaseStack {
@@ -32,10 +33,7 @@ export async function startReleaseStack(services: ServiceAddresses, redisUrl: st
   const { s3 } = services
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const edge = await startEdge(redisUrl, {
-    S3_ENDPOINT: s3.endpoint,
-    S3_BUCKET: s3.bucket,
-    AWS_ACCESS_KEY_ID: s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    ...s3Settings(s3),
   })
   // Unique for this run, because other tests use the same object store.
   const [workspaceId, surfaceId] = [`ws_${randomBytes(6).toString('hex')}`, 'srf_1']

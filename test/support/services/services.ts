@@ -34,6 +34,16 @@ export interface ServiceAddresses {
   s3: S3Access
 }
 
+/** Returns the settings with which a process uses this object store. */
+export function s3Settings({ endpoint, bucket, accessKeyId, secretAccessKey }: S3Access) {
+  return {
+    S3_ENDPOINT: endpoint,
+    S3_BUCKET: bucket,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  }
+}
+
 /** Running servers, which a test can kill and restart. */
 export interface Services extends ServiceAddresses {
   redis: TestService

@@ -9,7 +9,7 @@ import { startNodeProcess } from '../../../deploy/local/processes/node-process.t
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { type Services, type ServicesOptions, startServices } from './services.ts'
+import { type Services, type ServicesOptions, s3Settings, startServices } from './services.ts'
 
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
 type ProcessName = keyof typeof PROCESSES
@@ -60,10 +60,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     REDIS_URL: services.redisUrl,
     CONTROL_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
-    S3_ENDPOINT: services.s3.endpoint,
-    S3_BUCKET: services.s3.bucket,
-    AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+    ...s3Settings(services.s3),
     AUTH_PUBLIC_KEY: secrets.authPublicKey,
     AUTH_ISSUER,
     AUTH_AUDIENCE,

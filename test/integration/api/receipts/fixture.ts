@@ -12,6 +12,7 @@ import { namedReceipts, receiptName } from '../../../support/clients/named-recei
 import { call, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { issueKey, startEdge } from '../../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../../support/services/pools.ts'
+import { s3Settings } from '../../../support/services/services.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../../support/services/test-database.ts'
 import { until } from '../../../support/until.ts'
@@ -23,10 +24,7 @@ export const surfaceId = newId('srf')
 export const slug = `acme-${randomBytes(4).toString('hex')}`
 const { s3 } = services
 export const objectStore = {
-  S3_ENDPOINT: s3.endpoint,
-  S3_BUCKET: s3.bucket,
-  AWS_ACCESS_KEY_ID: s3.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  ...s3Settings(s3),
 }
 
 export const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))

@@ -6,7 +6,7 @@ import type { ManifestFile } from '../../../../schemas/records/manifest.ts'
 import { createReleaseStore, releaseKeys } from '../../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
-import type { ServiceAddresses } from '../../../support/services/services.ts'
+import { s3Settings } from '../../../support/services/services.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { completeRelease } from '../../../support/workspaces/stored-releases.ts'
 
@@ -14,13 +14,6 @@ const DATABASE = `api_releases_${process.pid}`
 /** Four hours ago, because retention removes rows older than a month. */
 export const NOW = Date.now() - 4 * 3_600_000
 export const slugOf = (name: string) => `rel_${process.pid}${name}`
-
-export const s3Settings = ({ s3 }: ServiceAddresses) => ({
-  S3_ENDPOINT: s3.endpoint,
-  S3_BUCKET: s3.bucket,
-  AWS_ACCESS_KEY_ID: s3.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
-})
 
 export async function request(baseUrl: string, path: string, token: string) {
   const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } })
@@ -41,7 +34,7 @@ await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'use
 const narrow = { id: 'ws_3', slug: 'narrow', userId: 'user_3', permissions: ['org:findings:read'] } as const
 await putWorkspace(services.redisUrl, narrow)
 await redis.del(releaseKeys.releases('ws_1'), releaseKeys.releases('ws_2'))
-const api = await startApi(services, DATABASE, s3Settings(services))
+const api = await startApi(services, DATABASE, s3Settings(services.s3))
 const token = await signToken()
 
 afterAll(async () => {

@@ -7,16 +7,9 @@ import { createObjectStore } from '../../../../shared/object-store/object-store.
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { countAwakeMs } from '../../../support/count-awake-ms.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../../support/services/api.ts'
-import { type ServiceAddresses, type Services, startServices } from '../../../support/services/services.ts'
+import { type Services, s3Settings, startServices } from '../../../support/services/services.ts'
 import { until } from '../../../support/until.ts'
 import { completeRelease, manifestFile, registerRelease } from '../../../support/workspaces/stored-releases.ts'
-
-const s3Settings = ({ s3 }: ServiceAddresses) => ({
-  S3_ENDPOINT: s3.endpoint,
-  S3_BUCKET: s3.bucket,
-  AWS_ACCESS_KEY_ID: s3.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
-})
 
 async function request(baseUrl: string, path: string, token: string) {
   const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } })
@@ -45,7 +38,7 @@ describe('releases while a server is unavailable', () => {
     const store = createReleaseStore(redis)
     const release = await registerRelease(store, { slug: 'rel_a' })
     await completeRelease({ store, objects }, release, { sequence: 1, files: [manifestFile(1)] })
-    api = await startApi(services, 'penstock', { ...s3Settings(services), API_QUERY_TIMEOUT_MS: '1500' })
+    api = await startApi(services, 'penstock', { ...s3Settings(services.s3), API_QUERY_TIMEOUT_MS: '1500' })
     token = await signToken()
   })
   afterAll(async () => {
@@ -82,7 +75,11 @@ describe('releases while a server is unavailable', () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
-    const settings = { ...s3Settings(services), S3_ENDPOINT: `http://127.0.0.1:${port}`, API_QUERY_TIMEOUT_MS: '1500' }
+    const settings = {
+      ...s3Settings(services.s3),
+      S3_ENDPOINT: `http://127.0.0.1:${port}`,
+      API_QUERY_TIMEOUT_MS: '1500',
+    }
     const waiting = await startApi(services, 'penstock', settings)
     try {
       const awakeMs = countAwakeMs()

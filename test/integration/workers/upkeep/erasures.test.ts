@@ -25,6 +25,7 @@ import { listObjects } from '../../../support/oracles/list-objects.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../../support/services/pools.ts'
+import { s3Settings } from '../../../support/services/services.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/services/test-database.ts'
 import { until } from '../../../support/until.ts'
@@ -49,10 +50,7 @@ let upkeep: { stop(): Promise<void> } | undefined
 let publicKey: string
 const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
 const objectStore = {
-  S3_ENDPOINT: services.s3.endpoint,
-  S3_BUCKET: services.s3.bucket,
-  AWS_ACCESS_KEY_ID: services.s3.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: services.s3.secretAccessKey,
+  ...s3Settings(services.s3),
 }
 
 beforeAll(async () => {
