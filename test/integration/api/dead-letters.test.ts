@@ -34,9 +34,7 @@ let bearer: string
 beforeAll(async () => {
   const { s3 } = services
   await letters.redis.flushdb()
-  api = await startApi({ ...services, redisUrl }, database.name, {
-    ...s3Settings(s3),
-  })
+  api = await startApi({ ...services, redisUrl }, database.name, s3Settings(s3))
   pools = startPools(QUEUES, { ...services, redisUrl }, database.name)
 })
 

@@ -48,9 +48,7 @@ beforeAll(async () => {
   database = await createTestDatabase(services.clickhouseUrl, `isolation_${process.pid}`)
   workloads = await startWorkloadIssuer()
   const { s3 } = services
-  const objectStore = {
-    ...s3Settings(s3),
-  }
+  const objectStore = s3Settings(s3)
   edge = await startEdge(redisUrl, objectStore)
   api = await startApi({ ...services, redisUrl }, database.name, {
     ...workloads.settings,

@@ -32,9 +32,7 @@ describe('the replay of a session', () => {
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
     const { s3 } = services
-    api = await startApi(services, DATABASE, {
-      ...s3Settings(s3),
-    })
+    api = await startApi(services, DATABASE, s3Settings(s3))
     token = await signToken()
   })
   afterAll(async () => {

@@ -37,9 +37,7 @@ const backups = connectBackups(objects, {})
 const logger = pino({ level: 'silent' })
 const opened: (() => unknown)[] = []
 
-const S3_ENV = {
-  ...s3Settings(s3),
-}
+const S3_ENV = s3Settings(s3)
 const ENV = { CONTROL_REDIS_URL: directoryUrl, ...S3_ENV }
 
 beforeEach(async () => {

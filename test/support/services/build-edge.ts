@@ -13,8 +13,7 @@ import { VERDICTS_CHANNEL, verdictKey } from '../../../shared/queue/upload-keys.
 import { queuedFrames } from '../queued-payloads.ts'
 import { until } from '../until.ts'
 import { issueKey, startEdge, type TestEdge } from './edge.ts'
-import type { ServiceAddresses } from './services.ts'
-import { s3Settings } from './services.ts'
+import { type ServiceAddresses, s3Settings } from './services.ts'
 
 /** A secret key that may write releases. */
 export const SECRET: Partial<SurfaceKey> = { kind: 'secret', scopes: ['release:write'] }
@@ -86,9 +85,7 @@ export async function startBuildEdge({ s3 }: ServiceAddresses, redisUrl: string)
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const logLines: string[] = []
   const logger = pino({ level: 'trace' }, { write: line => void logLines.push(line) })
-  const settings = {
-    ...s3Settings(s3),
-  }
+  const settings = s3Settings(s3)
   const edge = await startEdge(redisUrl, { ...settings, VERDICT_TIMEOUT_MS: '1500', VERDICT_MAX_WAITING: '6' }, logger)
   let releaseCount = 0
 

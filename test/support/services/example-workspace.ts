@@ -20,8 +20,7 @@ import { registerRelease } from '../workspaces/stored-releases.ts'
 import { call, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
 import { startPools } from './pools.ts'
-import type { ServiceAddresses } from './services.ts'
-import { s3Settings } from './services.ts'
+import { type ServiceAddresses, s3Settings } from './services.ts'
 import { createTestDatabase } from './test-database.ts'
 import { startWorkloadIssuer } from './workload-issuer.ts'
 
@@ -50,9 +49,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   await putWorkspace(redisUrl, { id: workspaceId, slug: workspaceSlug, userId: 'user_none', permissions: [] })
   const database = await createTestDatabase(services.clickhouseUrl, `openapi_${process.pid}`)
   const workloads = await startWorkloadIssuer()
-  const objectStore = {
-    ...s3Settings(services.s3),
-  }
+  const objectStore = s3Settings(services.s3)
   const edge = await startEdge(redisUrl, objectStore)
   const api = await startApi({ ...services, redisUrl }, database.name, { ...workloads.settings, ...objectStore })
   const pools = startPools(QUEUES, { ...services, redisUrl }, database.name)

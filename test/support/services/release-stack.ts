@@ -9,8 +9,7 @@ import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { createReleaseClient, type ReleaseClient } from '../clients/release-client.ts'
 import { issueKey, startEdge } from './edge.ts'
 import { startPools, type TestPools } from './pools.ts'
-import type { ServiceAddresses } from './services.ts'
-import { s3Settings } from './services.ts'
+import { type ServiceAddresses, s3Settings } from './services.ts'
 
 /** An edge and the pools behind its build routes in this process, with their own workspace. */
 export interface ReleaseStack {
@@ -32,9 +31,7 @@ export async function startReleaseStack(services: ServiceAddresses, redisUrl: st
   await redis.flushdb()
   const { s3 } = services
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
-  const edge = await startEdge(redisUrl, {
-    ...s3Settings(s3),
-  })
+  const edge = await startEdge(redisUrl, s3Settings(s3))
   // Unique for this run, because other tests use the same object store.
   const [workspaceId, surfaceId] = [`ws_${randomBytes(6).toString('hex')}`, 'srf_1']
   const key = { kind: 'secret' as const, scopes: ['release:write'], workspaceId, surfaceId }

@@ -23,9 +23,7 @@ export const workspaceId = newId('ws')
 export const surfaceId = newId('srf')
 export const slug = `acme-${randomBytes(4).toString('hex')}`
 const { s3 } = services
-export const objectStore = {
-  ...s3Settings(s3),
-}
+export const objectStore = s3Settings(s3)
 
 export const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
 await redis.flushdb()

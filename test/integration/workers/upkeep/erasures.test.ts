@@ -49,9 +49,7 @@ let pools: TestPools | undefined
 let upkeep: { stop(): Promise<void> } | undefined
 let publicKey: string
 const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
-const objectStore = {
-  ...s3Settings(services.s3),
-}
+const objectStore = s3Settings(services.s3)
 
 beforeAll(async () => {
   redis = new Redis(redisUrl)
