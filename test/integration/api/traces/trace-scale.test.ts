@@ -155,15 +155,20 @@ describe('traces of any shape and size', () => {
       expect(trace).toMatchObject({ rootCount: 10, danglingParentCount: 0, truncated: true })
       expect(trace.spans.at(-1)).toMatchObject({ spanId: id(1_000_000), statusCode: 'ERROR' })
     })
-    expect(peak).toBeLessThan(256 * 1024 ** 2)
+    // The container has 256 MiB. The rest is for those pages of the program that are in use.
+    expect(peak).toBeLessThan(224 * 1024 ** 2)
   }, 60_000)
 
-  /** Measures the largest resident set of the API during the work, as counted by the kernel, in bytes. */
+  /**
+   * Measures the largest memory of the API during the work, as counted by the kernel, in bytes. Pages of files are left out: 60 MB
+   * of the program, which the kernel drops and reads again when a container is full.
+   */
   async function peakDuring(work: () => Promise<void>): Promise<number> {
     writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
     await work()
     const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
+    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
+    return bytesOf('VmHWM') - bytesOf('RssFile')
   }
 
   function nextTraceId(): string {
