@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /**
- * In CI a failed test runs once more, because the tests share the machine with the servers they use. The names of tests
- * that pass only then are printed at the end.
+ * In CI a failed test runs once more, because the tests share the machine with the servers they use. It waits until a
+ * server that hung is there again. The names of tests that pass only then are printed at the end.
  */
-const retry = process.env.CI ? 1 : 0
+const retry = process.env.CI ? { count: 1, delay: 20_000 } : 0
 
 /** Two files at a time: each worker has servers of its own, and a third worker gained nothing on two cores. */
 const maxWorkers = Math.min(2, availableParallelism())

@@ -5,8 +5,8 @@ import type { Services } from '../services/services.ts'
 const run = promisify(execFile)
 
 const POLL_MS = 3_000
-const RESPONSE_MS = 5_000
-/** Number of polls in a row without a response after which the server counts as hung, about 20 s. */
+const RESPONSE_MS = 3_000
+/** Number of polls in a row without a response after which the server counts as hung, about 10 s. */
 const SILENT_POLLS = 3
 
 /**
