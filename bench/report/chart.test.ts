@@ -103,9 +103,10 @@ describe('drawChart', () => {
       maxLength: 6,
       selector: ([x]) => x,
     })
+    // The chart has room for eight names of three lines.
     const name = fc.array(fc.constantFrom('Fastify', 'job', 'per', 'request', 'x'.repeat(30)), {
       minLength: 1,
-      maxLength: 6,
+      maxLength: 3,
     })
     const lines = fc.array(fc.tuple(name, points), { minLength: 1, maxLength: 8 })
     fc.assert(
