@@ -68,6 +68,8 @@ interface SinkParts {
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
+  /** The memory of the payloads of all commits. */
+  readonly memory: BufferPool
 }
 
 const SHARED_REDIS =
@@ -112,6 +114,7 @@ export function connectEdge(
     clock,
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
+    memory: new BufferPool(IDLE_PAYLOAD_BYTES),
   }
   const tallies = new RequestTallies(stores.queues, logger, now)
   lifecycle.onStop('counts of requests', () => tallies.stop())
@@ -185,12 +188,15 @@ interface ConnectedSinks {
 /** Large frames that this process writes at once. One surface alone may write half of them. */
 const MAX_LARGE_FRAMES = 8
 
-/** Memory of large frames that is kept between their commits. */
-const IDLE_LARGE_BYTES = 32 * 1024 * 1024
+/**
+ * Memory of payloads that is kept between commits, for all lanes: four buffers of COMMIT_MAX_BYTES. A busy lane takes one when a
+ * request arrives and gives it back when Redis has confirmed it, so few are idle at once.
+ */
+const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const { config, logger, metrics, lifecycle, connect } = wiring
-  const { admission, clock, receipts } = parts
+  const { admission, clock, receipts, memory } = parts
   const connections: Redis[] = []
   const connectOne = (): Redis => {
     const redis = connect(config.REDIS_URL)
@@ -201,7 +207,6 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const large = {
     redis: connectOne(),
     slots: new FairShares(MAX_LARGE_FRAMES),
-    memory: new BufferPool(IDLE_LARGE_BYTES),
   }
   const traffic = new ExpressTraffic()
   const sinks = INGEST_QUEUES.map(queue => {
@@ -209,7 +214,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const priorityOf = (held: number) => shares.bulkPriority(held)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = { queue, receipts, clock, traffic, logger, minReplicas: replicasToConfirm(config) }
+    const common = { queue, receipts, clock, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
         { ...common, redis: connectOne(), lane },
@@ -280,11 +285,11 @@ function connectConditionalSink(
   queue: 'source-maps' | 'completions',
   redis: Redis,
 ): ConditionalSink {
-  const { admission, clock, receipts, durability } = parts
+  const { admission, clock, receipts, durability, memory } = parts
   durability.queues.follow(redis)
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
-    { redis, queue, receipts, clock, logger, minReplicas: replicasToConfirm(config) },
+    { redis, queue, receipts, clock, memory, logger, minReplicas: replicasToConfirm(config) },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: held => shares.bulkPriority(held),

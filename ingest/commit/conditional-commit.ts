@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
-import { BufferPool } from '../../shared/memory/buffer-pool.ts'
+import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { writeInPieces } from '../../shared/queue/large-values.ts'
 import {
   appendFrame,
@@ -43,6 +43,8 @@ export interface ConditionalCommitDeps {
   readonly receipts: ReceiptIssuer
   readonly clock: RedisClock
   readonly logger: Logger
+  /** The memory of payloads. */
+  readonly memory: BufferPool
   /** The number of replicas that must have a commit before it is confirmed. None by default. */
   readonly minReplicas?: number
 }
@@ -57,9 +59,6 @@ export interface ConditionalCommitOptions {
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
-/** Memory of payloads that is kept between commits. */
-const IDLE_PAYLOAD_BYTES = 8 * 1024 * 1024
-
 /**
  * Creates the conditional commits of one queue. Payload, script and job are one transaction. The payload is written
  * first and deleted again if the condition refuses it, because as an argument of the script it would be copied twice.
@@ -71,7 +70,7 @@ export function createConditionalCommit(
 ): ConditionalCommit {
   const keys = queueKeys(deps.queue)
   const commits = Object.fromEntries(LANES.map(lane => [lane, new FencedCommit({ ...deps, lane })]))
-  const memory = new BufferPool(IDLE_PAYLOAD_BYTES)
+  const { memory } = deps
   const inFlight = new Set<Promise<unknown>>()
 
   async function write(

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
+import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Lane, newJobId } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -33,6 +34,8 @@ export interface GroupCommitDeps {
   readonly clock: RedisClock
   /** The express commits of the process. */
   readonly traffic: ExpressTraffic
+  /** The memory of payloads, which all lanes of the process share: few of them are busy at once. */
+  readonly memory: BufferPool
   readonly logger: Logger
   /** The number of replicas that must have a commit before it is confirmed. None by default. */
   readonly minReplicas?: number
@@ -40,7 +43,7 @@ export interface GroupCommitDeps {
 
 /** The bounds of a group commit. */
 export interface GroupCommitOptions {
-  /** The largest payload of one commit, in bytes. A larger frame is committed alone. */
+  /** The largest payload of one commit, in bytes. A frame for which that is too small is committed alone. */
   readonly maxCommitBytes: number
   /** The most frames of one commit. */
   readonly maxCommitFrames: number
@@ -65,12 +68,6 @@ const MAX_JOINED_BYTES = 256 * 1024
 const YIELDING_COMMIT_BYTES = 1024 * 1024
 
 /**
- * Buffers that are kept for later commits: one that is filled, one in flight, and some for a burst of large bodies.
- * Beyond these, new buffers would be left to the garbage collector.
- */
-const SPARE_BUFFERS = 4
-
-/**
  * Writes many frames with one Redis transaction. A frame waits only while a commit is in flight, and the next commit
  * takes all frames that waited. So an idle edge adds no latency, and a busy edge shares each fsync and each job among
  * hundreds of requests, without a timer.
@@ -86,7 +83,6 @@ export class GroupCommit {
   readonly #receipts: ReceiptIssuer
   readonly #receiptKind: (typeof RECEIPT_KIND_OF_QUEUE)[IngestQueue]
   readonly #options: GroupCommitOptions
-  readonly #bufferBytes: number
   readonly #openJob: OpenJob
   readonly #isBulk: boolean
   readonly #traffic: ExpressTraffic
@@ -94,8 +90,7 @@ export class GroupCommit {
   #waiting: Group[] = []
   #inFlight = false
   #onIdle: (() => void)[] = []
-  /** V8 reacts to half a megabyte of new buffers per commit with full collections, so buffers are used again. */
-  readonly #spareBuffers: Buffer[] = []
+  readonly #memory: BufferPool
 
   constructor(deps: GroupCommitDeps, options: GroupCommitOptions) {
     this.#commit = new FencedCommit(deps)
@@ -104,7 +99,7 @@ export class GroupCommit {
     this.#receipts = deps.receipts
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
-    this.#bufferBytes = options.maxCommitBytes + PAYLOAD_HEADER_BYTES
+    this.#memory = deps.memory
     const limits = { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST }
     this.#openJob = new OpenJob(job => this.#commit.addJob(job), limits)
     // The next connection may lead to another server, on which a worker has read the payload.
@@ -151,10 +146,7 @@ export class GroupCommit {
 
   #openGroup(leastBytes: number, arrivedAtMs: number): Group {
     const receipts = this.#receipts.open(this.#receiptKind, arrivedAtMs)
-    const buffer =
-      leastBytes > this.#bufferBytes
-        ? Buffer.allocUnsafeSlow(leastBytes)
-        : (this.#spareBuffers.pop() ?? Buffer.allocUnsafeSlow(this.#bufferBytes))
+    const buffer = this.#memory.take(Math.max(leastBytes, this.#options.maxCommitBytes))
     return new Group(buffer, receipts, arrivedAtMs, performance.now() + this.#options.timeoutMs)
   }
 
@@ -167,10 +159,11 @@ export class GroupCommit {
       answer()
       answer = await committed.then(
         () => () => {
-          this.#keepBuffer(buffer)
+          this.#memory.giveBack(buffer)
           resolve()
         },
         // Only this group fails. The groups that wait were never sent: each is tried within its own time.
+        // Its bytes may still be in the socket, so only memory of a confirmed group is used again.
         (error: TransientError) => () => reject(error),
       )
     }
@@ -247,10 +240,5 @@ export class GroupCommit {
     const now = performance.now()
     if (now >= latest || !this.#commit.isUsable) throw new TransientError('redis is not connected')
     return Math.min(Math.max(MIN_COMMIT_MS, deadline - now), latest - now)
-  }
-
-  #keepBuffer(buffer: Buffer): void {
-    const isSpare = buffer.length === this.#bufferBytes && this.#spareBuffers.length < SPARE_BUFFERS
-    if (isSpare) this.#spareBuffers.push(buffer)
   }
 }

@@ -44,6 +44,25 @@ it('keeps no more than its limit, and prefers the capacities in use', () => {
   expect(again.take(64 * KIB).buffer).toBe(second.buffer)
 })
 
+it('keeps as many buffers of the capacity in use as its limit permits', () => {
+  const pool = new BufferPool(256 * KIB)
+  const other = pool.take(64 * KIB)
+  const buffers = Array.from({ length: 4 }, () => pool.take(128 * KIB))
+  for (const buffer of [other, ...buffers]) pool.giveBack(buffer)
+  const again = Array.from({ length: 3 }, () => pool.take(128 * KIB).buffer)
+  expect(again.map(memory => buffers.findIndex(({ buffer }) => buffer === memory))).toEqual([1, 0, -1])
+})
+
+it('frees no more memory of other capacities than it must', () => {
+  const pool = new BufferPool(256 * KIB)
+  const small = Array.from({ length: 3 }, () => pool.take(64 * KIB))
+  const large = pool.take(128 * KIB)
+  for (const buffer of [...small, large]) pool.giveBack(buffer)
+  const again = Array.from({ length: 3 }, () => pool.take(64 * KIB).buffer)
+  expect(again.map(memory => small.findIndex(({ buffer }) => buffer === memory))).toEqual([1, 0, -1])
+  expect(pool.take(128 * KIB).buffer).toBe(large.buffer)
+})
+
 it('frees memory at once that it does not keep', () => {
   const pool = new BufferPool(256 * KIB)
   const buffers = [pool.take(20_000 * KIB), pool.take(64 * KIB), pool.take(256 * KIB)] as const

@@ -33,8 +33,8 @@ export class BufferPool {
     const memory = buffer.buffer
     if (!this.#lent.delete(memory)) return
     const capacity = memory.byteLength
-    if (this.#idleBytes + capacity > this.#maxIdleBytes) this.#clear() // The free capacities are not those in use now.
-    if (capacity > this.#maxIdleBytes) {
+    this.#makeRoom(capacity)
+    if (this.#idleBytes + capacity > this.#maxIdleBytes) {
       free(memory)
       return
     }
@@ -44,10 +44,15 @@ export class BufferPool {
     this.#idleBytes += capacity
   }
 
-  #clear(): void {
-    for (const memories of this.#idle.values()) memories.forEach(free)
-    this.#idle.clear()
-    this.#idleBytes = 0
+  /** Frees memory of other capacities until there is room for this one, which is the one in use now. */
+  #makeRoom(capacity: number): void {
+    if (capacity > this.#maxIdleBytes) return
+    for (const [other, idle] of this.#idle) {
+      while (other !== capacity && idle.length > 0 && this.#idleBytes + capacity > this.#maxIdleBytes) {
+        free(idle.pop() as ArrayBufferLike)
+        this.#idleBytes -= other
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
+import { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 
 /** Opens the group commits of a queue in the express lane, as an edge on the same machine as its Redis. */
@@ -13,13 +14,14 @@ export function openExpressCommits(
   redis: Redis,
   options: GroupCommitOptions,
   queue: IngestQueue = 'spans',
+  memory: BufferPool = new BufferPool(8 * 1024 * 1024),
 ): GroupCommit {
   const clock = new RedisClock()
   clock.observe(Date.now())
   const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   const logger = pino({ level: 'silent' })
   return new GroupCommit(
-    { redis, queue, lane: 'express', receipts, clock, traffic: new ExpressTraffic(), logger },
+    { redis, queue, lane: 'express', receipts, clock, traffic: new ExpressTraffic(), memory, logger },
     options,
   )
 }

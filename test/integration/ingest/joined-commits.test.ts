@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { GroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
 import { isPacked } from '../../../shared/queue/packed-payload.ts'
 import { decodePayload } from '../../../shared/queue/payload-frame.ts'
 import { OPEN_PAYLOAD_BYTES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
@@ -17,6 +18,7 @@ import { until } from '../../support/until.ts'
 const keys = queueKeys('spans')
 /** Enough to be packed, and too much to join a payload. */
 const LARGE_BYTES = 600_000
+const LIMITS = { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 }
 const logger = pino({ level: 'silent' })
 let redis: Redis
 let producer: Redis
@@ -29,7 +31,7 @@ beforeEach(async () => {
   redis = connectConsumer(url, logger)
   await redis.flushdb()
   producer = connectProducer(url, 5_000, logger)
-  commits = openExpressCommits(producer, { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 })
+  commits = openExpressCommits(producer, LIMITS)
   reader = openPayloadReader(redis, logger, { maxIdleBytes: 1024 * 1024 })
   store = new RedisPayloadStore(redis, 'spans', reader)
   await until('the queue is open', async () => {
@@ -143,6 +145,31 @@ it('stores every request once while workers read payloads', async () => {
   expect(seen.filter(text => text.startsWith('r')).sort()).toEqual(
     Array.from({ length: COUNT }, (_, i) => `r${i}`).sort(),
   )
+})
+
+it('uses the memory of one lane for the commits of the others', async () => {
+  const used = new Set<unknown>()
+  class WatchedPool extends BufferPool {
+    override take(length: number): Buffer {
+      const buffer = super.take(length)
+      used.add(buffer.buffer)
+      return buffer
+    }
+  }
+  const memory = new WatchedPool(32 * 1024 * 1024)
+  const queues = ['logs', 'metrics', 'sessions'] as const
+  const lanes = queues.map(queue => openExpressCommits(producer, LIMITS, queue, memory))
+  for (const lane of lanes) {
+    const accepts = () =>
+      commitBody(lane, 'first').then(
+        () => true,
+        () => false,
+      )
+    await until('the queue is open', accepts)
+    for (let i = 0; i < 4; i++) await commitBody(lane, 'next')
+  }
+  await Promise.all(lanes.map(lane => lane.drain()))
+  expect(used.size).toBe(1)
 })
 
 it('deletes the requests that have joined with their payload', async () => {
