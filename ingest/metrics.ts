@@ -1,5 +1,6 @@
 import { ADMITTED_QUEUES, type AdmittedQueue, type QueueName } from '../schemas/queues/names.ts'
 import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../shared/runtime/metrics.ts'
+import type { HistogramSeries } from '../shared/runtime/series-histogram.ts'
 import type { Admission } from './admission/admission.ts'
 import { REFUSAL_REASONS, type RefusalReason } from './admission/queue-shares.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
@@ -34,28 +35,6 @@ export interface IngestMetrics {
 
 /** Creates the metrics of the edge. */
 export function createIngestMetrics(metrics: Metrics): IngestMetrics {
-  const frames = metrics.counter({
-    name: 'penstock_accepted_payloads_total',
-    help: 'Requests on disk in Redis.',
-    labelNames: ['queue'],
-  })
-  const bytes = metrics.counter({
-    name: 'penstock_accepted_bytes_total',
-    help: 'Bytes of the requests on disk in Redis, with their framing.',
-    labelNames: ['queue'],
-  })
-  const commitFrames = metrics.histogram({
-    name: 'penstock_commit_frames',
-    help: 'Requests per commit.',
-    labelNames: ['queue'],
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
-  })
-  const commitSeconds = metrics.histogram({
-    name: 'penstock_commit_seconds',
-    help: 'Time from the write of a commit to its confirmation.',
-    labelNames: ['queue'],
-    buckets: LATENCY_BUCKETS_SECONDS,
-  })
   const commitFailures = metrics.counter({
     name: 'penstock_commit_failures_total',
     help: 'Requests refused with 503 because Redis did not confirm their commit. The log has the cause.',
@@ -99,12 +78,7 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
   }
   for (const limit of KEY_LIMITS) keyRefusals.inc({ limit }, 0)
   return {
-    observeCommit(queue, count, size, durationMs) {
-      frames.inc({ queue }, count)
-      bytes.inc({ queue }, size)
-      commitFrames.observe({ queue }, count)
-      commitSeconds.observe({ queue }, durationMs / 1_000)
-    },
+    observeCommit: createCommitObserver(metrics),
     countCommitFailure: queue => commitFailures.inc({ queue }),
     countRefusal: (queue, reason) => refusals.inc({ queue, reason }),
     countKeyRefusal: limit => keyRefusals.inc({ limit }),
@@ -148,5 +122,55 @@ export function createIngestMetrics(metrics: Metrics): IngestMetrics {
         },
       })
     },
+  }
+}
+
+/** The confirmed commits of a queue. */
+interface CommitCounts {
+  frames: number
+  bytes: number
+  readonly commitFrames: HistogramSeries
+  readonly commitSeconds: HistogramSeries
+}
+
+/** Returns the observer of confirmed commits, whose counts only a reader of the metrics gives their names. */
+function createCommitObserver(metrics: Metrics): IngestMetrics['observeCommit'] {
+  const counts = new Map<QueueName, CommitCounts>()
+  const counter = (name: string, help: string, read: (of: CommitCounts) => number) =>
+    metrics.counter({
+      name,
+      help,
+      labelNames: ['queue'],
+      collect() {
+        this.reset()
+        for (const [queue, of] of counts) this.inc({ queue }, read(of))
+      },
+    })
+  counter('penstock_accepted_payloads_total', 'Requests on disk in Redis.', of => of.frames)
+  const bytesHelp = 'Bytes of the requests on disk in Redis, with their framing.'
+  counter('penstock_accepted_bytes_total', bytesHelp, of => of.bytes)
+  const commitFrames = metrics.seriesHistogram({
+    name: 'penstock_commit_frames',
+    help: 'Requests per commit.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  })
+  const commitSeconds = metrics.seriesHistogram({
+    name: 'penstock_commit_seconds',
+    help: 'Time from the write of a commit to its confirmation.',
+    buckets: LATENCY_BUCKETS_SECONDS,
+  })
+  const begin = (queue: QueueName): CommitCounts => {
+    const labels = { queue }
+    const series = { commitFrames: commitFrames.series(labels), commitSeconds: commitSeconds.series(labels) }
+    const begun = { frames: 0, bytes: 0, ...series }
+    counts.set(queue, begun)
+    return begun
+  }
+  return (queue, frames, bytes, durationMs) => {
+    const of = counts.get(queue) ?? begin(queue)
+    of.frames += frames
+    of.bytes += bytes
+    of.commitFrames.observe(frames)
+    of.commitSeconds.observe(durationMs / 1_000)
   }
 }

@@ -8,6 +8,7 @@ import {
   type HistogramConfiguration,
   Registry,
 } from 'prom-client'
+import { SeriesHistogram } from './series-histogram.ts'
 
 export type { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
@@ -17,6 +18,8 @@ export interface Metrics {
   counter<L extends string>(configuration: Omit<CounterConfiguration<L>, 'registers'>): Counter<L>
   gauge<L extends string>(configuration: Omit<GaugeConfiguration<L>, 'registers'>): Gauge<L>
   histogram<L extends string>(configuration: Omit<HistogramConfiguration<L>, 'registers'>): Histogram<L>
+  /** Creates a histogram for values that are observed for every request or commit. */
+  seriesHistogram(configuration: ConstructorParameters<typeof SeriesHistogram>[0]): SeriesHistogram
 }
 
 /** Buckets of every latency histogram, from half a millisecond to 30 seconds. */
@@ -35,5 +38,6 @@ export function createMetrics(process: string): Metrics {
     counter: configuration => new Counter({ ...configuration, registers }),
     gauge: configuration => new Gauge({ ...configuration, registers }),
     histogram: configuration => new Histogram({ ...configuration, registers }),
+    seriesHistogram: configuration => new SeriesHistogram(configuration, registry),
   }
 }

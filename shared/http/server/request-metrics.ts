@@ -1,35 +1,63 @@
-import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '../../runtime/metrics.ts'
+import { LATENCY_BUCKETS_SECONDS, type Metrics } from '../../runtime/metrics.ts'
+import type { HistogramSeries } from '../../runtime/series-histogram.ts'
 import type { Route } from '../route.ts'
 
+/** The responses of the routes with one method and path. */
+interface RouteCounts {
+  readonly method: string
+  readonly path: string
+  /** Number of responses by status. */
+  readonly statuses: Float64Array
+  readonly seconds: HistogramSeries
+}
+
+/** Statuses are less than this. */
+const STATUSES = 600
+
 /**
- * Returns an observer that counts responses. It looks labels up once per route and status, because it runs on every
- * request.
+ * Returns an observer that counts responses. It runs on every request, so it counts in arrays, and only a reader of the metrics
+ * pays for their names.
  */
 export function createRequestObserver(metrics: Metrics): (route: Route, status: number, durationMs: number) => void {
-  const requests = metrics.counter({
+  const counts = new Map<string, RouteCounts>()
+  const countsOfRoutes = new Map<Route, RouteCounts>()
+  metrics.counter({
     name: 'penstock_requests_total',
     help: 'Responses by route and status.',
     labelNames: ['method', 'route', 'status'],
+    collect() {
+      this.reset()
+      for (const { method, path, statuses } of counts.values()) {
+        for (const [status, responses] of statuses.entries()) {
+          if (responses > 0) this.inc({ method, route: path, status: String(status) }, responses)
+        }
+      }
+    },
   })
-  const seconds = metrics.histogram({
+  const seconds = metrics.seriesHistogram({
     name: 'penstock_request_seconds',
     help: 'Seconds from the head of a request to its response.',
-    labelNames: ['method', 'route'],
     buckets: LATENCY_BUCKETS_SECONDS,
   })
-  const children = new Map<Route, { seconds: Histogram.Internal<string>; byStatus: Map<number, Counter.Internal> }>()
+
+  /** Returns new counts, or those of another route with this method and path. */
+  function addRoute(route: Route): RouteCounts {
+    const { method, path } = route
+    const key = `${method} ${path}`
+    const known = counts.get(key) ?? {
+      method,
+      path,
+      statuses: new Float64Array(STATUSES),
+      seconds: seconds.series({ method, route: path }),
+    }
+    counts.set(key, known)
+    countsOfRoutes.set(route, known)
+    return known
+  }
+
   return (route, status, durationMs) => {
-    let child = children.get(route)
-    if (child === undefined) {
-      child = { seconds: seconds.labels({ method: route.method, route: route.path }), byStatus: new Map() }
-      children.set(route, child)
-    }
-    let counter = child.byStatus.get(status)
-    if (counter === undefined) {
-      counter = requests.labels({ method: route.method, route: route.path, status: String(status) })
-      child.byStatus.set(status, counter)
-    }
-    counter.inc()
-    child.seconds.observe(durationMs / 1_000)
+    const known = countsOfRoutes.get(route) ?? addRoute(route)
+    known.statuses[status] = (known.statuses[status] as number) + 1
+    known.seconds.observe(durationMs / 1_000)
   }
 }
