@@ -1,3 +1,5 @@
+import type { QueueKeys } from '../../shared/queue/queue.ts'
+
 /**
  * Lua that counts accepted requests. ARGV are those of `ACCEPT`. `busy` keeps when a surface had no unfinished request last,
  * until it has none again (SETTLE in workers/queue/payloads/payload-scripts.ts), and `arrivals` how many requests of each hour
@@ -98,18 +100,6 @@ count(KEYS[5], KEYS[6])
 return {now, 1}
 `
 
-/** The keys of a commit in Redis. */
-export interface AcceptKeys {
-  readonly payload: string
-  readonly flow: string
-  readonly shares: string
-  readonly pending: string
-  readonly busy: string
-  readonly arrivals: string
-  /** The key with the bytes, if it is not the one of the payload. */
-  readonly source?: string
-}
-
 /** What a commit adds to its queue. */
 export interface Acceptance {
   readonly jobId: string
@@ -125,8 +115,9 @@ export interface Acceptance {
   readonly requests: ReadonlyMap<string, number>
 }
 
-/** Returns the keys in the order of the scripts. */
-export function acceptKeys({ payload, flow, shares, pending, source = payload, busy, arrivals }: AcceptKeys): string[] {
+/** Returns the keys in the order of the scripts. `source` is the key with the bytes. */
+export function acceptKeys(keys: QueueKeys, payload: string, source: string): string[] {
+  const { flow, shares, pending, busy, arrivals } = keys
   return [payload, flow, shares, pending, source, busy, arrivals]
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
@@ -15,7 +16,8 @@ import {
   UNACCEPTED_LIFETIME_MS,
 } from './accept-script.ts'
 import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
-import { type ReplicaWait, sendInPlace } from './redis-transaction.ts'
+import type { ReplicaWait, Transaction } from './redis-transaction.ts'
+import { respCommandBefore, respEval, respEvalSha, respScript } from './resp.ts'
 
 /** The collaborators of a fenced commit. `redis` is a producer's connection (`connectProducer`). */
 export interface FencedCommitDeps {
@@ -75,7 +77,13 @@ const CONFIRMATION_PART = 1 / 8
 /** Part of the time of a commit that replicas have to confirm it. */
 const REPLICATION_PART = 3 / 4
 
-type AcceptCommand = (numberOfKeys: number, ...args: (string | number)[]) => Promise<unknown>
+const EVAL_ACCEPT = respEval(ACCEPT_UNCONDITIONALLY)
+const EVALSHA_ACCEPT = respEvalSha(createHash('sha1').update(ACCEPT_UNCONDITIONALLY).digest('hex'))
+/** With its text each time, because nothing else would remove the frames if Redis had lost the script. */
+const EVAL_JOIN = respEval(JOIN)
+
+/** The reply of a script. */
+type ScriptReply = readonly [timeMs: number, outcome: number, result?: unknown]
 
 /**
  * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction.
@@ -87,6 +95,8 @@ export class FencedCommit {
   readonly #clock: RedisClock
   readonly #writer: JobWriter
   readonly #minReplicas: number
+  /** The socket on which the text of `ACCEPT_UNCONDITIONALLY` was sent. Its server knows the script by its hash then. */
+  #knownOn: unknown
 
   constructor(deps: FencedCommitDeps) {
     this.#redis = deps.redis
@@ -94,7 +104,6 @@ export class FencedCommit {
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
     this.#minReplicas = deps.minReplicas ?? 0
-    deps.redis.defineCommand('penstockAccept', { lua: ACCEPT_UNCONDITIONALLY })
   }
 
   /** False while Redis is unavailable: a write would fail. */
@@ -120,10 +129,12 @@ export class FencedCommit {
     const { jobId, frames, bytes, priority } = content
     const keys = this.#acceptKeys(content)
     const args = this.#arguments(content, timeoutMs)
-    const accept = () => (condition === undefined ? this.#accept(keys, args) : this.#decide(keys, args, condition))
+    const script = condition
+      ? respScript(respEval(acceptOnCondition(condition.lua)), [...keys, ...condition.keys], [...args, ...condition.args])
+      : respScript(this.#acceptScript(), keys, args)
     const job = { jobId, data: { payloads: frames, bytes }, priority }
-    const [outcome, result] = await this.#send(() => [...this.#payload(content), accept()], timeoutMs, job)
-    return { accepted: outcome === 1, result }
+    const [, outcome, result] = await this.#send(this.#withPayload(content, script), timeoutMs, job)
+    return { accepted: outcome === 1, result: asText(result) }
   }
 
   /**
@@ -131,8 +142,8 @@ export class FencedCommit {
    */
   async create(content: CommitContent, timeoutMs: number, job?: NewJob): Promise<void> {
     const keys = [...this.#acceptKeys(content), this.#keys.open]
-    const args = this.#arguments(content, timeoutMs)
-    await this.#send(() => [...this.#payload(content), this.#accept(keys, args)], timeoutMs, job)
+    const script = respScript(this.#acceptScript(), keys, this.#arguments(content, timeoutMs))
+    await this.#send(this.#withPayload(content, script), timeoutMs, job)
   }
 
   /**
@@ -142,14 +153,11 @@ export class FencedCommit {
   async join(jobId: string, content: SmallCommit, timeoutMs: number): Promise<boolean> {
     const { flow, shares, open, busy, arrivals } = this.#keys
     const joined = this.#keys.joined(jobId)
-    const { payload, bytes } = content
-    const args = this.#arguments({ ...content, jobId, bytes: bytes - PAYLOAD_HEADER_BYTES }, timeoutMs)
-    const commands = () => [
-      sendInPlace(this.#redis, ['rpush', joined], payload.subarray(PAYLOAD_HEADER_BYTES)),
-      // With its text, because nothing else would remove the frames if Redis had lost the script.
-      this.#redis.eval(JOIN, 6, joined, flow, shares, open, busy, arrivals, ...args),
-    ]
-    const [outcome] = await this.#send(commands, timeoutMs)
+    const value = content.payload.subarray(PAYLOAD_HEADER_BYTES)
+    const args = this.#arguments({ ...content, jobId, bytes: content.bytes - PAYLOAD_HEADER_BYTES }, timeoutMs)
+    const script = respScript(EVAL_JOIN, [joined, flow, shares, open, busy, arrivals], args)
+    const head = respCommandBefore(value.length, 'RPUSH', joined)
+    const [, outcome] = await this.#send({ commands: 2, head, value, tail: `\r\n${script}` }, timeoutMs)
     return outcome === 1
   }
 
@@ -159,28 +167,27 @@ export class FencedCommit {
   }
 
   #acceptKeys({ jobId, payload }: CommitContent): string[] {
-    const source = payload === undefined ? this.#keys.arriving(jobId) : undefined
-    return acceptKeys({ ...this.#keys, payload: this.#keys.payload(jobId), ...(source && { source }) })
+    const key = this.#keys.payload(jobId)
+    return acceptKeys(this.#keys, key, payload === undefined ? this.#keys.arriving(jobId) : key)
   }
 
   #arguments(content: CommitContent, timeoutMs: number): (string | number)[] {
     return acceptArguments({ ...content, deadlineMs: this.#clock.now() + timeoutMs * (1 - CONFIRMATION_PART) })
   }
 
-  /** Sends the bytes of a payload, if they have not arrived in pieces. */
-  #payload({ jobId, payload }: CommitContent): Promise<unknown>[] {
-    if (payload === undefined) return []
-    return [sendInPlace(this.#redis, ['psetex', this.#keys.payload(jobId), UNACCEPTED_LIFETIME_MS], payload)]
+  /** Returns the beginning of the command that accepts a payload: with the text of the script once on each connection. */
+  #acceptScript(): string {
+    const { stream } = this.#redis
+    const isKnown = this.#knownOn === stream
+    this.#knownOn = stream
+    return isKnown ? EVALSHA_ACCEPT : EVAL_ACCEPT
   }
 
-  #accept(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const { penstockAccept } = this.#redis as unknown as { penstockAccept: AcceptCommand }
-    return penstockAccept.call(this.#redis, keys.length, ...keys, ...args)
-  }
-
-  #decide(keys: readonly string[], args: readonly (string | number)[], condition: Condition): Promise<unknown> {
-    const names = [...keys, ...condition.keys]
-    return this.#redis.eval(acceptOnCondition(condition.lua), names.length, ...names, ...args, ...condition.args)
+  /** Returns the transaction that writes the bytes of a payload, unless they have arrived in pieces, and runs a script. */
+  #withPayload({ jobId, payload }: CommitContent, script: string): Transaction {
+    if (payload === undefined) return { commands: 1, head: '', tail: script }
+    const head = respCommandBefore(payload.length, 'PSETEX', this.#keys.payload(jobId), UNACCEPTED_LIFETIME_MS)
+    return { commands: 2, head, value: payload, tail: `\r\n${script}` }
   }
 
   #replicaWait(timeoutMs: number): ReplicaWait | undefined {
@@ -188,21 +195,19 @@ export class FencedCommit {
     return { replicas: this.#minReplicas, timeoutMs: Math.ceil(timeoutMs * REPLICATION_PART) }
   }
 
-  /** Sends the commands of a commit, whose script comes last, before it returns. Resolves with what the script returned. */
-  async #send(
-    commands: () => readonly Promise<unknown>[],
-    timeoutMs: number,
-    job?: NewJob,
-  ): Promise<[outcome: number, result: unknown]> {
+  /** Sends a commit, whose script comes last, before it returns. Resolves with what the script returned. */
+  async #send(transaction: Transaction, timeoutMs: number, job?: NewJob): Promise<ScriptReply> {
     try {
-      const replies = this.#writer.write(commands, job, this.#replicaWait(timeoutMs))
-      const reply = (await withDeadline(replies, timeoutMs, 'redis did not confirm in time')).at(-1)
-      const [timeMs, outcome, result] = reply as [number, number, unknown?]
-      this.#clock.observe(timeMs)
-      if (outcome === 0) throw new LateCommitError('redis refused the commit: it came after its deadline')
-      return [outcome, result]
+      const wait = this.#replicaWait(timeoutMs)
+      const reply = (await this.#writer.write(transaction, timeoutMs, job, wait)) as ScriptReply
+      this.#clock.observe(reply[0])
+      if (reply[1] === 0) throw new LateCommitError('redis refused the commit: it came after its deadline')
+      return reply
     } catch (cause) {
-      if (!(cause instanceof LateCommitError)) this.#writer.reconnect()
+      if (!(cause instanceof LateCommitError)) {
+        this.#writer.reconnect()
+        this.#knownOn = undefined
+      }
       throw new TransientError('the queue could not confirm the write', { cause })
     }
   }
@@ -211,4 +216,10 @@ export class FencedCommit {
 /** A commit that Redis refused for its time. The connection is in order. */
 class LateCommitError extends Error {
   override readonly name = 'LateCommitError'
+}
+
+/** Returns the reply of a script with its strings as text. */
+function asText(reply: unknown): unknown {
+  if (Buffer.isBuffer(reply)) return reply.toString()
+  return Array.isArray(reply) ? reply.map(asText) : reply
 }

@@ -6,7 +6,7 @@ import { JOB_OPTIONS, type Lane, openQueue } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { type ReplicaWait, runTransaction } from './redis-transaction.ts'
+import { RedisTransactions, type ReplicaWait, type Transaction } from './redis-transaction.ts'
 
 /** How long the second attempt to add a job waits for Redis. The sweeper adds the job if that fails too. */
 const RETRY_WITHIN_MS = 2_000
@@ -26,11 +26,11 @@ export interface JobWriter {
   /** Resolves when Redis is available. The promise of a writer that is usable has resolved. */
   whenUsable(): Promise<void>
   /**
-   * Sends `commands`, and the job if there is one, before it returns. Resolves with the replies of the commands once Redis
-   * has run and fsynced all of them. Rejects if one of them failed. A job that could not be added is only logged: the
-   * sweeper adds the job of every accepted payload. With `wait`, resolves once these replicas have them too.
+   * Sends a transaction, and the job in it if there is one, before it returns. Resolves with the reply of its last command once
+   * Redis has run and fsynced it. Rejects if one of the commands failed, or after `timeoutMs`. A job that could not be added is
+   * only logged: the sweeper adds the job of every accepted payload. With `wait`, resolves once these replicas have it too.
    */
-  write(commands: () => readonly Promise<unknown>[], job?: NewJob, wait?: ReplicaWait): Promise<unknown[]>
+  write(transaction: Transaction, timeoutMs: number, job?: NewJob, wait?: ReplicaWait): Promise<unknown>
   /**
    * Adds the job of a payload that is accepted, at the second attempt if Redis was unavailable. Never rejects: the sweeper adds the
    * job of every accepted payload.
@@ -55,6 +55,7 @@ export interface JobWriterDeps {
 export function createJobWriter(deps: JobWriterDeps): JobWriter {
   const { redis, logger } = deps
   const bull = createIORedisClient(redis)
+  const transactions = new RedisTransactions(redis)
   let queue: Queue<CommitJob> | undefined
   let usable = Promise.withResolvers<void>()
   let isUsable = false
@@ -110,18 +111,18 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
       return isUsable
     },
     whenUsable: () => usable.promise,
-    async write(commands, newJob, wait) {
+    async write(transaction, timeoutMs, newJob, wait) {
       const job = newJob && jobOf(newJob)
-      const send = () => [...commands(), ...(job ? [job.addJob(bull)] : [])]
-      const results = [...(await runTransaction(redis, send, wait))]
-      const [jobError] = (job && results.pop()) ?? [null]
-      for (const [error] of results) if (error !== null) throw error
-      if (jobError !== null) {
-        reportMissingJob(jobError)
+      const last = job && (async () => job.addJob(bull))
+      const replies = await transactions.run(transaction, { timeoutMs, last, wait })
+      const { commands } = transaction
+      for (let i = 0; i < commands; i++) if (replies[i] instanceof Error) throw replies[i]
+      if (replies[commands] instanceof Error) {
+        reportMissingJob(replies[commands])
         // A new connection sends BullMQ's scripts again, in case Redis has lost them.
         reconnect()
       }
-      return results.map(([, reply]) => reply)
+      return replies[commands - 1]
     },
     async add(newJob) {
       try {
