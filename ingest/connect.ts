@@ -235,7 +235,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
       { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
-    return [queue, createFrameSink(queue, { commits, largeCommit, shares, ...sinkDeps(parts) })] as const
+    return [queue, createFrameSink({ queue, commits, largeCommit, shares, ...sinkDeps(parts) })] as const
   })
   return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, connections }
 }

@@ -7,14 +7,12 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
-import type { Committed, ConditionalCommit } from './conditional-commit.ts'
+import type { ConditionalCommit } from './conditional-commit.ts'
 import type { Condition } from './fenced-commit.ts'
 import { NOT_KNOWN_DURABLE, NOT_STORED } from './frame-sink.ts'
 
-/** The result of a store, or the problem of a request that is not stored. */
-export type Stored =
-  | { readonly ok: true; readonly value: Committed }
-  | { readonly ok: false; readonly problem: Problem }
+/** The result of the condition, or the problem of a request that is not stored. */
+export type Stored = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: Problem }
 
 /** One queue as a route sees it whose frames are accepted on a condition. */
 export interface ConditionalSink {
@@ -50,11 +48,11 @@ export function createConditionalSink(
       if ('code' in place) return { ok: false, problem: place }
       shares.begin(place)
       try {
-        const value = await commit.commit(frame, place, condition)
+        const { accepted, result, receiptId } = await commit.commit(frame, place, condition)
         if (durability.refuse() !== undefined) throw new TransientError(NOT_KNOWN_DURABLE)
-        shares.end(place, value.accepted)
-        if (value.accepted) request.committed('acknowledged', frame.receivedAtMs)
-        return { ok: true, value }
+        shares.end(place, accepted)
+        if (accepted) request.committed('acknowledged', frame.receivedAtMs, receiptId)
+        return { ok: true, result }
       } catch (error) {
         shares.end(place, false)
         request.committed('unconfirmed', frame.receivedAtMs)

@@ -28,15 +28,15 @@ export class ExpressTraffic {
     return this.#inFlight > 0 || this.#now() - this.#lastAt < RECENT_MS
   }
 
-  /** Runs an express commit. */
-  async run(commit: () => Promise<void>): Promise<void> {
+  /** Notes that an express commit begins. */
+  begin(): void {
     this.#inFlight++
-    try {
-      await commit()
-    } finally {
-      this.#lastAt = this.#now()
-      if (--this.#inFlight === 0) for (const resume of [...this.#waiting]) resume()
-    }
+  }
+
+  /** Notes that an express commit has ended. */
+  end(): void {
+    this.#lastAt = this.#now()
+    if (--this.#inFlight === 0) for (const resume of [...this.#waiting]) resume()
   }
 
   /** Resolves when no express commit is in flight, or after 20 ms. */

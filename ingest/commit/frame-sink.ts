@@ -1,6 +1,6 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
-import type { CountedRequest, Reply } from '../../shared/http/route.ts'
+import { ANSWERED, type AnswerableRequest, type Reply } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
@@ -8,7 +8,8 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
-import type { EnqueuedFrame, GroupCommit } from './group-commit.ts'
+import type { WaitingRequest } from './group.ts'
+import type { GroupCommit } from './group-commit.ts'
 import { LARGE_FRAME_BYTES, type LargeCommit } from './large-commit.ts'
 
 /** One queue as a route sees it: the queue refuses a request, or accepts its frame. */
@@ -19,21 +20,17 @@ export interface FrameSink {
    */
   refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined
   /**
-   * Enqueues the frame. Resolves once Redis has it on disk, with `reply` and the id of the request's receipt. If Redis
-   * does not confirm, resolves with the problem NOT_STORED, and without a receipt. Returns the problem
-   * INGEST_BACKPRESSURE when the surface is over its share, now that the cost of the request is known. Copies the frame,
-   * body included, before it returns.
+   * Enqueues the frame of a request, and answers the request: with `reply` and the id of its receipt once Redis has the frame
+   * on disk, or with the problem NOT_STORED, and without a receipt, if Redis does not confirm. Answers INGEST_BACKPRESSURE
+   * when the surface is over its share, now that the cost of the request is known. Copies the frame, body included, before
+   * it returns.
    */
-  accept(
-    frame: PayloadFrame,
-    reply: Reply,
-    renderProblem: (problem: Problem) => Reply,
-    request: CountedRequest,
-  ): Reply | Promise<Reply>
+  accept(frame: PayloadFrame, reply: Reply, request: AnswerableRequest): typeof ANSWERED
 }
 
 /** The collaborators of a frame sink. */
 export interface FrameSinkDeps {
+  readonly queue: IngestQueue
   readonly commits: Readonly<Record<Lane, Pick<GroupCommit, 'enqueue'>>>
   readonly largeCommit: Pick<LargeCommit, 'enqueue'>
   readonly shares: QueueShares
@@ -43,56 +40,68 @@ export interface FrameSinkDeps {
 }
 
 /** Creates the sink of a queue that is written by group commits, and in pieces if a frame is large. */
-export function createFrameSink(queue: IngestQueue, deps: FrameSinkDeps): FrameSink {
-  const { commits, largeCommit, shares, failures, durability } = deps
+export function createFrameSink(deps: FrameSinkDeps): FrameSink {
+  const { queue, commits, largeCommit, shares, failures, durability } = deps
 
-  async function confirm(
-    enqueued: EnqueuedFrame,
-    place: Placement,
-    arrivedAtMs: number,
-    reply: Reply,
-    renderProblem: (problem: Problem) => Reply,
-    request: CountedRequest,
-  ): Promise<Reply> {
+  /** Returns the problem of a request whose frame is not enqueued. */
+  function enqueue(frame: PayloadFrame, reply: Reply, request: AnswerableRequest): Problem | undefined {
+    const place = durability.refuse() ?? shares.place(frame, frame)
+    if ('code' in place) return place
+    const waiting = new SinkRequest(deps, request, reply, place, frame.receivedAtMs)
     try {
-      await enqueued.confirmed
-      if (durability.refuse() !== undefined) throw new TransientError(NOT_KNOWN_DURABLE)
+      if (frame.body.length <= LARGE_FRAME_BYTES) commits[place.lane].enqueue(frame, place, waiting)
+      else if (!largeCommit.enqueue(frame, place, waiting)) return shares.refuseLarge()
     } catch (error) {
-      shares.end(place, false)
-      request.committed('unconfirmed', arrivedAtMs)
       failures.report(queue, error, request)
-      return renderProblem(NOT_STORED)
+      return NOT_STORED
     }
-    shares.end(place, true)
-    request.committed('acknowledged', arrivedAtMs)
-    return withReceipt(reply, enqueued.receiptId)
+    shares.begin(place)
+    return undefined
   }
 
   return {
     refuse(surface, contentLength) {
       return durability.refuse() ?? shares.refuse(surface, contentLength)
     },
-    accept(frame, reply, renderProblem, request) {
-      const place = durability.refuse() ?? shares.place(frame, frame)
-      if ('code' in place) return renderProblem(place)
-      let enqueued: EnqueuedFrame | undefined
-      try {
-        const isLarge = frame.body.length > LARGE_FRAME_BYTES
-        enqueued = isLarge ? largeCommit.enqueue(frame, place) : commits[place.lane].enqueue(frame, place)
-      } catch (error) {
-        failures.report(queue, error, request)
-        return renderProblem(NOT_STORED)
-      }
-      if (enqueued === undefined) return renderProblem(shares.refuseLarge())
-      shares.begin(place)
-      return confirm(enqueued, place, frame.receivedAtMs, reply, renderProblem, request)
+    accept(frame, reply, request) {
+      const problem = enqueue(frame, reply, request)
+      if (problem !== undefined) request.refuse(problem)
+      return ANSWERED
     },
   }
 }
 
-/** Returns the reply with the id of the request's receipt. */
-export function withReceipt(reply: Reply, receiptId: string): Reply {
-  return { ...reply, receiptId }
+/** A request whose frame is enqueued. It is a class, because one is made for each request: methods instead of closures. */
+class SinkRequest implements WaitingRequest {
+  readonly #sink: FrameSinkDeps
+  readonly #request: AnswerableRequest
+  readonly #reply: Reply
+  readonly #place: Placement
+  readonly #arrivedAtMs: number
+
+  constructor(sink: FrameSinkDeps, request: AnswerableRequest, reply: Reply, place: Placement, arrivedAtMs: number) {
+    this.#sink = sink
+    this.#request = request
+    this.#reply = reply
+    this.#place = place
+    this.#arrivedAtMs = arrivedAtMs
+  }
+
+  confirmed(receiptId: string): void {
+    const { durability, shares } = this.#sink
+    if (durability.refuse() !== undefined) return this.failed(new TransientError(NOT_KNOWN_DURABLE))
+    shares.end(this.#place, true)
+    this.#request.committed('acknowledged', this.#arrivedAtMs, receiptId)
+    this.#request.answer(this.#reply)
+  }
+
+  failed(error: TransientError): void {
+    const { queue, shares, failures } = this.#sink
+    shares.end(this.#place, false)
+    this.#request.committed('unconfirmed', this.#arrivedAtMs)
+    failures.report(queue, error, this.#request)
+    this.#request.refuse(NOT_STORED)
+  }
 }
 
 /** The error of a commit that was confirmed by a server which could lose it, or of which nothing is known yet. */

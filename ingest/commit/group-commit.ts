@@ -10,20 +10,9 @@ import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
-import { Group } from './group.ts'
+import { Group, type WaitingRequest } from './group.ts'
 import { type CommitSize, OpenJob } from './open-job.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
-
-/** A frame that waits for its commit, or whose commit is in flight. */
-export interface EnqueuedFrame {
-  /** The id of the receipt that the client gets. */
-  readonly receiptId: string
-  /**
-   * Resolves once Redis has the frame on disk. Rejects with a TransientError when Redis did not confirm the
-   * write. The frame is then stored once or not at all.
-   */
-  readonly confirmed: Promise<void>
-}
 
 /** The collaborators of a group commit. `redis` is a producer's connection (`connectProducer`). */
 export interface GroupCommitDeps {
@@ -107,19 +96,17 @@ export class GroupCommit {
   }
 
   /**
-   * Adds a frame to the next commit. Copies the frame, body included, before it returns. Throws a TransientError when
-   * Redis is not connected or receipts cannot be issued.
+   * Adds the frame of a request to the next commit. Copies the frame, body included, before it returns. Throws a
+   * TransientError when Redis is not connected or receipts cannot be issued.
    */
-  enqueue(frame: PayloadFrame, place: RequestPlace): EnqueuedFrame {
+  enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): void {
     if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
-    const receiptId = group.append(frame, place)
-    if (!this.#inFlight) {
-      this.#inFlight = true
-      setImmediate(() => void this.#commitAll())
-    }
-    return { receiptId, confirmed: group.confirmed }
+    group.append(frame, place, request)
+    if (this.#inFlight) return
+    this.#inFlight = true
+    setImmediate(() => void this.#commitAll())
   }
 
   /** Resolves when no frame waits, no commit is in flight and every job is added. */
@@ -151,38 +138,41 @@ export class GroupCommit {
   }
 
   async #commitAll(): Promise<void> {
-    let answer = () => {}
+    let ended: Group | undefined
+    let error: TransientError | undefined
     for (let group = this.#waiting.shift(); group !== undefined; group = this.#waiting.shift()) {
-      const { buffer, resolve, reject } = group
-      const committed = this.#commitInTurn(group)
+      const committed = this.#commitGroup(group)
       // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
-      answer()
-      answer = await committed.then(
-        () => () => {
-          this.#memory.giveBack(buffer)
-          resolve()
-        },
-        // Only this group fails. The groups that wait were never sent: each is tried within its own time.
-        // Its bytes may still be in the socket, so only memory of a confirmed group is used again.
-        (error: TransientError) => () => reject(error),
-      )
+      ended?.answer(error)
+      // Only one group fails. The groups that wait were never sent: each is tried within its own time.
+      error = await committed
+      ended = group
     }
-    answer()
+    ended?.answer(error)
     this.#inFlight = false
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
   }
 
-  /** Sends a group before it returns, if nothing has to be waited for. */
-  async #commitInTurn(group: Group): Promise<void> {
+  /** Sends a group before it returns, if nothing has to be waited for. Resolves with the error if it fails. */
+  async #commitGroup(group: Group): Promise<TransientError | undefined> {
     const closed = group.close()
     const payload = closed instanceof Promise ? await closed : closed
-    if (!this.#isBulk) return this.#traffic.run(() => this.#commitGroup(group, payload))
-    if (this.#traffic.isBusy) await this.#traffic.gap()
-    return this.#commitGroup(group, payload)
+    if (!this.#isBulk) this.#traffic.begin()
+    else if (this.#traffic.isBusy) await this.#traffic.gap()
+    try {
+      await this.#write(group, payload)
+      // The bytes of a failed group may still be in the socket, so only memory of a confirmed one is used again.
+      this.#memory.giveBack(group.buffer)
+      return undefined
+    } catch (error) {
+      return error as TransientError
+    } finally {
+      if (!this.#isBulk) this.#traffic.end()
+    }
   }
 
-  async #commitGroup(group: Group, payload: Buffer): Promise<void> {
+  async #write(group: Group, payload: Buffer): Promise<void> {
     const { bytes, frames, costs, requests, arrivedAtMs, held, deadline } = group
     const startedAt = performance.now()
     if (!this.#commit.isUsable) await this.#commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)

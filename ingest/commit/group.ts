@@ -10,16 +10,20 @@ import type { OpenCommit } from './receipt-issuer.ts'
  */
 const PACKED_FROM_BYTES = 512 * 1024
 
-/** The frames of one group commit, from the first one until the commit is confirmed. */
+/** A request that waits for the commit of its frame. Exactly one of both is called, once. */
+export interface WaitingRequest {
+  /** Called when Redis has the frame on disk. The client gets the id of its receipt. */
+  confirmed(receiptId: string): void
+  /** Called when Redis did not confirm the write. The frame is then stored once or not at all. */
+  failed(error: TransientError): void
+}
+
+/** The frames of one group commit, from the first one until their requests are answered. */
 export class Group {
   readonly buffer: Buffer
   readonly arrivedAtMs: number
   /** When its time is up, on the clock of `performance.now`. It began with the arrival of the first frame. */
   readonly deadline: number
-  /** Shared by all frames, because they are stored or refused together. */
-  readonly confirmed: Promise<void>
-  readonly resolve: () => void
-  readonly reject: (error: TransientError) => void
   /** Size of the payload before it is packed. */
   bytes: number
   frames = 0
@@ -31,6 +35,9 @@ export class Group {
   /** Number of requests by surface, as a member of `shares`. */
   readonly requests = new Map<string, number>()
   readonly #receipts: OpenCommit
+  /** The requests of the frames, and the ids of their receipts. */
+  readonly #waiting: WaitingRequest[] = []
+  readonly #receiptIds: string[] = []
   /** Bytes of the bodies that came uncompressed. */
   #plainBytes = 0
   #payload: Buffer | Promise<Buffer> | undefined
@@ -41,15 +48,12 @@ export class Group {
     this.arrivedAtMs = arrivedAtMs
     this.deadline = deadline
     this.bytes = beginPayload(buffer)
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.confirmed = promise
-    this.resolve = resolve
-    this.reject = reject
   }
 
-  /** Copies a frame, body included. Returns the id of its receipt. */
-  append(frame: PayloadFrame, { share, cost }: RequestPlace): string {
-    const receiptId = this.#receipts.issue(frame)
+  /** Copies the frame of a request, body included. */
+  append(frame: PayloadFrame, { share, cost }: RequestPlace, request: WaitingRequest): void {
+    this.#receiptIds.push(this.#receipts.issue(frame))
+    this.#waiting.push(request)
     this.bytes = appendFrame(this.buffer, this.bytes, frame, this.#receipts.receipt, cost)
     if (frame.contentEncoding === 'identity') this.#plainBytes += frame.body.length
     this.frames++
@@ -57,7 +61,15 @@ export class Group {
     this.costs.set(share.member, (this.costs.get(share.member) ?? 0) + cost)
     this.requests.set(share.member, (this.requests.get(share.member) ?? 0) + 1)
     this.held = Math.max(this.held, share.held)
-    return receiptId
+  }
+
+  /** Answers all requests: they are stored or refused together. */
+  answer(error: TransientError | undefined): void {
+    for (let i = 0; i < this.#waiting.length; i++) {
+      const request = this.#waiting[i] as WaitingRequest
+      if (error === undefined) request.confirmed(this.#receiptIds[i] as string)
+      else request.failed(error)
+    }
   }
 
   /**

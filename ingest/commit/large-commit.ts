@@ -18,7 +18,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { FencedCommit } from './fenced-commit.ts'
-import type { EnqueuedFrame } from './group-commit.ts'
+import type { WaitingRequest } from './group.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** A frame of more bytes is written in pieces, apart from the group commits, so that Redis serves others in between. */
@@ -66,27 +66,29 @@ export class LargeCommit {
   }
 
   /**
-   * Begins to write a frame. Copies the frame, body included, before it returns. Returns undefined when its surface
-   * already writes as many large frames as it may. Throws a TransientError when Redis is not connected.
+   * Begins to write the frame of a request. Copies the frame, body included, before it returns. Returns false when its
+   * surface already writes as many large frames as it may. Throws a TransientError when Redis is not connected.
    */
-  enqueue(frame: PayloadFrame, place: RequestPlace): EnqueuedFrame | undefined {
+  enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): boolean {
     const { receipts, slots, memory, queue } = this.#deps
     if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
     if (!receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const owner = place.share.member
-    if (!slots.take(owner, 1)) return undefined
+    if (!slots.take(owner, 1)) return false
     const commit = receipts.open(RECEIPT_KIND_OF_QUEUE[queue], frame.receivedAtMs)
     const receiptId = commit.issue(frame)
     const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
     appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)
-    const confirmed = this.#write(payload, frame.receivedAtMs, frame.contentEncoding === 'identity', place).finally(
-      () => {
-        slots.give(owner, 1)
-        this.#inFlight.delete(confirmed)
-      },
-    )
-    this.#inFlight.add(confirmed)
-    return { receiptId, confirmed }
+    const isPlain = frame.contentEncoding === 'identity'
+    const written = this.#write(payload, frame.receivedAtMs, isPlain, place)
+      .finally(() => slots.give(owner, 1))
+      .then(
+        () => request.confirmed(receiptId),
+        (error: TransientError) => request.failed(error),
+      )
+      .finally(() => this.#inFlight.delete(written))
+    this.#inFlight.add(written)
+    return true
   }
 
   /** Resolves when nothing is in flight. */

@@ -29,8 +29,6 @@ export interface RecordedCompletion {
    */
   readonly isNew: boolean
   readonly record: CompletionRecord
-  /** The id of this request's receipt. It is valid only if the request is new. */
-  readonly receiptId: string
 }
 
 /** Accepted for the first time, or the same as one that is in progress (pending) or done (repeated). */
@@ -105,8 +103,7 @@ export async function acceptCompletion(
     request,
   )
   if (!stored.ok) return stored
-  const { result, receiptId } = stored.value
-  const [isNew, record] = result as [] | [number, string]
+  const [isNew, record] = stored.result as [] | [number, string]
   if (record === undefined) return { ok: false, problem: OVER_COMPLETION_BUDGET }
-  return { ok: true, isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)), receiptId }
+  return { ok: true, isNew: isNew === 1, record: completionRecordSchema.parse(JSON.parse(record)) }
 }

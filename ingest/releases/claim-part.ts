@@ -116,12 +116,11 @@ export async function forgetSealedClaims(
 
 /** A claim, or the problem of a part that could not be judged. */
 export type ClaimedPart =
-  | { readonly ok: true; readonly outcome: ClaimOutcome; readonly receiptId: string }
+  | { readonly ok: true; readonly outcome: ClaimOutcome }
   | { readonly ok: false; readonly problem: Problem }
 
 /**
- * Claims a part and enqueues its bytes, both or neither. The receipt is valid only if the part was claimed. Copies the
- * body before it returns.
+ * Claims a part and enqueues its bytes, both or neither. Copies the body before it returns.
  */
 export async function claimPart(
   sink: Pick<ConditionalSink, 'store'>,
@@ -160,5 +159,5 @@ export async function claimPart(
     request,
   )
   if (!stored.ok) return stored
-  return { ok: true, outcome: stored.value.result as ClaimOutcome, receiptId: stored.value.receiptId }
+  return { ok: true, outcome: stored.result as ClaimOutcome }
 }

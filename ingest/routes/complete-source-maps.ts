@@ -5,7 +5,6 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { type Decision, type HeldBody, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
-import { withReceipt } from '../commit/frame-sink.ts'
 import { acceptCompletion, type CompletionOutcome } from '../releases/accept-completion.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, type ReleaseRouteDeps, refuseBody, withRelease } from './build-route.ts'
@@ -52,9 +51,8 @@ async function complete(
   const recorded = await acceptCompletion(deps.sink, release, completion)
   if (!recorded.ok) return buildProblem(recorded.problem)
   held.release()
-  const { isNew, record, receiptId } = recorded
+  const { isNew, record } = recorded
   deps.onCompletion(isNew ? 'accepted' : record.fileCount === undefined ? 'pending' : 'repeated')
   if (record.fileCount !== undefined) return jsonReply({ ok: true, fileCount: record.fileCount })
-  const reply = verdictReply(await wait.verdict(record.attempt))
-  return isNew ? withReceipt(reply, receiptId) : reply
+  return verdictReply(await wait.verdict(record.attempt))
 }

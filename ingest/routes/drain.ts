@@ -5,7 +5,8 @@ import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import {
-  type CountedRequest,
+  type ANSWERED,
+  type AnswerableRequest,
   problemHeaders,
   type Reply,
   type RequestCounter,
@@ -79,8 +80,8 @@ function takeExport(
   surface: SurfaceCaller,
   type: BodyType,
   body: Buffer,
-  request: CountedRequest,
-): Reply | Promise<Reply> {
+  request: AnswerableRequest,
+): Reply | typeof ANSWERED {
   const contentType = type.mediaType
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
     return invalid(415, 'content-type must be application/x-protobuf or application/json')
@@ -101,7 +102,7 @@ function takeExport(
     attributes: '',
     body,
   }
-  return sink.accept(frame, SUCCESS[contentType], drainProblem, request)
+  return sink.accept(frame, SUCCESS[contentType], request)
 }
 
 function parseContentEncoding(encoding: string): ContentEncoding | undefined {

@@ -50,6 +50,6 @@ function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): D
       attributes: JSON.stringify({ slug } satisfies BuildReportJob),
       body: Buffer.from(JSON.stringify(parsed.value)),
     } as const
-    return sink.accept(frame, SUCCESS, buildProblem, held)
+    return sink.accept(frame, SUCCESS, held)
   }
 }

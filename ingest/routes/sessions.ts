@@ -9,8 +9,9 @@ import { type BodyType, bodyTypeFault, bodyTypeOf } from '../../shared/http/body
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import {
+  type ANSWERED,
+  type AnswerableRequest,
   type BodyHandler,
-  type CountedRequest,
   type Decision,
   jsonReply,
   type Reply,
@@ -106,8 +107,8 @@ function acceptEvent(
   deps: Deps,
   surface: SurfaceCaller,
   event: SessionEvent,
-  request: CountedRequest,
-): Reply | Promise<Reply> {
+  request: AnswerableRequest,
+): typeof ANSWERED {
   const frame = {
     ...surface,
     receivedAtMs: deps.now(),
@@ -116,7 +117,7 @@ function acceptEvent(
     attributes: '',
     body: Buffer.from(JSON.stringify(event)),
   } as const
-  return deps.sink.accept(frame, SUCCESS, runtimeProblem, request)
+  return deps.sink.accept(frame, SUCCESS, request)
 }
 
 function invalid(message: string): Reply {

@@ -4,7 +4,8 @@ import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/s
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import {
-  type CountedRequest,
+  type ANSWERED,
+  type AnswerableRequest,
   type Decision,
   jsonReply,
   type Reply,
@@ -68,8 +69,8 @@ function takeChunk(
   head: UploadHead,
   surface: SurfaceCaller,
   body: Buffer,
-  request: CountedRequest,
-): Reply | Promise<Reply> {
+  request: AnswerableRequest,
+): Reply | typeof ANSWERED {
   const { sessionId } = head
   if (!sessionIdSchema.safeParse(sessionId).success || /\p{Cc}/u.test(sessionId)) {
     return rejected(SESSION_ID_RULE)
@@ -94,7 +95,7 @@ function takeChunk(
     body,
   } as const
   const reply = jsonReply({ objectKey: replayKey({ ...surface, ...upload }) })
-  return deps.sink.accept(frame, reply, runtimeProblem, request)
+  return deps.sink.accept(frame, reply, request)
 }
 
 /**

@@ -12,7 +12,6 @@ import { partKey } from '../../shared/object-store/object-keys.ts'
 import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
-import { withReceipt } from '../commit/frame-sink.ts'
 import {
   type ClaimedPart,
   type ClaimOutcome,
@@ -82,12 +81,9 @@ async function storePart(deps: Deps, release: ReleaseKey, part: SourceMapPart): 
   // The body is gone by now, so the client sends it again.
   if (await isOfDeleted(deps, release, part, claim)) return CLAIMS_REMOVED
   if (!claim.ok) return buildProblem(claim.problem)
-  const { outcome, receiptId } = claim
+  const { outcome } = claim
   deps.onPart(outcome)
-  const refused = REFUSALS[outcome]
-  if (refused) return refused
-  const reply = jsonReply({ objectKey: partKey({ ...release, path: part.path }, part.part) })
-  return outcome === 'claimed' ? withReceipt(reply, receiptId) : reply
+  return REFUSALS[outcome] ?? jsonReply({ objectKey: partKey({ ...release, path: part.path }, part.part) })
 }
 
 const CLAIMS_REMOVED = buildProblem(

@@ -1,4 +1,5 @@
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
 import { uploadSourceMap } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
@@ -7,8 +8,9 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
 import type { Decision, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
-import { type FrameSink, withReceipt } from '../commit/frame-sink.ts'
+import type { FrameSink } from '../commit/frame-sink.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
 import { refuseHead } from './refuse-head.ts'
@@ -80,8 +82,22 @@ async function storeMap(deps: Deps, release: ReleaseKey, { path, body, held, wai
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const enqueued = await deps.sink.accept(frame, ENQUEUED, buildProblem, held)
-  if (enqueued.receiptId === undefined) return enqueued
+  const problem = await enqueue(deps.sink, frame, held)
+  if (problem !== undefined) return buildProblem(problem)
   held.release()
-  return withReceipt(verdictReply(await wait.verdict(attributes.attempt)), enqueued.receiptId)
+  return verdictReply(await wait.verdict(attributes.attempt))
+}
+
+/** Resolves when the map is on disk, or with the problem of the request. The client gets the verdict instead of the answer. */
+function enqueue(sink: FrameSink, frame: PayloadFrame, held: HeldBody): Promise<Problem | undefined> {
+  return new Promise(resolve => {
+    sink.accept(frame, ENQUEUED, {
+      get requestId() {
+        return held.requestId
+      },
+      committed: (outcome, arrivedAtMs, receiptId) => held.committed(outcome, arrivedAtMs, receiptId),
+      answer: () => resolve(undefined),
+      refuse: resolve,
+    })
+  })
 }

@@ -33,18 +33,19 @@ export type Header = readonly [name: string, value: string]
 export interface Reply {
   readonly status: number
   readonly headers?: readonly Header[]
-  /** Receipt of an accepted request. Apart from `headers`, because it differs each time and they seldom do. */
-  readonly receiptId?: string
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
   /** Runs once, when the response is complete or its connection is closed. */
   readonly onEnd?: () => void
 }
 
+/** What a handler returns that answers through its request (`AnswerableRequest`), before it returns or later. */
+export const ANSWERED = Symbol('answered')
+
 /**
  * Handles the whole body, called once. The bytes may belong to uWS, which frees them when the handler returns or first
  * awaits, so the handler must copy what it keeps before that. They count as held until its reply is ready.
  */
-export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Reply>
+export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Reply> | typeof ANSWERED
 
 /** A request, as the log and its client name it. */
 export interface IdentifiedRequest {
@@ -63,8 +64,19 @@ export type CommitOutcome = 'acknowledged' | 'unconfirmed'
 
 /** A request that is counted when it ends. */
 export interface CountedRequest extends IdentifiedRequest {
-  /** States how the commit of the request ended. A request without a commit is counted by the status of its response. */
-  committed(outcome: CommitOutcome, arrivedAtMs: number): void
+  /**
+   * States how the commit of the request ended. A request without a commit is counted by the status of its response, which has
+   * the id of the receipt if there is one.
+   */
+  committed(outcome: CommitOutcome, arrivedAtMs: number, receiptId?: string): void
+}
+
+/** A request that its handler can answer without a promise, so that one loop answers all requests of a commit. */
+export interface AnswerableRequest extends CountedRequest {
+  /** Answers the request. */
+  answer(reply: Reply): void
+  /** Answers the request with a problem, as its route renders it. */
+  refuse(problem: Problem): void
 }
 
 /** Counts the requests of known senders when they end. */
@@ -77,7 +89,7 @@ export interface RequestCounter {
 }
 
 /** The memory of a body, for a handler that replies long after it has passed the body on. */
-export interface HeldBody extends CountedRequest {
+export interface HeldBody extends AnswerableRequest {
   /** Stops counting the bytes as held. To be called only after the handler has returned its promise. */
   release(): void
 }

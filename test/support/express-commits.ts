@@ -5,8 +5,8 @@ import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
-import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
+import { type ContentEncoding, frameCost, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 
 /** Opens the group commits of a queue in the express lane, as an edge on the same machine as its Redis. */
@@ -41,5 +41,13 @@ export async function commitBody(
     attributes: '',
     body: Buffer.from(body as string),
   } as const
-  await commits.enqueue(frame, { share: { member: shareMember(surface), held: 0 }, cost: 1 }).confirmed
+  await commitFrame(commits, frame, 1)
+}
+
+/** Commits a frame. Resolves when Redis has it on disk. Throws at once if it cannot be enqueued. */
+export function commitFrame(commits: GroupCommit, frame: PayloadFrame, cost = frameCost(frame)): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const place = { share: { member: shareMember(frame), held: 0 }, cost }
+  commits.enqueue(frame, place, { confirmed: () => resolve(), failed: reject })
+  return promise
 }

@@ -3,7 +3,15 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 import { until } from '../../../test/support/until.ts'
-import { type BodyHandler, problemReply, type Reply, type RequestCounter, type Route } from '../route.ts'
+import {
+  ANSWERED,
+  type BodyHandler,
+  type HeldBody,
+  problemReply,
+  type Reply,
+  type RequestCounter,
+  type Route,
+} from '../route.ts'
 
 const MIB = 1024 * 1024
 const { serve, statuses, heldBodyBytes, logged } = useHttpServer()
@@ -377,6 +385,68 @@ describe('a request of a known sender', () => {
     commit()
     await until('its commit', () => heldBodyBytes() === 0)
     expect(ended).toEqual([['a', 'acknowledged', 7]])
+  })
+})
+
+describe('a handler that answers through its request', () => {
+  const waiting: HeldBody[] = []
+  const route = post(
+    () => (body, held) => {
+      if (body.toString() === 'now') held.answer(text('at once'))
+      else waiting.push(held)
+      return ANSWERED
+    },
+    { renderProblem: ({ code }) => ({ status: 503, body: `rendered ${code}` }) },
+  )
+  beforeEach(() => void waiting.splice(0))
+
+  it('may do so before it returns', async () => {
+    const port = await serve([route])
+    expect(await request(port, rawRequest('POST', '/', {}, 'now'))).toMatchObject({ status: 200, body: 'at once' })
+    expect([statuses, heldBodyBytes()]).toEqual([[200], 0])
+  })
+
+  it('may answer many requests at once, each with its receipt or with a problem of its route', async () => {
+    const port = await serve([route])
+    const connections = ['a', 'b', 'c'].map(body => new RawConnection(port).send(rawRequest('POST', '/', {}, body)))
+    await until('all of them to wait', () => waiting.length === 3)
+    expect(heldBodyBytes()).toBe(3)
+    for (const [i, held] of waiting.entries()) {
+      held.committed(i === 1 ? 'unconfirmed' : 'acknowledged', 1, i === 1 ? undefined : `rct_${i}`)
+      if (i === 1) held.refuse({ code: 'INGEST_INFRA_UNAVAILABLE', message: 'later' })
+      else held.answer(text(`reply ${i}`))
+    }
+    expect(heldBodyBytes()).toBe(0)
+    const responses = await Promise.all(connections.map(connection => connection.response()))
+    const seen = responses.map(({ status, body, headers }) => [status, body, headers['x-receipt-id']])
+    expect(seen.sort()).toEqual([
+      [200, 'reply 0', 'rct_0'],
+      [200, 'reply 2', 'rct_2'],
+      [503, 'rendered INGEST_INFRA_UNAVAILABLE', undefined],
+    ])
+    for (const { socket } of connections) socket.destroy()
+  })
+
+  it('frees the bytes of a client that has left', async () => {
+    const port = await serve([route])
+    const connection = new RawConnection(port).send(rawRequest('POST', '/', {}, 'abc'))
+    await until('it to wait', () => waiting.length === 1)
+    connection.socket.destroy()
+    await until('the closed connection', () => statuses.length === 1)
+    waiting[0]?.answer(text('too late'))
+    expect([statuses, heldBodyBytes()]).toEqual([[499], 0])
+  })
+
+  it('gets no second response when it throws afterwards', async () => {
+    const port = await serve([
+      post(() => (_, held) => {
+        held.answer(text('first'))
+        throw new Error('broken')
+      }),
+    ])
+    expect((await request(port, rawRequest('POST', '/', {}, 'abc'))).body).toBe('first')
+    expect(statuses).toEqual([200])
+    expect(logged).toHaveLength(1)
   })
 })
 

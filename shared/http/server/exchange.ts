@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '../../../schemas/http/problems.ts'
-import type {
-  ArrivingBody,
-  BodyHandler,
-  CommitOutcome,
-  Decision,
-  HeldBody,
-  Reply,
-  RequestCounter,
-  Route,
+import {
+  ANSWERED,
+  type ArrivingBody,
+  type BodyHandler,
+  type CommitOutcome,
+  type Decision,
+  type HeldBody,
+  type Reply,
+  type RequestCounter,
+  type Route,
 } from '../route.ts'
 import { readOrigin } from './cors.ts'
 import type { ExchangeContext } from './exchange-context.ts'
@@ -71,6 +72,11 @@ const EMPTY_REPLIES_PER_CLOSE = 1_000
  * request.
  */
 export class HttpExchange implements Framing, HeldBody, ArrivingBody {
+  /** The response that `cork` of uWS is about to write: one function for all of them instead of a closure for each. */
+  static #corked: HttpExchange
+  static #corkedReply: Reply
+  static readonly #writeCorked = () => HttpExchange.#corked.#write(HttpExchange.#corkedReply)
+
   readonly #context: ExchangeContext
   readonly #route: Route
   readonly #res: HttpResponse
@@ -82,6 +88,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   #counter: RequestCounter | undefined
   #outcome: CommitOutcome | undefined
   #arrivedAtMs: number | undefined
+  receiptId: string | undefined
   #body: RequestBody | undefined
   #requestId: string | undefined
   #bodyArriving = false
@@ -180,9 +187,18 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     this.#body?.release()
   }
 
-  committed(outcome: CommitOutcome, arrivedAtMs: number): void {
+  committed(outcome: CommitOutcome, arrivedAtMs: number, receiptId?: string): void {
     this.#outcome = outcome
     this.#arrivedAtMs = arrivedAtMs
+    this.receiptId = receiptId
+  }
+
+  answer(reply: Reply): void {
+    this.#settle(reply)
+  }
+
+  refuse(problem: Problem): void {
+    this.#settle(renderProblem(this.#route, problem, this.#context.logger, this))
   }
 
   /** Created on first use, because most routes do not need it. */
@@ -256,6 +272,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     try {
       const reply = handler(this.#body?.bytes ?? NO_BYTES, this)
       this.#body?.forget()
+      if (reply === ANSWERED) return
       if (reply instanceof Promise) {
         reply.then(
           settled => this.#settle(settled),
@@ -294,7 +311,11 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
       else if (isEmpty(reply, this) && ++this.#context.emptyReplies % EMPTY_REPLIES_PER_CLOSE === 0) {
         this.#res.cork(() => writeWithoutEnding(this.#res, reply, this))
         setImmediate(() => this.#hangUp())
-      } else this.#res.cork(() => this.#write(reply))
+      } else {
+        HttpExchange.#corked = this
+        HttpExchange.#corkedReply = reply
+        this.#res.cork(HttpExchange.#writeCorked)
+      }
     } catch (error) {
       logFault(this.#route, error, this.#context.logger, this)
       this.#hangUp()

@@ -14,13 +14,15 @@ export interface Framing {
   readonly headOnly: boolean
   /** Id of the request, which every refusal has. Made when it is first read. */
   readonly requestId: string
+  /** Id of the receipt of a request that was accepted. */
+  readonly receiptId: string | undefined
 }
 
 /** Writes status and headers. */
 export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, willClose: boolean): void {
   if (reply.status !== 200) res.writeStatus(statusLine(reply.status))
   if (reply.headers) for (const [name, value] of reply.headers) res.writeHeader(name, value)
-  if (reply.receiptId !== undefined) res.writeHeader(RECEIPT_HEADER, reply.receiptId)
+  if (framing.receiptId !== undefined) res.writeHeader(RECEIPT_HEADER, framing.receiptId)
   if (reply.status >= 400) res.writeHeader(REQUEST_ID_HEADER, framing.requestId)
   if (framing.origin !== undefined) writeCorsHeaders(res, framing.origin)
   if (willClose) res.writeHeader('connection', 'close')

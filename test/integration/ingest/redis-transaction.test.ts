@@ -188,7 +188,7 @@ describe('a connection', () => {
     expect(await transactions.run(increment, TIMEOUT)).toEqual([2])
   })
 
-  it('that is slow rejects at the deadline, and late replies reach nobody else', async () => {
+  it('that is slow rejects at the deadline, and its late replies are not those of the next', async () => {
     await other.call('CLIENT', 'PAUSE', '60000', 'WRITE')
     const late = transactions.run(increment, { timeoutMs: 50 })
     const next = transactions.run(increment, TIMEOUT)

@@ -5,8 +5,8 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
-import { decodePayload, encodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { LANES, openQueue, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
+import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { Batch } from '../../../workers/batch/batch.ts'
@@ -22,7 +22,7 @@ import { openPayloadReader } from '../../../workers/queue/payloads/payload-reade
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool, type TakenJob } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
-import { openExpressCommits } from '../../support/express-commits.ts'
+import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
 import { listDeadLetters } from '../../support/oracles/list-dead-letters.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -61,8 +61,7 @@ async function edge(maxCommitFrames = 8) {
   const producer = connectProducer(url, 20_000, logger)
   opened.push(() => producer.disconnect())
   const commit = openExpressCommits(producer, { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 })
-  const enqueue = async (frame: PayloadFrame) =>
-    commit.enqueue(frame, { share: { member: shareMember(frame), held: 0 }, cost: frameCost(frame) }).confirmed
+  const enqueue = async (frame: PayloadFrame) => commitFrame(commit, frame)
   await until('the queue is open', () =>
     enqueue(frame('opening')).then(
       () => true,

@@ -8,8 +8,8 @@ import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables
 import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { selectRowBalance } from '../../../clickhouse/queries/audit/select-row-balance.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
-import { decodePayload, frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { queueKeys, shareMember } from '../../../shared/queue/queue.ts'
+import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
@@ -22,7 +22,7 @@ import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
-import { openExpressCommits } from '../../support/express-commits.ts'
+import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
@@ -202,8 +202,7 @@ async function send(requests: readonly PayloadFrame[]): Promise<void> {
   opened.push(() => producer.disconnect())
   const options = { maxCommitBytes: 1 << 20, maxCommitFrames: 100, timeoutMs: 20_000 }
   const commit = openExpressCommits(producer, options, 'logs')
-  const enqueue = (frame: PayloadFrame) =>
-    commit.enqueue(frame, { share: { member: shareMember(frame), held: 0 }, cost: frameCost(frame) }).confirmed
+  const enqueue = (frame: PayloadFrame) => commitFrame(commit, frame)
   const sent: Promise<unknown>[] = []
   await until('the connection is open', () => {
     try {
