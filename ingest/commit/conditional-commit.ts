@@ -33,7 +33,7 @@ export interface ConditionalCommit {
 /** The outcome of a conditional commit. */
 export interface Committed extends CommitOutcome {
   /** The id of the frame's receipt. It is valid only if the condition accepted the frame. */
-  readonly receiptId: string
+  readonly receiptId: Buffer
 }
 
 /** The collaborators of conditional commits. */
@@ -114,7 +114,7 @@ export function createConditionalCommit(
       }
       if (!deps.receipts.isReady) return Promise.reject(new TransientError('the secret of receipts is unknown'))
       const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[deps.queue], frame.receivedAtMs)
-      const receiptId = receipts.issue(frame)
+      const receiptId = Buffer.from(receipts.idOf(0, receipts.issue(frame)))
       const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
       appendFrame(payload, beginPayload(payload), frame, receipts.receipt, place.cost)
       const written = write(payload, frame.receivedAtMs, place, condition).finally(() => inFlight.delete(written))

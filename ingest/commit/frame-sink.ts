@@ -87,9 +87,12 @@ class SinkRequest implements WaitingRequest {
     this.#arrivedAtMs = arrivedAtMs
   }
 
-  confirmed(receiptId: string): void {
+  confirmed(receiptId: Buffer): void {
     const { durability, shares } = this.#sink
-    if (durability.refuse() !== undefined) return this.failed(new TransientError(NOT_KNOWN_DURABLE))
+    if (durability.refuse() !== undefined) {
+      this.failed(new TransientError(NOT_KNOWN_DURABLE))
+      return
+    }
     shares.end(this.#place, true)
     this.#request.committed('acknowledged', this.#arrivedAtMs, receiptId)
     this.#request.answer(this.#reply)

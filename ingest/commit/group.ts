@@ -1,3 +1,4 @@
+import type { ReceiptSeal } from '../../shared/ids/receipt.ts'
 import { packPayload } from '../../shared/queue/packed-payload.ts'
 import { appendFrame, beginPayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { TransientError } from '../../shared/runtime/errors.ts'
@@ -12,8 +13,8 @@ const PACKED_FROM_BYTES = 512 * 1024
 
 /** A request that waits for the commit of its frame. Exactly one of both is called, once. */
 export interface WaitingRequest {
-  /** Called when Redis has the frame on disk. The client gets the id of its receipt. */
-  confirmed(receiptId: string): void
+  /** Called when Redis has the frame on disk. The client gets the id of its receipt, whose bytes change after the call. */
+  confirmed(receiptId: Buffer): void
   /** Called when Redis did not confirm the write. The frame is then stored once or not at all. */
   failed(error: TransientError): void
 }
@@ -35,9 +36,9 @@ export class Group {
   /** Number of requests by surface, as a member of `shares`. */
   readonly requests = new Map<string, number>()
   readonly #receipts: OpenCommit
-  /** The requests of the frames, and the ids of their receipts. */
+  /** The requests of the frames, and the seals of their receipts. */
   readonly #waiting: WaitingRequest[] = []
-  readonly #receiptIds: string[] = []
+  readonly #seals: ReceiptSeal[] = []
   /** Bytes of the bodies that came uncompressed. */
   #plainBytes = 0
   #payload: Buffer | Promise<Buffer> | undefined
@@ -52,7 +53,7 @@ export class Group {
 
   /** Copies the frame of a request, body included. */
   append(frame: PayloadFrame, { share, cost }: RequestPlace, request: WaitingRequest): void {
-    this.#receiptIds.push(this.#receipts.issue(frame))
+    this.#seals.push(this.#receipts.issue(frame))
     this.#waiting.push(request)
     this.bytes = appendFrame(this.buffer, this.bytes, frame, this.#receipts.receipt, cost)
     if (frame.contentEncoding === 'identity') this.#plainBytes += frame.body.length
@@ -67,7 +68,7 @@ export class Group {
   answer(error: TransientError | undefined): void {
     for (let i = 0; i < this.#waiting.length; i++) {
       const request = this.#waiting[i] as WaitingRequest
-      if (error === undefined) request.confirmed(this.#receiptIds[i] as string)
+      if (error === undefined) request.confirmed(this.#receipts.idOf(i, this.#seals[i] as ReceiptSeal))
       else request.failed(error)
     }
   }

@@ -76,7 +76,7 @@ export class LargeCommit {
     const owner = place.share.member
     if (!slots.take(owner, 1)) return false
     const commit = receipts.open(RECEIPT_KIND_OF_QUEUE[queue], frame.receivedAtMs)
-    const receiptId = commit.issue(frame)
+    const receiptId = Buffer.from(commit.idOf(0, commit.issue(frame)))
     const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
     appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)
     const isPlain = frame.contentEncoding === 'identity'

@@ -5,8 +5,8 @@ import {
   COMMIT_BYTES,
   newCommit,
   RECEIPT_BYTES,
+  ReceiptIds,
   type ReceiptSeal,
-  receiptIds,
   receiptSeal,
 } from '../../shared/ids/receipt.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
@@ -26,8 +26,13 @@ export interface ReceiptIssuer {
 export interface OpenCommit {
   /** The 16 bytes of the receipt that was issued last. */
   readonly receipt: Buffer
-  /** Issues the next receipt of the commit and returns its id. Throws a TransientError before the issuer is ready. */
-  issue(surface: ReceiptSurface): string
+  /** Issues the next receipt of the commit, to this surface. Throws a TransientError before the issuer is ready. */
+  issue(surface: ReceiptSurface): ReceiptSeal
+  /**
+   * Returns the id of a receipt, from the number of those that were issued before it and the result of `issue`. The bytes are
+   * valid until the next id of the surface is read, so a caller that keeps them copies them.
+   */
+  idOf(index: number, seal: ReceiptSeal): Buffer
 }
 
 /** The surface that a receipt belongs to. */
@@ -52,7 +57,7 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
     const cached = seals.get(surfaceId)
     if (cached?.workspaceId === workspaceId) return cached
     if (sealedWith === undefined) throw new TransientError('the secret of receipts is unknown')
-    const seal = { workspaceId, ...receiptSeal(sealedWith, { workspaceId, surfaceId }) }
+    const seal: CachedSeal = { workspaceId, ...receiptSeal(sealedWith, { workspaceId, surfaceId }) }
     setBounded(seals, MAX_SEALS, surfaceId, seal)
     return seal
   }
@@ -65,17 +70,18 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
       if (sealedWith !== secret()) seals.clear()
       sealedWith = secret()
       const commit = newCommit(kind, arrivedAtMs)
-      const idOf = receiptIds(commit)
+      const ids = new ReceiptIds(commit)
       const receipt = Buffer.alloc(RECEIPT_BYTES)
       commit.copy(receipt)
       let issued = 0
       return {
         receipt,
         issue(surface) {
-          const index = issued++
-          receipt.writeUInt32BE(index, COMMIT_BYTES)
-          return idOf(index, sealOf(surface))
+          const seal = sealOf(surface)
+          receipt.writeUInt32BE(issued++, COMMIT_BYTES)
+          return seal
         },
+        idOf: (index, seal) => ids.write(index, seal),
       }
     },
   }

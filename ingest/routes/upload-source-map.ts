@@ -95,7 +95,8 @@ function enqueue(sink: FrameSink, frame: PayloadFrame, held: HeldBody): Promise<
       get requestId() {
         return held.requestId
       },
-      committed: (outcome, arrivedAtMs, receiptId) => held.committed(outcome, arrivedAtMs, receiptId),
+      committed: (outcome, arrivedAtMs, receiptId) =>
+        held.committed(outcome, arrivedAtMs, receiptId && Buffer.from(receiptId)),
       answer: () => resolve(undefined),
       refuse: resolve,
     })

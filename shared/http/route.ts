@@ -65,10 +65,10 @@ export type CommitOutcome = 'acknowledged' | 'unconfirmed'
 /** A request that is counted when it ends. */
 export interface CountedRequest extends IdentifiedRequest {
   /**
-   * States how the commit of the request ended. A request without a commit is counted by the status of its response, which has
-   * the id of the receipt if there is one.
+   * States how the commit of the request ended. A request without a commit is counted by the status of its response. The
+   * response has the id of the receipt if there is one. Its bytes must not change before the response is written.
    */
-  committed(outcome: CommitOutcome, arrivedAtMs: number, receiptId?: string): void
+  committed(outcome: CommitOutcome, arrivedAtMs: number, receiptId?: Uint8Array): void
 }
 
 /** A request that its handler can answer without a promise, so that one loop answers all requests of a commit. */

@@ -14,10 +14,15 @@ export function base32(bytes: Uint8Array, characters: number): string {
   return text
 }
 
-/** The two base32 characters of each number of ten bits. */
-export const BASE32_PAIRS: readonly string[] = Array.from({ length: 1024 }, (_, bits) => {
-  return `${ALPHABET[bits >>> 5]}${ALPHABET[bits & 31]}`
-})
+const ALPHABET_BYTES = Buffer.from(ALPHABET)
+
+/** Writes the four base32 characters of a number of twenty bits. */
+export function writeBase32(target: Uint8Array, at: number, bits: number): void {
+  target[at] = ALPHABET_BYTES[(bits >>> 15) & 31] as number
+  target[at + 1] = ALPHABET_BYTES[(bits >>> 10) & 31] as number
+  target[at + 2] = ALPHABET_BYTES[(bits >>> 5) & 31] as number
+  target[at + 3] = ALPHABET_BYTES[bits & 31] as number
+}
 
 /** Decodes the whole bytes of a base32 text and ignores the remaining bits. Returns undefined for any other text. */
 export function fromBase32(text: string): Buffer | undefined {

@@ -2,7 +2,7 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
 import { RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
-import { BASE32_PAIRS, base32, fromBase32 } from './base32.ts'
+import { base32, fromBase32, writeBase32 } from './base32.ts'
 
 /**
  * The receipt of an accepted request: 16 bytes that identify it in every queue, and the id that its client gets.
@@ -43,11 +43,13 @@ export interface OpenedReceipt {
   readonly index: number
 }
 
-/** The part that all receipt ids of a surface have in common. */
+/** The part that all receipt ids of a surface have in common, and the memory in which they are written. */
 export interface ReceiptSeal {
   readonly checkWord: number
-  /** End of the ids. */
-  readonly suffix: string
+  /** The id that was written last, in ASCII. Its beginning and its end are those of every id of the surface. */
+  readonly id: Buffer
+  /** The group commit of that id. */
+  commit: ReceiptIds | undefined
 }
 
 /** Creates the id of a group commit, which is unique. */
@@ -64,20 +66,33 @@ export function newCommit(kind: ReceiptKind, arrivedAtMs: number): Buffer {
 export function receiptSeal(secret: Buffer, surface: { workspaceId: string; surfaceId: string }): ReceiptSeal {
   const name = JSON.stringify([surface.workspaceId, surface.surfaceId])
   const tag = createHmac('sha256', secret).update(name).digest()
-  return {
-    checkWord: tag.readInt32BE(28),
-    suffix: `${base32(tag, TAG_CHARACTERS)}_${encodeURIComponent(surface.surfaceId)}`,
-  }
+  const unwritten = '-'.repeat(COMMIT_CHARACTERS + INDEX_CHARACTERS)
+  const id = `rct_${unwritten}${base32(tag, TAG_CHARACTERS)}_${encodeURIComponent(surface.surfaceId)}`
+  return { checkWord: tag.readInt32BE(28), id: Buffer.from(id), commit: undefined }
 }
 
-/** Returns the function that makes the receipt ids of one group commit, from the index and the seal of the surface. */
-export function receiptIds(commit: Buffer): (index: number, seal: ReceiptSeal) => string {
-  const head = `rct_${base32(Buffer.concat([commit, PADDING]), COMMIT_CHARACTERS)}`
-  const commitWord = crc32(commit)
-  return (index, { checkWord, suffix }) => {
-    const check = Math.imul((index ^ commitWord) + checkWord, GOLDEN_RATIO) >>> 12
-    const indexAndCheck = `${BASE32_PAIRS[index >>> 10]}${BASE32_PAIRS[index & 1023]}${BASE32_PAIRS[check >>> 10]}`
-    return `${head}${indexAndCheck}${BASE32_PAIRS[check & 1023]}${suffix}`
+/**
+ * The receipt ids of one group commit. They are bytes, because a response has one as a header: of most requests only eight
+ * characters of the id before have to be changed.
+ */
+export class ReceiptIds {
+  readonly #head: Buffer
+  readonly #word: number
+
+  constructor(commit: Buffer) {
+    this.#head = Buffer.from(base32(Buffer.concat([commit, PADDING]), COMMIT_CHARACTERS))
+    this.#word = crc32(commit)
+  }
+
+  /** Returns the id with this index of the surface with this seal. The next id of the surface is written over it. */
+  write(index: number, seal: ReceiptSeal): Buffer {
+    const { id, checkWord } = seal
+    if (seal.commit !== this) id.set(this.#head, COMMIT_AT)
+    seal.commit = this
+    writeBase32(id, INDEX_AT, index)
+    const check = Math.imul((index ^ this.#word) + checkWord, GOLDEN_RATIO) >>> 12
+    writeBase32(id, INDEX_AT + INDEX_CHARACTERS / 2, check)
+    return id
   }
 }
 
@@ -89,7 +104,7 @@ export function openReceiptId(secret: Buffer, workspaceId: string, id: string): 
   const named = readReceiptId(id)
   if (named === undefined) return undefined
   const { commit, index, surfaceId } = named
-  const genuine = Buffer.from(receiptIds(commit)(index, receiptSeal(secret, { workspaceId, surfaceId })))
+  const genuine = new ReceiptIds(commit).write(index, receiptSeal(secret, { workspaceId, surfaceId }))
   const given = Buffer.from(id)
   return genuine.length === given.length && timingSafeEqual(genuine, given) ? named : undefined
 }

@@ -412,7 +412,7 @@ describe('a handler that answers through its request', () => {
     await until('all of them to wait', () => waiting.length === 3)
     expect(heldBodyBytes()).toBe(3)
     for (const [i, held] of waiting.entries()) {
-      held.committed(i === 1 ? 'unconfirmed' : 'acknowledged', 1, i === 1 ? undefined : `rct_${i}`)
+      held.committed(i === 1 ? 'unconfirmed' : 'acknowledged', 1, i === 1 ? undefined : Buffer.from(`rct_${i}`))
       if (i === 1) held.refuse({ code: 'INGEST_INFRA_UNAVAILABLE', message: 'later' })
       else held.answer(text(`reply ${i}`))
     }

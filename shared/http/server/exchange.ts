@@ -88,7 +88,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   #counter: RequestCounter | undefined
   #outcome: CommitOutcome | undefined
   #arrivedAtMs: number | undefined
-  receiptId: string | undefined
+  receiptId: Uint8Array | undefined
   #body: RequestBody | undefined
   #requestId: string | undefined
   #bodyArriving = false
@@ -187,7 +187,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     this.#body?.release()
   }
 
-  committed(outcome: CommitOutcome, arrivedAtMs: number, receiptId?: string): void {
+  committed(outcome: CommitOutcome, arrivedAtMs: number, receiptId?: Uint8Array): void {
     this.#outcome = outcome
     this.#arrivedAtMs = arrivedAtMs
     this.receiptId = receiptId

@@ -14,8 +14,8 @@ export interface Framing {
   readonly headOnly: boolean
   /** Id of the request, which every refusal has. Made when it is first read. */
   readonly requestId: string
-  /** Id of the receipt of a request that was accepted. */
-  readonly receiptId: string | undefined
+  /** Id of the receipt of a request that was accepted, in ASCII. */
+  readonly receiptId: Uint8Array | undefined
 }
 
 /** Writes status and headers. */

@@ -4,7 +4,7 @@ import { PERMISSIONS } from '../../../../schemas/records/directory.ts'
 import { createDirectory, newId } from '../../../../shared/directory/directory.ts'
 import { readReceiptSecret } from '../../../../shared/directory/receipt-secret.ts'
 import { generateKey } from '../../../../shared/ids/credentials.ts'
-import { newCommit, openReceiptId, receiptIds, receiptSeal } from '../../../../shared/ids/receipt.ts'
+import { newCommit, openReceiptId, ReceiptIds, receiptSeal } from '../../../../shared/ids/receipt.ts'
 import { putWorkspace, signToken } from '../../../support/services/api.ts'
 import { issueKey } from '../../../support/services/edge.ts'
 import {
@@ -51,8 +51,8 @@ describe('a receipt that does not belong to the caller is not found, with the sa
     expect(opened).toMatchObject({ surfaceId, kind: 'sessions' })
     const long = newCommit('sessions', Date.now() - 31 * 24 * 60 * 60 * 1_000)
     const place = { workspaceId, surfaceId }
-    const expired = receiptIds(long)(0, receiptSeal(secret, place))
-    const forged = receiptIds(opened?.commit ?? long)(0, receiptSeal(randomBytes(32), place))
+    const expired = new ReceiptIds(long).write(0, receiptSeal(secret, place)).toString()
+    const forged = new ReceiptIds(opened?.commit ?? long).write(0, receiptSeal(randomBytes(32), place)).toString()
     const nothing = await ask('rct_x', own[as])
     expect(nothing).toMatchObject({ status: 404, body: { code: 'NOT_FOUND', service: 'gateway' } })
     const answers = [
