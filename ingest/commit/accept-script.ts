@@ -109,10 +109,14 @@ export interface Acceptance {
   readonly arrivedAtMs: number
   readonly frames: number
   readonly bytes: number
-  /** Cost by member of `shares`. */
-  readonly costs: ReadonlyMap<string, number>
-  /** Number of requests by member of `shares`. */
-  readonly requests: ReadonlyMap<string, number>
+  /** Cost and requests of each surface, by its member of `shares`. */
+  readonly surfaces: ReadonlyMap<string, SurfaceRequests>
+}
+
+/** The requests of one surface in a commit. */
+export interface SurfaceRequests {
+  cost: number
+  requests: number
 }
 
 /** Returns the keys in the order of the scripts. `source` is the key with the bytes. */
@@ -123,11 +127,11 @@ export function acceptKeys(keys: QueueKeys, payload: string, source: string): st
 
 /** Returns the arguments in the order of the scripts. */
 export function acceptArguments(acceptance: Acceptance): (string | number)[] {
-  const { deadlineMs, jobId, arrivedAtMs, frames, bytes, costs, requests } = acceptance
-  let cost = 0
-  for (const part of costs.values()) cost += part
-  const args = [Math.floor(deadlineMs), jobId, arrivedAtMs, frames, bytes, cost, costs.size]
-  for (const [member, part] of costs) args.push(member, part, requests.get(member) ?? 0)
+  const { deadlineMs, jobId, arrivedAtMs, frames, bytes, surfaces } = acceptance
+  let sum = 0
+  for (const { cost } of surfaces.values()) sum += cost
+  const args = [Math.floor(deadlineMs), jobId, arrivedAtMs, frames, bytes, sum, surfaces.size]
+  for (const [member, { cost, requests }] of surfaces) args.push(member, cost, requests)
   return args
 }
 

@@ -84,16 +84,14 @@ export function createConditionalCommit(
     const isLarge = payload.length > LARGE_FRAME_BYTES
     if (isLarge) await sendPieces(jobId, payload)
     const content = {
-      jobId,
       payload: isLarge ? undefined : payload,
       bytes: payload.length,
       frames: 1,
       arrivedAtMs,
-      costs: new Map([[share.member, cost]]),
-      requests: new Map([[share.member, 1]]),
+      surfaces: new Map([[share.member, { cost, requests: 1 }]]),
       priority: lane === 'bulk' ? options.priorityOf(share.held) : 0,
     }
-    const outcome = await (commits[lane] as FencedCommit).write(content, options.timeoutMs, condition)
+    const outcome = await (commits[lane] as FencedCommit).write(jobId, content, options.timeoutMs, condition)
     memory.giveBack(payload)
     options.onCommit?.(1, payload.length, performance.now() - startedAt)
     return outcome

@@ -13,6 +13,7 @@ import {
   acceptKeys,
   acceptOnCondition,
   JOIN,
+  type SurfaceRequests,
   UNACCEPTED_LIFETIME_MS,
 } from './accept-script.ts'
 import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
@@ -33,7 +34,6 @@ export interface FencedCommitDeps {
 
 /** A payload to commit. */
 export interface CommitContent {
-  readonly jobId: string
   /** The bytes of the payload, packed or not, or undefined if they arrived in pieces under the key `arriving`. */
   readonly payload: Buffer | undefined
   /** Size of the payload before it was packed. */
@@ -41,10 +41,8 @@ export interface CommitContent {
   readonly frames: number
   /** Unix time of the arrival of the first request. */
   readonly arrivedAtMs: number
-  /** Cost by member of `shares`. */
-  readonly costs: ReadonlyMap<string, number>
-  /** Number of requests by member of `shares`. */
-  readonly requests: ReadonlyMap<string, number>
+  /** Cost and requests of each surface, by its member of `shares`. */
+  readonly surfaces: ReadonlyMap<string, SurfaceRequests>
   /** Priority in the bulk lane, 0 in the express lane. */
   readonly priority: number
 }
@@ -125,25 +123,30 @@ export class FencedCommit {
    * refused it. Rejects with a TransientError when they did not confirm within `timeoutMs`. The payload is then stored only if
    * Redis ran the commit in time and a confirmation was lost.
    */
-  async write(content: CommitContent, timeoutMs: number, condition?: Condition): Promise<CommitOutcome> {
-    const { jobId, frames, bytes, priority } = content
-    const keys = this.#acceptKeys(content)
-    const args = this.#arguments(content, timeoutMs)
+  async write(jobId: string, content: CommitContent, timeoutMs: number, condition?: Condition): Promise<CommitOutcome> {
+    const { frames, bytes, priority } = content
+    const keys = this.#acceptKeys(jobId, content)
+    const args = this.#arguments(jobId, content, bytes, timeoutMs)
     const script = condition
-      ? respScript(respEval(acceptOnCondition(condition.lua)), [...keys, ...condition.keys], [...args, ...condition.args])
+      ? respScript(
+          respEval(acceptOnCondition(condition.lua)),
+          [...keys, ...condition.keys],
+          [...args, ...condition.args],
+        )
       : respScript(this.#acceptScript(), keys, args)
     const job = { jobId, data: { payloads: frames, bytes }, priority }
-    const [, outcome, result] = await this.#send(this.#withPayload(content, script), timeoutMs, job)
+    const [, outcome, result] = await this.#send(this.#withPayload(jobId, content, script), timeoutMs, job)
     return { accepted: outcome === 1, result: asText(result) }
   }
 
   /**
    * Sends a commit like `write`, with this job or with none. Other requests may join its payload until a worker reads it.
    */
-  async create(content: CommitContent, timeoutMs: number, job?: NewJob): Promise<void> {
-    const keys = [...this.#acceptKeys(content), this.#keys.open]
-    const script = respScript(this.#acceptScript(), keys, this.#arguments(content, timeoutMs))
-    await this.#send(this.#withPayload(content, script), timeoutMs, job)
+  async create(jobId: string, content: CommitContent, timeoutMs: number, job?: NewJob): Promise<void> {
+    const keys = [...this.#acceptKeys(jobId, content), this.#keys.open]
+    const args = this.#arguments(jobId, content, content.bytes, timeoutMs)
+    const script = respScript(this.#acceptScript(), keys, args)
+    await this.#send(this.#withPayload(jobId, content, script), timeoutMs, job)
   }
 
   /**
@@ -154,7 +157,7 @@ export class FencedCommit {
     const { flow, shares, open, busy, arrivals } = this.#keys
     const joined = this.#keys.joined(jobId)
     const value = content.payload.subarray(PAYLOAD_HEADER_BYTES)
-    const args = this.#arguments({ ...content, jobId, bytes: content.bytes - PAYLOAD_HEADER_BYTES }, timeoutMs)
+    const args = this.#arguments(jobId, content, content.bytes - PAYLOAD_HEADER_BYTES, timeoutMs)
     const script = respScript(EVAL_JOIN, [joined, flow, shares, open, busy, arrivals], args)
     const head = respCommandBefore(value.length, 'RPUSH', joined)
     const [, outcome] = await this.#send({ commands: 2, head, value, tail: `\r\n${script}` }, timeoutMs)
@@ -166,13 +169,15 @@ export class FencedCommit {
     return this.#writer.add(job)
   }
 
-  #acceptKeys({ jobId, payload }: CommitContent): string[] {
+  #acceptKeys(jobId: string, { payload }: CommitContent): string[] {
     const key = this.#keys.payload(jobId)
     return acceptKeys(this.#keys, key, payload === undefined ? this.#keys.arriving(jobId) : key)
   }
 
-  #arguments(content: CommitContent, timeoutMs: number): (string | number)[] {
-    return acceptArguments({ ...content, deadlineMs: this.#clock.now() + timeoutMs * (1 - CONFIRMATION_PART) })
+  #arguments(jobId: string, content: CommitContent, bytes: number, timeoutMs: number): (string | number)[] {
+    const { arrivedAtMs, frames, surfaces } = content
+    const deadlineMs = this.#clock.now() + timeoutMs * (1 - CONFIRMATION_PART)
+    return acceptArguments({ deadlineMs, jobId, arrivedAtMs, frames, bytes, surfaces })
   }
 
   /** Returns the beginning of the command that accepts a payload: with the text of the script once on each connection. */
@@ -184,7 +189,7 @@ export class FencedCommit {
   }
 
   /** Returns the transaction that writes the bytes of a payload, unless they have arrived in pieces, and runs a script. */
-  #withPayload({ jobId, payload }: CommitContent, script: string): Transaction {
+  #withPayload(jobId: string, { payload }: CommitContent, script: string): Transaction {
     if (payload === undefined) return { commands: 1, head: '', tail: script }
     const head = respCommandBefore(payload.length, 'PSETEX', this.#keys.payload(jobId), UNACCEPTED_LIFETIME_MS)
     return { commands: 2, head, value: payload, tail: `\r\n${script}` }

@@ -173,20 +173,12 @@ export class GroupCommit {
   }
 
   async #write(group: Group, payload: Buffer): Promise<void> {
-    const { bytes, frames, costs, requests, arrivedAtMs, held, deadline } = group
+    const { bytes, frames, surfaces, arrivedAtMs, held, deadline } = group
     const startedAt = performance.now()
     if (!this.#commit.isUsable) await this.#commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
-    const content = {
-      jobId: newJobId(),
-      payload,
-      bytes,
-      frames,
-      arrivedAtMs,
-      costs,
-      requests,
-      priority: this.#options.priorityOf?.(held) ?? 0,
-    }
-    if (bytes > MAX_JOINED_BYTES) await this.#commit.write(content, this.#timeLeft(deadline))
+    const priority = this.#options.priorityOf?.(held) ?? 0
+    const content = { payload, bytes, frames, arrivedAtMs, surfaces, priority }
+    if (bytes > MAX_JOINED_BYTES) await this.#commit.write(newJobId(), content, this.#timeLeft(deadline))
     else await this.#joinOrCreate(content, group)
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
@@ -209,11 +201,12 @@ export class GroupCommit {
   }
 
   async #create(content: SmallCommit, size: CommitSize, timeoutMs: number): Promise<void> {
-    const { jobId, priority, frames, bytes } = content
+    const { priority, frames, bytes } = content
+    const jobId = newJobId()
     const job = { jobId, priority, data: { payloads: frames, bytes } }
     const due = this.#openJob.takeDue(job)
     try {
-      await this.#commit.create(content, timeoutMs, due)
+      await this.#commit.create(jobId, content, timeoutMs, due)
     } catch (error) {
       if (due !== undefined && due !== job) this.#openJob.add(due)
       throw error

@@ -3,6 +3,7 @@ import { packPayload } from '../../shared/queue/packed-payload.ts'
 import { appendFrame, beginPayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { TransientError } from '../../shared/runtime/errors.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
+import type { SurfaceRequests } from './accept-script.ts'
 import type { OpenCommit } from './receipt-issuer.ts'
 
 /**
@@ -31,10 +32,8 @@ export class Group {
   cost = 0
   /** The most that a surface in the group has (`SurfaceShare.held`). */
   held = 0
-  /** Cost by surface, as a member of `shares`. */
-  readonly costs = new Map<string, number>()
-  /** Number of requests by surface, as a member of `shares`. */
-  readonly requests = new Map<string, number>()
+  /** The requests of each surface, by its member of `shares`. */
+  readonly surfaces = new Map<string, SurfaceRequests>()
   readonly #receipts: OpenCommit
   /** The requests of the frames, and the seals of their receipts. */
   readonly #waiting: WaitingRequest[] = []
@@ -59,8 +58,12 @@ export class Group {
     if (frame.contentEncoding === 'identity') this.#plainBytes += frame.body.length
     this.frames++
     this.cost += cost
-    this.costs.set(share.member, (this.costs.get(share.member) ?? 0) + cost)
-    this.requests.set(share.member, (this.requests.get(share.member) ?? 0) + 1)
+    const surface = this.surfaces.get(share.member)
+    if (surface === undefined) this.surfaces.set(share.member, { cost, requests: 1 })
+    else {
+      surface.cost += cost
+      surface.requests++
+    }
     this.held = Math.max(this.held, share.held)
   }
 

@@ -102,16 +102,14 @@ export class LargeCommit {
     const jobId = newJobId()
     await this.#sendPieces(jobId, isPlain ? await packPayload(payload) : payload)
     const content = {
-      jobId,
       payload: undefined,
       bytes: payload.length,
       frames: 1,
       arrivedAtMs,
-      costs: new Map([[share.member, cost]]),
-      requests: new Map([[share.member, 1]]),
+      surfaces: new Map([[share.member, { cost, requests: 1 }]]),
       priority: priorityOf(share.held),
     }
-    await this.#commit.write(content, timeoutMs)
+    await this.#commit.write(jobId, content, timeoutMs)
     // A payload whose write failed may still be in the socket, so only memory of a confirmed one is used again.
     this.#deps.memory.giveBack(payload)
     onCommit?.(1, payload.length, performance.now() - startedAt)
