@@ -12,6 +12,12 @@ import { respCommand, respCommandBefore } from '../../../ingest/commit/resp.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { until } from '../../support/until.ts'
 
+/**
+ * `RedisTransactions` adds to the queue of replies of ioredis by `sendCommand` with a stream of its own, which ioredis does not
+ * document. These tests state what it relies on. When one fails after an upgrade, compare `sendCommand` and `flushQueue` in
+ * `built/Redis.js` and `shiftCommand` in `built/DataHandler.js` of the new version.
+ */
+
 const TIMEOUT = { timeoutMs: 5_000 }
 const [A, B] = ['transaction:a', 'transaction:b']
 let dir: string
