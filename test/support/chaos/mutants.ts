@@ -13,7 +13,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a request is acknowledged before its commit',
     file: 'ingest/commit/group.ts',
-    changes: [['this.confirmed = promise\n', 'this.confirmed = (promise.catch(() => {}), Promise.resolve())\n']],
+    changes: [
+      [
+        '    this.#waiting.push(request)\n',
+        `    const seal = this.#seals.at(-1) as ReceiptSeal
+    const index = this.#waiting.push({ confirmed() {}, failed() {} }) - 1
+    setImmediate(() => request.confirmed(this.#receipts.idOf(index, seal)))\n`,
+      ],
+    ],
     shownBy: /\(acknowledged: 200\) is not stored/,
   },
   {
