@@ -16,6 +16,9 @@ export interface LoadPlan {
   readonly durationMs: number
 }
 
+/** Kinds of values of spans. */
+export type SpanData = 'uniform' | 'exceptions' | 'realistic'
+
 /** Payloads of a load. */
 export interface PayloadPlan {
   /** Default: traces. */
@@ -26,13 +29,23 @@ export interface PayloadPlan {
   readonly pool: number
   /** Whether every request gets new trace and span ids and the current time. */
   readonly freshIds: boolean
+  /**
+   * Values of the spans. `uniform`: few values in rotation and no events, as every run since the first one had; `exceptions`:
+   * the same, every tenth span with an exception; `realistic`: `realisticTracePayload`. Default: uniform.
+   */
+  readonly data?: SpanData
+  /**
+   * Whether bodies are sent as gzip: every second body of a connection, or all. They are compressed before the load, because
+   * that costs more than sending, so their ids are not renewed: there are enough of them for `GZIP_SPANS`.
+   */
+  readonly gzip?: 'half' | 'all'
   /** Whether the bodies begin as gzip does and continue with random bytes, so that no worker can decode them. */
   readonly undecodable?: boolean
 }
 
 /**
- * When requests are sent. `closed`: a connection sends its next request when the last one has its response; after a 429
- * it waits for Retry-After, unless it is `impatient`. `open`: requests are due at a fixed rate, whatever the server does, and
+ * When requests are sent. `closed`: a connection sends its next request when the last one has its response; after a 429 or a
+ * 503 it waits for Retry-After, unless it is `impatient`. `open`: requests are due at a fixed rate, whatever the server does, and
  * latency counts from the time at which a request was due.
  */
 export type LoadMode =

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import type { Signal } from '../../schemas/queues/names.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
+import { realisticTracePayload } from '../payloads/realistic-trace-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
-import type { LoadPlan, PayloadPlan } from './plan.ts'
-import { findRenewable, NOTHING_RENEWABLE, type RenewableFields } from './renewal.ts'
+import type { LoadPlan, PayloadPlan, SpanData } from './plan.ts'
+import { createChanges, findRenewable, NOTHING_RENEWABLE, type RenewableFields, renew } from './renewal.ts'
 
 /** Bytes of one request, head and body, which can be sent many times. */
 export interface PreparedRequest {
@@ -14,18 +16,43 @@ export interface PreparedRequest {
 }
 
 /** Builds a body with this many records. The bodies of a pool are spread over eight services. */
-const BODIES: Record<Signal, (records: number, poolIndex: number) => Buffer> = {
-  traces: (spans, i) => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 0, service: `shop-${i % 8}` }),
+const BODIES: Record<Exclude<Signal, 'traces'> | SpanData, (records: number, poolIndex: number) => Buffer> = {
+  uniform: (spans, i) => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 0, service: `shop-${i % 8}` }),
+  exceptions: (spans, i) => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 10, service: `shop-${i % 8}` }),
+  realistic: realisticTracePayload,
   logs: (records, i) => logPayload({ records, exceptionEvery: 0, service: `shop-${i % 8}` }),
   // Every body comes from a different instance, so no two bodies share a series.
   metrics: (points, i) =>
     metricsPayload({ points, pointsPerMetric: 10, service: `shop-${i % 8}`, instance: `shop-${i % 8}-${i}` }),
 }
 
+/** Records with different ids in the compressed bodies of a load: those of two seconds. */
+const GZIP_SPANS = 600_000
+const GZIP_BODIES_MAX = 32_768
+
 /** Builds a pool of bodies. Done once per plan, because building a body costs more than sending it. */
-export function buildBodies({ signal = 'traces', spans, pool, undecodable }: PayloadPlan): Buffer[] {
-  return Array.from({ length: pool }, (_, i) => (undecodable ? undecodableBody() : BODIES[signal](spans, i)))
+export function buildBodies(plan: PayloadPlan): Buffer[] {
+  const { signal = 'traces', spans, pool, data = 'uniform', gzip, undecodable } = plan
+  if (undecodable) return Array.from({ length: pool }, undecodableBody)
+  const bodies = Array.from({ length: pool }, (_, i) => BODIES[signal === 'traces' ? data : signal](spans, i))
+  if (gzip === undefined) return bodies
+  const packed = compress(signal, bodies, Math.min(GZIP_BODIES_MAX, Math.ceil(GZIP_SPANS / spans)))
+  return gzip === 'all' ? packed : [...bodies, ...packed]
 }
+
+/** Compresses copies of the bodies, each with other ids. Level 6 is the default of zlib and of the Collector's exporters. */
+function compress(signal: Signal, bodies: readonly Buffer[], count: number): Buffer[] {
+  const fields = bodies.map(body => findRenewable(signal, body))
+  const nextChange = createChanges(Date.now())
+  return Array.from({ length: count }, (_, i) => {
+    const body = Buffer.from(bodies[i % bodies.length] as Buffer)
+    renew(body, fields[i % bodies.length] as RenewableFields, nextChange(), Date.now())
+    return gzipSync(body)
+  })
+}
+
+/** Returns whether a body begins as gzip does. No protobuf of OTLP does: its first byte is the tag of field 1. */
+export const isGzip = (body: Buffer) => body[0] === GZIP_HEAD[0] && body[1] === GZIP_HEAD[1]
 
 const UNDECODABLE_BYTES = 2_048
 /** Magic, method and flags of gzip (RFC 1952), which is all that an edge looks at. */
@@ -41,10 +68,16 @@ function undecodableBody(): Buffer {
 /** Builds the request that carries this body. */
 export function prepareRequest(plan: LoadPlan, body: Buffer, poolIndex: number): PreparedRequest {
   const varied = plan.varyHeaders?.[poolIndex % plan.varyHeaders.length]
-  const headers = { host: `127.0.0.1:${plan.port}`, ...plan.headers, ...varied, 'content-length': String(body.length) }
+  const headers = {
+    host: `127.0.0.1:${plan.port}`,
+    ...plan.headers,
+    ...varied,
+    ...(isGzip(body) && { 'content-encoding': 'gzip' }),
+    'content-length': String(body.length),
+  }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = Buffer.from(`POST ${plan.path} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1')
   const { signal = 'traces', freshIds } = plan.payload
-  const renewable = freshIds && !plan.payload.undecodable ? findRenewable(signal, body, head.length) : NOTHING_RENEWABLE
+  const renewable = freshIds && !isGzip(body) ? findRenewable(signal, body, head.length) : NOTHING_RENEWABLE
   return { bytes: Buffer.concat([head, body]), renewable }
 }

@@ -65,9 +65,9 @@ it('counts the responses of a closed loop, and reports the start and end of the 
   expect(result.bodyBytes).toBe(5.5)
 })
 
-it('waits for the Retry-After of a 429', async () => {
-  const plan = await serve(async () => ({ status: 429, retryAfter: 5 }), {})
-  expect((await runLoad(plan, bodies, () => {})).statuses).toEqual({ 429: 4 })
+it.each([429, 503])('waits for the Retry-After of a %i', async status => {
+  const plan = await serve(async () => ({ status, retryAfter: 5 }), {})
+  expect((await runLoad(plan, bodies, () => {})).statuses).toEqual({ [status]: 4 })
 })
 
 it('counts a stall of the server in the latency of every request that was due meanwhile', async () => {

@@ -3,7 +3,7 @@ import { type ConnectionEvents, LoadConnection } from './connection.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 import type { LoadPlan, LoadResult } from './plan.ts'
 import { createChanges, renew } from './renewal.ts'
-import { prepareRequest } from './requests.ts'
+import { isGzip, type PreparedRequest, prepareRequest } from './requests.ts'
 import type { ResponseHead } from './response-reader.ts'
 import { createSchedule, type Schedule } from './schedule.ts'
 
@@ -107,15 +107,27 @@ class LoadRun {
       if (counts) this.#latency.record(now - dueAt)
     }
     const { mode } = this.#plan
-    return mode.kind === 'closed' && !mode.impatient && status === 429 ? retryAfterSeconds * 1_000 : 0
+    const isRefused = status === 429 || status === 503
+    return mode.kind === 'closed' && !mode.impatient && isRefused ? retryAfterSeconds * 1_000 : 0
   }
 }
 
 /**
  * Returns the requests of each connection: its share of the pool, or a copy of one request if there are more connections
- * than requests. If there are more headers than bodies, bodies are sent again with the other headers.
+ * than requests. If there are more headers than bodies, bodies are sent again with the other headers. If some bodies are
+ * compressed and others are not, each connection sends them alternately.
  */
-function shareOut(plan: LoadPlan, bodies: readonly Buffer[]) {
+export function shareOut(plan: LoadPlan, bodies: readonly Buffer[]): PreparedRequest[][] {
+  const [packed, plain] = [bodies.filter(isGzip), bodies.filter(body => !isGzip(body))]
+  if (packed.length === 0 || plain.length === 0) return shareOfEach(plan, bodies)
+  const sharesOfPlain = shareOfEach(plan, plain)
+  return shareOfEach(plan, packed).map((share, i) => {
+    const others = sharesOfPlain[i] as PreparedRequest[]
+    return share.flatMap((request, turn) => [others[turn % others.length] as PreparedRequest, request])
+  })
+}
+
+function shareOfEach(plan: LoadPlan, bodies: readonly Buffer[]): PreparedRequest[][] {
   const count = Math.max(bodies.length, plan.varyHeaders?.length ?? 0)
   const requestAt = (index: number) => prepareRequest(plan, bodies[index % bodies.length] as Buffer, index)
   return Array.from({ length: plan.connections }, (_, i) => {
