@@ -37,7 +37,8 @@ const MINUS = '-'.charCodeAt(0)
 
 /**
  * Measures the limit of a queue in Redis: SET of the same bytes, without HTTP, jobs or counters. Commands are built
- * beforehand and overwrite the same keys, so that memory does not grow and the sender costs almost nothing.
+ * beforehand, so that the sender costs almost nothing. Every key is new, as those of the product are: overwriting a value in
+ * warm memory is cheaper than storing one.
  */
 export async function writeSets(plan: SetPlan, notify: (edge: 'begin' | 'end') => void): Promise<SetResult> {
   const { connections, payloadsPerWrite } = plan.way
@@ -69,8 +70,11 @@ export async function writeSets(plan: SetPlan, notify: (edge: 'begin' | 'end') =
 
 interface Write {
   readonly bytes: Buffer
-  readonly answers: number
+  /** Offsets of the digits in `bytes` that make the keys new, one for each command. */
+  readonly counters: readonly number[]
 }
+
+const COUNTER_DIGITS = 18
 
 /** Builds the bytes that one connection sends repeatedly, with keys as long as the product's. */
 function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
@@ -84,11 +88,23 @@ function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
     body: bodies[(connection + i) % bodies.length] as Buffer,
   }))
   const values = way.joined ? [encodePayload(frames)] : frames.map(frame => encodePayload([frame]))
+  const counters: number[] = []
+  let length = 0
   const commands = values.map((value, i) => {
-    const key = `penstock:{spans.0}:payload:${String(connection).padStart(18, '0')}${String(i).padStart(18, '0')}`
-    return encodeCommand('SET', key, value)
+    const own = String(connection * 1_000_000 + i).padStart(18, '0')
+    const key = `penstock:{spans.0}:payload:${own}${'0'.repeat(COUNTER_DIGITS)}`
+    const command = encodeCommand('SET', key, value)
+    counters.push(length + command.indexOf(key) + key.length - COUNTER_DIGITS)
+    length += command.length
+    return command
   })
-  return { bytes: Buffer.concat(commands), answers: commands.length }
+  return { bytes: Buffer.concat(commands), counters }
+}
+
+/** Gives every key of a write this number. */
+function renumber({ bytes, counters }: Write, turn: number): void {
+  const digits = String(turn).padStart(COUNTER_DIGITS, '0')
+  for (const at of counters) bytes.write(digits, at, 'latin1')
 }
 
 /** Writes, waits for all responses and writes again, until the socket is destroyed or Redis returns anything but OK. */
@@ -101,6 +117,7 @@ function keepWriting(url: string, write: Write, onAnswered: () => void, onFault:
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
   let missingBytes = hello.length * ANSWER_BYTES
   let isSelected = false
+  let turn = 0
   socket.on('error', onFault)
   socket.on('connect', () => socket.write(Buffer.concat(hello)))
   socket.on('data', answer => {
@@ -109,7 +126,8 @@ function keepWriting(url: string, write: Write, onAnswered: () => void, onFault:
     if (missingBytes > 0) return
     if (isSelected) onAnswered()
     isSelected = true
-    missingBytes = write.answers * ANSWER_BYTES
+    missingBytes = write.counters.length * ANSWER_BYTES
+    renumber(write, turn++)
     socket.write(write.bytes)
   })
   return socket
