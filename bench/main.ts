@@ -1,24 +1,30 @@
 import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { errorMessage } from '../shared/runtime/errors.ts'
+import { GOALS } from './goals.ts'
+import { type Calibration, calibrate, readSteal, voidReasons } from './machine/calibrate.ts'
+import { untilDiskQuiet } from './machine/disk.ts'
+import { machineFacts } from './machine/machine-facts.ts'
 import { type EarlierRun, readRun, renderComparison } from './report/compare-runs.ts'
-import { machineFacts } from './report/machine.ts'
 import { type BenchRun, type FailedScenario, renderMarkdown, renderText } from './report/report.ts'
-import { goalsOf, type SummarizedScenario, summarizeScenario } from './report/summary.ts'
+import { goalsOf, type MachineDuring, type SummarizedScenario, summarizeScenario } from './report/summary.ts'
 import { throughputCharts } from './report/throughput-charts.ts'
-import { makeDataDir, runScenario } from './support/run-scenario.ts'
+import { makeDataDir, runScenario, type ScenarioOutcome } from './support/run-scenario.ts'
 import type { Scenario } from './support/scenario.ts'
 
 const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FILE] [--list]
 
-  NAME …          run only these scenarios (default: all)
-  --quick         run fewer and shorter rounds, to check that everything works; do not quote the figures
-  --json FILE     write the figures to FILE, for --compare of a later run
-  --compare FILE  show the changes since the run that wrote FILE
-  --list          list the scenarios and their questions
+  NAME …                 run only these scenarios (default: all)
+  --quick                run fewer and shorter rounds, to check that everything works; do not quote the figures
+  --sustained-minutes N  length of the load of the scenario "sustained" (default: 20)
+  --json FILE            write the figures to FILE, for --compare of a later run
+  --compare FILE         show the changes since the run that wrote FILE
+  --list                 list the scenarios and their questions
 
 A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR is the directory of the servers' data
-during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with.`
+during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with; without it, the Collector is built
+where Go is installed (bench/peers/otelcol/). BENCH_BASELINE is the directory of another checkout to compare with.`
 
 /** Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario`. */
 const SCENARIOS = [
@@ -27,6 +33,8 @@ const SCENARIOS = [
   'auth',
   'audit',
   'pipeline',
+  'part-load',
+  'sustained',
   'freshness',
   'fairness',
   'growth',
@@ -39,11 +47,15 @@ const SCENARIOS = [
 
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
+  'sustained-minutes': { type: 'string', default: '20' },
   json: { type: 'string' },
   compare: { type: 'string' },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const satisfies ParseArgsConfig['options']
+
+/** Length of the sustained load of a quick run. */
+const QUICK_MINUTES = 0.25
 
 /** Reports wrong arguments before the run starts. */
 class UsageError extends Error {
@@ -61,48 +73,114 @@ async function questionOf(name: string): Promise<string> {
   return scenario.question
 }
 
-async function run(names: readonly string[], quick: boolean): Promise<BenchRun> {
+interface RunOptions {
+  readonly quick: boolean
+  readonly sustainedMinutes: number
+}
+
+/** Runs the scenarios. Calls `save` after each, so that what was measured is kept if the run is interrupted. */
+async function run(
+  names: readonly string[],
+  options: RunOptions,
+  save: (run: BenchRun) => Promise<void>,
+): Promise<BenchRun> {
   const startedAt = performance.now()
   const dir = await makeDataDir()
-  const facts = await machineFacts(dir).finally(() => rm(dir, { recursive: true }))
-  const scenarios: SummarizedScenario[] = []
-  const failed: FailedScenario[] = []
-  for (const name of names) {
-    const result = await runOne(name, quick, facts)
-    if ('reason' in result) failed.push(result)
-    else scenarios.push(result)
+  try {
+    const facts = await machineFacts(dir)
+    const scenarios: SummarizedScenario[] = []
+    const failed: FailedScenario[] = []
+    const runSoFar = (): BenchRun => {
+      const seconds = (performance.now() - startedAt) / 1_000
+      return { version: 1, quick: options.quick, seconds, facts, scenarios, failed, goals: GOALS }
+    }
+    // The figures of a quick run are not for quoting, so it needs no calibration.
+    let before = options.quick ? undefined : await calibrate(dir)
+    for (const name of names) {
+      const steal = readSteal()
+      const measured = await measure(name, options, facts)
+      const machine = before && (await machineSince(before, steal, dir))
+      before = machine?.after
+      const result = 'reason' in measured ? measured : summarize(measured, machine)
+      if ('reason' in result) failed.push(result)
+      else scenarios.push(result)
+      await save(runSoFar())
+    }
+    return runSoFar()
+  } finally {
+    await rm(dir, { recursive: true })
   }
-  return { version: 1, quick, seconds: (performance.now() - startedAt) / 1_000, facts, scenarios, failed }
+}
+
+/** Calibrates after a scenario. Its data were deleted, so the disk may be busy for some seconds. */
+async function machineSince(
+  before: Calibration,
+  stealBefore: ReturnType<typeof readSteal>,
+  dir: string,
+): Promise<MachineDuring> {
+  const { total, steal } = readSteal()
+  const passed = total - stealBefore.total
+  const stealShare = passed === 0 ? 0 : (steal - stealBefore.steal) / passed
+  await untilDiskQuiet(dir)
+  const after = await calibrate(dir)
+  return { before, after, stealShare, void: voidReasons(before, after, stealShare) }
+}
+
+/** Result of a scenario with the facts that its summary needs. */
+interface MeasuredScenario {
+  readonly name: string
+  readonly question: string
+  readonly seconds: number
+  readonly outcome: ScenarioOutcome
+}
+
+const progressOf = (name: string, startedAt: number) => (text: string) => {
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)
+  process.stderr.write(`${name.padEnd(10)} ${seconds.padStart(4)} s  ${text}\n`)
 }
 
 /** Runs one scenario and adds its facts to `facts`. Rejects only if the run was interrupted. */
-async function runOne(
+async function measure(
   name: string,
-  quick: boolean,
+  options: RunOptions,
   facts: Record<string, string>,
-): Promise<SummarizedScenario | FailedScenario> {
+): Promise<MeasuredScenario | FailedScenario> {
   const startedAt = performance.now()
-  const seconds = () => (performance.now() - startedAt) / 1_000
-  const progress = (text: string) => {
-    process.stderr.write(`${name.padEnd(10)} ${seconds().toFixed(0).padStart(4)} s  ${text}\n`)
-  }
+  const progress = progressOf(name, startedAt)
   try {
     const question = await questionOf(name)
     progress(question)
-    const result = await runScenario(moduleOf(name), quick, progress, interruption.signal)
-    Object.assign(facts, result.facts)
-    const summarized = summarizeScenario({ name, question }, result, seconds())
+    const outcome = await runScenario(moduleOf(name), options, progress, interruption.signal)
+    Object.assign(facts, outcome.facts)
+    return { name, question, outcome, seconds: (performance.now() - startedAt) / 1_000 }
+  } catch (error) {
+    if (interruption.signal.aborted) throw error
+    progress(`failed: ${errorMessage(error)}`)
+    return failure(name, error)
+  }
+}
+
+function summarize(
+  { name, question, seconds, outcome }: MeasuredScenario,
+  machine: MachineDuring | undefined,
+): SummarizedScenario | FailedScenario {
+  const progress = (text: string) => process.stderr.write(`${name.padEnd(10)} ${text}\n`)
+  try {
+    const summarized = summarizeScenario({ name, question, seconds, ...(machine && { machine }) }, outcome)
     const goals = goalsOf([summarized])
     const missed = goals.filter(goal => !goal.met)
     progress(`done: ${goals.length - missed.length} goals met, ${missed.length} missed`)
+    for (const reason of machine?.void ?? []) progress(`VOID: ${reason}`)
     return summarized
   } catch (error) {
-    if (interruption.signal.aborted) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    progress(`failed: ${reason}`)
-    // Only the first line. The others are a stack.
-    return { name, reason: reason.split('\n', 1)[0] ?? '' }
+    progress(`failed: ${errorMessage(error)}`)
+    return failure(name, error)
   }
+}
+
+/** Only the first line of an error. The others are a stack. */
+function failure(name: string, error: unknown): FailedScenario {
+  return { name, reason: errorMessage(error).split('\n', 1)[0] ?? '' }
 }
 
 function parseOptions(args: readonly string[]) {
@@ -110,7 +188,9 @@ function parseOptions(args: readonly string[]) {
   const unknown = positionals.filter(name => !SCENARIOS.includes(name))
   if (unknown.length > 0)
     throw new UsageError(`unknown scenario: ${unknown.join(', ')} (choose from ${SCENARIOS.join(', ')})`)
-  return { ...values, names: [...new Set(positionals)] }
+  const minutes = Number(values['sustained-minutes'])
+  if (!(minutes > 0 && minutes <= 24 * 60)) throw new UsageError('--sustained-minutes: a number of minutes up to 1440')
+  return { ...values, sustainedMinutes: values.quick ? QUICK_MINUTES : minutes, names: [...new Set(positionals)] }
 }
 
 function parseStrictly(args: readonly string[]) {
@@ -130,7 +210,7 @@ async function readEarlierRun(file: string): Promise<EarlierRun> {
   return result.run
 }
 
-/** Checks the directory of a file before a run of a quarter of an hour. */
+/** Checks the directory of a file before a long run. */
 async function assertWritable(file: string): Promise<void> {
   await access(dirname(resolve(file)), constants.W_OK).catch((error: Error) => {
     throw new UsageError(`--json ${file}: the file cannot be written (${error.message})`)
@@ -159,17 +239,16 @@ async function main(): Promise<number> {
   const before = options.compare === undefined ? undefined : await readEarlierRun(options.compare)
   if (options.json !== undefined) await assertWritable(options.json)
   const isWhole = options.names.length === 0 && !options.quick
-  const done = await run(options.names.length > 0 ? options.names : SCENARIOS, options.quick)
+  const save = async (done: BenchRun) => {
+    if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
+  }
+  const done = await run(options.names.length > 0 ? options.names : SCENARIOS, options, save)
 
-  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
   console.log(renderText(done))
   if (before) console.log(`\ncompared with ${options.compare}:\n\n${renderComparison(done, before)}`)
-  if (done.failed.length > 0) {
-    if (isWhole) console.log('bench/RESULTS.md is unchanged, because a scenario failed.')
-    return 1
-  }
+  // A run with failures is written too: a bad run that is left out makes the others look better than they are.
   if (isWhole) console.log(`Written: ${(await writeResults(done)).join(', ')}.`)
-  return 0
+  return done.failed.length > 0 || done.scenarios.some(({ failures }) => failures.length > 0) ? 1 : 0
 }
 
 process.exitCode = await main().catch(error => {

@@ -19,7 +19,7 @@ export interface Filled {
  * order of the key and over the whole key space. Rows are generated in that order, so that nothing is sorted or merged.
  * Merges stay stopped.
  */
-export async function fillSpans(url: string, spans: number, firstDay: string): Promise<Filled> {
+export async function fillSpans(url: string, spans: number, firstDay: string, days: number = DAYS): Promise<Filled> {
   const startedAt = performance.now()
   const client = createClickHouse({
     url,
@@ -27,15 +27,15 @@ export async function fillSpans(url: string, spans: number, firstDay: string): P
     requestTimeoutMs: TIMEOUT_MS,
   })
   try {
-    const counts = countTraces(spans)
+    const counts = countTraces(spans, days)
     await command(client, 'SYSTEM STOP MERGES spans')
     await command(client, 'TRUNCATE TABLE spans')
     await command(client, 'TRUNCATE TABLE finding_traces')
     // Merged parts are wide if they are large enough, so these inserted parts are wide too.
     await command(client, 'ALTER TABLE spans MODIFY SETTING min_level_for_wide_part = 0')
-    const slots = Array.from({ length: DAYS * PARTS_PER_DAY }, (_, i) => ({
-      day: i % DAYS,
-      part: Math.floor(i / DAYS),
+    const slots = Array.from({ length: days * PARTS_PER_DAY }, (_, i) => ({
+      day: i % days,
+      part: Math.floor(i / days),
     }))
     await Promise.all(
       Array.from({ length: INSERTS_AT_ONCE }, async () => {

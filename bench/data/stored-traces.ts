@@ -5,11 +5,12 @@ export interface TraceCounts {
   readonly perWorkspace: number
   /** Number of traces in one part of one day, in all workspaces. */
   readonly perSlot: number
+  readonly days: number
 }
 
 /** Number of filled workspaces. */
 export const WORKSPACES = 20
-/** Number of filled days. */
+/** Number of filled days, unless a measurement needs another one. */
 export const DAYS = 7
 /** Number of findings in a workspace. */
 export const FINDINGS_PER_WORKSPACE = 100
@@ -24,23 +25,23 @@ export const LARGE_TRACE_SPANS = 1_000
  */
 export const PARTS_PER_DAY = 8
 
-/** Parts of all days. Every trace belongs to one part, and neighbours by key are never in the same part. */
-const SLOTS = DAYS * PARTS_PER_DAY
+/** Returns the parts of all days. Every trace belongs to one part, and neighbours by key are never in the same part. */
+const slotsOf = (days: number) => days * PARTS_PER_DAY
 const LARGE_EVERY = 500
 const SPANS_PER_TRACE = SMALL_TRACE_SPANS + (LARGE_TRACE_SPANS - SMALL_TRACE_SPANS) / LARGE_EVERY
 
-/** Returns the counts for a table of about this many spans. */
-export function countTraces(spans: number): TraceCounts {
-  const perWorkspaceSlot = Math.round(spans / SPANS_PER_TRACE / WORKSPACES / SLOTS)
-  const perWorkspace = perWorkspaceSlot * SLOTS
-  return { traces: perWorkspace * WORKSPACES, perWorkspace, perSlot: perWorkspaceSlot * WORKSPACES }
+/** Returns the counts for a table of about this many spans in these days. */
+export function countTraces(spans: number, days: number = DAYS): TraceCounts {
+  const perWorkspaceSlot = Math.round(spans / SPANS_PER_TRACE / WORKSPACES / slotsOf(days))
+  const perWorkspace = perWorkspaceSlot * slotsOf(days)
+  return { traces: perWorkspace * WORKSPACES, perWorkspace, perSlot: perWorkspaceSlot * WORKSPACES, days }
 }
 
 /** Returns the id of a filled workspace. */
 export const workspaceId = (number: number) => `ws_${String(number).padStart(2, '0')}`
 
 /** Returns a query of traces. `numbers` selects their numbers as `n`; ascending `n` is the order of the table's key. */
-export function tracesQuery({ perWorkspace }: TraceCounts, numbers: string, firstDay: string): string {
+export function tracesQuery({ perWorkspace, days }: TraceCounts, numbers: string, firstDay: string): string {
   const idStep = 2n ** 64n / BigInt(perWorkspace)
   return `
     SELECT n, intDiv(n, ${perWorkspace}) AS workspace, n % ${perWorkspace} AS rank, cityHash64(workspace, rank) AS seed,
@@ -49,7 +50,7 @@ export function tracesQuery({ perWorkspace }: TraceCounts, numbers: string, firs
       toFixedString(concat(
         reinterpretAsFixedString(byteSwap(toUInt64(rank * ${idStep} + seed % ${idStep}))),
         reinterpretAsFixedString(sipHash64(seed))), 16) AS trace_id,
-      toDate('${firstDay}') + intDiv(n % ${SLOTS}, ${PARTS_PER_DAY}) AS day,
+      toDate('${firstDay}') + intDiv(n % ${slotsOf(days)}, ${PARTS_PER_DAY}) AS day,
       toDateTime64(day, 3, 'UTC') + toIntervalMillisecond(seed % 86000000) AS received_at,
       seed % ${LARGE_EVERY} = 0 AS is_large,
       if(is_large, ${LARGE_TRACE_SPANS}, ${SMALL_TRACE_SPANS}) AS spans,
@@ -74,5 +75,5 @@ export function sizedTracesQuery(counts: TraceCounts, spans: number, traces: num
 export const allNumbers = ({ traces }: TraceCounts) => `SELECT number AS n FROM numbers(${traces})`
 
 /** Selects the numbers of the traces in one part of one day. */
-export const slotNumbers = ({ perSlot }: TraceCounts, day: number, part: number) =>
-  `SELECT number * ${SLOTS} + ${day * PARTS_PER_DAY + part} AS n FROM numbers(${perSlot})`
+export const slotNumbers = ({ perSlot, days }: TraceCounts, day: number, part: number) =>
+  `SELECT number * ${slotsOf(days)} + ${day * PARTS_PER_DAY + part} AS n FROM numbers(${perSlot})`

@@ -19,7 +19,7 @@ export interface RequestTarget {
 /** Returns a function that sends a load to the target. It throws on any status other than 200 and 429. */
 export function sendRequests(generator: LoadGenerator, target: RequestTarget): PipelineContender['send'] {
   const { name, ...plan } = target
-  return async ({ signal, records }, durationMs, onBegin) => {
+  return async ({ signal, records, data, gzip }, durationMs, onBegin) => {
     const isLarge = records >= LARGE_PAYLOAD_RECORDS
     const connections = isLarge ? target.connections / 4 : target.connections
     const pool = isLarge ? POOL / 4 : Math.max(connections, POOL)
@@ -28,7 +28,7 @@ export function sendRequests(generator: LoadGenerator, target: RequestTarget): P
         ...plan,
         headers: { ...plan.headers, 'content-type': 'application/x-protobuf' },
         connections,
-        payload: { signal, spans: records, pool, freshIds: true },
+        payload: { signal, spans: records, pool, freshIds: true, ...(data && { data }), ...(gzip && { gzip }) },
         mode: { kind: 'closed' },
         warmUpMs: 0,
         durationMs,

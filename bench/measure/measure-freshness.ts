@@ -6,7 +6,7 @@ import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.t
 import { truncateTables } from './clickhouse-work.ts'
 import { type Marker, type MarkerSender, openMarkerSender } from './marker-sender.ts'
 import { type MarkerWatch, watchMarkers } from './marker-watch.ts'
-import { acceptedSpans, untilStored } from './measure-stored.ts'
+import { acceptedSpans, untilNothingComes, untilStored } from './measure-stored.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** The running pipeline of the freshness scenario. */
@@ -17,6 +17,8 @@ export interface FreshnessBench {
   /** Surface whose workspace contains only markers. */
   readonly markerSurface: BenchSurface
   readonly pids: Readonly<Record<string, number>>
+  /** Time between two markers under a load. Each is a request, a commit and an fsync, so they are part of the load. */
+  readonly markerEveryMs: number
 }
 
 /** Markers of one measurement, with the cost of watching them. */
@@ -36,7 +38,6 @@ export interface LoadedFreshness extends Freshness {
   readonly drainSeconds: number
 }
 
-const MARKER_EVERY_MS = 4
 const POLLS_FOR_CPU = 100
 
 /** Sends one marker at a time, alone in its batch, and so measures the idle pipeline. */
@@ -78,7 +79,7 @@ export async function measureUnderLoad(
           window.abort()
         }
       }),
-      begun.promise.then(() => sendSteadily(sender, window.signal)),
+      begun.promise.then(() => sendSteadily(sender, bench.markerEveryMs, window.signal)),
     ])
     const endedAt = performance.now()
     await sender.untilAnswered()
@@ -100,6 +101,9 @@ async function withMarkers<R>(
     const measured = await measure(sender, watch)
     await watch.stop()
     return { ...measured, markers: sender.markers, watch, pollCpuSeconds: await pollCpu(client, pid, watch) }
+  } catch (error) {
+    await untilNothingComes(client)
+    throw error
   } finally {
     sender.close()
     await watch.stop()
@@ -123,9 +127,9 @@ async function pollCpu(client: BenchClickHouse['client'], pid: number, watch: Ma
 }
 
 /** Sends markers at fixed times, even if earlier ones have no response yet. */
-async function sendSteadily(sender: MarkerSender, until: AbortSignal): Promise<void> {
+async function sendSteadily(sender: MarkerSender, everyMs: number, until: AbortSignal): Promise<void> {
   for (let dueAt = performance.now(); !until.aborted; ) {
-    for (; dueAt <= performance.now(); dueAt += MARKER_EVERY_MS) sender.send()
+    for (; dueAt <= performance.now(); dueAt += everyMs) sender.send()
     await delay(Math.max(1, dueAt - performance.now()))
   }
 }

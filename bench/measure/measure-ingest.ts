@@ -54,14 +54,8 @@ export async function measureRequests(
   }
   const before = await readCommits(contender)
   const { onWindow, use } = watch(meterProcesses(contender.pids))
-  const load = await generator.run(plan, onWindow)
+  const load = await runAndEmpty(generator, contender, plan, onWindow)
   const after = await readCommits(contender)
-  await contender.empty()
-  const others = Object.keys(load.statuses).filter(status => status !== '200')
-  if (others.length > 0 || Object.keys(load.faults).length > 0) {
-    const what = JSON.stringify({ ...load.statuses, ...load.faults })
-    throw new Error(`${contender.name} returned statuses other than 200: ${what}`)
-  }
   return {
     ok: load.ok,
     seconds: load.seconds,
@@ -71,6 +65,19 @@ export async function measureRequests(
     ...(before &&
       after && { payloadsPerCommit: (after.payloads - before.payloads) / (after.commits - before.commits) }),
   }
+}
+
+/** Runs a load and removes what was accepted, even after an error. Throws if any response is not 200. */
+export async function runAndEmpty(
+  generator: LoadGenerator,
+  contender: IngestContender,
+  plan: LoadPlan,
+  onWindow?: (edge: 'begin' | 'end') => void,
+): Promise<LoadResult> {
+  const load = await generator.run(plan, onWindow).finally(() => contender.empty())
+  const { 200: _ok, ...others } = { ...load.statuses, ...load.faults }
+  if (Object.keys(others).length === 0) return load
+  throw new Error(`${contender.name} returned statuses other than 200: ${JSON.stringify(others)}`)
 }
 
 /** Measures one window in which this process sends only SET commands with the same payloads. */

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Signal } from '../../schemas/queues/names.ts'
-import type { LoadResult } from '../load/plan.ts'
+import type { LoadResult, PayloadPlan } from '../load/plan.ts'
 import type { BenchClickHouse } from '../services/start-stores.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'
+import { untilSame } from './measure-stored.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** Time without a new row, and time in total, after which a round has failed. */
@@ -10,8 +11,8 @@ const STALL_MS = 20_000
 const STORED_DEADLINE_MS = 120_000
 const POLL_MS = 50
 
-/** Signal and number of records in each payload. */
-export interface PipelineLoad {
+/** Signal and number of records in each payload, and for spans their values and encoding (`PayloadPlan`). */
+export interface PipelineLoad extends Pick<PayloadPlan, 'data' | 'gzip'> {
   readonly signal: Signal
   readonly records: number
 }
@@ -47,8 +48,26 @@ export interface PipelineMeasured {
   readonly rowsPerInsert: number
 }
 
-/** Measures one round of one contender. Throws if the number of stored records differs from the number accepted. */
+/**
+ * Measures one round of one contender. Throws if the number of stored records differs from the number accepted, after
+ * everything that the contender still stores was removed.
+ */
 export async function measurePipeline(
+  clickhouse: BenchClickHouse,
+  contender: PipelineContender,
+  load: PipelineLoad,
+  durationMs: number,
+): Promise<PipelineMeasured> {
+  try {
+    return await measureOnce(clickhouse, contender, load, durationMs)
+  } catch (error) {
+    await untilSame(() => countRows(clickhouse.client, contender))
+    await truncateTables(clickhouse.client, contender.database)
+    throw error
+  }
+}
+
+async function measureOnce(
   { client }: BenchClickHouse,
   contender: PipelineContender,
   load: PipelineLoad,

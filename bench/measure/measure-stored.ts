@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
@@ -49,20 +50,25 @@ export async function measureStored(
   await truncateTables(client, BENCH_DATABASE)
   const meter = meterProcesses(pids)
   let startedAt: number | undefined
-  const loads = await Promise.all(
-    plans.map((plan, i) =>
-      (generators[i] as LoadGenerator).run(plan, () => {
-        if (startedAt !== undefined) return
-        startedAt = performance.now()
-        meter.begin()
-      }),
-    ),
-  )
-  const accepted = loads.reduce((sum, load) => sum + acceptedSpans(load), 0)
-  await untilStored(client, accepted)
-  const seconds = (performance.now() - (startedAt ?? 0)) / 1_000
-  await settleMerges(client)
-  return { spans: accepted, seconds, use: meter.end(), loads }
+  try {
+    const loads = await Promise.all(
+      plans.map((plan, i) =>
+        (generators[i] as LoadGenerator).run(plan, () => {
+          if (startedAt !== undefined) return
+          startedAt = performance.now()
+          meter.begin()
+        }),
+      ),
+    )
+    const accepted = loads.reduce((sum, load) => sum + acceptedSpans(load), 0)
+    await untilStored(client, accepted)
+    const seconds = (performance.now() - (startedAt ?? 0)) / 1_000
+    await settleMerges(client)
+    return { spans: accepted, seconds, use: meter.end(), loads }
+  } catch (error) {
+    await untilNothingComes(client)
+    throw error
+  }
 }
 
 /**
@@ -92,7 +98,31 @@ export async function untilStored(client: BenchClickHouse['client'], accepted: n
   )
 }
 
-async function countSpans(client: BenchClickHouse['client']): Promise<number> {
+/**
+ * Waits until the number of spans has been the same for some seconds. To be called when a round has failed, so that what the
+ * queue still has is not counted in the next one.
+ */
+export async function untilNothingComes(client: BenchClickHouse['client']): Promise<void> {
+  await untilSame(() => countSpans(client))
+}
+
+const SAME_FOR_MS = 5_000
+
+/** Waits until a count has been the same for some seconds, at most as long as anything may take to be stored. */
+export async function untilSame(count: () => Promise<number>): Promise<void> {
+  const deadline = performance.now() + STORED_DEADLINE_MS
+  let last = await count()
+  let sameSince = performance.now()
+  while (performance.now() - sameSince < SAME_FOR_MS && performance.now() < deadline) {
+    await delay(200)
+    const now = await count()
+    if (now !== last) sameSince = performance.now()
+    last = now
+  }
+}
+
+/** Returns the number of spans that can be queried. */
+export async function countSpans(client: BenchClickHouse['client']): Promise<number> {
   const result = await client.query({ query: 'SELECT count() AS n FROM spans', format: 'JSONEachRow' })
   const [row] = await result.json<{ n: number }>()
   return Number(row?.n)

@@ -1,9 +1,10 @@
+import type { LoadMode } from '../load/plan.ts'
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
 import { type BenchEdge, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
 import type { BenchClickHouse, BenchRedis } from '../services/start-stores.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { settleMerges } from './clickhouse-work.ts'
-import { acceptedSpans, SPANS, tracesPlan, untilStored } from './measure-stored.ts'
+import { acceptedSpans, countSpans, SPANS, tracesPlan, untilStored } from './measure-stored.ts'
 import { meterProcesses } from './process-meter.ts'
 
 const CONNECTIONS = 64
@@ -20,6 +21,8 @@ export interface StoredMore {
 export interface SpanSource {
   /** Sends spans for this time, and waits until all of them are stored and merged. */
   storeMore(durationMs: number): Promise<StoredMore>
+  /** Sends this many spans a second for this time, and waits until all of them are stored. */
+  storeAtRate(spansPerSecond: number, durationMs: number): Promise<void>
 }
 
 /** Starts an edge, a worker and a load generator on existing stores. */
@@ -35,35 +38,35 @@ export async function startSpanSource(
   const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid }
   return {
     async storeMore(durationMs) {
-      const before = await countSpans(clickhouse)
+      const before = await countSpans(clickhouse.client)
       const meter = meterProcesses(pids)
       const startedAt = performance.now()
       meter.begin()
-      const spans = await send(generator, edge, durationMs)
+      const spans = await send(generator, edge, { kind: 'closed' }, durationMs)
       await untilStored(clickhouse.client, before + spans)
       const seconds = (performance.now() - startedAt) / 1_000
       await settleMerges(clickhouse.client)
       const use = Object.entries(meter.end())
       return { spans, seconds, cpuSeconds: Object.fromEntries(use.map(([name, { cpuSeconds }]) => [name, cpuSeconds])) }
     },
+    async storeAtRate(spansPerSecond, durationMs) {
+      const before = await countSpans(clickhouse.client)
+      const mode = { kind: 'open', requestsPerSecond: spansPerSecond / SPANS } as const
+      const spans = await send(generator, edge, mode, durationMs)
+      await untilStored(clickhouse.client, before + spans)
+    },
   }
 }
 
 /** Sends spans and returns the number accepted. */
-async function send(generator: LoadGenerator, edge: BenchEdge, durationMs: number): Promise<number> {
+async function send(generator: LoadGenerator, edge: BenchEdge, mode: LoadMode, durationMs: number): Promise<number> {
   const load = await generator.run({
     ...tracesPlan(edge.port, [edge.publicKey]),
     connections: CONNECTIONS,
     payload: { spans: SPANS, pool: 4 * CONNECTIONS, freshIds: true },
-    mode: { kind: 'closed' },
+    mode,
     warmUpMs: 0,
     durationMs,
   })
   return acceptedSpans(load)
-}
-
-async function countSpans({ client }: BenchClickHouse): Promise<number> {
-  const result = await client.query({ query: 'SELECT count() AS n FROM spans', format: 'JSONEachRow' })
-  const [row] = await result.json<{ n: string }>()
-  return Number(row?.n)
 }

@@ -6,7 +6,8 @@ import { decodeTraceRows } from './trace-rows.ts'
 /**
  * Serves traces without a queue. Fastify decodes each request with protobufjs, inserts its rows as JSONEachRow together
  * with those of other requests, and responds when ClickHouse has confirmed them. An acknowledged request is stored, but
- * the edge fails when ClickHouse is unavailable.
+ * the edge fails when ClickHouse is unavailable. Settings as ClickHouse's "Asynchronous inserts" recommends, with
+ * `wait_for_async_insert`.
  */
 const clickhouse = createClient({
   url: process.env.CLICKHOUSE_URL ?? '',

@@ -8,7 +8,7 @@ import { startProcess } from '../services/start-process.ts'
 import { type BenchEdge, startWorkers } from '../services/start-product.ts'
 import { BENCH_DATABASE, type BenchClickHouse, type BenchRedis } from '../services/start-stores.ts'
 import { readMetric } from '../support/read-metric.ts'
-import type { ScenarioContext } from '../support/scenario.ts'
+import type { ScenarioRun } from '../support/scenario.ts'
 import { TRACES_TABLE } from './trace-rows.ts'
 
 /** Name of the product in reports. */
@@ -32,7 +32,7 @@ const PEER_REDIS_DATABASE = 2
 
 /** Stores and tools that the contenders share. */
 export interface PipelineStage {
-  readonly context: ScenarioContext
+  readonly context: ScenarioRun
   readonly generator: LoadGenerator
   readonly redis: BenchRedis
   readonly clickhouse: BenchClickHouse

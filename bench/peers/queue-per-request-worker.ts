@@ -8,7 +8,9 @@ import { decodeTraceRows } from './trace-rows.ts'
 
 /**
  * Processes the jobs of queue-per-request.ts. Decodes each job with protobufjs, and inserts its rows as JSONEachRow
- * together with those of other jobs. The concurrency is as high as the largest batch needs.
+ * together with those of other jobs. The concurrency is as high as the largest batch needs: a job only waits for its insert
+ * (BullMQ's guide, "Concurrency"). Rows are gathered as ClickHouse's "Asynchronous inserts" recommends, and a job is complete
+ * when they are stored (`wait_for_async_insert`).
  */
 const CONCURRENCY = 1_000
 

@@ -5,8 +5,10 @@ import type { BenchRun } from './report.ts'
 import { summarizeScenario } from './summary.ts'
 
 function runOf(rows: Row[], run: Partial<BenchRun> = {}): BenchRun {
-  const scenarios = [summarizeScenario({ name: 'edge', question: 'How fast?' }, { rows, method: '3 rounds' }, 1)]
-  return { version: 1, quick: false, seconds: 1, facts: { CPU: 'two cores' }, scenarios, failed: [], ...run }
+  const scenarios = [
+    summarizeScenario({ name: 'edge', question: 'How fast?', seconds: 1 }, { rows, method: '3 rounds' }),
+  ]
+  return { version: 1, quick: false, seconds: 1, facts: { CPU: 'two cores' }, scenarios, failed: [], goals: [], ...run }
 }
 
 const product = (...samples: number[]): Row => ({ name: 'product', unit: 'requests/s', samples })

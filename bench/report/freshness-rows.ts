@@ -2,11 +2,9 @@ import type { Percentiles } from '../load/latency-histogram.ts'
 import type { Marker } from '../measure/marker-sender.ts'
 import type { Freshness, LoadedFreshness } from '../measure/measure-freshness.ts'
 import { SPANS } from '../measure/measure-stored.ts'
+import { type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts'
 import type { Row } from '../support/scenario.ts'
 import { summarize } from './statistics.ts'
-
-/** Goal at this share of capacity. */
-const GOAL = { share: 0.5, p99: { atMost: 1_000 } }
 
 const QUANTILES = [
   ['p50', 0.5],
@@ -20,32 +18,36 @@ export function capacityRow(spansPerSecond: readonly number[]): Row {
 }
 
 /** Returns the rows at a share of capacity, with one sample a round. */
-export function levelRows(share: number, rounds: readonly LoadedFreshness[]): Row[] {
+export function levelRows(share: number, results: Results<LoadedFreshness>): Row[] {
   const at = `${Math.round(share * 100)} % of capacity`
-  return QUANTILES.map(([title, quantile]): Row => {
-    const row = {
-      name: `${title} at ${at}`,
-      unit: 'ms',
-      samples: rounds.map(({ markers }) => valueAt(freshnessOf(markers), quantile)),
-    }
-    if (title !== 'p99') return row
-    return { ...row, ...(share === GOAL.share && { goal: GOAL.p99 }), ...costs(rounds), details: loadDetails(rounds) }
-  })
+  return rowsOf(results, () =>
+    QUANTILES.map(([title, quantile]): Row => {
+      const row = {
+        name: `${title} at ${at}`,
+        unit: 'ms',
+        samples: samplesOf(results, ({ markers }) => valueAt(freshnessOf(markers), quantile)),
+      }
+      if (title !== 'p99') return row
+      const rounds = succeeded(results)
+      return { ...row, ...costs(rounds), details: loadDetails(rounds) }
+    }),
+  )
 }
 
 /** Returns the rows of the idle pipeline. */
-export function idleRows(rounds: readonly Freshness[]): Row[] {
-  return [
+export function idleRows(results: Results<Freshness>): Row[] {
+  const rounds = succeeded(results)
+  return rowsOf(results, () => [
     {
       name: 'p50 with nothing else to do',
       unit: 'ms',
-      samples: rounds.map(({ markers }) => valueAt(freshnessOf(markers), 0.5)),
+      samples: samplesOf(results, ({ markers }) => valueAt(freshnessOf(markers), 0.5)),
       details: {
         longest: `${Math.max(...rounds.flatMap(({ markers }) => freshnessOf(markers))).toFixed(0)} ms`,
         ...watchDetails(rounds),
       },
     },
-  ]
+  ])
 }
 
 /** Returns the times from acknowledgement to visibility in ms, ascending. */

@@ -1,9 +1,8 @@
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { PipelineLoad, PipelineMeasured } from '../measure/measure-pipeline.ts'
+import { type Results, samplesOf, succeeded } from '../support/rounds.ts'
 import type { Row } from '../support/scenario.ts'
 import { summarize } from './statistics.ts'
-
-type Results = readonly PipelineMeasured[]
 
 const NOUNS: Record<Signal, { readonly one: string; readonly many: string; readonly unit: string }> = {
   traces: { one: 'span', many: 'spans', unit: 'spans/s' },
@@ -15,61 +14,72 @@ const NOUNS: Record<Signal, { readonly one: string; readonly many: string; reado
 export const unitOf = (signal: Signal) => NOUNS[signal].unit
 
 /** Formats the content of a payload, such as "200 spans". */
-export function loadText({ signal, records }: PipelineLoad): string {
+function loadText({ signal, records, data = 'uniform', gzip }: PipelineLoad): string {
   const { one, many } = NOUNS[signal]
-  return `${records.toLocaleString('en')} ${records === 1 ? one : many}`
+  return [
+    `${records.toLocaleString('en')} ${data === 'realistic' ? 'realistic ' : ''}${records === 1 ? one : many}`,
+    ...(data === 'exceptions' ? ['every tenth with an exception'] : []),
+    ...(gzip === undefined ? [] : [gzip === 'half' ? 'half gzip' : 'gzip']),
+  ].join(', ')
 }
 
 /** Returns the name of a row: contender and payload. */
 export const underLoad = (name: string, load: PipelineLoad) => `${name}, ${loadText(load)}`
 
 /** Returns the row of records a second from accepted to queryable, with the cost by process. */
-export function throughputRow(name: string, load: PipelineLoad, results: Results): Row {
-  const processes = processesOf(results)
+export function throughputRow(name: string, load: PipelineLoad, results: Results<PipelineMeasured>): Row {
+  const rounds = succeeded(results)
+  const processes = processesOf(rounds)
   const per = `million ${NOUNS[load.signal].many}`
-  const cpu = Object.fromEntries(processes.map(process => [process, median(cpuPerMillion(process, results))]))
-  const generator = results.map(({ load, records }) => ((load?.cpuSeconds ?? 0) / records) * 1e6)
-  const isGenerated = results.every(({ load }) => load !== undefined)
+  const cpu = Object.fromEntries(
+    processes.map(process => [process, median(rounds.map(round => cpuPerMillion(process, round)))]),
+  )
+  const generator = rounds.map(({ load, records }) => ((load?.cpuSeconds ?? 0) / records) * 1e6)
+  const isGenerated = rounds.every(({ load }) => load !== undefined)
   return {
     name: underLoad(name, load),
     unit: unitOf(load.signal),
-    samples: results.map(({ records, seconds }) => records / seconds),
+    samples: samplesOf(results, ({ records, seconds }) => records / seconds),
     cpu: { per, seconds: { ...cpu, ...(isGenerated && { 'load generator': median(generator) }) } },
     peakMemoryBytes: Object.fromEntries(
-      processes.map(process => [process, Math.max(...results.map(({ use }) => use[process]?.peakMemoryBytes ?? 0))]),
+      processes.map(process => [process, Math.max(...rounds.map(({ use }) => use[process]?.peakMemoryBytes ?? 0))]),
     ),
-    details: detailsOf(results),
+    details: detailsOf(rounds),
   }
 }
 
 /** Returns the row of the CPU time of some processes together. */
-export function costRow(name: string, processes: readonly string[], load: PipelineLoad, results: Results): Row {
-  const costs = processes.map(process => cpuPerMillion(process, results))
+export function costRow(
+  name: string,
+  processes: readonly string[],
+  load: PipelineLoad,
+  results: Results<PipelineMeasured>,
+): Row {
   return {
     name: underLoad(name, load),
     unit: `CPU s per million ${NOUNS[load.signal].many}`,
-    samples: results.map((_result, round) => costs.reduce((sum, cost) => sum + (cost[round] ?? 0), 0)),
+    samples: samplesOf(results, round => processes.reduce((sum, process) => sum + cpuPerMillion(process, round), 0)),
   }
 }
 
 /** Returns the row of a process's peak memory. */
-export function memoryRow(process: string, load: PipelineLoad, results: Results): Row {
+export function memoryRow(process: string, load: PipelineLoad, results: Results<PipelineMeasured>): Row {
   return {
     name: underLoad(`peak memory of the ${process}`, load),
     unit: 'MB',
-    samples: results.map(({ use }) => (use[process]?.peakMemoryBytes ?? 0) / 1e6),
+    samples: samplesOf(results, ({ use }) => (use[process]?.peakMemoryBytes ?? 0) / 1e6),
   }
 }
 
 const median = (samples: readonly number[]) => summarize(samples).median
 
-const processesOf = ([first]: Results) => Object.keys(first?.use ?? {})
+const processesOf = ([first]: readonly PipelineMeasured[]) => Object.keys(first?.use ?? {})
 
-function cpuPerMillion(process: string, results: Results): number[] {
-  return results.map(({ use, records }) => ((use[process]?.cpuSeconds ?? 0) / records) * 1e6)
+function cpuPerMillion(process: string, { use, records }: PipelineMeasured): number {
+  return ((use[process]?.cpuSeconds ?? 0) / records) * 1e6
 }
 
-function detailsOf(results: Results): Record<string, string> {
+function detailsOf(results: readonly PipelineMeasured[]): Record<string, string> {
   const details: Record<string, string> = {
     'rows per insert': Math.round(median(results.map(({ rowsPerInsert }) => rowsPerInsert))).toLocaleString('en'),
   }

@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import type { Row, ScenarioResult } from '../support/scenario.ts'
+import type { GoalLine } from '../goals.ts'
+import type { Calibration } from '../machine/calibrate.ts'
+import type { ScenarioOutcome } from '../support/run-scenario.ts'
+import type { Row } from '../support/scenario.ts'
 import { drawChart } from './chart.ts'
 import { type BenchRun, renderMarkdown, renderText } from './report.ts'
-import { summarizeScenario } from './summary.ts'
+import { type MachineDuring, summarizeScenario } from './summary.ts'
 import { throughputCharts } from './throughput-charts.ts'
 
 const product: Row = {
   name: 'product | 20 spans',
   unit: 'spans/s',
   samples: [100_000, 120_000, 110_000],
-  goal: { atLeast: 150_000 },
-  ratios: [{ to: 'peer', goal: { atLeast: 4 } }],
+  ratios: [{ to: 'peer' }],
   cpu: { per: 'million spans', seconds: { edge: 1.2345, Redis: 0.5 } },
   peakMemoryBytes: { edge: 181_400_000 },
   plot: { chart: 'throughput by payload size', line: 'product', x: 20 },
@@ -23,15 +25,22 @@ const peer: Row = {
   cpu: { per: 'million spans', seconds: { edge: 30 } },
 }
 
-function runOf(result: Partial<ScenarioResult>, run: Partial<BenchRun> = {}): BenchRun {
-  const scenario = { name: 'pipeline', question: 'How fast is all of it?' }
+const GOALS: GoalLine[] = [
+  { scenario: 'pipeline', row: 'product | 20 spans', goal: { atLeast: 150_000 } },
+  { scenario: 'pipeline', row: 'product | 20 spans', to: 'peer', goal: { atLeast: 4 } },
+]
+const PIPELINE = { name: 'pipeline', question: 'How fast is all of it?', seconds: 42.4, goals: GOALS }
+
+function runOf(result: Partial<ScenarioOutcome>, run: Partial<BenchRun> = {}, machine?: MachineDuring): BenchRun {
+  const scenario = { ...PIPELINE, ...(machine && { machine }) }
   return {
     version: 1,
     quick: false,
     seconds: 754,
     facts: { CPU: 'two cores' },
-    scenarios: [summarizeScenario(scenario, { rows: [product, peer], method: '3 rounds', ...result }, 42.4)],
+    scenarios: [summarizeScenario(scenario, { rows: [product, peer], method: '3 rounds', ...result })],
     failed: [],
+    goals: GOALS,
     ...run,
   }
 }
@@ -77,6 +86,33 @@ describe('bench/RESULTS.md', () => {
     expect(renderText(run).match(/OTELCOL_BIN is not set/g)).toHaveLength(2)
   })
 
+  it('lists rounds that failed and goals without a figure at the top, and counts them', () => {
+    const failures = ['20 spans, round 2/3: peer: 2,118 responses were 503']
+    const [before = '', section = ''] = renderMarkdown(runOf({ rows: [product], failures })).split('## pipeline')
+    expect(before).toContain('0 met, 1 missed, 1 not measured.')
+    expect(before).toContain(`- Failed round of pipeline: ${failures[0]}`)
+    expect(before).toContain('- Not measured: pipeline: product | 20 spans over peer')
+    expect(section).toContain(`> Failed round: ${failures[0]}`)
+  })
+
+  it('shows the figures of a scenario during which the machine changed, and judges none of them', () => {
+    const calm: Calibration = {
+      oneCore: 4_000,
+      allCores: 7_600,
+      fsyncP50Ms: 0.3,
+      fsyncP99Ms: 1,
+      echoP50Ms: 0.04,
+      echoP99Ms: 0.2,
+    }
+    const after = { ...calm, oneCore: 3_000 }
+    const machine = { before: calm, after, stealShare: 0.001, void: ['one core changed by -25 %'] }
+    const [before = '', section = ''] = renderMarkdown(runOf({}, {}, machine)).split('## pipeline')
+    expect(before).toContain('0 met, 0 missed, 2 void.')
+    expect(before).toContain('- VOID: pipeline: one core changed by -25 %')
+    expect(before).toMatch(/≥ 150,000 \| 110,000 \| .* \| VOID \|/)
+    expect(section).toContain('> Calibration: one core 4000 → 3000 turns/s')
+  })
+
   it('shows the charts in the same folder', () => {
     const run = runOf({})
     expect(throughputCharts(run.scenarios).map(({ file }) => file)).toEqual(['throughput-by-payload-size.svg'])
@@ -110,9 +146,8 @@ describe('throughputCharts', () => {
   it('sorts the rows of a line by x, across scenarios', () => {
     const scenarios = [[200, 1], [20]].map((sizes, i) =>
       summarizeScenario(
-        { name: `s${i}`, question: '' },
+        { name: `s${i}`, question: '', seconds: 1 },
         { rows: sizes.map(x => plotted(`${x}`, 'spans/s', 'product', x)), method: '1 round' },
-        1,
       ),
     )
     const [chart] = throughputCharts(scenarios)
@@ -128,7 +163,9 @@ describe('throughputCharts', () => {
       plotted('b', 'records/s', 'logs', 1),
       plotted('c', 'requests/s', 'edge', 1),
     ]
-    const charts = throughputCharts([summarizeScenario({ name: 's', question: '' }, { rows, method: '1 round' }, 1)])
+    const charts = throughputCharts([
+      summarizeScenario({ name: 's', question: '', seconds: 1 }, { rows, method: '1 round' }),
+    ])
     expect(charts.map(({ file, yTitle, lines }) => [file, yTitle, lines.length])).toEqual([
       ['throughput-by-payload-size.svg', 'spans/s, records/s', 2],
       ['throughput-by-payload-size-requests-s.svg', 'requests/s', 1],

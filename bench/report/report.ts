@@ -1,5 +1,15 @@
+import type { GoalLine } from '../goals.ts'
+import { calibrationText } from '../machine/calibrate.ts'
 import { durationText, figureText, goalText, rangeText } from './figure-text.ts'
-import { goalsOf, type SummarizedRow, type SummarizedScenario, type Verdict } from './summary.ts'
+import {
+  goalsOf,
+  isVoid,
+  type JudgedGoal,
+  type SummarizedRow,
+  type SummarizedScenario,
+  unmeasuredGoals,
+  type Verdict,
+} from './summary.ts'
 import { markdownTable, type Table, textTable } from './table.ts'
 import { throughputCharts } from './throughput-charts.ts'
 
@@ -12,6 +22,8 @@ export interface BenchRun {
   readonly facts: Readonly<Record<string, string>>
   readonly scenarios: readonly SummarizedScenario[]
   readonly failed: readonly FailedScenario[]
+  /** All goals of this commit. */
+  readonly goals: readonly GoalLine[]
 }
 
 /** A scenario without figures. */
@@ -27,6 +39,7 @@ export function renderMarkdown(run: BenchRun): string {
     '',
     `Written by \`npm run bench\`, which took ${durationText(run.seconds)}. Medians, with the smallest and largest of the rounds;`,
     'ratios are taken within a round. Everything runs on one machine: load generator, services and stores share its cores.',
+    'The machine is calibrated before and after each scenario. Where it changed, the figures are void: shown, not judged.',
     '',
     ...markdownTable({ head: ['machine', ''], rows: Object.entries(run.facts) }),
     '',
@@ -42,7 +55,7 @@ function goalsInMarkdown(run: BenchRun): string[] {
     '',
     ...markdownTable(goalsTable(run.scenarios)),
     '',
-    `${goalCount(run.scenarios)}.`,
+    `${goalCount(run)}.`,
     '',
     ...outages(run).flatMap(text => [`- ${text}`, '']),
   ]
@@ -54,7 +67,7 @@ function chartsInMarkdown({ scenarios }: BenchRun): string[] {
 
 function scenarioInMarkdown(scenario: SummarizedScenario): string[] {
   const details = scenario.rows.filter(row => row.details).map(row => `- ${row.name}: ${detailText(row)}`)
-  const remarks = [...scenario.skipped.map(text => `Left out: ${text}`), ...scenario.notes]
+  const remarks = [...remarksOf(scenario), ...scenario.notes]
   return [
     `## ${scenario.name}`,
     '',
@@ -75,7 +88,7 @@ export function renderText(run: BenchRun): string {
   return [
     ...run.scenarios.flatMap(scenarioInText),
     '',
-    `goals: ${goalCount(run.scenarios)}`,
+    `goals: ${goalCount(run)}`,
     '',
     ...textTable(goalsTable(run.scenarios)),
     '',
@@ -86,7 +99,7 @@ export function renderText(run: BenchRun): string {
 
 function scenarioInText(scenario: SummarizedScenario): string[] {
   const details = scenario.rows.filter(row => row.details).map(row => `  ${row.name}: ${detailText(row)}`)
-  const remarks = [...scenario.skipped.map(text => `left out: ${text}`), ...scenario.notes]
+  const remarks = [...remarksOf(scenario), ...scenario.notes]
   return [
     '',
     `${scenario.name}: ${scenario.question}`,
@@ -104,8 +117,21 @@ function methodText({ method, seconds }: SummarizedScenario): string {
   return `${method}; ${durationText(seconds)} in total.`
 }
 
+/** Returns what a reader must know before the figures: void, failed rounds, what was left out, the calibration. */
+function remarksOf({ machine, failures, skipped }: SummarizedScenario): string[] {
+  return [
+    ...(machine?.void ?? []).map(reason => `VOID: ${reason}`),
+    ...failures.map(text => `Failed round: ${text}`),
+    ...skipped.map(text => `Left out: ${text}`),
+    ...(machine ? [`Calibration: ${calibrationText(machine.before, machine.after, machine.stealShare)}`] : []),
+  ]
+}
+
 /** Returns a line for each figure and each of its ratios. */
-function figuresTable({ rows }: SummarizedScenario): Table {
+function figuresTable(scenario: SummarizedScenario): Table {
+  const { rows } = scenario
+  const verdictText = (verdict: Verdict | undefined) =>
+    verdict === undefined ? '' : `${goalText(verdict.goal)}: ${outcomeText({ ...verdict, isVoid: isVoid(scenario) })}`
   return {
     head: ['', 'median', 'range', 'unit', 'against', 'goal'],
     rows: rows.flatMap(({ name, value, unit, verdict, ratios }) => [
@@ -122,8 +148,9 @@ function figuresTable({ rows }: SummarizedScenario): Table {
   }
 }
 
-function verdictText(verdict: Verdict | undefined): string {
-  return verdict === undefined ? '' : `${goalText(verdict.goal)}: ${verdict.met ? 'met' : 'MISSED'}`
+function outcomeText({ met, isVoid }: Pick<JudgedGoal, 'met' | 'isVoid'>): string {
+  if (isVoid) return 'VOID'
+  return met ? 'met' : 'MISSED'
 }
 
 /** Returns tables of CPU time, one for each unit of work, and of memory, with a column for every process. */
@@ -164,29 +191,48 @@ function detailText({ details }: SummarizedRow): string {
 function goalsTable(scenarios: readonly SummarizedScenario[]): Table {
   return {
     head: ['scenario', 'what', 'against', 'goal', 'median', 'range', 'unit', ''],
-    rows: goalsOf(scenarios).map(({ scenario, row, to, goal, value, unit, met }) => [
-      scenario,
-      row,
-      to ?? '',
-      goalText(goal),
-      figureText(value.median),
-      rangeText(value),
-      to === undefined ? unit : '×',
-      met ? 'met' : 'MISSED',
+    rows: goalsOf(scenarios).map(judged => [
+      judged.scenario,
+      judged.row,
+      judged.to ?? '',
+      goalText(judged.goal),
+      figureText(judged.value.median),
+      rangeText(judged.value),
+      judged.to === undefined ? judged.unit : '×',
+      outcomeText(judged),
     ]),
   }
 }
 
-function goalCount(scenarios: readonly SummarizedScenario[]): string {
-  const goals = goalsOf(scenarios)
-  const met = goals.filter(goal => goal.met).length
-  return `${met} met, ${goals.length - met} missed`
+function goalCount(run: BenchRun): string {
+  const goals = goalsOf(run.scenarios)
+  const judged = goals.filter(goal => !goal.isVoid)
+  const met = judged.filter(goal => goal.met).length
+  const notMeasured = notMeasuredIn(run).length
+  return [
+    `${met} met`,
+    `${judged.length - met} missed`,
+    ...(goals.length > judged.length ? [`${goals.length - judged.length} void`] : []),
+    ...(notMeasured > 0 ? [`${notMeasured} not measured`] : []),
+  ].join(', ')
 }
 
-/** Returns what was left out and what failed, which the table of goals cannot show. */
-function outages({ scenarios, failed }: BenchRun): string[] {
+/** Returns the goals without a figure. A quick run leaves out many cases on purpose. */
+function notMeasuredIn({ quick, scenarios, failed, goals }: BenchRun): GoalLine[] {
+  const names = [...scenarios, ...failed].map(({ name }) => name)
+  return quick ? [] : unmeasuredGoals(names, scenarios, goals)
+}
+
+/** Returns what was left out, what failed and which goals have no figure, which the table of goals cannot show. */
+function outages(run: BenchRun): string[] {
+  const { scenarios, failed } = run
   return [
+    ...scenarios.flatMap(({ name, machine }) => (machine?.void ?? []).map(reason => `VOID: ${name}: ${reason}`)),
     ...scenarios.flatMap(({ name, skipped }) => skipped.map(text => `Left out of ${name}: ${text}`)),
+    ...scenarios.flatMap(({ name, failures }) => failures.map(text => `Failed round of ${name}: ${text}`)),
     ...failed.map(({ name, reason }) => `Failed: ${name}: ${reason}`),
+    ...notMeasuredIn(run).map(
+      ({ scenario, row, to }) => `Not measured: ${scenario}: ${row}${to === undefined ? '' : ` over ${to}`}`,
+    ),
   ]
 }

@@ -1,3 +1,5 @@
+import type { Sample } from '../support/scenario.ts'
+
 /** Median and range of samples. */
 export interface Summary {
   readonly median: number
@@ -15,8 +17,22 @@ export function summarize(samples: readonly number[]): Summary {
   return { median, min: sorted[0] as number, max: sorted.at(-1) as number }
 }
 
-/** Divides each sample by that of the same round in another row. */
-export function ratiosByRound(samples: readonly number[], others: readonly number[]): number[] {
+/** Returns the samples of the rounds that succeeded. */
+export function measuredSamples(samples: readonly Sample[]): number[] {
+  return samples.filter(sample => sample !== null)
+}
+
+/** Divides each sample by that of the same round in another row. Rounds that failed for one of them have no ratio. */
+export function ratiosByRound(samples: readonly Sample[], others: readonly Sample[]): number[] {
   if (samples.length !== others.length) throw new RangeError('the rows of a ratio must have the same rounds')
-  return samples.map((sample, round) => sample / (others[round] as number))
+  return samples.flatMap((sample, round) => {
+    const other = others[round] as Sample
+    return sample === null || other === null ? [] : [sample / other]
+  })
+}
+
+/** Returns the value at a quantile of unsorted values. */
+export function percentile(values: readonly number[], quantile: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? 0
 }

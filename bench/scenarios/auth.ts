@@ -6,7 +6,8 @@ import { ingestRow, loadText } from '../report/ingest-rows.ts'
 import { summarize } from '../report/statistics.ts'
 import { type BenchEdge, issueSurfaces, QUEUES_UNBOUNDED, startEdge } from '../services/start-product.ts'
 import { type BenchRedis, startBenchRedis } from '../services/start-stores.ts'
-import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
+import { measureRounds, type Results, rowsOf, succeeded } from '../support/rounds.ts'
+import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../support/scenario.ts'
 
 /** Number of public keys that requests carry in turn, and the duration of a round. */
 interface Rotation {
@@ -59,7 +60,7 @@ interface AuthMeasured extends IngestMeasured {
   readonly lookupsPerRequest: number
 }
 
-async function run(context: ScenarioContext, { rounds, rotations }: Size): Promise<ScenarioResult> {
+async function run(context: ScenarioRun, { rounds, rotations }: Size): Promise<ScenarioResult> {
   const redis = await startBenchRedis(context, { ownRewrites: false })
   const edge = await startEdge(context, redis, QUEUES_UNBOUNDED)
   const generator = await startGenerator()
@@ -69,20 +70,19 @@ async function run(context: ScenarioContext, { rounds, rotations }: Size): Promi
   context.progress(`${keyCount.toLocaleString('en')} keys created`)
   const bench = { redis, edge, generator, publicKeys: surfaces.map(({ publicKey }) => publicKey) }
 
-  const results = new Map(rotations.map(rotation => [rotation, [] as AuthMeasured[]]))
   // Not counted: the edge compiles its code.
   await measure(bench, { keys: 1, durationMs: 1_000 })
-  for (let round = 1; round <= rounds; round++) {
-    for (const [rotation, measured] of results) {
-      const result = await measure(bench, rotation)
-      measured.push(result)
-      const rate = Math.round(result.ok / result.seconds).toLocaleString('en')
-      context.progress(`round ${round}/${rounds}: ${nameOf(rotation)}, ${rate} requests/s`)
-    }
-  }
-  const [baseline] = rotations
+  const results = await measureRounds(context, {
+    what: 'keys in turn',
+    rounds,
+    contenders: rotations.map(rotation => ({ name: nameOf(rotation), measure: () => measure(bench, rotation) })),
+    describe: ({ ok, seconds }) => `${Math.round(ok / seconds).toLocaleString('en')} requests/s`,
+  })
   return {
-    rows: [...results].map(([rotation, measured]) => toRow(rotation, measured, baseline)),
+    rows: rotations.flatMap(rotation => {
+      const measured = results.get(nameOf(rotation)) ?? []
+      return rowsOf(measured, () => [toRow(rotation, measured, rotations[0])])
+    }),
     method: `1 s to warm up, ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${rotations.map(({ durationMs }) => durationMs / 1_000).join(', ')} s, ${LOAD.warmUpMs / 1_000} s before each not counted`,
     notes: NOTES,
     facts: { Redis: redis.version },
@@ -145,11 +145,11 @@ async function countLookups(redis: BenchRedis): Promise<number> {
   }
 }
 
-function toRow(rotation: Rotation, measured: readonly AuthMeasured[], baseline: Rotation | undefined): Row {
+function toRow(rotation: Rotation, measured: Results<AuthMeasured>, baseline: Rotation | undefined): Row {
   const load: IngestLoad = { ...LOAD, durationMs: rotation.durationMs }
   const under = (name: string) => `${name}, ${loadText(load)}`
   const ratios = baseline === undefined || rotation === baseline ? [] : [{ to: under(nameOf(baseline)) }]
   const row = ingestRow(nameOf(rotation), load, measured, ratios)
-  const lookups = summarize(measured.map(({ lookupsPerRequest }) => lookupsPerRequest)).median
+  const lookups = summarize(succeeded(measured).map(({ lookupsPerRequest }) => lookupsPerRequest)).median
   return { ...row, details: { ...row.details, 'lookups a request': lookups.toFixed(3) } }
 }

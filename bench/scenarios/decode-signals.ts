@@ -9,6 +9,7 @@ import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
 import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
+import { realisticTracePayload } from '../payloads/realistic-trace-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
 import { decodeLogRows } from '../peers/log-rows.ts'
 import { decodeMetricRows } from '../peers/metric-rows.ts'
@@ -26,13 +27,13 @@ export interface Signal {
   readonly noun: string
   /** Creates a protobuf payload with this many records. */
   payload(count: number): Buffer
+  /** A payload as a real system sends it. `number` chooses its values. */
+  realistic?(count: number, number: number): Buffer
   /** A payload with the same number of records of a kind that costs more. */
   readonly costlier: { readonly name: string; payload(count: number): Buffer }
   toJson(body: Buffer): Buffer
   createBatch(): RowBatch
   readonly peers: { readonly protobufjs: DecodeRows; readonly json?: DecodeRows }
-  /** Goal of the product on one core, with 200 records a payload. */
-  readonly goal?: { readonly atLeast: number }
   /** Facts about the payloads that a reader needs, besides their size. */
   readonly note: string
 }
@@ -49,10 +50,10 @@ export const SIGNALS: readonly Signal[] = [
       name: 'every tenth with an exception',
       payload: spans => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 10 }),
     },
+    realistic: realisticTracePayload,
     toJson: jsonBy(ExportTraceServiceRequestSchema),
     createBatch: createSpansBatch,
     peers: { protobufjs: decodeTraceRows, json: decodeTraceRowsOfJson },
-    goal: { atLeast: 800_000 },
     note: 'ten resource attributes, eight of each span. The product also writes what the JSON rows lack: types of attributes, dropped counts, flags',
   },
   {

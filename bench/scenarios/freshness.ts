@@ -1,22 +1,20 @@
 import type { LoadPlan } from '../load/plan.ts'
 import { startGenerator } from '../load/start-generator.ts'
 import { POLL_EVERY_MS } from '../measure/marker-watch.ts'
-import {
-  type Freshness,
-  type FreshnessBench,
-  type LoadedFreshness,
-  measureIdle,
-  measureUnderLoad,
-} from '../measure/measure-freshness.ts'
+import { type FreshnessBench, measureIdle, measureUnderLoad } from '../measure/measure-freshness.ts'
 import { measureStored, SPANS, tracesPlan } from '../measure/measure-stored.ts'
 import { capacityRow, idleRows, levelRows } from '../report/freshness-rows.ts'
 import { type BenchSurface, issueSurfaces, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { measureRounds } from '../support/rounds.ts'
 import type { Scenario, ScenarioContext } from '../support/scenario.ts'
 
 /** Shares of capacity. */
 const SHARES = [0.1, 0.5, 0.9]
 const CONNECTIONS = 64
+const IDLE = 'idle'
+/** Markers every 4 ms took a quarter of a core, for requests, commits and polls that a user would not send. */
+const MARKER_EVERY_MS = 20
 
 /** Measures the time from acknowledgement to visibility. */
 export const scenario: Scenario = {
@@ -27,25 +25,37 @@ export const scenario: Scenario = {
   async run(context) {
     const { facts, plan, ...bench } = await startBench(context)
     const capacity = await measureCapacity(bench, plan, context)
-    const idle: Freshness[] = []
-    const levels = SHARES.map(share => ({ share, results: [] as LoadedFreshness[] }))
-    const [rounds, durationMs] = context.quick ? [1, 2_000] : [2, 4_000]
-    for (let round = 1; round <= rounds; round++) {
-      idle.push(await measureIdle(bench, context.quick ? 5 : 8))
-      for (const { share, results } of levels) {
-        const requestsPerSecond = (share * Math.max(...capacity)) / SPANS
-        const mode = { kind: 'open', requestsPerSecond } as const
-        results.push(await measureUnderLoad(bench, { ...plan, mode, warmUpMs: 1_000, durationMs }))
-        context.progress(`round ${round}/${rounds}: ${share * 100} % of capacity`)
-      }
-    }
+    const [rounds, durationMs] = context.quick ? [1, 2_000] : [3, 10_000]
+    const idle = await measureRounds(context, {
+      what: 'idle',
+      rounds,
+      contenders: [{ name: IDLE, measure: () => measureIdle(bench, context.quick ? 5 : 15) }],
+      describe: ({ markers }) => `${markers.length} markers seen`,
+    })
+    const levels = await measureRounds(context, {
+      what: 'under load',
+      rounds,
+      contenders: SHARES.map(share => ({
+        name: String(share),
+        measure: () => {
+          const requestsPerSecond = (share * Math.max(...capacity)) / SPANS
+          return measureUnderLoad(bench, {
+            ...plan,
+            mode: { kind: 'open', requestsPerSecond },
+            warmUpMs: 1_000,
+            durationMs,
+          })
+        },
+      })),
+      describe: ({ markers }) => `of capacity, ${markers.length} markers seen`,
+    })
     return {
       rows: [
         capacityRow(capacity),
-        ...levels.flatMap(({ share, results }) => levelRows(share, results)),
-        ...idleRows(idle),
+        ...SHARES.flatMap(share => levelRows(share, levels.get(String(share)) ?? [])),
+        ...idleRows(idle.get(IDLE) ?? []),
       ],
-      method: `a warm-up and two runs for capacity; then ${rounds === 1 ? '1 round' : `${rounds} rounds`} of ${durationMs / 1_000} s at each share of it, 1 s of warm-up before each`,
+      method: `a warm-up and two runs for capacity; then ${rounds === 1 ? '1 round' : `${rounds} rounds`} of ${durationMs / 1_000} s at each share of it, in rotating order, 1 s of warm-up before each`,
       notes: NOTES,
       facts,
     }
@@ -54,7 +64,7 @@ export const scenario: Scenario = {
 
 const NOTES = [
   'Capacity is measured in a closed loop, from the first request until the last span can be queried; the higher of two runs counts. The shares of it are an open loop: requests are due at fixed times, whatever the pipeline does.',
-  `Freshness is measured with markers: requests of one span in a separate workspace, sent every 4 ms over separate connections. It is the time from the acknowledgement to the response of the first poll that contains the marker. ClickHouse is polled every ${POLL_EVERY_MS} ms if it responds in time; "seen within" is the largest delay that this adds. The run fails if an acknowledged marker is never seen or a span is stored twice.`,
+  `Freshness is measured with markers: requests of one span in a separate workspace, sent every ${MARKER_EVERY_MS} ms over separate connections. It is the time from the acknowledgement to the response of the first poll that contains the marker. ClickHouse is polled every ${POLL_EVERY_MS} ms if it responds in time; "seen within" is the largest delay that this adds. The run fails if an acknowledged marker is never seen or a span is stored twice.`,
   'A worker collects spans for 250 ms (BATCH_MAX_AGE_MS) or 100,000 rows, whichever comes first. When idle, it waits the whole 250 ms.',
   'Load generator, markers and polls share the cores with the pipeline. During the measurement of capacity there were no markers and polls.',
 ]
@@ -72,6 +82,7 @@ async function startBench(context: ScenarioContext) {
     clickhouse,
     port: edge.port,
     markerSurface,
+    markerEveryMs: MARKER_EVERY_MS,
     pids: {
       edge: edge.pid,
       worker: workers.pid,

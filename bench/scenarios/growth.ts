@@ -1,3 +1,4 @@
+import { errorMessage } from '../../shared/runtime/errors.ts'
 import type { LoadPlan } from '../load/plan.ts'
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
 import { measureStored, SPANS, type Stored, tracesPlan } from '../measure/measure-stored.ts'
@@ -5,7 +6,8 @@ import { summarize } from '../report/statistics.ts'
 import { createFleet, type Fleet, type RunningFleet, useByKind } from '../services/fleet.ts'
 import { issueSurfaces } from '../services/start-product.ts'
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
-import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+import { type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts'
+import type { Row, Scenario, ScenarioRun } from '../support/scenario.ts'
 
 const MOST_SURFACES = 1_000
 const SURFACES_PER_WORKSPACE = 10
@@ -15,7 +17,8 @@ const CONNECTIONS = 64
 const POOL = MOST_SURFACES
 const GENERATORS = 2
 const ROUNDS = 2
-const DURATION_MS = 3_000
+/** Long enough that compiling the code of eight workers is a small part of their cost. */
+const DURATION_MS = 10_000
 
 interface Point {
   readonly edges: number
@@ -61,7 +64,7 @@ export const scenario: Scenario = {
     const surfaces = await issueSurfaces(redis, MOST_SURFACES, SURFACES_PER_WORKSPACE)
     const fleet = createFleet(context, redis, clickhouse)
     const bench = { generators, clickhouse, fleet, publicKeys: surfaces.map(({ publicKey }) => publicKey) }
-    const measured = await measureRounds(context, bench)
+    const measured = await measureAll(context, bench)
     return {
       rows: toRows(context, measured),
       method: context.quick
@@ -76,7 +79,7 @@ export const scenario: Scenario = {
 const NOTES = [
   'Everything runs on the cores of this machine, and one edge with one worker already uses two, so more processes cannot be faster. The scenario shows that cost per span rises little, and that nothing is lost or stored twice: a point fails if count() in ClickHouse differs from the number accepted.',
   `Surfaces fill workspaces of ${SURFACES_PER_WORKSPACE}. There is one of everything that does not grow. The first point of every series is the same run.`,
-  'With many workers, each processes few spans. With eight, compiling the code is a large part of the cost of a worker in so short a run. Rows per insert show why ClickHouse costs more: each worker fills its own batches, for 250 ms at most (BATCH_MAX_AGE_MS).',
+  'With many workers, each processes few spans. Rows per insert show why ClickHouse costs more: each worker fills its own batches, for 250 ms at most (BATCH_MAX_AGE_MS).',
   'Time runs from the first request until the last span can be queried; CPU time is the sum of all processes of a kind, including merges.',
 ]
 
@@ -92,24 +95,34 @@ function pointsOf(series: typeof SERIES | typeof QUICK_SERIES): Point[] {
   return [BASE, ...grown]
 }
 
-async function measureRounds({ quick, progress }: ScenarioContext, bench: Bench): Promise<Map<string, Grown[]>> {
+async function measureAll({ quick, progress, failed }: ScenarioRun, bench: Bench): Promise<Measured> {
   const points = pointsOf(quick ? QUICK_SERIES : SERIES)
-  const measured = new Map<string, Grown[]>(points.map(point => [keyOf(point), []]))
+  const measured = new Map(points.map(point => [keyOf(point), [] as (Grown | undefined)[]]))
   const rounds = quick ? 1 : ROUNDS
   for (let round = 1; round <= rounds; round++) {
     for (const point of round % 2 === 1 ? points : points.toReversed()) {
-      const running = await bench.fleet.resize(point)
-      if (running.started > 0) {
-        await measurePoint(bench, running, point, (1 + running.started * 0.5) * (quick ? 500 : 1_000))
-      }
-      const grown = await measurePoint(bench, running, point, quick ? 2_000 : DURATION_MS)
-      measured.get(keyOf(point))?.push(grown)
-      const rate = Math.round(grown.spans / grown.seconds).toLocaleString('en')
       const { edges, workers, surfaces } = point
-      progress(`round ${round}/${rounds}: edges ${edges}, workers ${workers}, surfaces ${surfaces}: ${rate} spans/s`)
+      const title = `round ${round}/${rounds}: edges ${edges}, workers ${workers}, surfaces ${surfaces}`
+      const grown = await measureResized(bench, point, quick).catch(error => {
+        failed(`${title}: ${errorMessage(error)}`)
+        return undefined
+      })
+      measured.get(keyOf(point))?.push(grown)
+      if (grown) progress(`${title}: ${Math.round(grown.spans / grown.seconds).toLocaleString('en')} spans/s`)
     }
   }
   return measured
+}
+
+/** Results of each point by its key. */
+type Measured = ReadonlyMap<string, Results<Grown>>
+
+async function measureResized(bench: Bench, point: Point, quick: boolean): Promise<Grown> {
+  const running = await bench.fleet.resize(point)
+  if (running.started > 0) {
+    await measurePoint(bench, running, point, (1 + running.started * 0.5) * (quick ? 500 : 1_000))
+  }
+  return measurePoint(bench, running, point, quick ? 2_000 : DURATION_MS)
 }
 
 async function measurePoint(
@@ -136,14 +149,14 @@ async function measurePoint(
   return { ...stored, rowsPerInsert: (after.rows - before.rows) / (after.count - before.count) }
 }
 
-function toRows({ quick }: ScenarioContext, measured: ReadonlyMap<string, readonly Grown[]>): Row[] {
+function toRows({ quick }: ScenarioRun, measured: Measured): Row[] {
   const series = quick ? QUICK_SERIES : SERIES
   return (Object.keys(series) as Growing[]).flatMap(growing =>
     series[growing].flatMap(count => {
       const name = nameOf(growing, count)
       const results = measured.get(keyOf(pointOf(growing, count))) ?? []
       const isFirst = count === 1
-      return [
+      return rowsOf(results, () => [
         {
           ...throughput(name, results),
           ...(!isFirst && { ratios: [{ to: nameOf(growing, 1) }] }),
@@ -155,7 +168,7 @@ function toRows({ quick }: ScenarioContext, measured: ReadonlyMap<string, readon
           ...cost(`cost, ${name}`, results),
           ...(!isFirst && { ratios: [{ to: `cost, ${nameOf(growing, 1)}` }] }),
         },
-      ]
+      ])
     }),
   )
 }
@@ -167,7 +180,8 @@ const nameOf = (growing: Growing, count: number) => {
   return `${count.toLocaleString('en')} ${UNITS[growing]}${count === 1 ? '' : plural}`
 }
 
-function throughput(name: string, results: readonly Grown[]): Row {
+function throughput(name: string, all: Results<Grown>): Row {
+  const results = succeeded(all)
   const uses = results.map(({ use }) => useByKind(use))
   const kinds = Object.keys(uses[0] ?? {})
   const perMillion = (seconds: readonly number[]) =>
@@ -176,7 +190,7 @@ function throughput(name: string, results: readonly Grown[]): Row {
   return {
     name,
     unit: 'spans/s',
-    samples: results.map(({ spans, seconds }) => spans / seconds),
+    samples: samplesOf(all, ({ spans, seconds }) => spans / seconds),
     cpu: {
       per: 'million spans',
       seconds: Object.fromEntries([
@@ -203,11 +217,11 @@ function refusedShare({ loads }: Stored): number {
 }
 
 /** Returns the row of the CPU time of edges, workers, Redis and ClickHouse together. */
-function cost(name: string, results: readonly Grown[]): Row {
+function cost(name: string, results: Results<Grown>): Row {
   const seconds = ({ use }: Stored) => Object.values(use).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
   return {
     name,
     unit: 'CPU s per million spans',
-    samples: results.map(result => (seconds(result) / result.spans) * 1e6),
+    samples: samplesOf(results, result => (seconds(result) / result.spans) * 1e6),
   }
 }

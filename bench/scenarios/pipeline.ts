@@ -1,9 +1,17 @@
 import { ClickHouseError } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Signal } from '../../schemas/queues/names.ts'
+import { errorMessage } from '../../shared/runtime/errors.ts'
 import { FILE_INSERTS, startFileInserts } from '../data/native-files.ts'
 import { startGenerator } from '../load/start-generator.ts'
-import { measurePipeline, type PipelineContender, type PipelineMeasured } from '../measure/measure-pipeline.ts'
+import {
+  measurePipeline,
+  type PipelineContender,
+  type PipelineLoad,
+  type PipelineMeasured,
+} from '../measure/measure-pipeline.ts'
+import { BASELINE, startBaseline } from '../peers/baseline.ts'
+import { COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT, startCollectors } from '../peers/otelcol/start-collector.ts'
 import {
   DIRECT_PEER,
   type PipelineStage,
@@ -13,42 +21,57 @@ import {
   startProduct,
   startQueuePeer,
 } from '../peers/pipeline-contenders.ts'
-import { COLLECTOR, startCollector } from '../peers/start-collector.ts'
-import { costRow, loadText, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
+import { costRow, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
 import { QUEUE_LIMITS, startEdge } from '../services/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
-import type { Goal, Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+import { measureRounds, type Results, rowsOf } from '../support/rounds.ts'
+import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
-/** One load. Its contenders take turns in every round. */
-interface Case {
-  readonly signal: Signal
-  readonly records: number
+interface GroupLoad {
+  readonly load: PipelineLoad
   readonly rivals: readonly string[]
-  /** Goal of the product. */
-  readonly goal?: Goal
-  readonly ratioGoals?: Readonly<Record<string, Goal>>
-  /** Whether the case is only a point of the chart: shorter, and left out of a quick run. */
+  /** Whether a quick run leaves the load out. */
+  readonly isDetail?: boolean
+}
+
+/** Loads that are measured in the same rounds, and the contenders of each besides the product. */
+interface Group {
+  readonly signal: Signal
+  readonly loads: readonly GroupLoad[]
+  /** Whether the group is only a point of the chart: shorter, and left out of a quick run. */
   readonly isPoint?: boolean
 }
 
-const CASES: readonly Case[] = [
+const spans = (records: number, options: Pick<PipelineLoad, 'data' | 'gzip'> = {}): PipelineLoad => ({
+  signal: 'traces',
+  records,
+  ...options,
+})
+const REALISTIC = { data: 'realistic', gzip: 'half' } as const
+const COLLECTORS = [COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT]
+
+const GROUPS: readonly Group[] = [
   {
     signal: 'traces',
-    records: 200,
-    rivals: [QUEUE_PEER, DIRECT_PEER, FILE_INSERTS, COLLECTOR],
-    goal: { atLeast: 250_000 },
-    ratioGoals: { [QUEUE_PEER]: { atLeast: 6 }, [FILE_INSERTS]: { atLeast: 0.3 } },
+    loads: [
+      { load: spans(200), rivals: [QUEUE_PEER, DIRECT_PEER, FILE_INSERTS, ...COLLECTORS, BASELINE] },
+      { load: spans(200, REALISTIC), rivals: [COLLECTOR_IN_MEMORY, BASELINE] },
+      { load: spans(200, { gzip: 'all' }), rivals: [], isDetail: true },
+      { load: spans(200, { data: 'exceptions' }), rivals: [], isDetail: true },
+    ],
   },
-  { signal: 'traces', records: 20, rivals: [QUEUE_PEER], goal: { atLeast: 150_000 } },
-  { signal: 'traces', records: 1, rivals: [], isPoint: true },
-  { signal: 'traces', records: 1_000, rivals: [], isPoint: true },
-  { signal: 'logs', records: 100, rivals: [], goal: { atLeast: 200_000 } },
-  { signal: 'metrics', records: 200, rivals: [], goal: { atLeast: 200_000 } },
+  {
+    signal: 'traces',
+    loads: [
+      { load: spans(20), rivals: [QUEUE_PEER, ...COLLECTORS, BASELINE] },
+      { load: spans(20, REALISTIC), rivals: [], isDetail: true },
+    ],
+  },
+  { signal: 'traces', loads: [{ load: spans(1), rivals: [BASELINE] }] },
+  { signal: 'traces', loads: [{ load: spans(1_000), rivals: [] }], isPoint: true },
+  { signal: 'logs', loads: [{ load: { signal: 'logs', records: 100 }, rivals: [] }] },
+  { signal: 'metrics', loads: [{ load: { signal: 'metrics', records: 200 }, rivals: [] }] },
 ]
-
-/** Goals for spans only: log records are indexed by word, and data points have other columns. */
-const SPAN_COST_GOALS = { clickhouse: { atMost: 2.5 }, own: { atMost: 4 } }
-const MEMORY_GOALS = { edge: { atMost: 200 }, worker: { atMost: 400 } }
 
 /** Measures the whole pipeline. */
 export const scenario: Scenario = {
@@ -68,12 +91,10 @@ export const scenario: Scenario = {
     const rows: Row[] = []
     for (const signal of ['traces', 'logs', 'metrics'] as const) {
       const product = await startProduct(stage, edge, signal)
-      const cases = CASES.filter(one => one.signal === signal && !(context.quick && one.isPoint))
-      await warmUp(stage, [product, ...(signal === 'traces' ? rivals : [])], signal)
-      for (const one of cases) {
-        const contenders = [product, ...rivals.filter(({ name }) => one.rivals.includes(name))]
-        rows.push(...(await measureCase(stage, contenders, one)))
-      }
+      const groups = GROUPS.filter(group => group.signal === signal && !(context.quick && group.isPoint))
+      const contenders = [product, ...(signal === 'traces' ? rivals : [])]
+      const warm = await warmUp(stage, contenders, signal)
+      for (const group of groups) rows.push(...(await measureGroup(stage, warm, group)))
     }
     return {
       rows,
@@ -85,96 +106,138 @@ export const scenario: Scenario = {
   },
 }
 
-async function startRivals(stage: PipelineStage): Promise<{ rivals: PipelineContender[]; skipped: string[] }> {
+interface Rivals {
+  readonly rivals: readonly PipelineContender[]
+  /** Rivals that are missing, with the reason. */
+  readonly skipped: readonly string[]
+}
+
+async function startRivals(stage: PipelineStage): Promise<Rivals> {
   stage.context.progress('starting the other contenders')
-  const rivals = await Promise.all([
+  // Before the others, because a build would slow them down.
+  const collectors = await startCollectors(stage)
+  const baseline = await startBaselineIfNamed(stage)
+  const peers = await Promise.all([
     startQueuePeer(stage),
     startDirectPeer(stage),
     startFileInserts(stage.context.dir, stage.clickhouse),
   ])
-  const collector = process.env.OTELCOL_BIN
-  if (collector) return { rivals: [...rivals, await startCollector(stage, collector)], skipped: [] }
-  const skipped = [`${COLLECTOR}: OTELCOL_BIN is not set`]
-  stage.context.progress(`left out: ${skipped[0]}`)
-  return { rivals, skipped }
+  const skipped = [...collectors.skipped, ...baseline.skipped]
+  for (const text of skipped) stage.context.progress(`left out: ${text}`)
+  return { rivals: [...peers, ...collectors.rivals, ...baseline.rivals], skipped }
+}
+
+async function startBaselineIfNamed(stage: PipelineStage): Promise<Rivals> {
+  const dir = process.env.BENCH_BASELINE
+  if (!dir) return { rivals: [], skipped: [`${BASELINE}: it names no other checkout`] }
+  try {
+    return { rivals: [await startBaseline(stage, dir)], skipped: [] }
+  } catch (error) {
+    return { rivals: [], skipped: [`${BASELINE}: ${errorMessage(error).split('\n', 1)[0]}`] }
+  }
 }
 
 const rounds = ({ quick }: ScenarioContext) => (quick ? 1 : 3)
 const warmUpMs = ({ quick }: ScenarioContext) => (quick ? 500 : 1_000)
 const roundMs = ({ quick }: ScenarioContext, isPoint = false) => (quick ? 1_500 : isPoint ? 2_000 : 4_000)
 
-/** Runs a short round of large payloads that is not counted, to compile all code. */
+/**
+ * Runs a short round of large payloads that is not counted, to compile all code. Returns the contenders that succeeded. A
+ * contender that cannot do this would only take the time of the others.
+ */
 async function warmUp(
   { context, clickhouse }: PipelineStage,
   contenders: readonly PipelineContender[],
   signal: Signal,
-): Promise<void> {
-  const load = { signal, records: 200 }
-  for (const contender of contenders) {
-    await measurePipeline(clickhouse, contender, load, warmUpMs(context))
-    context.progress(`${signal}, warmed up: ${contender.name}`)
-  }
+): Promise<PipelineContender[]> {
+  const measured = await measureRounds(context, {
+    what: `${signal}, warm-up`,
+    rounds: 1,
+    contenders: contenders.map(contender => ({
+      name: contender.name,
+      measure: () => measurePipeline(clickhouse, contender, { signal, records: 200 }, warmUpMs(context)),
+    })),
+    describe: () => 'done',
+  })
+  return contenders.filter(({ name }) => measured.get(name)?.[0] !== undefined)
 }
 
-async function measureCase(
-  { context, clickhouse }: PipelineStage,
+async function measureGroup(
+  { context, clickhouse, redis }: PipelineStage,
   contenders: readonly PipelineContender[],
-  one: Case,
+  { signal, loads, isPoint }: Group,
 ): Promise<Row[]> {
-  const measured = new Map<string, PipelineMeasured[]>(contenders.map(({ name }) => [name, []]))
-  for (let round = 1; round <= rounds(context); round++) {
-    for (const contender of contenders) {
-      const result = await measurePipeline(clickhouse, contender, one, roundMs(context, one.isPoint))
-      measured.get(contender.name)?.push(result)
-      const rate = Math.round(result.records / result.seconds).toLocaleString('en')
-      context.progress(
-        `${loadText(one)} a payload, round ${round}/${rounds(context)}: ${contender.name} ${rate} ${unitOf(one.signal)}`,
-      )
-    }
-  }
-  return [...measured].flatMap(([name, results]) =>
-    name === PRODUCT ? productRows(one, contenders, results) : [rivalRow(name, one, results)],
+  const measuredLoads = loads.filter(({ isDetail }) => !(context.quick && isDetail))
+  const entries = measuredLoads.flatMap(({ load, rivals }) =>
+    contenders
+      .filter(({ name }) => name === PRODUCT || rivals.includes(name))
+      .map(contender => ({ contender, load, name: underLoad(contender.name, load) })),
   )
+  const measured = await measureRounds(context, {
+    what: isPoint ? 'a point of the chart' : `${loads[0]?.load.records} a payload`,
+    rounds: rounds(context),
+    contenders: entries.map(({ contender, load, name }) => ({
+      name,
+      async measure() {
+        // A round is too short for a fair share of a rewrite. The scenario "sustained" has many.
+        await redis.rewriteLog()
+        return measurePipeline(clickhouse, contender, load, roundMs(context, isPoint))
+      },
+    })),
+    describe: ({ records, seconds }) => `${Math.round(records / seconds).toLocaleString('en')} ${unitOf(signal)}`,
+  })
+  return entries.flatMap(({ contender, load, name }) => {
+    const results = measured.get(name) ?? []
+    const contendersOfLoad = entries.filter(entry => entry.load === load).map(entry => entry.name)
+    return rowsOf(results, () =>
+      contender.name === PRODUCT
+        ? productRows(load, loads[0]?.load, contendersOfLoad, results, isPoint)
+        : [{ ...throughputRow(contender.name, load, results), ...rivalPlot(contender.name, load) }],
+    )
+  })
 }
 
-function productRows(one: Case, contenders: readonly PipelineContender[], results: readonly PipelineMeasured[]): Row[] {
-  const rivals = contenders.map(({ name }) => name).filter(name => name !== PRODUCT)
+/** Returns the rows of the product. The cost of other loads is compared with that of the first load of the group. */
+function productRows(
+  load: PipelineLoad,
+  first: PipelineLoad | undefined,
+  contenders: readonly string[],
+  results: Results<PipelineMeasured>,
+  isPoint = false,
+): Row[] {
+  const name = underLoad(PRODUCT, load)
   const throughput: Row = {
-    ...throughputRow(PRODUCT, one, results),
-    ...(one.goal && { goal: one.goal }),
-    ratios: rivals.map(name => {
-      const goal = one.ratioGoals?.[name]
-      return { to: underLoad(name, one), ...(goal && { goal }) }
-    }),
-    ...plotOf('pipeline', one),
+    ...throughputRow(PRODUCT, load, results),
+    ratios: contenders.filter(other => other !== name).map(to => ({ to })),
+    ...plotOf('pipeline', load),
   }
-  if (one.isPoint) return [throughput]
-  const spanGoals = one.signal === 'traces' ? SPAN_COST_GOALS : undefined
+  if (isPoint) return [throughput]
+  const costs = [
+    costRow('ClickHouse', ['ClickHouse'], load, results),
+    costRow('edge, worker and Redis', ['edge', 'worker', 'Redis'], load, results),
+  ]
+  const ratioOf = (title: string) => (first && first !== load ? { ratios: [{ to: underLoad(title, first) }] } : {})
   return [
     throughput,
-    { ...costRow('ClickHouse', ['ClickHouse'], one, results), ...(spanGoals && { goal: spanGoals.clickhouse }) },
-    {
-      ...costRow('edge, worker and Redis', ['edge', 'worker', 'Redis'], one, results),
-      ...(spanGoals && { goal: spanGoals.own }),
-    },
-    { ...memoryRow('edge', one, results), goal: MEMORY_GOALS.edge },
-    { ...memoryRow('worker', one, results), goal: MEMORY_GOALS.worker },
+    ...costs.map((row, i) => ({ ...row, ...ratioOf(i === 0 ? 'ClickHouse' : 'edge, worker and Redis') })),
+    memoryRow('edge', load, results),
+    memoryRow('worker', load, results),
   ]
 }
 
-function rivalRow(name: string, one: Case, results: readonly PipelineMeasured[]): Row {
-  return { ...throughputRow(name, one, results), ...(name === QUEUE_PEER && plotOf('Fastify, job per request', one)) }
-}
+const rivalPlot = (name: string, load: PipelineLoad) =>
+  name === QUEUE_PEER ? plotOf('Fastify, job per request', load) : {}
 
-/** Returns the point of a chart. The chart by payload size shows only spans. */
-function plotOf(line: string, { signal, records }: Case): Pick<Row, 'plot'> {
-  return signal === 'traces' ? { plot: { chart: 'throughput by payload size', line, x: records } } : {}
+/** Returns the point of a chart. The chart by payload size shows only spans, with the values that all contenders get. */
+function plotOf(line: string, { signal, records, data, gzip }: PipelineLoad): Pick<Row, 'plot'> {
+  const isPlotted = signal === 'traces' && data === undefined && gzip === undefined
+  return isPlotted ? { plot: { chart: 'throughput by payload size', line, x: records } } : {}
 }
 
 function methodOf(context: ScenarioContext): string {
   const seconds = (ms: number) => `${ms / 1_000} s`
-  const points = context.quick ? '' : ` (1 and 1,000 spans: ${seconds(roundMs(context, true))})`
-  return `a warm-up of ${seconds(warmUpMs(context))} for each contender, ${rounds(context)} rounds of ${seconds(roundMs(context))} of load${points}`
+  const points = context.quick ? '' : ` (1,000 spans: ${seconds(roundMs(context, true))})`
+  return `a warm-up of ${seconds(warmUpMs(context))} for each contender, ${rounds(context)} rounds of ${seconds(roundMs(context))} of load${points}, in rotating order, each after a rewrite of Redis’ log`
 }
 
 function notes(asyncInserts: boolean): string[] {
@@ -182,7 +245,8 @@ function notes(asyncInserts: boolean): string[] {
     'Time runs from the first request until count() in ClickHouse equals the number accepted. A round fails if the count never reaches that number or exceeds it. Clients obey 429 and Retry-After.',
     'CPU time includes the merges that the inserts caused. Trace and span ids and all times are new in every request.',
     `"${FILE_INSERTS}" reads blocks of 100,000 rows from the product’s decoder, with one insert per core. A round reads the same million spans repeatedly.`,
-    'The tables of the Collector and the peers have the columns of the Collector’s ClickHouse exporter, the order and partitions of the product’s table, and no skip indexes.',
+    'The tables of the Fastify peers have the columns of the Collector’s ClickHouse exporter, the order and partitions of the product’s table, and no skip indexes. The Collector has the tables and indexes that its exporter creates. With the queue in memory it acknowledges what a crash loses; the product and the persistent queue acknowledge what is on disk.',
+    'Realistic spans: 24 services on many hosts; routes, statements, users and errors by Zipf’s law; 5 % with an exception, 10 % with another event; every second body as gzip of level 6. The ids of compressed bodies repeat after 600,000 spans.',
     asyncInserts
       ? 'Asynchronous inserts of ClickHouse combine the rows of the peers.'
       : 'This ClickHouse has no queue for asynchronous inserts. The peers combine the rows of concurrent requests themselves, within the same limits of time and size.',

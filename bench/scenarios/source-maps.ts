@@ -16,7 +16,8 @@ import { type ProductSetup, planLaunch, setUpProduct } from '../services/product
 import { startProcess } from '../services/start-process.ts'
 import { type BenchS3, startBenchS3 } from '../services/start-s3.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
-import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+import { attempt, measureRounds, type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts'
+import type { Row, Scenario, ScenarioContext, ScenarioRun } from '../support/scenario.ts'
 
 const POOLS = 'source-maps,completions,receipts,symbolication'
 const WARM_UP_FILES = 100
@@ -28,7 +29,12 @@ const FULL = { rounds: 2, files: 3_000, stacks: 2_000, symbolicationRounds: 3 }
 const QUICK = { rounds: 1, files: 300, stacks: 400, symbolicationRounds: 1 }
 
 const DIRECT = 'put directly'
-const WAYS = { signed: 'sign, put, complete', parts: 'parts, complete' } as const
+type Way = 'signed' | 'parts' | 'direct'
+const WAYS: readonly { readonly way: Way; readonly name: string }[] = [
+  { way: 'signed', name: 'sign, put, complete' },
+  { way: 'parts', name: 'parts, complete' },
+  { way: 'direct', name: DIRECT },
+]
 const WARM = 'frames with a warm cache'
 const FIRST = `first frame of a ${LARGE_MAP_BYTES / 1024 / 1024} MiB map`
 const ALONE = 'the libraries alone'
@@ -49,7 +55,7 @@ interface Bench {
   readonly workerPid: number
 }
 
-async function run(context: ScenarioContext) {
+async function run(context: ScenarioRun) {
   const redis = await startBenchRedis(context, { ownRewrites: true })
   const clickhouse = await startBenchClickHouse(context)
   const s3 = await startBenchS3(context)
@@ -69,12 +75,14 @@ async function run(context: ScenarioContext) {
     workerPid: worker.pid,
   }
   const sizes = context.quick ? QUICK : FULL
-  const uploadRows = await measureUploads(context, bench, sizes)
-  const symbolicationRows = await measureSymbolication(context, bench, sizes)
+  const uploadRows = await attempt(context, 'uploads', [], () => measureUploads(context, bench, sizes))
+  const symbolicationRows = await attempt(context, 'symbolication', [], () =>
+    measureSymbolication(context, bench, sizes),
+  )
   return {
     rows: [...uploadRows, ...symbolicationRows],
     method:
-      `uploads: 1 warm-up round of ${WARM_UP_FILES} files, ${sizes.rounds} of ${sizes.files} each way; ` +
+      `uploads: a warm-up of ${WARM_UP_FILES} files each way, ${sizes.rounds} rounds of ${sizes.files}, in rotating order; ` +
       `symbolication: 1 warm-up round, ${sizes.symbolicationRounds} of ${sizes.stacks} stacks of ${FRAMES_OF_A_STACK} frames`,
     notes: [
       'The maps of a build have a median of 8 KiB; one has 3 MiB and two have 1 MiB. Time runs from the first request to the response of the completion. The run fails unless the store contains every map exactly once.',
@@ -93,39 +101,37 @@ async function startProduct(context: ScenarioContext, setup: ProductSetup, s3: B
   return { pid: child.pid, baseUrl }
 }
 
-async function measureUploads(context: ScenarioContext, { uploads }: Bench, sizes: typeof FULL): Promise<Row[]> {
-  const samples = { signed: [] as MeasuredUpload[], parts: [] as MeasuredUpload[], direct: [] as MeasuredUpload[] }
-  for (let round = 0; round <= sizes.rounds; round++) {
-    const files = round === 0 ? WARM_UP_FILES : sizes.files
-    const measured = {
-      signed: await measureBuild(uploads, 'signed', files),
-      parts: await measureBuild(uploads, 'parts', files),
-      direct: await measureDirect(uploads, files),
-    }
-    const rates = Object.entries(measured).map(([way, upload]) => `${way} ${filesPerSecond(upload).toFixed(0)}`)
-    context.progress(`uploads, round ${round} of ${sizes.rounds}: files/s ${rates.join(', ')}`)
-    if (round === 0) continue
-    for (const way of ['signed', 'parts', 'direct'] as const) samples[way].push(measured[way])
-  }
-  const product = (['signed', 'parts'] as const).flatMap(way => uploadRows(WAYS[way], samples[way], DIRECT))
-  const peaks = [...samples.signed, ...samples.parts].map(({ use }) => (use.worker?.peakMemoryBytes ?? 0) / 1e6)
-  return [
-    ...product,
-    ...uploadRows(DIRECT, samples.direct),
-    { name: "the worker's peak memory, uploads", unit: 'MB', samples: peaks },
-  ]
+async function measureUploads(context: ScenarioRun, { uploads }: Bench, sizes: typeof FULL): Promise<Row[]> {
+  const measure = (way: Way, files: number) =>
+    way === 'direct' ? measureDirect(uploads, files) : measureBuild(uploads, way, files)
+  // A warm-up, which is shorter and not counted.
+  for (const { way } of WAYS) await measure(way, WARM_UP_FILES)
+  const results = await measureRounds(context, {
+    what: 'uploads',
+    rounds: sizes.rounds,
+    contenders: WAYS.map(({ way, name }) => ({ name, measure: () => measure(way, sizes.files) })),
+    describe: upload => `${filesPerSecond(upload).toFixed(0)} files/s`,
+  })
+  const rows = WAYS.flatMap(({ way, name }) => {
+    const measured = results.get(name) ?? []
+    return rowsOf(measured, () => uploadRows(name, measured, way === 'direct' ? undefined : DIRECT))
+  })
+  const builds = WAYS.filter(({ way }) => way !== 'direct').flatMap(({ name }) => results.get(name) ?? [])
+  const peaks = samplesOf(builds, ({ use }) => (use.worker?.peakMemoryBytes ?? 0) / 1e6)
+  return [...rows, ...rowsOf(builds, () => [{ name: "the worker's peak memory, uploads", unit: 'MB', samples: peaks }])]
 }
 
 const filesPerSecond = ({ files, seconds }: MeasuredUpload) => files / seconds
 const inBytes = (name: string) => `${name}: bytes`
 
-function uploadRows(name: string, measured: readonly MeasuredUpload[], to?: string): Row[] {
+function uploadRows(name: string, results: Results<MeasuredUpload>, to?: string): Row[] {
+  const measured = succeeded(results)
   const share = summarize(measured.map(({ uploadSeconds, seconds }) => uploadSeconds / seconds)).median
   return [
     {
       name,
       unit: 'files/s',
-      samples: measured.map(filesPerSecond),
+      samples: samplesOf(results, filesPerSecond),
       ...(to && { ratios: [{ to }] }),
       cpu: { per: '1,000 files', seconds: cpuOf(measured, ({ files }) => files / 1_000) },
       peakMemoryBytes: peaksOf(measured.map(({ use }) => use)),
@@ -140,7 +146,7 @@ function uploadRows(name: string, measured: readonly MeasuredUpload[], to?: stri
     {
       name: inBytes(name),
       unit: 'MB/s',
-      samples: measured.map(({ bytes, seconds }) => bytes / 1e6 / seconds),
+      samples: samplesOf(results, ({ bytes, seconds }) => bytes / 1e6 / seconds),
       ...(to && { ratios: [{ to: inBytes(to) }] }),
     },
   ]

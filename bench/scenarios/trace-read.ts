@@ -1,15 +1,17 @@
 import { type Filled, fillSpans } from '../data/fill-spans.ts'
 import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../data/stored-traces.ts'
 import { settleMerges } from '../measure/clickhouse-work.ts'
-import { type FindingsSize, measureFindingReads } from '../measure/finding-reads.ts'
-import type { ReadPlan } from '../measure/measure-gets.ts'
-import { type MeasuredReads, measureReads, pickTraces, type ReadDeps, spansOf } from '../measure/measure-reads.ts'
 import { type SpanSource, type StoredMore, startSpanSource } from '../measure/measure-storing-more.ts'
-import { measureTraceSizes } from '../measure/trace-sizes.ts'
+import { type FindingsSize, measureFindingReads } from '../measure/reads/finding-reads.ts'
+import type { ReadPlan } from '../measure/reads/measure-gets.ts'
+import { type MeasuredReads, measureReads, pickTraces, type ReadDeps, spansOf } from '../measure/reads/measure-reads.ts'
+import { measureCold, measureSelectOne, measureWhileIngesting } from '../measure/reads/read-conditions.ts'
+import { measureTraceSizes } from '../measure/reads/trace-sizes.ts'
 import { setUpProduct } from '../services/product-process.ts'
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
 import { startTraceReader } from '../services/start-trace-reader.ts'
-import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
+import { attempt } from '../support/rounds.ts'
+import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../support/scenario.ts'
 
 const MILLION = 1_000_000
 const DAY_MS = 86_400_000
@@ -19,19 +21,27 @@ interface Size {
   readonly reads: ReadPlan
   readonly storeMore: { readonly rounds: number; readonly durationMs: number }
   readonly millions: readonly number[]
+  /** Reads with cold caches. Each empties all caches of the machine before. */
+  readonly coldReads: ReadPlan
+  /** Reads while spans arrive. */
+  readonly ingesting: { readonly rounds: number; readonly durationMs: number }
   readonly findings: FindingsSize
 }
 
 const FULL: Size = {
   millions: [1, 100],
-  reads: { rounds: 5, perRound: 60 },
+  reads: { rounds: 5, perRound: 100 },
   storeMore: { rounds: 1, durationMs: 4_000 },
-  findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 2, perRound: 6 } },
+  coldReads: { rounds: 3, perRound: 10 },
+  ingesting: { rounds: 3, durationMs: 8_000 },
+  findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 3, perRound: 20 } },
 }
 const QUICK: Size = {
   millions: [1, 3],
   reads: { rounds: 3, perRound: 40 },
   storeMore: { rounds: 1, durationMs: 1_500 },
+  coldReads: { rounds: 1, perRound: 3 },
+  ingesting: { rounds: 1, durationMs: 2_000 },
   findings: { occurrences: 200_000, findings: 2_000, reads: { rounds: 2, perRound: 6 } },
 }
 
@@ -53,7 +63,7 @@ export const scenario: Scenario = {
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
-async function run(context: ScenarioContext, size: Size): Promise<ScenarioResult> {
+async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
   const redis = await startBenchRedis(context, { ownRewrites: true })
   const clickhouse = await startBenchClickHouse(context)
   const setup = await setUpProduct(context, redis, clickhouse)
@@ -66,19 +76,73 @@ async function run(context: ScenarioContext, size: Size): Promise<ScenarioResult
   const stages: Stage[] = []
   for (const millions of size.millions)
     stages.push(await measureStage(context, size, millions, clickhouse, deps, source))
-  const bySize = await measureTraceSizes(deps, (size.millions.at(-1) ?? 0) * MILLION, firstDay())
-  context.progress('traces by size read')
-  const findings = await measureFindingReads(deps, size.findings)
+  const last = stages.at(-1) as Stage
+  const spans = last.millions * MILLION
+  const targets = await pickTraces(deps.client, spans, firstDay(), true, size.reads.perRound)
+  const part = (what: string, work: () => Promise<Row[]>) => {
+    context.progress(what)
+    return attempt(context, what, [], work)
+  }
+  const skipped: string[] = []
+  const rows = [
+    ...stages.flatMap(toRows),
+    ...(await part('SELECT 1', () => measureSelectOne(clickhouse.url, size.reads))),
+    ...(await part('cold caches', async () => {
+      const name = `cold caches: ${nameOf(true, last.millions)}`
+      const cold = await measureCold(deps, name, { ...size.coldReads, targets })
+      skipped.push(...cold.skipped)
+      return cold.rows
+    })),
+    ...(await part('while ingesting', () => {
+      const rate = Math.max(...last.more.map(({ spans, seconds }) => spans / seconds))
+      const plan = { ...size.ingesting, targets, spansPerSecond: rate / 2 }
+      return measureWhileIngesting(deps, source, context, plan)
+    })),
+    ...(await part('traces by size', () => measureTraceSizes(deps, spans, firstDay()))),
+    ...(await part('many parts', () => measureManyParts(context, size, last.millions, clickhouse, deps))),
+    ...(await part('findings', () => measureFindingReads(deps, size.findings))),
+  ]
   return {
-    rows: [...stages.flatMap(toRows), ...bySize, ...findings],
+    rows,
+    skipped,
     method: methodOf(size),
     notes: NOTES,
     facts: { Redis: redis.version, ClickHouse: clickhouse.version },
   }
 }
 
+/** Days of the default retention, of which each has as many parts as a day of the other stages. */
+const MANY_DAYS = 30
+
+/** Reads large traces among the same number of spans in parts of a month. */
+async function measureManyParts(
+  { progress }: ScenarioRun,
+  { reads }: Size,
+  millions: number,
+  { url }: BenchClickHouse,
+  deps: ReadDeps,
+): Promise<Row[]> {
+  const first = daysAgo(MANY_DAYS - 1)
+  const { parts } = await fillSpans(url, millions * MILLION, first, MANY_DAYS)
+  progress(`${millions} million stored in ${parts} parts of ${MANY_DAYS} days`)
+  const limit = reads.rounds * reads.perRound
+  const targets = await pickTraces(deps.client, millions * MILLION, first, true, limit, MANY_DAYS)
+  const measured = await measureReads(deps, targets, true, reads)
+  const name = `trace of 1,000, ${MANY_DAYS} days of parts`
+  return [
+    {
+      name,
+      unit: 'ms, p50',
+      samples: measured.p50Ms,
+      ratios: [{ to: nameOf(true, millions) }],
+      details: { parts: String(parts), 'query alone': `${measured.queryP50Ms.toFixed(1)} ms p50` },
+    },
+    { name: `${name}, p99`, unit: 'ms, p99', samples: measured.p99Ms, ratios: [{ to: name }] },
+  ]
+}
+
 async function measureStage(
-  { progress }: ScenarioContext,
+  { progress }: ScenarioRun,
   { reads, storeMore }: Size,
   millions: number,
   clickhouse: BenchClickHouse,
@@ -92,7 +156,9 @@ async function measureStage(
     const limit = reads.rounds * reads.perRound
     const targets = await pickTraces(deps.client, millions * MILLION, firstDay(), isLarge, limit)
     const measured = await measureReads(deps, targets, isLarge, reads)
-    progress(`${name}: traces of ${spansOf(isLarge)} spans, p99 ${measured.p99Ms.toFixed(1)} ms`)
+    progress(
+      `${name}: traces of ${spansOf(isLarge)} spans, p99 ${measured.p99Ms.map(ms => ms.toFixed(1)).join(', ')} ms`,
+    )
     return measured
   }
   const [small, large] = [await read(false), await read(true)]
@@ -105,22 +171,26 @@ async function measureStage(
 }
 
 /** Returns the first filled day. The last one is yesterday, so that new spans belong to another day. */
-const firstDay = () => new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10)
+const firstDay = () => daysAgo(DAYS)
 
-const methodOf = ({ reads, storeMore, findings }: Size) =>
+const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
+
+const methodOf = ({ reads, storeMore, findings, coldReads, ingesting }: Size) =>
   `${reads.perRound / 2} reads of each size to warm up, ${reads.rounds} rounds of ${reads.perRound}, one read after the other; ` +
   `${storeMore.rounds} rounds of storing more for ${storeMore.durationMs / 1_000} s; traces by size and findings: ` +
-  `3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}`
+  `3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}; cold: ${coldReads.rounds} rounds of ${coldReads.perRound}; ` +
+  `while ingesting: ${ingesting.rounds} rounds of ${ingesting.durationMs / 1_000} s without and with spans at half of the rate of storing more`
 
 const NOTES = [
-  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the largest number that merges were seen to leave. A trace is in one part, with its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. All data is in the page cache.`,
-  'Traces are read in a pseudo-random order (the same in every run), through the API by one client. p50 is of a round, p99 of all rounds together. "Query alone" selects the spans, without the check that the trace belongs to the finding.',
+  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the largest number that merges were seen to leave. A trace is in one part, with its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. All data is in the page cache, except in the rows of cold caches: ClickHouse and the kernel forget everything before each of those reads.`,
+  'Traces are read in a pseudo-random order (the same in every run), through the API by one client. p50 and p99 are of a round. "Query alone" selects the spans, without the check that the trace belongs to the finding.',
+  `"${MANY_DAYS} days of parts": as many spans in ${MANY_DAYS} days of ${PARTS_PER_DAY} parts. "SELECT 1" is sent from the process of the bench, without the API.`,
   'More spans are sent to the edge, 200 a payload. They belong to the day after the stored spans, and parts of different days are never merged. CPU time is the sum of edge, worker, Redis and ClickHouse, including merges.',
   'Traces "by size" are added to those of the last stage. A response shows at most 2,000 spans. All findings belong to one workspace, with occurrences over the last 7 days, of which one finding has a tenth. "Rows read" is the sum over all queries of a request as ClickHouse counts it: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is read.',
 ]
 
-/** Goals for traces of 1,000 spans with 100 million spans stored. */
-const GOALS = { millions: 100, p50Ms: 15, p99Ms: 30, growth: 1.5 }
+const nameOf = (isLarge: boolean, millions: number) =>
+  `trace of ${spansOf(isLarge).toLocaleString('en')}, ${millions} million stored`
 
 function toRows(stage: Stage): Row[] {
   const isLarge = { small: false, large: true } as const
@@ -132,16 +202,13 @@ function toRows(stage: Stage): Row[] {
 }
 
 function readRows({ millions, filled }: Stage, reads: MeasuredReads, isLarge: boolean): Row[] {
-  const nameOf = (stored: number) => `trace of ${spansOf(isLarge).toLocaleString('en')}, ${stored} million stored`
-  const hasGoals = isLarge && millions === GOALS.millions
-  const goal = (atMost: number) => (hasGoals ? { goal: { atMost } } : {})
+  const name = nameOf(isLarge, millions)
   return [
     {
-      name: nameOf(millions),
+      name,
       unit: 'ms, p50',
       samples: reads.p50Ms,
-      ...goal(GOALS.p50Ms),
-      ...(millions > 1 && { ratios: [{ to: nameOf(1), ...goal(GOALS.growth) }] }),
+      ...(millions > 1 && { ratios: [{ to: nameOf(isLarge, 1) }] }),
       cpu: { per: 'thousand reads', seconds: reads.cpuMs },
       details: {
         'query alone': `${reads.queryP50Ms.toFixed(1)} ms p50`,
@@ -152,21 +219,21 @@ function readRows({ millions, filled }: Stage, reads: MeasuredReads, isLarge: bo
         stored: `${filled.spans.toLocaleString('en')} spans in ${filled.parts} parts, ${filled.bytesPerSpan.toFixed(1)} bytes each`,
       },
     },
-    { name: `${nameOf(millions)}, p99`, unit: 'ms, p99', samples: [reads.p99Ms], ...goal(GOALS.p99Ms) },
+    { name: `${name}, p99`, unit: 'ms, p99', samples: reads.p99Ms, ratios: [{ to: name }] },
   ]
 }
 
 function costRows({ millions, more }: Stage): Row[] {
-  const nameOf = (stored: number) => `storing more, ${stored} million stored`
+  const costOf = (stored: number) => `storing more, ${stored} million stored`
   const perMillion = (of: (stored: StoredMore) => number) => more.map(stored => (of(stored) / stored.spans) * MILLION)
   const processes = Object.keys(more[0]?.cpuSeconds ?? {})
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   return [
     {
-      name: nameOf(millions),
+      name: costOf(millions),
       unit: 'CPU s per million spans',
       samples: perMillion(({ cpuSeconds }) => Object.values(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0)),
-      ...(millions > 1 && { ratios: [{ to: nameOf(1) }] }),
+      ...(millions > 1 && { ratios: [{ to: costOf(1) }] }),
       cpu: {
         per: 'million spans',
         seconds: Object.fromEntries(

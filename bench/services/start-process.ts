@@ -9,6 +9,10 @@ const END_WITH_PARENT = fileURLToPath(new URL('../../deploy/local/processes/end-
 
 /** Options of `startProcess`. */
 export interface BenchProcessOptions {
+  /** Another checkout. Default: this one. */
+  readonly cwd?: string
+  /** Options of Node, such as a loader. */
+  readonly nodeArgs?: readonly string[]
   /** Path of the script in the checkout. */
   readonly script: string
   readonly args?: readonly string[]
@@ -27,8 +31,15 @@ export async function startProcess(context: ScenarioContext, options: BenchProce
   const lastLines: string[] = []
   const child = await startChild({
     command: process.execPath,
-    args: [...profiling, '--import', END_WITH_PARENT, options.script, ...(options.args ?? [])],
-    cwd: ROOT,
+    args: [
+      ...profiling,
+      '--import',
+      END_WITH_PARENT,
+      ...(options.nodeArgs ?? []),
+      options.script,
+      ...(options.args ?? []),
+    ],
+    cwd: options.cwd ?? ROOT,
     env: { ...process.env, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...options.env },
     log(line) {
       lastLines.push(line)

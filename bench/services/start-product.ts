@@ -119,7 +119,8 @@ export async function issueSurfaces(redis: BenchRedis, count: number, perWorkspa
   }
 }
 
-async function issueSurface(store: Directory, workspaceId: string): Promise<BenchSurface> {
+/** Creates a surface with a public key. */
+export async function issueSurface(store: Directory, workspaceId: string): Promise<BenchSurface> {
   const publicKey = generateKey('public')
   await store.putSurfaceKey({
     version: 1,

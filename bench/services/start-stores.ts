@@ -8,6 +8,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startClickHouse } from '../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../deploy/local/stores/redis.ts'
+import { untilDiskQuiet } from '../machine/disk.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 
@@ -20,8 +21,13 @@ export interface BenchRedis {
   readonly version: string
   /** Returns the address of a database. Each contender has its own. */
   url(database: number): string
-  /** Empties a database except keys of these patterns. Rewrites the log, so that no rewrite happens later. */
+  /** Empties a database except keys of these patterns, and rewrites the log. */
   empty(database: number, keep?: readonly string[]): Promise<void>
+  /**
+   * Rewrites the log, so that no rewrite happens in the next round, and waits until the disk is quiet again: the old log is
+   * deleted after the rewrite has ended, which stops fsync meanwhile.
+   */
+  rewriteLog(): Promise<void>
 }
 
 /**
@@ -44,6 +50,16 @@ export async function startBenchRedis(
   const admin = new Redis(service.url)
   context.onEnd(() => admin.disconnect())
   if (!options.ownRewrites) await admin.config('SET', 'auto-aof-rewrite-percentage', '0')
+
+  async function rewriteLog(): Promise<void> {
+    await admin.bgrewriteaof()
+    await pollUntil('the log of Redis is rewritten', 60_000, async () => {
+      const info = await admin.info('persistence')
+      return info.includes('aof_rewrite_in_progress:0') && info.includes('aof_rewrite_scheduled:0')
+    })
+    await untilDiskQuiet(context.dir)
+  }
+
   return {
     pid: service.pid,
     version: /v=(\S+)/.exec(stdout)?.[1] ?? 'unknown',
@@ -57,14 +73,12 @@ export async function startBenchRedis(
         }
         await redis.flushdb('SYNC')
         for (const [key, value] of kept) if (value) await redis.restore(key, 0, value, 'REPLACE')
-        await redis.bgrewriteaof()
-        await pollUntil('the log of Redis is rewritten', 60_000, async () =>
-          (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
-        )
       } finally {
         redis.disconnect()
       }
+      await rewriteLog()
     },
+    rewriteLog,
   }
 }
 

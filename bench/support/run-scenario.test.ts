@@ -3,7 +3,7 @@ import { runScenario } from './run-scenario.ts'
 
 /** Returns a scenario module as a data URL. */
 function moduleOf(body: string): URL {
-  const source = `export const scenario = { name: 'x', question: '?', async run({ quick, dir, progress, onEnd }) { ${body} } }`
+  const source = `export const scenario = { name: 'x', question: '?', async run({ quick, dir, progress, failed, onEnd }) { ${body} } }`
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`)
 }
 
@@ -13,7 +13,7 @@ function start(body: string) {
   let onMessage = () => {}
   const result = runScenario(
     moduleOf(body),
-    true,
+    { quick: true, sustainedMinutes: 0 },
     text => {
       messages.push(text)
       onMessage()
@@ -32,8 +32,19 @@ describe('runScenario', () => {
       onEnd(() => progress('first started'))
       onEnd(() => progress('last started'))
       return { rows: [{ name: 'quick', unit: 'times', samples: [Number(quick)] }] }`)
-    expect(await result).toEqual({ rows: [{ name: 'quick', unit: 'times', samples: [1] }] })
+    expect(await result).toEqual({ rows: [{ name: 'quick', unit: 'times', samples: [1] }], failures: [] })
     expect(messages).toEqual(['last started', 'first started'])
+  })
+
+  it('returns the rounds that failed with the rows of the others', async () => {
+    const { messages, result } = start(`
+      failed('logs, round 2/3: 503')
+      return { rows: [{ name: 'logs', unit: 's', samples: [1, null, 3] }] }`)
+    expect(await result).toEqual({
+      rows: [{ name: 'logs', unit: 's', samples: [1, null, 3] }],
+      failures: ['logs, round 2/3: 503'],
+    })
+    expect(messages).toEqual(['FAILED: logs, round 2/3: 503'])
   })
 
   it.each([

@@ -15,10 +15,15 @@ export async function makeDataDir(): Promise<string> {
   return mkdtemp(join(parent, 'bench-'))
 }
 
-/** Time limit of a scenario, longer than any complete run. */
-const DEADLINE_MS = 20 * 60_000
+/** Time limit of a scenario without the sustained load, longer than any complete run. A peer may have to be built first. */
+const DEADLINE_MS = 40 * 60_000
 /** Time limit for the end steps of a scenario. */
 const END_DEADLINE_MS = 30_000
+
+/** The result of a scenario, and its rounds that failed. */
+export interface ScenarioOutcome extends ScenarioResult {
+  readonly failures: readonly string[]
+}
 
 /**
  * Runs one scenario in a separate process with its own directory. Rejects with the scenario's error, or when `signal` or
@@ -26,13 +31,13 @@ const END_DEADLINE_MS = 30_000
  */
 export async function runScenario(
   module: URL,
-  quick: boolean,
+  options: Pick<ScenarioOrder, 'quick' | 'sustainedMinutes'>,
   progress: (text: string) => void,
   signal: AbortSignal,
-): Promise<ScenarioResult> {
+): Promise<ScenarioOutcome> {
   const dir = await makeDataDir()
   try {
-    return await runInChild({ module: module.href, quick, dir }, progress, signal)
+    return await runInChild({ ...options, module: module.href, dir }, progress, signal)
   } finally {
     await rm(dir, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -42,29 +47,34 @@ function runInChild(
   order: ScenarioOrder,
   progress: (text: string) => void,
   signal: AbortSignal,
-): Promise<ScenarioResult> {
+): Promise<ScenarioOutcome> {
   const child = fork(SCENARIO_PROCESS, { cwd: ROOT, execArgv: ['--expose-gc'] })
   let killer: NodeJS.Timeout | undefined
   const end = () => {
     child.kill('SIGTERM')
     killer ??= setTimeout(() => child.kill('SIGKILL'), END_DEADLINE_MS)
   }
+  const deadlineMs = DEADLINE_MS + order.sustainedMinutes * 60_000
   const deadline = setTimeout(() => {
-    progress(`not done after ${DEADLINE_MS / 60_000} minutes: stopping it`)
+    progress(`not done after ${deadlineMs / 60_000} minutes: stopping it`)
     end()
-  }, DEADLINE_MS)
+  }, deadlineMs)
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
-  return new Promise<ScenarioResult>((resolve, reject) => {
+  return new Promise<ScenarioOutcome>((resolve, reject) => {
     let outcome: ScenarioMessage | undefined
+    const failures: string[] = []
     child.on('message', (message: ScenarioMessage) => {
       if (message.kind === 'progress') progress(message.text)
-      else outcome = message
+      else if (message.kind === 'round-failed') {
+        failures.push(message.text)
+        progress(`FAILED: ${message.text}`)
+      } else outcome = message
     })
     child.once('error', reject)
     // Not 'exit', which can come before the last message.
     child.once('close', (code, by) => {
-      if (outcome?.kind === 'result') resolve(outcome.result)
+      if (outcome?.kind === 'result') resolve({ ...outcome.result, failures })
       else reject(new Error(outcome?.kind === 'failed' ? outcome.error : `the scenario ended early (${by ?? code})`))
     })
     child.send(order)

@@ -1,16 +1,19 @@
-import type { Scenario, ScenarioContext, ScenarioResult } from './scenario.ts'
+import type { Scenario, ScenarioResult, ScenarioRun } from './scenario.ts'
 
 /** The first and only message from bench/main.ts to this process. */
 export interface ScenarioOrder {
   /** URL of the scenario's module. */
   readonly module: string
   readonly quick: boolean
+  readonly sustainedMinutes: number
   readonly dir: string
 }
 
 /** Message from this process to bench/main.ts. */
 export type ScenarioMessage =
   | { readonly kind: 'progress'; readonly text: string }
+  /** A round that failed. */
+  | { readonly kind: 'round-failed'; readonly text: string }
   | { readonly kind: 'result'; readonly result: ScenarioResult }
   | { readonly kind: 'failed'; readonly error: string }
 
@@ -35,11 +38,13 @@ async function runEndSteps(): Promise<void> {
 
 const end = () => (ending ??= runEndSteps())
 
-async function run({ module, quick, dir }: ScenarioOrder): Promise<void> {
-  const context: ScenarioContext = {
+async function run({ module, quick, sustainedMinutes, dir }: ScenarioOrder): Promise<void> {
+  const context: ScenarioRun = {
     quick,
+    sustainedMinutes,
     dir,
     progress: text => void send({ kind: 'progress', text }),
+    failed: text => void send({ kind: 'round-failed', text }),
     onEnd: step => void endSteps.push(step),
   }
   try {

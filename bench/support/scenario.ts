@@ -4,10 +4,10 @@ export interface Scenario {
   /** The question that the figures answer, in one sentence. */
   readonly question: string
   /** Measures. Runs in its own process. */
-  run(context: ScenarioContext): Promise<ScenarioResult>
+  run(context: ScenarioRun): Promise<ScenarioResult>
 }
 
-/** Services of the bench for a scenario. */
+/** Services of the bench for a scenario, and for `npm run soak`. */
 export interface ScenarioContext {
   /** Fewer and shorter rounds, to check that the scenario works. Its figures are not for quoting. */
   readonly quick: boolean
@@ -17,6 +17,14 @@ export interface ScenarioContext {
   progress(text: string): void
   /** Registers an end step. End steps run in reverse order when the scenario has ended, even after an error. */
   onEnd(step: () => Promise<void> | void): void
+}
+
+/** Context of a scenario. */
+export interface ScenarioRun extends ScenarioContext {
+  /** Length of the load of the scenario `sustained`. */
+  readonly sustainedMinutes: number
+  /** Reports a round that failed. The report shows it, and the figures of the other rounds are kept. */
+  failed(text: string): void
 }
 
 /** Figures of a scenario. */
@@ -32,16 +40,18 @@ export interface ScenarioResult {
   readonly facts?: Readonly<Record<string, string>>
 }
 
-/** One measured quantity. The report computes medians, ranges and ratios from the samples. */
+/** Figure of a round, or null if the round failed. */
+export type Sample = number | null
+
+/** One measured quantity. The report computes medians, ranges and ratios from the samples. bench/goals.ts has its goals. */
 export interface Row {
-  /** Unique name in the scenario, by which ratios and `--compare` find the row. */
+  /** Unique name in the scenario, by which ratios, goals and `--compare` find the row. */
   readonly name: string
   readonly unit: string
   /** One figure per round, in order. */
-  readonly samples: readonly number[]
+  readonly samples: readonly Sample[]
   /** Ratios to other rows, round by round, because a slow moment of the machine affects both rows. */
   readonly ratios?: readonly Ratio[]
-  readonly goal?: Goal
   /** CPU seconds by process, per `per` (for example "million spans"). */
   readonly cpu?: { readonly per: string; readonly seconds: Readonly<Record<string, number>> }
   readonly peakMemoryBytes?: Readonly<Record<string, number>>
@@ -63,7 +73,6 @@ export interface Plot {
 export interface Ratio {
   /** Name of the other row, which is the divisor. */
   readonly to: string
-  readonly goal?: Goal
 }
 
 /** Bound that a figure should meet. */

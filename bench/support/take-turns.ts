@@ -1,8 +1,9 @@
 import { setImmediate as otherEvents } from 'node:timers/promises'
+import { rotated } from './rounds.ts'
 import type { Row, ScenarioContext } from './scenario.ts'
 
 /** One of several implementations of the same work in this process. */
-export interface Contender extends Pick<Row, 'ratios' | 'goal' | 'details'> {
+export interface Contender extends Pick<Row, 'ratios' | 'details'> {
   readonly name: string
   /** Works for some milliseconds and returns the amount of work done. */
   take(): number
@@ -11,7 +12,7 @@ export interface Contender extends Pick<Row, 'ratios' | 'goal' | 'details'> {
 /** Describes for a report how `takeTurns` measures. */
 export function methodOfTurns(quick: boolean): string {
   const { rounds, turnMs } = quick ? QUICK : FULL
-  return `1 warm-up turn each, ${rounds} rounds in which each takes a turn of ${turnMs / 1_000} s of CPU time`
+  return `1 warm-up turn each, ${rounds} rounds in which each takes a turn of ${turnMs / 1_000} s of CPU time, in rotating order`
 }
 
 const FULL = { rounds: 5, turnMs: 300 }
@@ -19,25 +20,25 @@ const QUICK = { rounds: 3, turnMs: 150 }
 
 /**
  * Measures a row per contender, in units a second on one core. They take turns, so that a slow moment affects all of
- * them.
+ * them, and each round begins with the next one, so that the garbage of one is not always collected in the turn of another.
  */
 export async function takeTurns(
   contenders: readonly Contender[],
   unit: string,
-  { quick, progress }: ScenarioContext,
+  { quick, progress }: Pick<ScenarioContext, 'quick' | 'progress'>,
 ): Promise<Row[]> {
   const { rounds, turnMs } = quick ? QUICK : FULL
-  const samples = contenders.map((): number[] => [])
+  const samples = new Map(contenders.map(contender => [contender, [] as number[]]))
   for (let round = 0; round <= rounds; round++) {
     progress(round === 0 ? 'warm-up' : `round ${round} of ${rounds}`)
-    for (const [i, contender] of contenders.entries()) {
+    for (const contender of rotated(contenders, round)) {
       const rate = measure(contender, turnMs)
-      if (round > 0) samples[i]?.push(rate)
+      if (round > 0) samples.get(contender)?.push(rate)
       // Lets an interruption be handled.
       await otherEvents()
     }
   }
-  return contenders.map(({ take: _take, ...contender }, i) => ({ ...contender, unit, samples: samples[i] ?? [] }))
+  return [...samples].map(([{ take: _take, ...contender }, samples]) => ({ ...contender, unit, samples }))
 }
 
 /**

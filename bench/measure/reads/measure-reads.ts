@@ -1,16 +1,23 @@
-import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { selectTrace } from '../../clickhouse/queries/traces/select-trace.ts'
-import type { Trace } from '../../schemas/http/traces/schemas.ts'
-import { allNumbers, countTraces, LARGE_TRACE_SPANS, SMALL_TRACE_SPANS, tracesQuery } from '../data/stored-traces.ts'
-import type { TraceReader, TraceTarget } from '../services/start-trace-reader.ts'
-import { countRowsRead, percentile, type ReadPlan, timeEach } from './measure-gets.ts'
-import { meterProcesses } from './process-meter.ts'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { selectTrace } from '../../../clickhouse/queries/traces/select-trace.ts'
+import type { Trace } from '../../../schemas/http/traces/schemas.ts'
+import {
+  allNumbers,
+  countTraces,
+  DAYS,
+  LARGE_TRACE_SPANS,
+  SMALL_TRACE_SPANS,
+  tracesQuery,
+} from '../../data/stored-traces.ts'
+import { percentile } from '../../report/statistics.ts'
+import type { TraceReader, TraceTarget } from '../../services/start-trace-reader.ts'
+import { meterProcesses } from '../process-meter.ts'
+import { countRowsRead, type ReadPlan, timeEach } from './measure-gets.ts'
 
 /** Cost of sequential reads of traces of one size. */
 export interface MeasuredReads {
   readonly p50Ms: readonly number[]
-  /** p99 of all rounds together, because one round has too few reads. */
-  readonly p99Ms: number
+  readonly p99Ms: readonly number[]
   /** p50 of the product's query alone, sent from this process. Its rows are parsed and not used. */
   readonly queryP50Ms: number
   /** Time of the same queries as ClickHouse counts it. */
@@ -44,8 +51,9 @@ export async function pickTraces(
   firstDay: string,
   isLarge: boolean,
   limit: number,
+  days: number = DAYS,
 ): Promise<TraceTarget[]> {
-  const counts = countTraces(spans)
+  const counts = countTraces(spans, days)
   const result = await client.query({
     query: `SELECT workspace_id AS workspaceId, finding_id AS findingId, lower(hex(trace_id)) AS traceId
             FROM (${tracesQuery(counts, allNumbers(counts), firstDay)})
@@ -92,7 +100,7 @@ export async function measureReads(
   const after = await selectEvents(client)
   return {
     p50Ms: latencies.map(round => percentile(round, 0.5)),
-    p99Ms: percentile(latencies.flat(), 0.99),
+    p99Ms: latencies.map(round => percentile(round, 0.99)),
     queryP50Ms: percentile(queries, 0.5),
     queryServerMs: (after.microseconds - before.microseconds) / perRound / 1_000,
     granules: (after.granules - before.granules) / perRound,

@@ -1,5 +1,6 @@
-import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import type { Row } from '../support/scenario.ts'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { percentile } from '../../report/statistics.ts'
+import type { Row } from '../../support/scenario.ts'
 
 /** How often a request is repeated. */
 export interface ReadPlan {
@@ -14,7 +15,7 @@ export interface Get {
   readonly get: (i: number) => Promise<string>
 }
 
-/** Repeats a request sequentially. Returns its rows: p50 of each round, and p99 of all rounds together. */
+/** Repeats a request sequentially. Returns its rows: p50 and p99 of each round. */
 export async function measureGets(
   client: ClickHouseClient,
   { name, get }: Get,
@@ -41,7 +42,7 @@ export async function measureGets(
       samples: latencies.map(round => percentile(round, 0.5)),
       details: { 'rows read': whole(rowsRead), answer: `${whole(answerBytes / reads)} bytes` },
     },
-    { name: `${name}, p99`, unit: 'ms, p99', samples: [percentile(latencies.flat(), 0.99)] },
+    { name: `${name}, p99`, unit: 'ms, p99', samples: latencies.map(round => percentile(round, 0.99)) },
   ]
 }
 
@@ -64,10 +65,4 @@ export async function timeEach(count: number, work: (i: number) => Promise<void>
     times.push(performance.now() - startedAt)
   }
   return times
-}
-
-/** Returns the value at a quantile of unsorted values. */
-export function percentile(values: readonly number[], quantile: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? 0
 }

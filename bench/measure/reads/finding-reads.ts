@@ -1,7 +1,7 @@
-import type { FindingsPage } from '../../schemas/http/findings/schemas.ts'
-import { FINDINGS_WORKSPACE, FREQUENT_FINDING, fillFindings } from '../data/fill-findings.ts'
-import type { Row } from '../support/scenario.ts'
-import { settleMerges } from './clickhouse-work.ts'
+import type { FindingsPage } from '../../../schemas/http/findings/schemas.ts'
+import { FINDINGS_WORKSPACE, FREQUENT_FINDING, fillFindings } from '../../data/fill-findings.ts'
+import type { Row } from '../../support/scenario.ts'
+import { settleMerges } from '../clickhouse-work.ts'
 import { type Get, measureGets, type ReadPlan } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
 

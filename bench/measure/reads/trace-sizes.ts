@@ -1,8 +1,8 @@
-import { TRACE_LIMIT_MAX, type Trace } from '../../schemas/http/traces/schemas.ts'
-import { addTraces } from '../data/fill-spans.ts'
-import { countTraces, sizedTracesQuery } from '../data/stored-traces.ts'
-import type { TraceTarget } from '../services/start-trace-reader.ts'
-import type { Row } from '../support/scenario.ts'
+import { TRACE_LIMIT_MAX, type Trace } from '../../../schemas/http/traces/schemas.ts'
+import { addTraces } from '../../data/fill-spans.ts'
+import { countTraces, sizedTracesQuery } from '../../data/stored-traces.ts'
+import type { TraceTarget } from '../../services/start-trace-reader.ts'
+import type { Row } from '../../support/scenario.ts'
 import { measureGets, type ReadPlan } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
 

@@ -1,0 +1,166 @@
+import { availableParallelism } from 'node:os'
+import type { Goal } from './support/scenario.ts'
+
+/** A goal for a row of a scenario, or for its ratio to another row. */
+export interface GoalLine {
+  readonly scenario: string
+  readonly row: string
+  /** The other row of a ratio. Without it, the goal is for the figure itself. */
+  readonly to?: string
+  readonly goal: Goal
+}
+
+const atLeast = (bound: number): Goal => ({ atLeast: bound })
+const atMost = (bound: number): Goal => ({ atMost: bound })
+
+const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
+  decode: {
+    'traces: product, 200 spans': atLeast(1_300_000),
+    'traces: product, 200 spans, every tenth with an exception': atLeast(1_000_000),
+    'traces: product, 1 span': atLeast(600_000),
+  },
+  ingest: {
+    'edge and Redis, 1 span, 64 connections': atMost(12),
+    'edge and Redis, 1 span, 16 connections': atMost(25),
+    'open loop: p99 over that of the empty route': atMost(2),
+    'one client alone: p50 over one fsync': atMost(0.3),
+  },
+  audit: {
+    'audit without a difference': atMost(60),
+    'audit that finds a row too many and a dropped part': atMost(60),
+  },
+  // Rates are of a machine on which commit 7e1a08f stored 300,000, 190,000 and 18,000 spans a second.
+  pipeline: {
+    'product, 200 spans': atLeast(400_000),
+    'product, 20 spans': atLeast(250_000),
+    'product, 1 span': atLeast(30_000),
+    'product, 100 log records': atLeast(200_000),
+    'product, 200 data points': atLeast(200_000),
+    'edge, worker and Redis, 200 spans': atMost(2.5),
+    'edge, worker and Redis, 20 spans': atMost(3.5),
+    'edge, worker and Redis, 1 span': atMost(25),
+    'ClickHouse, 200 spans': atMost(2),
+    'ClickHouse, 20 spans': atMost(2),
+    ...peaks('200 spans', '20 spans', '1 span', '200 realistic spans, half gzip', '100 log records', '200 data points'),
+  },
+  sustained: {
+    ClickHouse: atMost(4),
+    'requests with another answer than 200 and 429, or none': atMost(0),
+    'peak memory of the edge': atMost(200),
+    'peak memory of the worker': atMost(400),
+  },
+  freshness: {
+    'p99 at 50 % of capacity': atMost(500),
+    'p99 at 90 % of capacity': atMost(1_000),
+    'p50 with nothing else to do': atMost(80),
+  },
+  fairness: {
+    ...under('stored p99', 2_000),
+    ...under('refused requests of others', 0),
+    'largest share of Redis’ memory in use': atMost(70),
+  },
+  'trace-read': {
+    'trace of 1,000, 100 million stored': atMost(8),
+    'by size: trace of 10,000 spans': atMost(35),
+    'findings: newest': atMost(15),
+    'findings: one, a tenth of all occurrences': atMost(25),
+    'findings: text of all': atMost(60),
+  },
+  replay: {
+    'gzip for a second of the worker’s CPU time': atLeast(22),
+    'CPU time of the worker': atMost(45),
+    "the edge's peak memory": atMost(300),
+  },
+  memory: {
+    'edge, full load': atMost(200),
+    'edge, ClickHouse away': atMost(200),
+    'worker, full load': atMost(400),
+    'worker, ClickHouse away': atMost(400),
+    'worker, catching up': atMost(400),
+  },
+}
+
+const REALISTIC = '200 realistic spans, half gzip'
+const IN_MEMORY = 'OpenTelemetry Collector, ClickHouse exporter, queue in memory'
+const PERSISTENT = 'OpenTelemetry Collector, ClickHouse exporter, persistent queue with fsync'
+
+/** Goals of ratios: scenario, row, the other row, bound. */
+const RATIOS: readonly (readonly [string, string, string, Goal])[] = [
+  ['decode', 'traces: product, 200 spans', 'traces: protobufjs and JSON rows', atLeast(5)],
+  ['decode', 'logs: product, 200 records', 'logs: protobufjs and JSON rows', atLeast(5)],
+  ['decode', 'metrics: product, 200 points', 'metrics: protobufjs and JSON rows', atLeast(5)],
+  ['decode', 'traces as JSON: product', 'traces as JSON: JSON.parse and JSON rows', atLeast(1.5)],
+  ['ingest', 'product edge, 1 span, 64 connections', 'uWS, empty route, 1 span, 64 connections', atLeast(0.35)],
+  ['ingest', 'open loop: product edge', 'closed loop: uWS, empty route', atLeast(0.45)],
+  ...([1, 20] as const).map(spans => {
+    const load = `${spans} ${spans === 1 ? 'span' : 'spans'}, 64 connections`
+    const bound = atLeast(spans === 1 ? 2.5 : 4)
+    return ['ingest', `product edge, ${load}`, `Fastify, job per request, ${load}`, bound] as const
+  }),
+  ['pipeline', 'product, 200 spans', 'Fastify, job per request, protobufjs, JSONEachRow, 200 spans', atLeast(6)],
+  ['pipeline', 'product, 200 spans', 'ClickHouse alone, the same rows from files, 200 spans', atLeast(0.4)],
+  ['pipeline', 'product, 200 spans', `${IN_MEMORY}, 200 spans`, atLeast(4)],
+  ['pipeline', 'product, 200 spans', `${PERSISTENT}, 200 spans`, atLeast(8)],
+  ['pipeline', 'product, 20 spans', `${IN_MEMORY}, 20 spans`, atLeast(3)],
+  // With BENCH_BASELINE at commit 7e1a08f.
+  ['pipeline', `product, ${REALISTIC}`, `product at BENCH_BASELINE, ${REALISTIC}`, atLeast(1.5)],
+  ...(['200 spans, gzip', '200 spans, every tenth with an exception'] as const).map(
+    (load, i) =>
+      [
+        'pipeline',
+        `edge, worker and Redis, ${load}`,
+        'edge, worker and Redis, 200 spans',
+        atMost(i === 0 ? 1.5 : 2),
+      ] as const,
+  ),
+  ['part-load', 'edge, worker and Redis at 50 % of capacity', 'edge, worker and Redis at capacity', atMost(1.5)],
+  ['part-load', 'edge, worker and Redis at 10 % of capacity', 'edge, worker and Redis at capacity', atMost(3)],
+  ...['valid payloads', 'undecodable bodies'].flatMap(flood =>
+    ['an unknown path', 'an unknown path, with a busy process'].map(
+      path =>
+        [
+          'fairness',
+          `acknowledged p99 under a flood of ${flood}`,
+          `acknowledged p99 under a flood of ${path}`,
+          atMost(2),
+        ] as const,
+    ),
+  ),
+  ['growth', 'cost, 8 worker processes', 'cost, 1 worker process', atMost(1.2)],
+  // One edge, one worker, the load generator and the stores need more than two cores to show it.
+  ...(availableParallelism() < 4 ? [] : [['growth', '2 edge processes', '1 edge process', atLeast(1.6)] as const]),
+  ['trace-read', 'trace of 1,000, 100 million stored', 'trace of 1,000, 1 million stored', atMost(1.5)],
+  ['trace-read', 'trace of 1,000, 100 million stored, p99', 'trace of 1,000, 100 million stored', atMost(3)],
+  ['trace-read', 'trace of 1,000, 30 days of parts', 'trace of 1,000, 100 million stored', atMost(1.3)],
+  ['trace-read', 'trace of 1,000, while ingesting at half load', 'trace of 1,000, before ingesting', atMost(2)],
+  ['replay', 'upload to stored and indexed', 'put directly', atLeast(0.7)],
+]
+
+/** The goals of all scenarios. A goal whose row is missing from a full run is reported as not measured. */
+export const GOALS: readonly GoalLine[] = [
+  ...Object.entries(FIGURES).flatMap(([scenario, rows]) =>
+    Object.entries(rows).map(([row, goal]): GoalLine => ({ scenario, row, goal })),
+  ),
+  ...RATIOS.map(([scenario, row, to, goal]): GoalLine => ({ scenario, row, to, goal })),
+]
+
+/** Returns the goals of a scenario. */
+export function goalsFor(name: string): GoalLine[] {
+  return GOALS.filter(({ scenario }) => scenario === name)
+}
+
+/** Returns the goals of the peak memory of edge and worker. */
+function peaks(...loads: readonly string[]): Record<string, Goal> {
+  return Object.fromEntries(
+    loads.flatMap(load => [
+      [`peak memory of the edge, ${load}`, atMost(200)],
+      [`peak memory of the worker, ${load}`, atMost(400)],
+    ]),
+  )
+}
+
+/** Returns the goals of a figure under each flood. */
+function under(figure: string, bound: number): Record<string, Goal> {
+  const floods = ['an unknown path', 'an unknown path, with a busy process', 'valid payloads', 'undecodable bodies']
+  return Object.fromEntries(floods.map(flood => [`${figure} under a flood of ${flood}`, atMost(bound)]))
+}

@@ -1,0 +1,147 @@
+import { writeFile } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { errorMessage } from '../../../shared/runtime/errors.ts'
+import { percentile } from '../../report/statistics.ts'
+import type { TraceTarget } from '../../services/start-trace-reader.ts'
+import { succeeded } from '../../support/rounds.ts'
+import type { Row, ScenarioRun } from '../../support/scenario.ts'
+import type { SpanSource } from '../measure-storing-more.ts'
+import { type ReadPlan, timeEach } from './measure-gets.ts'
+import type { ReadDeps } from './measure-reads.ts'
+
+/** Large traces to read, and how often. */
+export interface ConditionPlan extends ReadPlan {
+  readonly targets: readonly TraceTarget[]
+}
+
+/** Returns a row for p50 and one for p99, with a sample a round. Undefined: the round failed. */
+function latencyRows(name: string, rounds: readonly (readonly number[] | undefined)[], ratioTo?: string): Row[] {
+  const row = (suffix: string, unit: string, quantile: number): Row => ({
+    name: `${name}${suffix}`,
+    unit,
+    samples: rounds.map(round => (round === undefined ? null : percentile(round, quantile))),
+    ...(ratioTo !== undefined && { ratios: [{ to: `${ratioTo}${suffix}` }] }),
+  })
+  if (succeeded(rounds).length === 0) return []
+  return [row('', 'ms, p50', 0.5), row(', p99', 'ms, p99', 0.99)]
+}
+
+/**
+ * Measures the smallest query over a connection that is kept, so that a reader can see what the machine and ClickHouse add to
+ * every read. Without the official client, which waits for a timer of a millisecond before each query.
+ */
+export async function measureSelectOne(url: string, { rounds, perRound }: ReadPlan): Promise<Row[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const { username, password, origin } = new URL(url)
+  const auth = `${username}:${password}`
+  const selectOne = () =>
+    new Promise<void>((resolve, reject) => {
+      const options = { agent, auth, signal: AbortSignal.timeout(SELECT_ONE_TIMEOUT_MS) }
+      const sent = request(`${origin}/?query=SELECT%201`, options, response => {
+        response.resume().once('end', () => resolve())
+        if (response.statusCode !== 200) reject(new Error(`SELECT 1 returned ${response.statusCode}`))
+      })
+      sent.once('error', reject)
+      sent.end()
+    })
+  try {
+    await timeEach(perRound / 2, selectOne)
+    const latencies: number[][] = []
+    for (let round = 0; round < rounds; round++) latencies.push(await timeEach(perRound, selectOne))
+    return latencyRows('SELECT 1 without the API', latencies)
+  } finally {
+    agent.destroy()
+  }
+}
+
+const SELECT_ONE_TIMEOUT_MS = 10_000
+
+const CACHES = [
+  'MARK CACHE',
+  'UNCOMPRESSED CACHE',
+  'INDEX MARK CACHE',
+  'INDEX UNCOMPRESSED CACHE',
+  'PRIMARY INDEX CACHE',
+  'QUERY CONDITION CACHE',
+]
+
+/**
+ * Reads traces, each after ClickHouse and the kernel have forgotten what they had cached. Returns the reason where that is
+ * not allowed: only root may empty the page cache.
+ */
+export async function measureCold(
+  { reader, client }: ReadDeps,
+  name: string,
+  { rounds, perRound, targets }: ConditionPlan,
+): Promise<{ rows: Row[]; skipped: string[] }> {
+  const forget = async () => {
+    for (const cache of CACHES) await client.command({ query: `SYSTEM DROP ${cache}` })
+    // proc_sys_vm(5): 3 frees the page cache and the caches of directories and files.
+    await writeFile('/proc/sys/vm/drop_caches', '3')
+  }
+  try {
+    await forget()
+  } catch (error) {
+    return { rows: [], skipped: [`cold caches: they cannot be emptied (${errorMessage(error)})`] }
+  }
+  const latencies: number[][] = []
+  for (let round = 0; round < rounds; round++) {
+    const times: number[] = []
+    for (let i = 0; i < perRound; i++) {
+      await forget()
+      const target = targets[(round * perRound + i) % targets.length] as TraceTarget
+      times.push(...(await timeEach(1, async () => void (await reader.read(target)))))
+    }
+    latencies.push(times)
+  }
+  return { rows: latencyRows(name, latencies), skipped: [] }
+}
+
+/** Names of the rows of reads with and without concurrent inserts. */
+const BEFORE = 'trace of 1,000, before ingesting'
+const DURING = 'trace of 1,000, while ingesting at half load'
+
+/**
+ * Reads traces for some seconds, then as long while spans arrive at this rate. Both in each round, so that the ratio is
+ * of the same moment.
+ */
+export async function measureWhileIngesting(
+  { reader }: ReadDeps,
+  source: SpanSource,
+  { progress, failed }: Pick<ScenarioRun, 'progress' | 'failed'>,
+  {
+    rounds,
+    targets,
+    spansPerSecond,
+    durationMs,
+  }: Pick<ConditionPlan, 'rounds' | 'targets'> & {
+    readonly spansPerSecond: number
+    readonly durationMs: number
+  },
+): Promise<Row[]> {
+  let next = 0
+  const readUntil = async (isDone: () => boolean) => {
+    const times: number[] = []
+    while (!isDone()) {
+      const target = targets[next++ % targets.length] as TraceTarget
+      times.push(...(await timeEach(1, async () => void (await reader.read(target)))))
+    }
+    return times
+  }
+  const before: number[][] = []
+  const during: (number[] | undefined)[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const until = performance.now() + durationMs
+    before.push(await readUntil(() => performance.now() >= until))
+    let isStored = false
+    const storing = source.storeAtRate(spansPerSecond, durationMs).finally(() => {
+      isStored = true
+    })
+    const [times, stored] = await Promise.allSettled([readUntil(() => isStored), storing])
+    const failure = [times, stored].find(result => result.status === 'rejected')
+    if (failure) failed(`reads while ingesting, round ${round}/${rounds}: ${errorMessage(failure.reason)}`)
+    during.push(failure === undefined && times.status === 'fulfilled' ? times.value : undefined)
+    progress(`reads while ingesting, round ${round}/${rounds}`)
+  }
+  return [...latencyRows(BEFORE, before), ...latencyRows(DURING, during, BEFORE)]
+}

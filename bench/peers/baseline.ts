@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process'
+import { access, readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
+import { freePort } from '../../deploy/local/ports.ts'
+import { createDirectory, newId } from '../../shared/directory/directory.ts'
+import { digestOf } from '../../shared/ids/credentials.ts'
+import { sendRequests } from '../load/send-requests.ts'
+import { writtenBlocks } from '../measure/clickhouse-work.ts'
+import type { PipelineContender } from '../measure/measure-pipeline.ts'
+import { startProcess } from '../services/start-process.ts'
+import { issueSurface, QUEUE_LIMITS } from '../services/start-product.ts'
+import type { PipelineStage } from './pipeline-contenders.ts'
+
+/** Name of the product at another commit in reports. */
+export const BASELINE = 'product at BENCH_BASELINE'
+
+/** Databases of the bench's Redis that no other contender uses. */
+const QUEUE_DATABASE = 4
+const DIRECTORY_DATABASE = 5
+const DATABASE = 'baseline'
+const CONNECTIONS = 64
+const MIGRATE_TIMEOUT_MS = 60_000
+
+/**
+ * Starts edge and worker of another checkout, with its dependencies installed, as its npm scripts do. So two commits are
+ * compared in the same rounds, with the same load, Redis and ClickHouse, which no comparison of two runs can do.
+ */
+export async function startBaseline(stage: PipelineStage, checkout: string): Promise<PipelineContender> {
+  const dir = resolve(checkout)
+  const { context, generator, redis, clickhouse } = stage
+  const scripts = await readScripts(dir)
+  const env = {
+    REDIS_URL: redis.url(QUEUE_DATABASE),
+    CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
+    CLICKHOUSE_URL: clickhouse.url,
+    CLICKHOUSE_DATABASE: DATABASE,
+  }
+  await promisify(execFile)(process.execPath, commandOf(scripts.migrate), {
+    cwd: dir,
+    env: { ...process.env, ...env, LOG_LEVEL: 'warn' },
+    timeout: MIGRATE_TIMEOUT_MS,
+  })
+  const publicKey = await issueKey(env.CONTROL_REDIS_URL, dir)
+  const start = async (command: string, ports: readonly string[], args: readonly string[] = []) => {
+    const [port, adminPort] = [await freePort(), await freePort()]
+    const [portName = '', adminName = ''] = ports
+    const nodeArgs = commandOf(command)
+    const script = nodeArgs.pop() ?? ''
+    const child = await startProcess(context, {
+      cwd: dir,
+      nodeArgs,
+      script,
+      args,
+      env: { ...env, ...QUEUE_LIMITS, [portName]: String(port), [adminName]: String(adminPort) },
+      readyUrl: `http://127.0.0.1:${adminPort}/readyz`,
+    })
+    return { pid: child.pid, port }
+  }
+  const edge = await start(scripts.ingest, ['INGEST_PORT', 'INGEST_ADMIN_PORT'])
+  const worker = await start(scripts.workers, ['UNUSED_PORT', 'WORKERS_ADMIN_PORT'], ['--pools', 'spans'])
+  return {
+    name: BASELINE,
+    pids: { edge: edge.pid, worker: worker.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
+    database: DATABASE,
+    table: 'spans',
+    send: sendRequests(generator, {
+      name: BASELINE,
+      port: edge.port,
+      path: '/drain/v1/traces',
+      headers: { 'x-service-public-key': publicKey },
+      connections: CONNECTIONS,
+    }),
+    inserts: () => writtenBlocks(clickhouse.client),
+  }
+}
+
+/** The npm scripts of the processes. Commit 7e1a08f runs them with tsx, later ones without. */
+interface Scripts {
+  readonly migrate: string
+  readonly ingest: string
+  readonly workers: string
+}
+
+async function readScripts(dir: string): Promise<Scripts> {
+  return (JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as { scripts: Scripts }).scripts
+}
+
+/** Returns the arguments of a script that begins with "node". */
+function commandOf(script: string): string[] {
+  return script.split(' ').slice(1)
+}
+
+/** Creates a surface key. Commits before the directory had a hash tag look it up under another name. */
+async function issueKey(url: string, dir: string): Promise<string> {
+  const redis = new Redis(url)
+  try {
+    const directory = createDirectory(redis)
+    const { publicKey } = await issueSurface(directory, newId('ws'))
+    const hasTag = await access(join(dir, 'shared', 'directory')).then(
+      () => true,
+      () => false,
+    )
+    if (!hasTag) {
+      const key = await directory.surfaceKeyByDigest(digestOf(publicKey))
+      await redis.set(`penstock:credential:${digestOf(publicKey)}`, JSON.stringify(key))
+    }
+    return publicKey
+  } finally {
+    redis.disconnect()
+  }
+}
