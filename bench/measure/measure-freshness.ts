@@ -40,6 +40,9 @@ export interface LoadedFreshness extends Freshness {
 
 const POLLS_FOR_CPU = 100
 
+/** The least time between two markers of the idle pipeline: longer than between two inserts with steady traffic. */
+export const IDLE_MS = 300
+
 /** Sends one marker at a time, alone in its batch, and so measures the idle pipeline. */
 export async function measureIdle(bench: FreshnessBench, count: number): Promise<Freshness> {
   return withMarkers(bench, async (sender, watch) => {
@@ -48,7 +51,7 @@ export async function measureIdle(bench: FreshnessBench, count: number): Promise
       await sender.untilAnswered()
       await watch.untilVisible()
       // Not synchronous with any timer of the pipeline.
-      await delay(Math.random() * 50)
+      await delay(IDLE_MS + Math.random() * 50)
     }
     await untilStored(bench.clickhouse.client, count)
     return {}
