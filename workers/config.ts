@@ -31,9 +31,13 @@ export const workersConfigSchema = z.object({
   WORKERS_ADMIN_PORT: port(4302),
   /** Jobs in progress per pool. */
   POOL_CONCURRENCY: count(256),
-  /** Bounds of an open batch. It is sealed at the first bound that it reaches. */
+  /** Bounds of an open batch. It is full at the first bound that it reaches. */
   BATCH_MAX_ROWS: count(100_000),
   BATCH_MAX_BYTES: count(32 * 1024 * 1024),
+  /**
+   * Time between two inserts of a lane over all workers, unless a batch is full. After a pause, inserts follow at once. A batch
+   * waits four times as long at most. All workers have the same value.
+   */
   BATCH_MAX_AGE_MS: count(250),
   BATCH_CONCURRENT_INSERTS: count(2),
   /** Payload bytes that a pool has fetched and not yet decoded. */

@@ -36,6 +36,7 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
  * - prices: surfaces by the measured cost of their requests divided by the estimated cost (sorted set)
  * - alone: the number of times that a suspected job was decoded alone, with an expiry (string)
  * - quota: counters of a bound on what the queue takes, and the decisions that rest on them, all with an expiry
+ * - pace: the time at which the next batch of a lane may be inserted, in Unix ms, with an expiry (string)
  * - claims: dead letters of one job that were replayed or purged: index → claim, with an expiry (hash)
  * - bull: prefix of the keys of BullMQ, whose queues are the lanes. They could be in another Redis, because jobs can be
  *   created again from the payloads.
@@ -60,6 +61,7 @@ export function queueKeys(queue: QueueName, partition = 0) {
     prices: `${root}:prices`,
     alone: (jobId: string) => `${root}:alone:${jobId}`,
     quota: (name: string) => `${root}:quota:${name}`,
+    pace: (lane: Lane) => `${root}:pace:${lane}`,
     claims: (workspaceId: string, jobId: string) => `${root}:claims:${workspaceId}:${jobId}`,
     bull,
     job: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}`,

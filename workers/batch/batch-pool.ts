@@ -11,6 +11,7 @@ import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import type { ExpressFirst } from './express-first.ts'
+import type { InsertPace } from './insert-pace.ts'
 import { InsertSlot } from './insert-slot.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
 import { inBatchOfItsOwn, lockLost, nameAlone } from './name-alone.ts'
@@ -21,10 +22,9 @@ import type { BatchStorer } from './store-batch.ts'
 
 /** Bounds of a batch pool. */
 export interface BatchPoolOptions {
-  /** A batch is sealed at the first of these three bounds, as soon as an insert slot is free. */
+  /** A batch is sealed at the first of these bounds, or when its insert is due, as soon as an insert slot is free. */
   readonly maxRows: number
   readonly maxBytes: number
-  readonly maxAgeMs: number
   readonly maxConcurrentInserts: number
   /** Payload bytes that are fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number
@@ -43,6 +43,8 @@ export interface BatchPoolDeps extends BatchSource {
   readonly memory: ColumnMemory
   /** The order of the lanes of the process. */
   readonly expressFirst: ExpressFirst
+  /** The times at which batches are inserted that are not full. */
+  readonly pace: Pick<InsertPace, 'next'>
   readonly logger: Logger
   /** Called for each job with the time that decoding its requests took. */
   readonly onJobDecoded?: (durationMs: number) => void
@@ -50,8 +52,7 @@ export interface BatchPoolDeps extends BatchSource {
 
 interface OpenBatch {
   readonly batch: Batch
-  readonly timer: NodeJS.Timeout
-  /** The insert slot, which is requested once, by age or by size. */
+  /** The insert slot, which is requested once, when the insert is due or the batch is full. */
   slot?: Promise<InsertSlot>
 }
 
@@ -69,6 +70,9 @@ export class BatchPool {
   readonly #resumer: BatchResumer
   readonly #suspects: Suspects
   #open: OpenBatch | undefined
+  /** The time of the next insert, once it is reserved and until a batch is opened that uses it. */
+  #reserved: Promise<void> | undefined
+  #isClosing = false
   #decoding: Promise<unknown> = Promise.resolve()
 
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
@@ -133,8 +137,10 @@ export class BatchPool {
    * deadline until which memory must be available.
    */
   async #run(job: TakenJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
-    const { store } = this.#deps
+    const { store, pace } = this.#deps
     let resumed: string | undefined
+    // Reserved while the payload is read, so that a job that is alone waits for both at the same time.
+    if (this.#open === undefined) this.#reserved ??= pace.next()
     for (;;) {
       const release = await this.#fetched.acquire(job.payloadBytes)
       let added: PooledJob | NotAdded
@@ -159,12 +165,18 @@ export class BatchPool {
     }
   }
 
-  /** Seals the open batch without waiting for its age. The batch grows until an insert slot and the decoder are free. */
-  flush(): void {
-    const flushed = this.#open
-    if (flushed === undefined) return
-    const sealUnlessReplaced = async () => (flushed === this.#open ? this.#seal() : undefined)
-    void this.#slotOf(flushed).then(() => this.#decodeInTurn(sealUnlessReplaced))
+  /** Inserts every batch at once from now on, because the pool takes no more jobs. */
+  close(): void {
+    this.#isClosing = true
+    if (this.#open !== undefined) this.#sealWhenFree(this.#open.batch.id)
+  }
+
+  /** Seals a batch if it is still open. It grows until an insert slot and the decoder are free. */
+  #sealWhenFree(batchId: string): void {
+    const due = this.#open
+    if (due?.batch.id !== batchId) return
+    const sealUnlessReplaced = async () => (due === this.#open ? this.#seal() : undefined)
+    void this.#slotOf(due).then(() => this.#decodeInTurn(sealUnlessReplaced))
   }
 
   /** Runs one job at a time, so that the rows of a job are contiguous and a batch is never sealed in the middle of a job. */
@@ -208,7 +220,12 @@ export class BatchPool {
       throw error
     })
     const batch = new Batch(this.#deps, rows)
-    this.#open = { batch, timer: setTimeout(() => this.flush(), this.#options.maxAgeMs) }
+    this.#open = { batch }
+    // Only the id is kept until the insert is due, so that the letters of a batch that was full are not.
+    const { id } = batch
+    const due = this.#isClosing ? Promise.resolve() : (this.#reserved ?? this.#deps.pace.next())
+    this.#reserved = undefined
+    void due.then(() => this.#sealWhenFree(id))
     return batch
   }
 
@@ -226,7 +243,6 @@ export class BatchPool {
   async #seal(): Promise<void> {
     const sealed = this.#open
     if (sealed === undefined) return
-    clearTimeout(sealed.timer)
     const slot = await this.#slotOf(sealed)
     this.#open = undefined
     void this.#storeSealed(sealed.batch, slot).finally(() => {

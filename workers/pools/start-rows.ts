@@ -3,6 +3,7 @@ import { fenceInsert } from '../../clickhouse/fence-insert.ts'
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import type { BatchSource } from '../batch/batch.ts'
 import { BatchPool } from '../batch/batch-pool.ts'
+import { InsertPace } from '../batch/insert-pace.ts'
 import { JOB_LIMITS } from '../batch/job-limits.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 import { BatchStorer } from '../batch/store-batch.ts'
@@ -60,13 +61,13 @@ export function startRowsPool(
         lane,
         memory: deps.columnMemory,
         expressFirst: deps.expressFirst,
+        pace: new InsertPace(deps, { queue, lane, intervalMs: config.BATCH_MAX_AGE_MS }),
         onJobDecoded,
         onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
       },
       {
         maxRows: config.BATCH_MAX_ROWS,
         maxBytes: config.BATCH_MAX_BYTES,
-        maxAgeMs: config.BATCH_MAX_AGE_MS,
         maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
         maxFetchedBytes: config.POOL_FETCHED_BYTES,
         jobLimits: JOB_LIMITS,
@@ -81,7 +82,7 @@ export function startRowsPool(
       process: job => (batches.get(job.lane) as BatchPool).process(job),
       onClosing: () => {
         prices.stop()
-        for (const pool of batches.values()) pool.flush()
+        for (const pool of batches.values()) pool.close()
       },
     },
     poolOptions(config, config.POOL_CONCURRENCY),

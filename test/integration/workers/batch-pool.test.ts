@@ -13,6 +13,7 @@ import { Batch } from '../../../workers/batch/batch.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { ExpressFirst } from '../../../workers/batch/express-first.ts'
+import { InsertPace } from '../../../workers/batch/insert-pace.ts'
 import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
@@ -71,7 +72,8 @@ async function edge(maxCommitFrames = 8) {
   return { enqueue, drain: () => commit.drain() }
 }
 
-function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number } = {}) {
+function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number; intervalMs?: number } = {}) {
+  const { intervalMs = 20 } = options
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
   const reader = openPayloadReader(own, logger, { maxIdleBytes: 1 << 20 })
@@ -99,11 +101,11 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
       lane: 'express',
       memory: new ColumnMemory(),
       expressFirst: new ExpressFirst(),
+      pace: new InsertPace({ redis: own, logger }, { queue: 'spans', lane: 'express', intervalMs }),
     },
     {
       maxRows: options.maxRows ?? 50,
       maxBytes: 1 << 20,
-      maxAgeMs: 20,
       maxConcurrentInserts: 2,
       maxFetchedBytes: 1 << 20,
       jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
@@ -111,7 +113,7 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number 
   )
   const pool = startPool(
     'spans',
-    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
+    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.close() },
     { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
   )
   opened.push(async () => {
@@ -230,6 +232,8 @@ describe('a pool of named batches', () => {
       logger,
       stopping: new AbortController().signal,
     })
+    const all = Promise.withResolvers<void>()
+    let decoded = 0
     const batches = new BatchPool(
       {
         queue: 'spans',
@@ -241,11 +245,14 @@ describe('a pool of named batches', () => {
         lane: 'express',
         memory: new ColumnMemory(),
         expressFirst: new ExpressFirst(),
+        pace: { next: () => all.promise },
+        onJobDecoded() {
+          if (++decoded === jobIds.length) all.resolve()
+        },
       },
       {
         maxRows: 1_000,
         maxBytes: 1 << 20,
-        maxAgeMs: 2_000,
         maxConcurrentInserts: 1,
         maxFetchedBytes: 1 << 20,
         jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
@@ -368,6 +375,63 @@ describe('a pool of named batches', () => {
     expect(await store.nameBatch('two', [{ ...job('c'), token: 'of another' }])).toEqual(new Map([['c', 'lost']]))
     expect(await redis.hgetall(keys.batchOf)).toEqual({ a: 'one', b: 'one' })
     expect(Object.keys(await redis.hgetall(keys.batches))).toEqual(['one'])
+  })
+})
+
+describe('the inserts of a pool', () => {
+  const MINUTE_MS = 60_000
+
+  /** Returns how many batches are stored or about to be. */
+  const batchesOf = (store: TokenStore) => store.inserts.filter(({ table }) => table === 'first').length
+
+  /** Sends requests one after the other until four of them, with the first, are stored, each in a batch of its own. */
+  async function usePause(commit: Awaited<ReturnType<typeof edge>>, store: TokenStore): Promise<void> {
+    for (let sent = 1; sent < 4; sent++) {
+      await until(`${sent} batches are stored`, () => batchesOf(store) === sent)
+      await commit.enqueue(frame(`after a pause ${sent}`))
+    }
+    await until('four batches are stored', () => batchesOf(store) === 4)
+  }
+
+  it('follow a pause at once, and gather afterwards in all workers until they are due or the pools are closed', async () => {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    const workers = [1, 2, 3].map(() => worker(store, { intervalMs: MINUTE_MS }))
+    await usePause(commit, store)
+    const gathered = [...'abcdefghijkl']
+    for (const line of gathered) await commit.enqueue(frame(line))
+    await commit.drain()
+    await until('every payload was read', async () => (await redis.scard(keys.open)) === 0)
+    expect(batchesOf(store)).toBe(4)
+    await Promise.all(workers.map(({ pool }) => pool.close()))
+    await expectAllDone()
+    expect(
+      store
+        .lines('second')
+        .filter(line => line.length === 1)
+        .sort(),
+    ).toEqual(gathered)
+  })
+
+  it('wait for no time once their batch is full', async () => {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    worker(store, { intervalMs: MINUTE_MS, maxRows: 3 })
+    await usePause(commit, store)
+    await commit.enqueue(frame('a\nb\nc'))
+    await expectAllDone()
+    expect(batchesOf(store)).toBe(5)
+  })
+
+  it('wait for no time once the pool is closing', async () => {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    const { batches } = worker(store, { intervalMs: MINUTE_MS })
+    await usePause(commit, store)
+    batches.close()
+    await commit.enqueue(frame('a'))
+    await expectAllDone()
+    expect(batchesOf(store)).toBe(5)
   })
 })
 

@@ -15,6 +15,7 @@ import { TransientError } from '../../../shared/runtime/errors.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { ExpressFirst } from '../../../workers/batch/express-first.ts'
+import { InsertPace } from '../../../workers/batch/insert-pace.ts'
 import { JOB_LIMITS, type JobLimits } from '../../../workers/batch/job-limits.ts'
 import type { RowBatch } from '../../../workers/batch/row-batch.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
@@ -136,12 +137,22 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
   })
   const memory = new ColumnMemory()
   const expressFirst = new ExpressFirst()
+  const pace = new InsertPace({ redis: own, logger }, { queue: 'logs', lane: 'express', intervalMs: 100 })
   const batches = new BatchPool(
-    { ...source, store, storer, createRows: () => rowsOf(version), logger, lane: 'express', memory, expressFirst },
+    {
+      ...source,
+      store,
+      storer,
+      createRows: () => rowsOf(version),
+      logger,
+      lane: 'express',
+      memory,
+      expressFirst,
+      pace,
+    },
     {
       maxRows: 1_000,
       maxBytes: 1 << 20,
-      maxAgeMs: 100,
       maxConcurrentInserts: 2,
       maxFetchedBytes: 1 << 20,
       jobLimits,
@@ -150,7 +161,7 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
   const pool = takesJobs
     ? startPool(
         'logs',
-        { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
+        { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.close() },
         { concurrency: 8, lockMs: 5_000, stalledCheckMs: 500 },
       )
     : undefined

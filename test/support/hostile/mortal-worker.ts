@@ -7,6 +7,7 @@ import { createLogger } from '../../../shared/runtime/logger.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { ExpressFirst } from '../../../workers/batch/express-first.ts'
+import { InsertPace } from '../../../workers/batch/insert-pace.ts'
 import { JOB_LIMITS } from '../../../workers/batch/job-limits.ts'
 import { BatchStorer } from '../../../workers/batch/store-batch.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
@@ -49,11 +50,11 @@ const batches = new BatchPool(
     lane: 'express',
     memory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
+    pace: new InsertPace({ redis, logger }, { queue: 'spans', lane: 'express', intervalMs: 20 }),
   },
   {
     maxRows: 50,
     maxBytes: 1 << 20,
-    maxAgeMs: 20,
     maxConcurrentInserts: 2,
     maxFetchedBytes: 1 << 20,
     jobLimits: JOB_LIMITS,
@@ -61,6 +62,6 @@ const batches = new BatchPool(
 )
 startPool(
   'spans',
-  { redisUrl, logger, process: job => batches.process(job), onClosing: () => batches.flush() },
+  { redisUrl, logger, process: job => batches.process(job), onClosing: () => batches.close() },
   { concurrency: 32, lockMs: 400, stalledCheckMs: 200 },
 )
