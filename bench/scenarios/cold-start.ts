@@ -61,7 +61,7 @@ export const scenario: Scenario = {
       method: `${repetitions} starts of each process, after one that is not counted`,
       notes: [
         'Each process starts like its npm script, while the two others are stopped, without NODE_COMPILE_CACHE. It is ready at the first 200 of /readyz, which is polled every 10 ms.',
-        'The first work starts when the process is ready. The edge gets a request with one span. The workers store that span, which waits in Redis (the batch waits 250 ms for more). The API returns its trace.',
+        'The first work starts when the process is ready. The edge gets a request with one span. The workers store that span, which waits in Redis. The API returns its trace.',
       ],
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
     }

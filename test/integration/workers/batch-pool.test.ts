@@ -72,8 +72,16 @@ async function edge(maxCommitFrames = 8) {
   return { enqueue, drain: () => commit.drain() }
 }
 
-function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number; intervalMs?: number } = {}) {
-  const { intervalMs = 20 } = options
+interface WorkerOptions {
+  readonly lockMs?: number
+  readonly maxRows?: number
+  readonly intervalMs?: number
+  readonly pace?: Pick<InsertPace, 'next'>
+  readonly onJobDecoded?: () => void
+}
+
+function worker(store: TokenStore, options: WorkerOptions = {}) {
+  const { intervalMs = 20, onJobDecoded = () => {} } = options
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
   const reader = openPayloadReader(own, logger, { maxIdleBytes: 1 << 20 })
@@ -101,7 +109,8 @@ function worker(store: TokenStore, options: { lockMs?: number; maxRows?: number;
       lane: 'express',
       memory: new ColumnMemory(),
       expressFirst: new ExpressFirst(),
-      pace: new InsertPace({ redis: own, logger }, { queue: 'spans', lane: 'express', intervalMs }),
+      pace: options.pace ?? new InsertPace({ redis: own, logger }, { queue: 'spans', lane: 'express', intervalMs }),
+      onJobDecoded,
     },
     {
       maxRows: options.maxRows ?? 50,
@@ -421,6 +430,32 @@ describe('the inserts of a pool', () => {
     await commit.enqueue(frame('a\nb\nc'))
     await expectAllDone()
     expect(batchesOf(store)).toBe(5)
+  })
+
+  it('do not follow the time of a batch that was full before it had come', async () => {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    const times: PromiseWithResolvers<void>[] = []
+    const next = () => {
+      const time = Promise.withResolvers<void>()
+      times.push(time)
+      return time.promise
+    }
+    let decoded = 0
+    worker(store, { maxRows: 3, pace: { next }, onJobDecoded: () => decoded++ })
+    await until('the first payload is decoded', () => decoded === 1)
+    await commit.enqueue(frame('a\nb'))
+    await until('a batch is full', () => batchesOf(store) === 1)
+    await commit.enqueue(frame('c'))
+    await until('the next batch is open', () => decoded === 3)
+    times[0]?.resolve()
+    await commit.enqueue(frame('d\ne'))
+    await expectAllDone()
+    const first = store.inserts.filter(({ table }) => table === 'first')
+    expect(first.map(({ lines }) => lines)).toEqual([
+      ['opening', 'a', 'b'],
+      ['c', 'd', 'e'],
+    ])
   })
 
   it('wait for no time once the pool is closing', async () => {
