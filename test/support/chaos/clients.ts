@@ -67,10 +67,11 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
       })
       await response.arrayBuffer()
       slowestMs = Math.max(slowestMs, performance.now() - startedAt)
-      if (entry.answer === 'none' || response.status === 200) entry.outcome = outcomeOf(response.status)
+      entry.outcome = outcomeAfter(entry, outcomeOf(response.status))
       entry.answer = String(response.status)
       if (response.status === 200) entry.receiptId = response.headers.get('x-receipt-id') ?? 'none'
     } catch (error) {
+      entry.outcome = outcomeAfter(entry, 'unknown')
       entry.answer = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code ?? (error as Error).name
     }
   }
@@ -112,6 +113,11 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
       await Promise.all(inFlight)
     },
   }
+}
+
+/** Returns what is known of a payload after one attempt more: one that is refused stores nothing, so the others decide. */
+function outcomeAfter({ answer, outcome }: LedgerEntry, last: Outcome): Outcome {
+  return answer === 'none' || last !== 'refused' ? last : outcome
 }
 
 /** Returns what an answer states about the payload (docs/contract.md#backpressure). */

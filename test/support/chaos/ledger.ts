@@ -1,6 +1,6 @@
 /**
- * Knowledge of a client about a payload. `acknowledged`: the answer was 200. `refused`: the answer was 4xx, so that nothing is
- * stored. `unknown`: the answer was 503, or there was none, so that it is stored once or not at all.
+ * Knowledge of a client about a payload. `acknowledged`: the answer was 200. `refused`: all answers were 4xx, so that nothing is
+ * stored. `unknown`: an answer was 503, or there was none, so that it is stored once or not at all.
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
