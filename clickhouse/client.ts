@@ -1,16 +1,17 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import {
-  type ClickHouseClient,
   ClickHouseError,
   ClickHouseLogLevel,
   type ClickHouseSettings,
   createClient,
+  type ClickHouseClient as OfficialClient,
 } from '@clickhouse/client'
 import { errorMessage, PermanentError, TransientError } from '../shared/runtime/errors.ts'
+import { ReadConnection, type Reads } from './read-connection.ts'
 
-/** The official client. */
-export type { ClickHouseClient } from '@clickhouse/client'
+/** The official client, for inserts, changes and deletions, with connections of its own for reads (`select.ts`). */
+export type ClickHouseClient = OfficialClient & { readonly reads: Reads }
 
 /** How to reach ClickHouse. */
 export interface ClickHouseConnection {
@@ -28,29 +29,35 @@ export interface ClickHouseConnection {
   readonly settings?: ClickHouseSettings
 }
 
-/** Creates the official client with keep-alive. It logs nothing, because its callers classify and log its errors. */
+/** Creates the clients with keep-alive. They log nothing, because their callers classify and log their errors. */
 export function createClickHouse(connection: ClickHouseConnection): ClickHouseClient {
-  return createClient({
-    url: connection.url,
-    ...credentialsOf(connection),
+  const { maxConnections = 10, settings = {} } = connection
+  const url = new URL(connection.url)
+  const user = decodeURIComponent(url.username) || (connection.user ?? 'default')
+  const password = decodeURIComponent(url.password) || (connection.password ?? '')
+  const database = connection.database ?? (url.pathname.slice(1) || undefined)
+  // The official client prints a warning about what the URL has too.
+  url.username = url.password = url.pathname = ''
+  const client = createClient({
+    url,
+    username: user,
+    password,
     application: 'penstock',
-    ...(connection.database === undefined ? {} : { database: connection.database }),
+    ...(database === undefined ? {} : { database }),
     request_timeout: connection.requestTimeoutMs ?? 60_000,
-    max_open_connections: connection.maxConnections ?? 10,
-    ...(connection.settings === undefined ? {} : { clickhouse_settings: connection.settings }),
+    max_open_connections: maxConnections,
+    clickhouse_settings: settings,
     // The client drops an idle socket before the server does, even when a busy event loop delays its timers.
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
     log: { level: ClickHouseLogLevel.OFF },
   })
-}
-
-/** Returns user and password unless the URL has them: the client prints a warning about each that is given twice. */
-function credentialsOf({ url, user, password }: ClickHouseConnection): { username?: string; password?: string } {
-  const { username: userInUrl, password: passwordInUrl } = new URL(url)
-  return {
-    ...(user !== undefined && userInUrl === '' && { username: user }),
-    ...(password !== undefined && passwordInUrl === '' && { password }),
+  const reads = new ReadConnection({ url: url.href, user, password, database, maxConnections, settings })
+  const closeClient = client.close.bind(client)
+  const close = () => {
+    reads.close()
+    return closeClient()
   }
+  return Object.assign(client, { reads, close })
 }
 
 /** An insert of one Native block. */

@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { countAwakeMs } from '../test/support/count-awake-ms.ts'
 import { type ClickHouseClient, createClickHouse } from './client.ts'
-import { selectBinary, selectRows } from './select.ts'
+import { selectChunks, selectRows } from './select.ts'
 
 const open: (() => void)[] = []
 afterEach(() => {
@@ -30,8 +30,8 @@ async function clientOf(answer: RequestListener): Promise<ClickHouseClient> {
 const READS = {
   selectRows: (client: ClickHouseClient, signal: AbortSignal) =>
     selectRows(client, { query: 'SELECT 1', params: {}, signal }),
-  selectBinary: (client: ClickHouseClient, signal: AbortSignal) =>
-    selectBinary(client, { query: 'SELECT 1 FORMAT RowBinary', params: {}, signal }, () => {}),
+  selectChunks: (client: ClickHouseClient, signal: AbortSignal) =>
+    selectChunks(client, { query: 'SELECT 1 FORMAT RowBinary', params: {}, signal }, () => {}),
 }
 
 describe.each(Object.entries(READS))('%s', (_, read) => {
@@ -39,7 +39,7 @@ describe.each(Object.entries(READS))('%s', (_, read) => {
     ['never responds', () => {}],
     [
       'stops in the middle of its response',
-      (_request, response) => void response.writeHead(200).write('{"a":1}\n{"a"'),
+      (_request, response) => void response.writeHead(200).write('[{"a":1}\n,{"a"'),
     ],
   ])('ends at the deadline when the server %s', async (_, answer) => {
     const client = await clientOf(answer)
@@ -50,7 +50,7 @@ describe.each(Object.entries(READS))('%s', (_, read) => {
 
   it('reports a response that breaks off as an error, not as a short result', async () => {
     const client = await clientOf((_request, response) => {
-      response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('{"a":1}\n', () => response.destroy())
+      response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('[{"a":1}]', () => response.destroy())
     })
     await expect(read(client, AbortSignal.timeout(5_000))).rejects.toThrow(TransientError)
   })
@@ -58,5 +58,53 @@ describe.each(Object.entries(READS))('%s', (_, read) => {
   it('sends nothing if the deadline has already passed', async () => {
     const client = await clientOf(() => {})
     await expect(read(client, AbortSignal.abort())).rejects.toThrow(TransientError)
+  })
+})
+
+describe('a kept connection', () => {
+  /** Counts requests and connections; a request is answered as `answer` decides by its number. */
+  async function countingClient(answer: (request: number, socket: Socket) => string | undefined) {
+    const counts = { requests: 0, connections: 0 }
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        const body = answer(++counts.requests, request.socket)
+        if (body !== undefined) response.end(body)
+      })
+    })
+    server.on('connection', () => counts.connections++)
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const client = createClickHouse({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+    open.push(() => {
+      void client.close()
+      server.closeAllConnections()
+      server.close()
+    })
+    const read = () => selectRows(client, { query: 'SELECT 1', params: {}, signal: AbortSignal.timeout(5_000) })
+    return { counts, read }
+  }
+
+  it('serves the next read too', async () => {
+    const { counts, read } = await countingClient(() => '[{"a":1}]')
+    for (let i = 0; i < 3; i++) expect(await read()).toEqual([{ a: 1 }])
+    expect(counts).toEqual({ requests: 3, connections: 1 })
+  })
+
+  it('that the server closes when the next read comes is replaced, and the read is sent again', async () => {
+    const { counts, read } = await countingClient((request, socket) => {
+      if (request !== 2) return '[]'
+      socket.destroy()
+      return undefined
+    })
+    for (let i = 0; i < 2; i++) expect(await read()).toEqual([])
+    expect(counts).toEqual({ requests: 3, connections: 2 })
+  })
+
+  it('is not tried again when a new connection is lost too', async () => {
+    const { counts, read } = await countingClient((_, socket) => {
+      socket.destroy()
+      return undefined
+    })
+    await expect(read()).rejects.toThrow(TransientError)
+    expect(counts.requests).toBe(1)
   })
 })

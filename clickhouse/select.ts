@@ -64,65 +64,30 @@ export function readLimitSettings(limits: ReadLimits): ClickHouseSettings {
  * TransientError when the signal fires.
  */
 export async function selectRows<T>(client: ClickHouseClient, select: Select): Promise<T[]> {
-  return failFast(select.signal, async () => {
-    const result = await client.query({
-      query: select.query,
-      query_params: select.params,
-      // Lists of ids are sent in the body, because a URL is too short for them.
-      use_multipart_params: true,
-      format: 'JSONEachRow',
-      abort_signal: select.signal,
-      clickhouse_settings: { ...READ_SETTINGS, ...select.settings },
-    })
-    // The client stops listening to its signal once the head of the response has arrived.
-    return closeOn(
-      select.signal,
-      () => result.close(),
-      () => result.json<T>(),
-    )
-  })
+  const settings: ClickHouseSettings = { ...select.settings, output_format_json_array_of_rows: 1 }
+  const bytes = await selectBytes(client, { ...select, query: `${select.query}\nFORMAT JSONEachRow`, settings })
+  return JSON.parse(bytes.toString()) as T[]
 }
 
-/** Runs a query that contains its own binary FORMAT, and passes on the result chunk by chunk. */
-export async function selectBinary(
+/** Runs a query that contains its own FORMAT, and returns the bytes of the result. Throws as `selectRows` does. */
+export async function selectBytes(client: ClickHouseClient, select: Select): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  await selectChunks(client, select, chunk => {
+    chunks.push(chunk)
+  })
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}
+
+/** Runs a query that contains its own FORMAT, and passes on the result chunk by chunk. Throws as `selectRows` does. */
+export async function selectChunks(
   client: ClickHouseClient,
-  select: Select,
+  { query, params, settings, signal }: Select,
   onChunk: (chunk: Buffer) => void,
 ): Promise<void> {
-  return failFast(select.signal, async () => {
-    const { stream } = await client.exec({
-      query: select.query,
-      query_params: { ...select.params },
-      abort_signal: select.signal,
-      clickhouse_settings: { ...READ_SETTINGS, ...select.settings },
-    })
-    await closeOn(
-      select.signal,
-      () => stream.destroy(),
-      async () => {
-        for await (const chunk of stream) onChunk(chunk as Buffer)
-      },
-    )
-  })
-}
-
-async function failFast<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   try {
-    // The client only listens for future aborts and ignores a signal that is already aborted.
-    signal.throwIfAborted()
-    return await run()
+    await client.reads.read({ query, params, settings: { ...READ_SETTINGS, ...settings }, signal }, onChunk)
   } catch (error) {
     if (signal.aborted) throw new TransientError('ClickHouse did not respond in time', { cause: error })
     throw classifyClickHouseError(error)
-  }
-}
-
-async function closeOn<T>(signal: AbortSignal, close: () => void, read: () => Promise<T>): Promise<T> {
-  signal.addEventListener('abort', close, { once: true })
-  try {
-    if (signal.aborted) close()
-    return await read()
-  } finally {
-    signal.removeEventListener('abort', close)
   }
 }

@@ -32,7 +32,8 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['shared/backup/'],
   ],
   clickhouse: [
-    ['clickhouse/client.ts', 'clickhouse/native/'],
+    ['clickhouse/read-connection.ts', 'clickhouse/native/'],
+    ['clickhouse/client.ts'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
     ['clickhouse/count-deletion.ts'],

@@ -2,6 +2,7 @@ import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client'
 import type { Retention } from '../../../schemas/records/directory.ts'
 import { firstKeptDay, keptDays } from '../../../shared/runtime/retention.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import type { BoundQuery, Reads } from '../../read-connection.ts'
 import { RETAINED_TABLES } from './retained-tables.ts'
 
 /** Dependencies of {@link retainedReads}. */
@@ -15,36 +16,33 @@ export interface RetainedReadsDeps {
 /**
  * Returns a client whose reads find no row that is past the retention of the workspace, also before the sweep has deleted
  * it. ClickHouse adds the conditions to each table of a query, and does not open the days that they exclude. A query
- * names its workspace in the parameter `workspaceId`; one without it is refused, unless it reads a system table.
+ * names its workspace in the parameter `workspaceId`; one without it is refused, unless it reads a system table. The
+ * reads of the official client, which would show everything, are refused too.
  */
 export function retainedReads(client: ClickHouseClient, deps: RetainedReadsDeps): ClickHouseClient {
-  async function settingsOf(
-    query: string,
-    params: Record<string, unknown> | undefined,
-  ): Promise<ClickHouseSettings | undefined> {
-    const workspaceId = params?.workspaceId
-    if (typeof workspaceId !== 'string') {
-      if (query.includes('FROM system.')) return undefined
-      throw new TypeError('a read has no parameter workspaceId')
-    }
-    return retentionFilter(await deps.retentionOf(workspaceId), deps.installationDays, deps.now())
-  }
-  const query: ClickHouseClient['query'] = async params => {
-    const filter = await settingsOf(params.query, params.query_params)
-    return client.query({ ...params, clickhouse_settings: { ...params.clickhouse_settings, ...filter } })
-  }
-  const exec = async (params: Parameters<ClickHouseClient['exec']>[0]) => {
-    const filter = await settingsOf(params.query, params.query_params)
-    return client.exec({ ...params, clickhouse_settings: { ...params.clickhouse_settings, ...filter } })
+  const reads: Reads = {
+    async read(query, onChunk) {
+      const filter = await filterOf(query, deps)
+      return client.reads.read({ ...query, settings: { ...query.settings, ...filter } }, onChunk)
+    },
   }
   return new Proxy(client, {
     get(target, name) {
-      if (name === 'query') return query
-      if (name === 'exec') return exec
+      if (name === 'reads') return reads
+      if (name === 'query' || name === 'exec') throw new TypeError('a read of the API goes through clickhouse/select.ts')
       const member = Reflect.get(target, name, target)
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
+}
+
+async function filterOf({ query, params }: BoundQuery, deps: RetainedReadsDeps): Promise<ClickHouseSettings | undefined> {
+  const { workspaceId } = params
+  if (typeof workspaceId !== 'string') {
+    if (query.includes('FROM system.')) return undefined
+    throw new TypeError('a read has no parameter workspaceId')
+  }
+  return retentionFilter(await deps.retentionOf(workspaceId), deps.installationDays, deps.now())
 }
 
 /** Returns the settings that hide rows past their retention. Tables with the default have none: their TTL drops whole days. */

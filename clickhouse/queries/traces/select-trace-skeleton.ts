@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
-import { selectBinary } from '../../select.ts'
+import { selectChunks } from '../../select.ts'
 import type { TraceKey } from './select-trace.ts'
 import { OF_TRACE, SPAN_DIGEST, TRACE_READ_SETTINGS } from './span-row.ts'
 
@@ -49,7 +49,7 @@ export async function selectTraceSkeleton(
     FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
     LIMIT {maxRows: UInt32} FORMAT RowBinary`
   let rest: Buffer = Buffer.alloc(0)
-  await selectBinary(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS }, chunk => {
+  await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS }, chunk => {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
     let at = 0
     for (; at + ROW_BYTES <= bytes.length; at += ROW_BYTES) onRow(decodeRow(bytes, at))

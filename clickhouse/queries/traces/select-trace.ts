@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
-import { selectBinary } from '../../select.ts'
+import { selectBytes } from '../../select.ts'
 import { OF_TRACE, SPAN_ROW, type SpanRow, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** Identifies a trace. */
@@ -40,11 +40,8 @@ export async function selectTrace(
   signal: AbortSignal,
 ): Promise<SpanRow[]> {
   const query = `SELECT ${SPAN_ROW} FROM spans WHERE ${OF_TRACE} LIMIT {maxRows: UInt32} FORMAT JSONCompactColumns`
-  const chunks: Buffer[] = []
-  await selectBinary(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS }, chunk => {
-    chunks.push(chunk)
-  })
-  const columns = JSON.parse(Buffer.concat(chunks).toString()) as SpanColumns | []
+  const bytes = await selectBytes(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS })
+  const columns = JSON.parse(bytes.toString()) as SpanColumns | []
   // A result without rows has no columns either.
   return columns.length === 0 ? [] : toRows(columns)
 }

@@ -39,13 +39,13 @@ describe('reads of findings', () => {
     for (const table of ['findings', 'finding_buckets', 'finding_traces', 'exceptions', 'finding_arrivals']) {
       await client.command({ query: `OPTIMIZE TABLE ${table} FINAL` })
     }
-    const query = client.query.bind(client)
-    const counted: typeof query = async params => {
-      const result = await query(params)
-      rowsRead += Number(JSON.parse(String(result.response_headers['x-clickhouse-summary'])).read_rows)
-      return result
+    const { reads } = client
+    const read: typeof reads.read = async (...query) => {
+      const summary = await reads.read(...query)
+      rowsRead += Number((JSON.parse(summary) as { read_rows: string }).read_rows)
+      return summary
     }
-    Object.assign(client, { query: counted })
+    Object.assign(client, { reads: { read } })
   })
   afterAll(async () => {
     await client?.command({ query: `DROP DATABASE ${DATABASE}` })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, isClickHouseCode } from '../../../clickhouse/client.ts'
-import { readLimitSettings, selectBinary, selectRows } from '../../../clickhouse/select.ts'
+import { readLimitSettings, selectChunks, selectRows } from '../../../clickhouse/select.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -53,7 +53,7 @@ describe('a read', () => {
     [
       'of a binary format',
       (marker, signal) =>
-        selectBinary(admin, { query: `${endless(marker)} FORMAT RowBinary`, params: {}, signal }, () => {}),
+        selectChunks(admin, { query: `${endless(marker)} FORMAT RowBinary`, params: {}, signal }, () => {}),
     ],
   ])('%s ends in the server when its reader leaves', async (name, read) => {
     const marker = `select-test-${process.pid} ${name}`
@@ -97,6 +97,21 @@ describe('a read', () => {
       const query = 'CREATE TABLE read_only_test (n UInt8) ENGINE = Memory'
       const error = await selectRows(client, { query, params: {}, signal: NEVER }).catch(failure => failure)
       expect(isClickHouseCode(error, READONLY), String(error)).toBe(true)
+    }
+  })
+
+  it('binds every value as it is, in the URL and in the body', async () => {
+    const text = `it's\t"a"\\n\r\n ${'%26&='} отказ 🦊`
+    for (const padding of ['', 'x'.repeat(10_000)]) {
+      const rows = await selectRows(clientOf(), {
+        query: `SELECT {text: String} AS text, {texts: Array(String)} AS texts, {number: Int64} AS number,
+                       length({padding: String}) AS padded, {numbers: Array(UInt8)} AS numbers`,
+        params: { text, texts: [text, ''], number: -5, padding, numbers: [1, 2], absent: undefined },
+        signal: NEVER,
+      })
+      expect(rows).toEqual([
+        { text, texts: [text, ''], number: '-5', padded: String(padding.length), numbers: [1, 2] },
+      ])
     }
   })
 

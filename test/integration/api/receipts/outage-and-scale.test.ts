@@ -41,11 +41,12 @@ it('a receipt is found among millions of rows by reading a few thousand', async 
   })
   const reads: number[] = []
   const counting = {
-    async query(options: Parameters<ClickHouseClient['query']>[0]) {
-      const result = await clickhouse.query(options)
-      const summary = JSON.parse(String(result.response_headers['x-clickhouse-summary'])) as { read_rows: string }
-      reads.push(Number(summary.read_rows))
-      return result
+    reads: {
+      async read(...query: Parameters<ClickHouseClient['reads']['read']>) {
+        const summary = await clickhouse.reads.read(...query)
+        reads.push(Number((JSON.parse(summary) as { read_rows: string }).read_rows))
+        return summary
+      },
     },
   } as ClickHouseClient
   const signal = AbortSignal.timeout(10_000)

@@ -89,9 +89,13 @@ const isNoted = async () => (await redis.zcard(mapKeys.unused(workspaceId))) ===
 const isStored = async () => (await objects.head(sourceMapKey(workspaceId, sha256))) !== undefined
 const isMarked = async () => (await redis.exists(upkeepKeys.deletedMap(workspaceId, sha256))) === 1
 
-/** Returns a client of ClickHouse that fails in one of its methods. */
-const failing = (method: 'query' | 'command') =>
-  Object.create(clickhouse, { [method]: { value: () => Promise.reject(new Error('interrupted')) } }) as ClickHouseClient
+const interrupt = () => Promise.reject(new Error('interrupted'))
+
+/** Returns a client of ClickHouse whose reads or commands fail. */
+const failing = (part: 'reads' | 'command') =>
+  Object.create(clickhouse, {
+    [part]: { value: part === 'reads' ? { read: interrupt } : interrupt },
+  }) as ClickHouseClient
 
 it('keeps a map that was assembled from parts for a manifest which a restored directory does not name', async () => {
   const owner = { workspaceId, surfaceId: 'srf_1', slug: 'rel_1' }
@@ -143,7 +147,7 @@ it('lets maps be used again when it is stopped after their objects were deleted'
 
 it('lets maps be used again when their rows could not be counted, and not while rows may still be deleted', async () => {
   await noteLongAgo()
-  await expect(sweep({ clickhouse: failing('query') })).rejects.toThrow()
+  await expect(sweep({ clickhouse: failing('reads') })).rejects.toThrow()
   expect([await isStored(), await isMarked()]).toEqual([true, false])
   const row = { workspace_id: workspaceId, surface_id: 'srf_1', release_slug: 'rel_1', sequence: 1 }
   await insertRows(clickhouse, 'source_maps', [{ ...row, debug_id: 'a', sha256 }])

@@ -279,10 +279,12 @@ it('deletes no object when the deletion was taken over or forgotten meanwhile', 
   const map = named('suspended.map')
   await storeUnused(map)
   const suspended = Object.create(clickhouse, {
-    query: {
-      value: async (...args: Parameters<ClickHouseClient['query']>) => {
-        await redis.del(upkeepKeys.deletedMap(workspaceId, sha256Of(map)))
-        return clickhouse.query(...args)
+    reads: {
+      value: {
+        async read(...args: Parameters<ClickHouseClient['reads']['read']>) {
+          await redis.del(upkeepKeys.deletedMap(workspaceId, sha256Of(map)))
+          return clickhouse.reads.read(...args)
+        },
       },
     },
   }) as ClickHouseClient
