@@ -18,6 +18,9 @@ const READ_SETTINGS: ClickHouseSettings = {
   readonly: '2',
   // The result is complete or an error: a query that fails halfway must not look like a short result.
   wait_end_of_query: 1,
+  // Results up to this size wait in memory. By default each one is a temporary file, for which the file system may have to
+  // write its journal while Redis syncs.
+  http_response_buffer_size: String(8 * 1024 ** 2),
   // A query stops when its client closes the connection.
   cancel_http_readonly_queries_on_client_close: 1,
   // JSON numbers above 2^53 would lose their last digits.
