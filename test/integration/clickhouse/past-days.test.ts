@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { createDatabase, insertSpans } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { until } from '../../support/until.ts'
+
+const DATABASE = `past_days_${process.pid}`
+const DAY_MS = 86_400_000
+
+let client: ClickHouseClient
+
+beforeAll(async () => {
+  client = await createDatabase(sharedServices().clickhouseUrl, DATABASE)
+})
+afterAll(async () => {
+  await client?.command({ query: `DROP DATABASE ${DATABASE}` })
+  await client?.close()
+})
+
+async function select<T>(query: string): Promise<T[]> {
+  return (await client.query({ query, format: 'JSONEachRow' })).json<T>()
+}
+
+it('lets the parts of a past day become one in the tables that are read by key', async () => {
+  const found = await select<{ name: string; engine_full: string }>(
+    `SELECT name, engine_full FROM system.tables WHERE database = '${DATABASE}' AND engine LIKE '%MergeTree'
+       AND match(engine_full, 'min_age_to_force_merge_seconds = 86400')
+       AND match(engine_full, 'min_age_to_force_merge_on_partition_only = (1|true)')
+       AND match(engine_full, 'enable_max_bytes_limit_for_min_age_to_force_merge = (1|true)') ORDER BY name`,
+  )
+  const tables = ['exceptions', 'finding_buckets', 'finding_traces', 'findings', 'session_findings', 'session_traces']
+  expect(found.map(({ name }) => name)).toEqual([...tables, 'spans'])
+})
+
+it('merges a past day once its parts are old, and no part of it before', async () => {
+  const receivedAt = Date.now() - 3 * DAY_MS
+  const traceId = 'a'.repeat(32)
+  for (const spanId of ['00000000000000a1', '00000000000000a2']) {
+    await insertSpans(client, [{ traceId, spanId, receivedAt }])
+  }
+  const parts = async () => {
+    const [row] = await select<{ n: string }>(
+      `SELECT count() AS n FROM system.parts WHERE active AND database = '${DATABASE}' AND table = 'spans'`,
+    )
+    return Number(row?.n)
+  }
+  expect(await parts()).toBe(2)
+  await client.command({ query: 'ALTER TABLE spans MODIFY SETTING min_age_to_force_merge_seconds = 1' })
+  await until('one part', async () => (await parts()) === 1, { deadlineMs: 60_000 })
+  expect(await select('SELECT count() AS n FROM spans')).toEqual([{ n: 2 }])
+}, 90_000)
