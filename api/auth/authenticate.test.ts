@@ -166,3 +166,31 @@ it('returns unavailable, not unauthorized, while keys or members cannot be looke
   delete faults.members
   expect(await check()).toMatchObject({ ok: true })
 })
+
+it('reads the membership again when a slug belongs to another workspace than before', async () => {
+  let id = 'ws_1'
+  const members: string[] = []
+  const authenticate = createAuthenticate({
+    verifyToken: async () => ({ ok: true, claims: { kind: 'session', subject: 'user_1', org: 'acme' } }),
+    directory: {
+      workspaceBySlug: async () => ({ ...workspace, id }),
+      member: async (workspaceId, userId) => {
+        members.push(workspaceId)
+        return { version: 1, workspaceId, userId, permissions: ['org:findings:read'] }
+      },
+      workspaceKeyByDigest: async () => undefined,
+    },
+    logger: pino({ level: 'silent' }),
+    now: () => 1_000,
+  })
+  const workspaceOfCaller = async () => {
+    const access = await authenticate('Bearer x', guard, undefined)
+    return access.ok ? access.caller.workspaceId : undefined
+  }
+  expect(await workspaceOfCaller()).toBe('ws_1')
+  expect(await workspaceOfCaller()).toBe('ws_1')
+  id = 'ws_2'
+  expect(await workspaceOfCaller()).toBe('ws_2')
+  expect(await workspaceOfCaller()).toBe('ws_2')
+  expect(members).toEqual(['ws_1', 'ws_1', 'ws_1', 'ws_2', 'ws_2'])
+})

@@ -13,6 +13,8 @@ interface Deps {
   readonly directory: Pick<Directory, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
   readonly logger: Logger
   readonly now: () => number
+  /** Ids that workspaces had when their slug was looked up last. */
+  readonly lastIds: Map<string, string>
 }
 
 /**
@@ -20,7 +22,8 @@ interface Deps {
  * members are read from the directory for each request, with two or three GETs of Redis. So a revoked key or a removed
  * permission takes effect with the next request.
  */
-export function createAuthenticate(deps: Deps): Authenticate {
+export function createAuthenticate(options: Omit<Deps, 'lastIds'>): Authenticate {
+  const deps = { ...options, lastIds: new Map<string, string>() }
   return async (authorization, guard, workspaceSlug, request) => {
     try {
       return checkPermission(await lookUp(deps, authorization, guard, workspaceSlug), guard)

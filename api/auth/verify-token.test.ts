@@ -1,5 +1,5 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { createLocalJWKSet, exportJWK, SignJWT } from 'jose'
+import { createLocalJWKSet, errors, exportJWK, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { createTokenVerifier, type TokenIssuer } from './verify-token.ts'
@@ -125,6 +125,42 @@ describe('a token verifier', () => {
     const keys = () => Promise.reject(new TypeError('fetch failed'))
     const offline = createTokenVerifier([{ ...sessionIssuer, keys }], () => NOW_SECONDS * 1_000)
     await expect(offline(await bearer(CLAIMS))).rejects.toThrow(TransientError)
+  })
+
+  it('remembers an accepted token until it expires or its issuer has another key', async () => {
+    let seconds = NOW_SECONDS
+    let looks = 0
+    let key: KeyObject | undefined = session.publicKey
+    const keys = async () => {
+      looks++
+      if (key === undefined) throw new errors.JWKSNoMatchingKey()
+      return key
+    }
+    const remembering = createTokenVerifier([{ ...sessionIssuer, keys }], () => seconds * 1_000)
+    const token = await bearer(CLAIMS)
+    for (let i = 1; i <= 3; i++) {
+      expect(await remembering(token)).toMatchObject({ ok: true })
+      expect(looks).toBe(i)
+    }
+    key = undefined
+    expect(await remembering(token)).toMatchObject({
+      reason: 'the token is signed with a key that its issuer does not publish',
+    })
+    key = stranger.publicKey
+    expect(await remembering(token)).toMatchObject({ reason: 'the signature of the token is invalid' })
+    key = session.publicKey
+    expect(await remembering(token)).toMatchObject({ ok: true })
+    seconds += 606
+    expect(await remembering(token)).toMatchObject({ reason: 'the token has expired' })
+  })
+
+  it('remembers no token that it has refused', async () => {
+    let key = stranger.publicKey
+    const verifyByKey = createTokenVerifier([{ ...sessionIssuer, keys: async () => key }], () => NOW_SECONDS * 1_000)
+    const token = await bearer(CLAIMS)
+    expect(await verifyByKey(token)).toMatchObject({ ok: false })
+    key = session.publicKey
+    expect(await verifyByKey(token)).toMatchObject({ ok: true })
   })
 
   it('tries every key of a set whose keys have no ids', async () => {
