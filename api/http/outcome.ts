@@ -24,7 +24,7 @@ export function okReply(value: unknown): Reply {
 }
 
 /** Returns the same reply for a value that is JSON already. */
-export function okJson(body: string): Reply {
+export function okJson(body: string | Uint8Array): Reply {
   return { status: 200, headers: JSON_HEADERS, body }
 }
 

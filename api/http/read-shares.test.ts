@@ -31,6 +31,14 @@ it('counts a large reply until its end, and refuses one over the share', async (
   expect(shares.replyBytes.used).toBe(400_000)
 })
 
+it('counts a large reply of bytes too', async () => {
+  const { ask, shares } = setup()
+  const { onEnd } = await ask(async () => ({ status: 200, body: Buffer.alloc(300_000) }))
+  expect(shares.replyBytes.used).toBe(300_000)
+  onEnd?.()
+  expect(shares.replyBytes.used).toBe(0)
+})
+
 it('refuses a request that has no turn in time', async () => {
   const { ask } = setup()
   let end = () => {}

@@ -65,10 +65,12 @@ function overShare(reason: string, operation: Pick<Operation, 'problems'>): Repl
 
 /** Counts the bytes of a large reply until its client has read them or has left. */
 function countedReply(reply: Reply, shares: FairShares, owner: string, operation: Pick<Operation, 'problems'>): Reply {
-  if (typeof reply.body !== 'string' || reply.body.length <= COUNTED_REPLY_BYTES) return reply
-  const body = Buffer.from(reply.body)
-  if (!shares.take(owner, body.length)) {
+  const { body } = reply
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return reply
+  if (body.length <= COUNTED_REPLY_BYTES) return reply
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  if (!shares.take(owner, bytes.length)) {
     return overShare('the clients of the workspace have too many bytes of responses still to read', operation)
   }
-  return { ...reply, body, onEnd: () => shares.give(owner, body.length) }
+  return { ...reply, body: bytes, onEnd: () => shares.give(owner, bytes.length) }
 }

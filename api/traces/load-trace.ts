@@ -2,13 +2,11 @@ import { type ClickHouseClient, isClickHouseCode } from '../../clickhouse/client
 import { selectSpansById } from '../../clickhouse/queries/traces/select-spans-by-id.ts'
 import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/select-trace.ts'
 import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'
-import { type SkeletonRow, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
-import type { SpanRow } from '../../clickhouse/queries/traces/span-row.ts'
-import { HttpStatusColumn } from '../../clickhouse/tables/http-status-column.ts'
-import type { Trace, TraceSpan } from '../../schemas/http/traces/schemas.ts'
+import { SKELETON_AT, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
+import { COLUMN_AT, type SpanRows } from '../../clickhouse/queries/traces/span-rows.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
-import { millisecondsBetween, millisecondsBetweenTexts, rfc3339FromNanoText } from '../http/format-time.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
+import { renderTrace, textBytesOf } from './render-trace.ts'
 import { TraceSkeleton } from './trace-skeleton.ts'
 
 interface Deps {
@@ -29,29 +27,22 @@ const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 const EXAMINED_ROWS = 1_000_000
 
 const TOO_MANY_ROWS_OR_BYTES = 396
+const STATUS_ERROR = 2
 
 /**
- * Loads a trace with at most `limit` spans (docs/contract.md#trace). Returns undefined if nothing of the trace is retained.
- * Throws a TransientError if ClickHouse does not respond before the signal fires.
+ * Loads a trace with at most `limit` spans and returns it as JSON (docs/contract.md#trace). Returns undefined if nothing of the
+ * trace is retained. Throws a TransientError if ClickHouse does not respond before the signal fires.
  */
 export async function loadTrace(
   deps: Deps,
   key: TraceKey,
   limit: number,
   abortSignal: AbortSignal,
-): Promise<Trace | undefined> {
+): Promise<Buffer | undefined> {
   const rows = await selectSmallTrace(deps.clickhouse, key, abortSignal)
-  if (rows === undefined) {
-    return deps.largeTraces.run(
-      key.workspaceId,
-      () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal),
-      abortSignal,
-    )
-  }
-  const shown = new Map<string, SpanRow>()
-  const skeleton = new TraceSkeleton()
-  for (const row of rows) if (skeleton.add(skeletonOf(row)).isShown) shown.set(row.spanId, row)
-  return assemble(key, skeleton, limit, async _spanIds => shown)
+  if (rows !== undefined) return assembleRows(key, rows, limit)
+  const load = () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal)
+  return deps.largeTraces.run(key.workspaceId, load, abortSignal)
 }
 
 /** Returns all rows of a trace, or undefined if it has more rows or bytes than one query may return. */
@@ -59,14 +50,36 @@ async function selectSmallTrace(
   client: ClickHouseClient,
   key: TraceKey,
   abortSignal: AbortSignal,
-): Promise<SpanRow[] | undefined> {
+): Promise<SpanRows | undefined> {
   try {
-    const rows = await selectTrace(client, key, SMALL_TRACE_ROWS + 1, abortSignal)
-    return rows.length > SMALL_TRACE_ROWS ? undefined : rows
+    const found = await selectTrace(client, key, SMALL_TRACE_ROWS + 1, abortSignal)
+    return found.rows.length > SMALL_TRACE_ROWS ? undefined : found
   } catch (error) {
     if (isClickHouseCode(error, TOO_MANY_ROWS_OR_BYTES)) return undefined
     throw error
   }
+}
+
+/** Assembles a trace of which all rows are in memory. */
+function assembleRows(key: TraceKey, rows: SpanRows, limit: number): Buffer | undefined {
+  const skeleton = new TraceSkeleton()
+  // No byte of a text needs more than six in JSON, so most traces are below the limit without counting.
+  const isFarBelow = 6 * rows.bytes.length <= RESPONSE_TEXT_BYTES
+  for (const row of rows.rows) {
+    const isError = rows.bytes[row + COLUMN_AT.statusCode] === STATUS_ERROR
+    skeleton.add(rows.view, row, isFarBelow ? 0 : textBytesOf(rows, row), isError)
+  }
+  if (skeleton.size === 0) return undefined
+  const { shape, numbers, ...whole } = skeleton.arrange()
+  const spans = chooseSpans(shape, limit, RESPONSE_TEXT_BYTES).map(position => {
+    const number = numbers[position] ?? 0
+    return {
+      row: skeleton.rowOf(number),
+      isParentMissing: shape.parents[position] === DANGLING,
+      occurrenceCount: skeleton.occurrences(number),
+    }
+  })
+  return renderTrace(key.traceId, rows, spans, { ...whole, truncated: spans.length < skeleton.size })
 }
 
 /** Loads a trace in two steps: the skeleton of all its spans, and then the rows of those that are shown. */
@@ -75,130 +88,33 @@ async function loadLargeTrace(
   key: TraceKey,
   limit: number,
   abortSignal: AbortSignal,
-): Promise<Trace | undefined> {
+): Promise<Buffer | undefined> {
   const skeleton = new TraceSkeleton()
   let rowCount = 0
-  await selectTraceSkeleton(
-    client,
-    key,
-    EXAMINED_ROWS + 1,
-    row => {
-      if (++rowCount <= EXAMINED_ROWS) skeleton.add(row)
-    },
-    abortSignal,
-  )
-  const isWhole = rowCount <= EXAMINED_ROWS
-  const trace = await assemble(key, skeleton, limit, async spanIds => {
-    const rows = await selectSpansById(client, key, spanIds, abortSignal)
-    return new Map(rows.map(row => [row.spanId, row]))
-  })
-  return trace === undefined || isWhole ? trace : withWholeEnd(trace, await selectTraceEnd(client, key, abortSignal))
-}
-
-/** Returns a trace of which only a part was examined, with the end of the whole. Its start is that of the part. */
-function withWholeEnd(trace: Trace, endedAt: bigint): Trace {
-  return {
-    ...trace,
-    endedAtUnixNano: String(endedAt),
-    wallDurationMs: millisecondsBetween(BigInt(trace.startedAtUnixNano), endedAt),
-    truncated: true,
+  const add = (view: DataView, row: number) => {
+    if (++rowCount > EXAMINED_ROWS) return
+    const isError = view.getUint8(row + SKELETON_AT.isError) === 1
+    skeleton.add(view, row, view.getUint32(row + SKELETON_AT.textBytes, true), isError)
   }
-}
-
-async function assemble(
-  key: TraceKey,
-  skeleton: TraceSkeleton,
-  limit: number,
-  rowsById: (spanIds: readonly string[]) => Promise<ReadonlyMap<string, SpanRow>>,
-): Promise<Trace | undefined> {
+  await selectTraceSkeleton(client, key, EXAMINED_ROWS + 1, add, abortSignal)
   if (skeleton.size === 0) return undefined
   const { shape, numbers, ...whole } = skeleton.arrange()
   const positions = chooseSpans(shape, limit, RESPONSE_TEXT_BYTES)
   const spanIds = positions.map(position => skeleton.spanId(numbers[position] ?? 0))
-  const rows = await rowsById(spanIds)
+  const rows = await selectSpansById(client, key, spanIds, abortSignal)
+  const rowOf = new Map<string, number>()
+  for (const row of rows.rows) rowOf.set(rows.spanId(row), row)
   const spans = positions.flatMap((position, i) => {
+    const row = rowOf.get(spanIds[i] ?? '')
     // A row can expire between the two queries.
-    const row = rows.get(spanIds[i] ?? '')
     if (row === undefined) return []
     const occurrenceCount = skeleton.occurrences(numbers[position] ?? 0)
-    return [presentSpan(row, { isParentMissing: shape.parents[position] === DANGLING, occurrenceCount })]
+    return [{ row, isParentMissing: shape.parents[position] === DANGLING, occurrenceCount }]
   })
-  return {
-    traceId: key.traceId,
-    spans,
-    rootCount: whole.rootCount,
-    danglingParentCount: whole.danglingParentCount,
-    startedAtUnixNano: String(whole.startedAtUnixNano),
-    endedAtUnixNano: String(whole.endedAtUnixNano),
-    wallDurationMs: millisecondsBetween(whole.startedAtUnixNano, whole.endedAtUnixNano),
-    truncated: spans.length < skeleton.size,
+  if (rowCount <= EXAMINED_ROWS) {
+    return renderTrace(key.traceId, rows, spans, { ...whole, truncated: spans.length < skeleton.size })
   }
-}
-
-function skeletonOf(row: SpanRow): SkeletonRow {
-  const { name, serviceName, statusMessage, sessionId, httpRoute } = row
-  return {
-    spanId: BigInt(`0x${row.spanId}`),
-    parentSpanId: BigInt(`0x${row.parentSpanId}`),
-    startTimeUnixNano: BigInt(row.startTimeUnixNano),
-    endTimeUnixNano: BigInt(row.endTimeUnixNano),
-    receivedAtUnixMs: BigInt(row.receivedAtUnixMs),
-    digest: BigInt(row.digest),
-    isError: row.statusCode === 2,
-    textBytes:
-      jsonBytes(name) + jsonBytes(serviceName) + jsonBytes(statusMessage) + sessionId.length + jsonBytes(httpRoute),
-  }
-}
-
-/** Returns the bytes of a text in JSON. The exact number matters only where texts are long. */
-function jsonBytes(text: string): number {
-  return text.length < SHORT_TEXT ? 2 * text.length : Buffer.byteLength(JSON.stringify(text))
-}
-
-/** The shown spans of a trace have up to 10,000 texts, so texts of this length cannot exceed the limit of a response. */
-const SHORT_TEXT = 128
-
-/** OTLP's SpanKind and StatusCode by their numbers. A number that OTLP does not define is shown as the first. */
-const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const
-const STATUS_CODES = ['UNSET', 'OK', 'ERROR'] as const
-
-const NO_PARENT = '0000000000000000'
-const HTTP_STATUS_CODE_MAX = 32_767
-
-interface SpanContext {
-  /** Whether the span has a parent that is not retained in the trace. */
-  readonly isParentMissing: boolean
-  readonly occurrenceCount: number
-}
-
-function presentHttpStatus(stored: number): number | undefined {
-  if (stored === HttpStatusColumn.zero) return 0
-  return stored === HttpStatusColumn.none || stored > HTTP_STATUS_CODE_MAX ? undefined : stored
-}
-
-/**
- * Returns a stored row as a span of the response (docs/contract.md#trace); JSON leaves out what is undefined. All spans are
- * objects of one shape, and times are cut from their decimal text, so that 1,000 spans take 0.2 ms instead of 1.0.
- */
-function presentSpan(row: SpanRow, { isParentMissing, occurrenceCount }: SpanContext): TraceSpan {
-  const { parentSpanId, statusMessage, sessionId, httpRoute, httpStatusCode } = row
-  const hasParent = parentSpanId !== NO_PARENT
-  return {
-    spanId: row.spanId,
-    parentSpanId: hasParent && !isParentMissing ? parentSpanId : undefined,
-    danglingParentSpanId: hasParent && isParentMissing ? parentSpanId : undefined,
-    name: row.name,
-    kind: KINDS[row.kind] ?? KINDS[0],
-    serviceName: row.serviceName,
-    startTimeUnixNano: row.startTimeUnixNano,
-    endTimeUnixNano: row.endTimeUnixNano,
-    durationMs: millisecondsBetweenTexts(row.startTimeUnixNano, row.endTimeUnixNano),
-    statusCode: STATUS_CODES[row.statusCode] ?? STATUS_CODES[0],
-    statusMessage: statusMessage === '' ? undefined : statusMessage,
-    sessionId: sessionId === '' ? undefined : sessionId,
-    httpRoute: httpRoute === '' ? undefined : httpRoute,
-    httpStatusCode: presentHttpStatus(httpStatusCode),
-    occurrenceCount,
-    timestamp: rfc3339FromNanoText(row.startTimeUnixNano),
-  }
+  // Only a part was examined: the end is that of the whole, the start that of the part, which has the first spans.
+  const endedAtUnixNano = await selectTraceEnd(client, key, abortSignal)
+  return renderTrace(key.traceId, rows, spans, { ...whole, endedAtUnixNano, truncated: true })
 }

@@ -2,11 +2,11 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
 import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import { readTrace } from '../../schemas/http/traces/operations.ts'
-import { readTraceQuerySchema, type Trace, traceIdSchema } from '../../schemas/http/traces/schemas.ts'
+import { readTraceQuerySchema, traceIdSchema } from '../../schemas/http/traces/schemas.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import type { Outcome } from '../http/outcome.ts'
+import { type Outcome, okJson } from '../http/outcome.ts'
 import { FINDINGS, notFound } from '../http/resource.ts'
 import { loadTrace } from './load-trace.ts'
 
@@ -21,6 +21,7 @@ export function readTraceRoute(deps: Deps): Route {
   return guardedRoute(deps, readTrace, {
     resource: FINDINGS,
     query: readTraceQuerySchema,
+    reply: okJson,
     async run({ workspaceId, param, query: { limit }, deadline }) {
       const [findingId, traceId] = [param('findingId'), param('traceId')]
       const isWellFormed = findingIdSchema.safeParse(findingId).success && traceIdSchema.safeParse(traceId).success
@@ -45,7 +46,7 @@ async function readTraceOfFinding(
   key: FindingTraceKey,
   limit: number,
   deadline: AbortSignal,
-): Promise<Outcome<Trace>> {
+): Promise<Outcome<Buffer>> {
   const { workspaceId, traceId } = key
   const abandoned = new AbortController()
   const loading = loadTrace(deps, { workspaceId, traceId }, limit, AbortSignal.any([deadline, abandoned.signal]))

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { SkeletonRow } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
+import { SPAN_AT } from '../../clickhouse/queries/traces/span-row.ts'
 import { DANGLING, ROOT, type TraceShape } from './choose-spans.ts'
 
 /** The whole trace, with one entry per distinct span in the order of the response: by start, then by span id. */
@@ -20,19 +20,20 @@ const SEED = randomInt(2 ** 32)
 
 /**
  * Collects the rows of a trace without their texts, with one entry per span id. The entries are in typed arrays, which take
- * about 65 bytes per span instead of the 400 of objects. If a span has several rows, the one received first is kept, and all
- * are counted.
+ * about 70 bytes per span instead of the 400 of objects. A 64-bit value is two words, the high one first: with BigInts, adding
+ * 1,000 rows took 0.75 ms instead of 0.1. If a span has several rows, the one received first is kept, and all are counted.
  */
 export class TraceSkeleton {
   #size = 0
-  #ids = new BigUint64Array(FIRST_CAPACITY)
-  #parentIds = new BigUint64Array(FIRST_CAPACITY)
-  #starts = new BigUint64Array(FIRST_CAPACITY)
-  #ends = new BigUint64Array(FIRST_CAPACITY)
-  #receivedAt = new BigInt64Array(FIRST_CAPACITY)
-  #digests = new BigUint64Array(FIRST_CAPACITY)
+  #ids = new Uint32Array(2 * FIRST_CAPACITY)
+  #parentIds = new Uint32Array(2 * FIRST_CAPACITY)
+  #starts = new Uint32Array(2 * FIRST_CAPACITY)
+  #ends = new Uint32Array(2 * FIRST_CAPACITY)
+  #receivedAt = new Uint32Array(2 * FIRST_CAPACITY)
+  #digests = new Uint32Array(2 * FIRST_CAPACITY)
   #textBytes = new Uint32Array(FIRST_CAPACITY)
   #occurrences = new Uint32Array(FIRST_CAPACITY)
+  #rows = new Uint32Array(FIRST_CAPACITY)
   #isError = new Uint8Array(FIRST_CAPACITY)
   /** A hash table over span ids, with open addressing. A slot contains number + 1, or 0 if it is free. At most half is used. */
   #slots = new Uint32Array(2 * FIRST_CAPACITY)
@@ -42,27 +43,25 @@ export class TraceSkeleton {
     return this.#size
   }
 
-  /** Adds a row. Returns the number of its span, and whether this row is the one to show for the span so far. */
-  add(row: SkeletonRow): { number: number; isShown: boolean } {
-    const slot = this.#slotOf(row.spanId)
+  /** Adds the row whose head (`SPAN_HEAD`) is at `row`. `textBytes` is what its texts add to a response. */
+  add(view: DataView, row: number, textBytes: number, isError: boolean): void {
+    if (this.#size === this.#occurrences.length) this.#grow()
+    const high = view.getUint32(row + SPAN_AT.spanId)
+    const low = view.getUint32(row + SPAN_AT.spanId + 4)
+    const slot = this.#slotOf(high, low)
     const known = this.#slots[slot] ?? 0
-    if (known === 0) {
-      if (this.#size === this.#ids.length) {
-        this.#grow()
-        return this.add(row)
-      }
-      const number = this.#size++
-      this.#slots[slot] = number + 1
-      this.#ids[number] = row.spanId
-      this.#occurrences[number] = 1
-      this.#set(number, row)
-      return { number, isShown: true }
+    if (known !== 0) {
+      const number = known - 1
+      this.#occurrences[number] = this.occurrences(number) + 1
+      if (this.#precedes(view, row, number)) this.#set(number, view, row, textBytes, isError)
+      return
     }
-    const number = known - 1
-    this.#occurrences[number] = this.occurrences(number) + 1
-    const isShown = this.#precedes(row, number)
-    if (isShown) this.#set(number, row)
-    return { number, isShown }
+    const number = this.#size++
+    this.#slots[slot] = number + 1
+    this.#ids[2 * number] = high
+    this.#ids[2 * number + 1] = low
+    this.#occurrences[number] = 1
+    this.#set(number, view, row, textBytes, isError)
   }
 
   /** Returns how many rows of the span were added. */
@@ -70,27 +69,26 @@ export class TraceSkeleton {
     return this.#occurrences[number] ?? 0
   }
 
+  /** Returns the position of the row to show for the span, as it was added. */
+  rowOf(number: number): number {
+    return this.#rows[number] ?? 0
+  }
+
   /** Returns the id of the span in hex. */
   spanId(number: number): string {
-    return (this.#ids[number] ?? 0n).toString(16).padStart(16, '0')
+    return hexOf(this.#ids[2 * number]) + hexOf(this.#ids[2 * number + 1])
   }
 
   /**
    * Sorts the spans, links them to their parents, and counts roots and missing parents. Frees each column as soon as nothing
-   * needs it: afterwards no row can be added, and ids and occurrences can still be read.
+   * needs it: afterwards no row can be added, and ids, rows and occurrences can still be read.
    */
   arrange(): ArrangedTrace {
     free(this.#receivedAt, this.#digests)
     const numbers = this.#inOrder()
-    let startedAtUnixNano = this.#starts[numbers[0] ?? 0] ?? 0n
-    let endedAtUnixNano = 0n
-    for (const number of numbers) {
-      const start = this.#starts[number] ?? 0n
-      // A span may end before it starts, because clocks are set back.
-      const end = maxOf(start, this.#ends[number] ?? 0n)
-      if (start < startedAtUnixNano) startedAtUnixNano = start
-      if (end > endedAtUnixNano) endedAtUnixNano = end
-    }
+    const first = 2 * (numbers[0] ?? 0)
+    const startedAtUnixNano = bigOf(this.#starts[first], this.#starts[first + 1])
+    const endedAtUnixNano = this.#lastEnd()
     free(this.#starts, this.#ends)
     const shape = this.#shapeOf(numbers)
     free(this.#parentIds, this.#textBytes, this.#isError, this.#slots)
@@ -101,6 +99,22 @@ export class TraceSkeleton {
       else if (parent === DANGLING) danglingParentCount++
     }
     return { shape, numbers, rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano }
+  }
+
+  /** Returns the largest time of any span. A span may end before it starts, because clocks are set back. */
+  #lastEnd(): bigint {
+    let high = 0
+    let low = 0
+    for (const times of [this.#starts, this.#ends]) {
+      for (let at = 0; at < 2 * this.#size; at += 2) {
+        const atHigh = times[at] ?? 0
+        const atLow = times[at + 1] ?? 0
+        if (!isBefore(high, low, atHigh, atLow)) continue
+        high = atHigh
+        low = atLow
+      }
+    }
+    return bigOf(high, low)
   }
 
   #shapeOf(numbers: Uint32Array): TraceShape {
@@ -120,9 +134,10 @@ export class TraceSkeleton {
   }
 
   #parentPosition(number: number, positions: Uint32Array): number {
-    const parentId = this.#parentIds[number] ?? 0n
-    if (parentId === 0n) return ROOT
-    const parent = this.#slots[this.#slotOf(parentId)] ?? 0
+    const high = this.#parentIds[2 * number] ?? 0
+    const low = this.#parentIds[2 * number + 1] ?? 0
+    if (high === 0 && low === 0) return ROOT
+    const parent = this.#slots[this.#slotOf(high, low)] ?? 0
     return parent === 0 ? DANGLING : (positions[parent - 1] ?? DANGLING)
   }
 
@@ -132,66 +147,95 @@ export class TraceSkeleton {
    */
   #inOrder(): Uint32Array {
     const numbers = Uint32Array.from({ length: this.#size }, (_, number) => number)
-    const compare = (a: number, b: number) => {
-      const [startA = 0n, startB = 0n] = [this.#starts[a], this.#starts[b]]
-      if (startA !== startB) return startA < startB ? -1 : 1
-      return (this.#ids[a] ?? 0n) < (this.#ids[b] ?? 0n) ? -1 : 1
-    }
+    const compare = (a: number, b: number) =>
+      compareAt(this.#starts, a, b) || compareAt(this.#ids, a, b)
     for (let number = 1; number < numbers.length; number++) {
       if (compare(number - 1, number) > 0) return numbers.sort(compare)
     }
     return numbers
   }
 
-  #precedes(row: SkeletonRow, number: number): boolean {
-    const receivedAt = this.#receivedAt[number] ?? 0n
-    if (row.receivedAtUnixMs !== receivedAt) return row.receivedAtUnixMs < receivedAt
-    return row.digest < (this.#digests[number] ?? 0n)
+  /** Returns whether a row was received before the kept row of its span, or in the same millisecond with a smaller digest. */
+  #precedes(view: DataView, row: number, number: number): boolean {
+    for (const [column, at] of [
+      [this.#receivedAt, SPAN_AT.receivedAt],
+      [this.#digests, SPAN_AT.digest],
+    ] as const) {
+      const high = view.getUint32(row + at + 4, true)
+      const low = view.getUint32(row + at, true)
+      const keptHigh = column[2 * number] ?? 0
+      const keptLow = column[2 * number + 1] ?? 0
+      if (high !== keptHigh || low !== keptLow) return isBefore(high, low, keptHigh, keptLow)
+    }
+    return false
   }
 
-  #set(number: number, row: SkeletonRow): void {
-    this.#parentIds[number] = row.parentSpanId
-    this.#starts[number] = row.startTimeUnixNano
-    this.#ends[number] = row.endTimeUnixNano
-    this.#receivedAt[number] = row.receivedAtUnixMs
-    this.#digests[number] = row.digest
-    this.#textBytes[number] = row.textBytes
-    this.#isError[number] = row.isError ? 1 : 0
+  #set(number: number, view: DataView, row: number, textBytes: number, isError: boolean): void {
+    const at = 2 * number
+    this.#parentIds[at] = view.getUint32(row + SPAN_AT.parentSpanId)
+    this.#parentIds[at + 1] = view.getUint32(row + SPAN_AT.parentSpanId + 4)
+    this.#starts[at] = view.getUint32(row + SPAN_AT.start + 4, true)
+    this.#starts[at + 1] = view.getUint32(row + SPAN_AT.start, true)
+    this.#ends[at] = view.getUint32(row + SPAN_AT.end + 4, true)
+    this.#ends[at + 1] = view.getUint32(row + SPAN_AT.end, true)
+    this.#receivedAt[at] = view.getUint32(row + SPAN_AT.receivedAt + 4, true)
+    this.#receivedAt[at + 1] = view.getUint32(row + SPAN_AT.receivedAt, true)
+    this.#digests[at] = view.getUint32(row + SPAN_AT.digest + 4, true)
+    this.#digests[at + 1] = view.getUint32(row + SPAN_AT.digest, true)
+    this.#textBytes[number] = textBytes
+    this.#rows[number] = row
+    this.#isError[number] = isError ? 1 : 0
   }
 
   /** Returns the slot that contains this id, or the free slot where it belongs. */
-  #slotOf(id: bigint): number {
+  #slotOf(high: number, low: number): number {
     const mask = this.#slots.length - 1
-    const low = Math.imul(Number(id & 0xffff_ffffn) ^ SEED, 0x9e37_79b1)
-    const high = Math.imul(Number(id >> 32n) ^ SEED, 0x85eb_ca6b)
-    const mixed = Math.imul((low ^ (low >>> 15)) + (high ^ (high >>> 13)), 0xc2b2_ae35)
+    const lowMixed = Math.imul(low ^ SEED, 0x9e37_79b1)
+    const highMixed = Math.imul(high ^ SEED, 0x85eb_ca6b)
+    const mixed = Math.imul((lowMixed ^ (lowMixed >>> 15)) + (highMixed ^ (highMixed >>> 13)), 0xc2b2_ae35)
     let slot = (mixed ^ (mixed >>> 16)) & mask
     for (;;) {
       const known = this.#slots[slot] ?? 0
-      if (known === 0 || this.#ids[known - 1] === id) return slot
+      if (known === 0) return slot
+      const at = 2 * (known - 1)
+      if (this.#ids[at] === high && this.#ids[at + 1] === low) return slot
       slot = (slot + 1) & mask
     }
   }
 
   #grow(): void {
-    this.#ids = new BigUint64Array(doubled(this.#ids))
-    this.#parentIds = new BigUint64Array(doubled(this.#parentIds))
-    this.#starts = new BigUint64Array(doubled(this.#starts))
-    this.#ends = new BigUint64Array(doubled(this.#ends))
-    this.#receivedAt = new BigInt64Array(doubled(this.#receivedAt))
-    this.#digests = new BigUint64Array(doubled(this.#digests))
+    this.#ids = new Uint32Array(doubled(this.#ids))
+    this.#parentIds = new Uint32Array(doubled(this.#parentIds))
+    this.#starts = new Uint32Array(doubled(this.#starts))
+    this.#ends = new Uint32Array(doubled(this.#ends))
+    this.#receivedAt = new Uint32Array(doubled(this.#receivedAt))
+    this.#digests = new Uint32Array(doubled(this.#digests))
     this.#textBytes = new Uint32Array(doubled(this.#textBytes))
     this.#occurrences = new Uint32Array(doubled(this.#occurrences))
+    this.#rows = new Uint32Array(doubled(this.#rows))
     this.#isError = new Uint8Array(doubled(this.#isError))
     this.#slots = new Uint32Array(doubled(this.#slots)).fill(0)
     for (let number = 0; number < this.#size; number++) {
-      this.#slots[this.#slotOf(this.#ids[number] ?? 0n)] = number + 1
+      this.#slots[this.#slotOf(this.#ids[2 * number] ?? 0, this.#ids[2 * number + 1] ?? 0)] = number + 1
     }
   }
 }
 
-function maxOf(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
+function isBefore(high: number, low: number, otherHigh: number, otherLow: number): boolean {
+  return high < otherHigh || (high === otherHigh && low < otherLow)
+}
+
+function compareAt(words: Uint32Array, a: number, b: number): number {
+  const high = (words[2 * a] ?? 0) - (words[2 * b] ?? 0)
+  return high === 0 ? (words[2 * a + 1] ?? 0) - (words[2 * b + 1] ?? 0) : high
+}
+
+function bigOf(high = 0, low = 0): bigint {
+  return (BigInt(high) << 32n) | BigInt(low)
+}
+
+function hexOf(word = 0): string {
+  return word.toString(16).padStart(8, '0')
 }
 
 /** Returns the memory of an array with twice the size. The old memory is freed at once, and not when V8 collects it. */

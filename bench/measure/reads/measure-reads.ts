@@ -93,7 +93,7 @@ export async function measureReads(
 
   const before = await selectEvents(client)
   const queries = await timeEach(perRound, async i => {
-    const rows = await selectTrace(client, targetOf(i), MAX_ROWS, AbortSignal.timeout(QUERY_TIMEOUT_MS))
+    const { rows } = await selectTrace(client, targetOf(i), MAX_ROWS, AbortSignal.timeout(QUERY_TIMEOUT_MS))
     if (rows.length !== spansOf(isLarge))
       throw new Error(`the query returned ${rows.length} rows instead of ${spansOf(isLarge)}`)
   })

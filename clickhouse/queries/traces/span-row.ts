@@ -1,39 +1,20 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 
-/** A stored row of `spans` as the trace reads select it. 64-bit numbers are decimal text. */
-export interface SpanRow {
-  /** 16 hex digits. */
-  readonly spanId: string
-  /** 16 hex digits, all zeros for a root. */
-  readonly parentSpanId: string
-  readonly startTimeUnixNano: string
-  readonly endTimeUnixNano: string
-  readonly name: string
-  readonly kind: number
-  readonly serviceName: string
-  readonly statusCode: number
-  readonly statusMessage: string
-  readonly sessionId: string
-  readonly httpRoute: string
-  /** As stored (`HttpStatusColumn`). */
-  readonly httpStatusCode: number
-  readonly receivedAtUnixMs: string
-  /** Two rows of a span with the same digest are presented in the same way. */
-  readonly digest: string
-}
-
-/** Hash of the columns of SpanRow, except times of arrival. */
+/** Hash of the columns of a row that a response shows. Two rows of a span with the same digest are presented in the same way. */
 export const SPAN_DIGEST = `
   cityHash64(parent_span_id, start_time_unix_nano, end_time_unix_nano, name, kind, service_name, status_code,
              status_message, session_id, http_route, http_status_code)`
 
-/** Columns of SpanRow, in its order. */
-export const SPAN_ROW = `
-  lower(hex(span_id)) AS spanId, lower(hex(parent_span_id)) AS parentSpanId,
-  start_time_unix_nano AS startTimeUnixNano, end_time_unix_nano AS endTimeUnixNano, name, kind,
-  service_name AS serviceName, status_code AS statusCode, status_message AS statusMessage, session_id AS sessionId,
-  http_route AS httpRoute, http_status_code AS httpStatusCode,
-  toUnixTimestamp64Milli(received_at) AS receivedAtUnixMs, ${SPAN_DIGEST} AS digest`
+/**
+ * Columns with which every RowBinary row of a trace begins. They decide on the order, the tree and the totals of the trace, and
+ * on the row of a span that is shown. Ids are bytes in their written order, numbers are little-endian:
+ *
+ *   0 span id │ 8 parent's id, zeros for a root │ 16 start │ 24 end │ 32 arrival in Unix ms │ 40 digest │ 48
+ */
+export const SPAN_HEAD = `span_id, parent_span_id, start_time_unix_nano, end_time_unix_nano, received_at, ${SPAN_DIGEST}`
+
+/** Positions in a row of the columns of `SPAN_HEAD`, and of what follows it. */
+export const SPAN_AT = { spanId: 0, parentSpanId: 8, start: 16, end: 24, receivedAt: 32, digest: 40, rest: 48 } as const
 
 /**
  * Order of the rows of a span that was received several times: the row that was received first is shown. The digest

@@ -1,0 +1,66 @@
+import { SPAN_AT, SPAN_HEAD } from './span-row.ts'
+
+/** Columns of `SpanRows`: after the head, the status, the kind and the status of HTTP, and then the texts in this order. */
+export const SPAN_COLUMNS = `${SPAN_HEAD}, status_code, kind, http_status_code,
+  name, service_name, status_message, session_id, http_route`
+
+/** Positions in a row of what follows the head. Each text is its length as varint and its bytes. */
+export const COLUMN_AT = {
+  statusCode: SPAN_AT.rest,
+  kind: SPAN_AT.rest + 1,
+  /** As stored (`HttpStatusColumn`). */
+  httpStatusCode: SPAN_AT.rest + 2,
+  texts: SPAN_AT.rest + 4,
+} as const
+
+/** Number of texts of a row. */
+export const TEXTS = 5
+
+/**
+ * Rows of spans as ClickHouse sends them (`SELECT SPAN_COLUMNS … FORMAT RowBinary`). Nothing is copied: a row is named by the
+ * position of its first byte. As JSON, 1,000 rows took 0.9 ms of this process to parse, and ClickHouse 1.1 ms more to write.
+ */
+export class SpanRows {
+  readonly bytes: Buffer
+  readonly view: DataView
+  /** Position of each row, in the order of the result. */
+  readonly rows: Uint32Array
+  /** Start and end of the bytes of the text that was read last. */
+  textStart = 0
+  textEnd = 0
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    const rows = new Uint32Array(Math.floor(bytes.length / (COLUMN_AT.texts + TEXTS)))
+    let count = 0
+    for (let at = 0; at < bytes.length; ) {
+      rows[count++] = at
+      at += COLUMN_AT.texts
+      for (let text = 0; text < TEXTS; text++) at = this.readText(at)
+      if (at > bytes.length) throw new RangeError('the result of ClickHouse ended within a row')
+    }
+    this.rows = rows.subarray(0, count)
+  }
+
+  /** Reads the text whose length is at `at`. Returns the position after it. */
+  readText(at: number): number {
+    const { bytes } = this
+    let start = at
+    let size = 0
+    for (let factor = 1; ; factor *= 0x80) {
+      const byte = bytes[start++]
+      if (byte === undefined) throw new RangeError('the result of ClickHouse ended within a length')
+      size += (byte & 0x7f) * factor
+      if (byte < 0x80) break
+    }
+    this.textStart = start
+    this.textEnd = start + size
+    return this.textEnd
+  }
+
+  /** Returns the id of the span of a row in hex. */
+  spanId(row: number): string {
+    return this.bytes.toString('hex', row + SPAN_AT.spanId, row + SPAN_AT.spanId + 8)
+  }
+}
