@@ -15,8 +15,11 @@ interface Deps {
   readonly largeTraces: Pick<FairSlots, 'run'>
 }
 
-/** A trace of at most this many stored rows is read whole by one query. Most have a few hundred. */
-const SMALL_TRACE_ROWS = 5_000
+/**
+ * A trace of at most this many stored rows is read whole by one query. Most have a few hundred. For a larger one these rows
+ * are read in vain, which adds a tenth to a trace of 100,000 spans.
+ */
+const SMALL_TRACE_ROWS = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
 const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 /**

@@ -38,7 +38,7 @@ export interface ReadDeps {
   readonly pids: Readonly<Record<string, number>>
 }
 
-const MAX_ROWS = 5_001
+const MAX_ROWS = 16_001
 const QUERY_TIMEOUT_MS = 20_000
 
 /** Returns the spans of a small or large trace. */

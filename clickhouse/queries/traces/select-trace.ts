@@ -12,10 +12,10 @@ export interface TraceKey {
 }
 
 /**
- * Limit of a result in the memory of ClickHouse. Names and messages may be long, and many traces may be read at the same
- * time. A result over the usual size of 5,000 spans is read like a large trace, of which only few are read at a time.
+ * Limit of a result in the memory of ClickHouse, in which a span has about 150 bytes. Names and messages may be long, and many
+ * traces may be read at the same time. A larger result is read like a large trace, of which only few are read at a time.
  */
-const RESULT_BYTES = 2 * 1024 * 1024
+const RESULT_BYTES = 4 * 1024 * 1024
 
 const SETTINGS: ClickHouseSettings = {
   ...TRACE_READ_SETTINGS,
