@@ -20,6 +20,7 @@ import { readWatermarks } from '../shared/queue/watermark.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
+import { firstKeptDay, keptDays } from '../shared/runtime/retention.ts'
 import { createAuthenticate } from './auth/authenticate.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
@@ -105,18 +106,21 @@ export function connectApi(
     now,
   })
   const replayJobs = new ReplayJobs(queuesRedis)
+  const retentionOf = cachedRetention(directory, now)
   let wasReady = false
   return {
     deps: {
       authenticate,
       clickhouse: retainedReads(clickhouse, {
-        retentionOf: cachedRetention(directory, now),
+        retentionOf,
         installationDays: config.RETENTION_DAYS,
         now,
       }),
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
+      firstKeptDay: async (workspaceId, kind) =>
+        firstKeptDay(keptDays(await retentionOf(workspaceId), kind, config.RETENTION_DAYS), now()),
       findingLists: new FairSlots(SHARES.findingLists),
       largeTraces: new FairSlots(SHARES.largeTraces),
       letterClaims: new LetterClaims(queuesRedis, config.RETENTION_DAYS),

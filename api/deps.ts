@@ -9,6 +9,7 @@ import type { ReleaseKey } from '../shared/ids/release-key.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
+import type { RowKind } from '../shared/runtime/retention.ts'
 import type { Authenticate } from './auth/caller.ts'
 import type { ReadShares } from './http/read-shares.ts'
 import type { ReplayShares } from './replay/read-replay-events.ts'
@@ -22,6 +23,8 @@ export interface ApiDeps {
   readonly directory: Directory
   /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
   readonly keyPepper: string
+  /** Returns the first day whose data of a kind is shown to readers of a workspace, in days since 1970. */
+  readonly firstKeptDay: (workspaceId: string, kind: RowKind) => Promise<number>
   /** Slots for large traces. */
   readonly largeTraces: Pick<FairSlots, 'run'>
   readonly letterClaims: LetterClaims

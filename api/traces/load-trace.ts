@@ -1,4 +1,8 @@
 import { type ClickHouseClient, isClickHouseCode } from '../../clickhouse/client.ts'
+import {
+  type FindingTraceKey,
+  selectFindingHasTrace,
+} from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
 import { selectSpansById } from '../../clickhouse/queries/traces/select-spans-by-id.ts'
 import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/select-trace.ts'
 import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'
@@ -11,13 +15,15 @@ import { TraceSkeleton } from './trace-skeleton.ts'
 
 interface Deps {
   readonly clickhouse: ClickHouseClient
+  /** Returns the first day whose data of a kind is shown to readers of a workspace, in days since 1970. */
+  readonly firstKeptDay: (workspaceId: string, kind: 'findings') => Promise<number>
   /** Bounds how many large traces are in memory at once. */
   readonly largeTraces: Pick<FairSlots, 'run'>
 }
 
 /**
  * A trace of at most this many stored rows is read whole by one query. Most have a few hundred. For a larger one these rows
- * are read in vain, which adds a tenth to a trace of 100,000 spans.
+ * are read in vain.
  */
 const SMALL_TRACE_ROWS = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
@@ -34,29 +40,45 @@ const STATUS_ERROR = 2
 
 /**
  * Loads a trace with at most `limit` spans and returns it as JSON (docs/contract.md#trace). Returns undefined if nothing of the
- * trace is retained. Throws a TransientError if ClickHouse does not respond before the signal fires.
+ * trace is retained, or if the finding did not occur in it. Throws a TransientError if ClickHouse does not respond before the
+ * signal fires.
  */
 export async function loadTrace(
   deps: Deps,
-  key: TraceKey,
+  key: FindingTraceKey,
   limit: number,
   abortSignal: AbortSignal,
 ): Promise<Buffer | undefined> {
-  const rows = await selectSmallTrace(deps.clickhouse, key, abortSignal)
-  if (rows !== undefined) return assembleRows(key, rows, limit)
+  const found = await selectSmallTrace(deps.clickhouse, key, abortSignal)
+  if (found?.rows.length === 0) return undefined
+  const isOfFinding = found !== undefined && namesFinding(found, key, await deps.firstKeptDay(key.workspaceId, 'findings'))
+  if (!isOfFinding && !(await selectFindingHasTrace(deps.clickhouse, key, abortSignal))) return undefined
+  if (found !== undefined && found.rows.length <= SMALL_TRACE_ROWS) return assembleRows(key, found, limit)
   const load = () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal)
   return deps.largeTraces.run(key.workspaceId, load, abortSignal)
 }
 
-/** Returns all rows of a trace, or undefined if it has more rows or bytes than one query may return. */
+const DAY_MS = 86_400_000
+
+/**
+ * Returns whether a span of a day that findings are kept names the finding. A row of `finding_traces` of the same day has been
+ * stored with it. A span that is older proves nothing: the occurrence has expired with its day.
+ */
+function namesFinding(found: SpanRows, { findingId }: FindingTraceKey, firstKeptDay: number): boolean {
+  const keptSinceMs = firstKeptDay * DAY_MS
+  return found.namingRows.some(
+    ({ row, findingIds }) => findingIds.includes(findingId) && found.receivedAtMs(row) >= keptSinceMs,
+  )
+}
+
+/** Returns the rows of a trace, one more than a small trace has at most, or undefined if they have too many bytes. */
 async function selectSmallTrace(
   client: ClickHouseClient,
   key: TraceKey,
   abortSignal: AbortSignal,
 ): Promise<SpanRows | undefined> {
   try {
-    const found = await selectTrace(client, key, SMALL_TRACE_ROWS + 1, abortSignal)
-    return found.rows.length > SMALL_TRACE_ROWS ? undefined : found
+    return await selectTrace(client, key, SMALL_TRACE_ROWS + 1, abortSignal)
   } catch (error) {
     if (isClickHouseCode(error, TOO_MANY_ROWS_OR_BYTES)) return undefined
     throw error

@@ -4,9 +4,9 @@ import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute
 import { ScopeColumns } from './scope-columns.ts'
 
 /** Bytes of a row whose texts are empty, in all columns. */
-const MIN_ROW_BYTES = 153
+const MIN_ROW_BYTES = 154
 
-/** The column buffers of the table `spans` (migration 0001). */
+/** The column buffers of the table `spans` (migrations 0001 and 0020). */
 export class SpansTable {
   readonly scope = new ScopeColumns()
   readonly traceId = new GrowingBuffer()
@@ -29,6 +29,7 @@ export class SpansTable {
   readonly sessionId = new GrowingBuffer()
   readonly httpRoute = new GrowingBuffer()
   readonly httpStatusCode = new GrowingBuffer()
+  readonly findingIds = new GrowingBuffer()
   readonly events: EventColumns
   readonly links: LinkColumns
   readonly buffer: TableBuffer
@@ -103,6 +104,7 @@ export class SpansTable {
       column('session_id', 'String', this.sessionId),
       column('http_route', 'String', this.httpRoute),
       column('http_status_code', 'UInt16', this.httpStatusCode),
+      column('finding_ids', 'String', this.findingIds),
     ])
   }
 

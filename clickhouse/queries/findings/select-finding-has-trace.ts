@@ -4,10 +4,13 @@ import type { TraceKey } from '../traces/select-trace.ts'
 import { TRACE_READ_SETTINGS } from '../traces/span-row.ts'
 import type { FindingKey } from './select-finding.ts'
 
+/** Identifies a trace of a finding. */
+export type FindingTraceKey = FindingKey & TraceKey
+
 /** Returns whether a finding of this workspace occurred in this trace. */
 export async function selectFindingHasTrace(
   client: ClickHouseClient,
-  key: FindingKey & TraceKey,
+  key: FindingTraceKey,
   signal: AbortSignal,
 ): Promise<boolean> {
   const rows = await selectRows(client, {

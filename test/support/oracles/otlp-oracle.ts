@@ -40,11 +40,10 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
         const rejection = rejectionOf(span)
         if (rejection !== undefined) noteRejection(result.rejected, rejection, result.spans.length)
         else {
-          result.spans.push({ ...shared, ...spanRow(span) })
+          const exceptions = exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name'))
+          result.spans.push({ ...shared, ...spanRow(span), finding_ids: namedFindings(exceptions) })
           noteSession(result.rejected, span.attributes)
-          result.exceptions.push(
-            ...exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name')),
-          )
+          result.exceptions.push(...exceptions)
         }
       }
     }
@@ -159,6 +158,11 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceNa
     escaped,
     debug_ids: [], // random values contain no UUIDs
   }))
+}
+
+function namedFindings(exceptions: readonly Row[]): string {
+  const ids = new Set(exceptions.map(row => Buffer.from(String(row.finding_id), 'hex').toString()))
+  return [...ids].slice(0, 8).join('')
 }
 
 function ofEvent({ attributes, timeUnixNano }: Span_Event) {

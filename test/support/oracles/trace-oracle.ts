@@ -17,6 +17,7 @@ export interface StoredRow {
   readonly statusMessage: Uint8Array
   readonly sessionId: Uint8Array
   readonly httpRoute: Uint8Array
+  readonly findingIds?: string
 }
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const
@@ -130,7 +131,7 @@ export function spanRowBinary(rows: readonly StoredRow[]): Buffer {
       head.writeUInt8(row.statusCode, 48)
       head.writeUInt8(row.kind, 49)
       head.writeUInt16LE(row.httpStatusCode, 50)
-      const texts = [row.name, row.serviceName, row.statusMessage, row.sessionId, row.httpRoute]
+      const texts = [row.name, row.serviceName, row.statusMessage, row.sessionId, row.httpRoute, Buffer.from(row.findingIds ?? '')]
       return [head, ...texts.flatMap(bytes => [lengthOf(bytes), bytes])]
     }),
   )

@@ -94,7 +94,13 @@ export class SpanDecoder {
     }
     this.promoted.end()
     this.writeRow(wire, row)
-    if (this.hasException || this.statusCode === STATUS_ERROR) this.deriveExceptions(wire, resource)
+    if (this.hasException || this.statusCode === STATUS_ERROR) {
+      this.deriveExceptions(wire, resource)
+      this.table.findingIds.text(this.exceptions.namedFindings)
+    } else {
+      // A text of length 0.
+      this.table.findingIds.u8(0)
+    }
     return undefined
   }
 
