@@ -40,7 +40,9 @@ const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
  * combines three tables. Arrivals stored long before the snapshot do not change any more and come from `findings`.
  * Arrivals stored shortly before it come from the blocks of `finding_arrivals`. If a finding has arrived again since
  * the snapshot, `findings` has lost the earlier arrival, and it comes from `finding_buckets`. These tables have a row
- * per finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions.
+ * per finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions. Most
+ * findings that arrived shortly before the snapshot have that arrival as their latest. Only the others are looked up in
+ * `finding_buckets`, of which a day has up to 288 rows a finding.
  *
  * A batch that is stored before midnight (UTC) and repeated after it has a second row in `finding_arrivals`, because repetitions
  * are recognized within a partition, which is the day of `stored_at`. New lists show its findings by the time of the repetition,
@@ -72,6 +74,8 @@ function selectStoredSince(
   const text = filter.text === undefined ? '' : ', latest.text'
   const arrival = `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`
   const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
+  const arrivals = `FROM finding_arrivals
+        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND _block_number <= {block: UInt64}`
   const outer = [
     ...(after ? ['(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'] : []),
     ...(received === undefined ? [] : [received.sql]),
@@ -84,13 +88,13 @@ function selectStoredSince(
         SELECT ${arrival} FROM findings
         WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')} AND latest.stored_at < ${time('settledMs')}
         UNION ALL
-        SELECT ${arrival} FROM finding_arrivals
-        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND _block_number <= {block: UInt64}
+        SELECT ${arrival} ${arrivals}
         UNION ALL
         SELECT ${arrival} FROM finding_buckets
         WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')} AND stored_bucket < ${time('settledMs')}
           AND (day, finding_id) IN (
-            SELECT day, finding_id FROM findings WHERE ${owner.sql} AND latest.stored_at >= ${time('settledMs')}))
+            SELECT day, finding_id FROM findings WHERE ${owner.sql} AND latest.stored_at >= ${time('settledMs')}
+              AND finding_id NOT IN (SELECT finding_id ${arrivals})))
       GROUP BY finding_id)
     ${outer.length > 0 ? `WHERE ${outer.join(' AND ')}` : ''}
     ORDER BY storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}`
