@@ -34,6 +34,8 @@ const STORED_AT_SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 
 
 /** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
 const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
+/** The same for a text, which few findings have: an hour seldom contains a page of them. */
+const TEXT_WINDOWS_MS = WINDOWS_MS.slice(1)
 
 /**
  * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot, which
@@ -55,7 +57,7 @@ export async function selectFindingsPage(
 ): Promise<ArrivalKey[]> {
   const beginsAt = Math.min(Number(page.after?.storedMs ?? page.snapshot.asOfMs), settledMsOf(page.snapshot))
   let found: ArrivalKey[] = []
-  for (const windowMs of WINDOWS_MS) {
+  for (const windowMs of page.filter.text === undefined ? WINDOWS_MS : TEXT_WINDOWS_MS) {
     // An arrival within the window is later than all arrivals before the window.
     found = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
     if (found.length === page.limit) break
