@@ -30,4 +30,8 @@ export const OF_TRACE = 'workspace_id = {workspaceId: String} AND trace_id = unh
  * filter is applied while parts are read, which saves nothing if a part has one granule to read. Measured CPU: 17.7 ms
  * without the filter, 15.9 with the default, 9.0 with these settings.
  */
-export const TRACE_READ_SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 0 }
+export const TRACE_READ_SETTINGS: ClickHouseSettings = {
+  use_skip_indexes_on_data_read: 0,
+  // It remembers granules by condition. Each trace is a condition of its own, so it costs 0.5 ms and helps none.
+  use_query_condition_cache: 0,
+}
