@@ -1,6 +1,10 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { type FindingKey, selectFinding } from '../../clickhouse/queries/findings/select-finding.ts'
+import {
+  type FindingKey,
+  selectFinding,
+  type WholeFindingRow,
+} from '../../clickhouse/queries/findings/select-finding.ts'
 import { type Buckets, selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindingFrames } from '../../clickhouse/queries/findings/select-finding-frames.ts'
 import { type OccurrenceRow, selectLastOccurrences } from '../../clickhouse/queries/findings/select-last-occurrences.ts'
@@ -28,20 +32,27 @@ export async function loadFinding(
   nowMs: number,
   abortSignal: AbortSignal,
 ): Promise<FindingAnswer['finding'] | undefined> {
-  const last = { limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
-  const [row, frames, lastRows] = await Promise.all([
-    selectFinding(client, key, abortSignal),
-    selectFindingFrames(client, key, abortSignal),
-    selectLastOccurrences(client, key, last, abortSignal),
-  ])
-  if (row === undefined) return undefined
-  const buckets = chooseBuckets({
-    fromMs: from === undefined ? undefined : Date.parse(from),
-    toMs: to === undefined ? undefined : Date.parse(to),
-    firstMs: Date.parse(row.firstDay),
-    nowMs,
+  const finding = selectFinding(client, key, abortSignal)
+  const bucketsOf = ({ firstDay }: WholeFindingRow) =>
+    chooseBuckets({
+      fromMs: from === undefined ? undefined : Date.parse(from),
+      toMs: to === undefined ? undefined : Date.parse(to),
+      firstMs: Date.parse(firstDay),
+      nowMs,
+    })
+  const activity = finding.then(async row => {
+    if (row === undefined) return undefined
+    const buckets = bucketsOf(row)
+    return { buckets, counts: await selectFindingCounts(client, key, buckets, abortSignal) }
   })
-  const counts = await selectFindingCounts(client, key, buckets, abortSignal)
+  const [row, active, frames, lastRows] = await Promise.all([
+    finding,
+    activity,
+    selectFindingFrames(client, key, abortSignal),
+    selectLastOccurrences(client, key, { limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }, abortSignal),
+  ])
+  if (row === undefined || active === undefined) return undefined
+  const { buckets, counts } = active
   return {
     ...presentFinding(row),
     frames: frames === undefined ? [] : (JSON.parse(frames) as FindingFrame[]),
