@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import type { FindingKey } from './select-finding.ts'
+import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
 
 /** A period divided into buckets. Their length is a multiple of five minutes, and both ends are starts of buckets. */
 export interface Buckets {
@@ -31,6 +31,7 @@ export async function selectFindingCounts(
       GROUP BY bucket`,
     params: { ...key, from, to, bucketSeconds },
     signal,
+    settings: ONE_FINDING_SETTINGS,
   })
   for (const { bucket, total } of rows) counts[bucket] = Number(total)
   return counts

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import type { FindingKey } from './select-finding.ts'
+import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
 
 /**
  * Returns the stack frames of a finding as JSON (an array of FindingFrame). They are from the version that threw the
@@ -27,6 +27,7 @@ export async function selectFindingFrames(
       ORDER BY isResolved DESC, lastOccurredAt DESC LIMIT 1`,
     params: { ...key },
     signal,
+    settings: ONE_FINDING_SETTINGS,
   })
   return row?.frames
 }

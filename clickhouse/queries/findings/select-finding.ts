@@ -1,3 +1,4 @@
+import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { FINDING_ROW, type FindingRow } from './finding-row.ts'
@@ -19,6 +20,12 @@ export interface WholeFindingRow extends FindingRow {
   readonly firstDay: string
 }
 
+/**
+ * Settings of reads of one finding. They read a few granules of each day, several of them at the same time, and preparing a
+ * second thread for one costs more than it saves (1 ms of 7 in the read of a trace).
+ */
+export const ONE_FINDING_SETTINGS: ClickHouseSettings = { max_threads: 1 }
+
 /** Returns a finding, or undefined if it is unknown. */
 export async function selectFinding(
   client: ClickHouseClient,
@@ -38,6 +45,7 @@ export async function selectFinding(
       WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String} GROUP BY finding_id`,
     params: { ...key },
     signal,
+    settings: ONE_FINDING_SETTINGS,
   })
   return rows[0]
 }

@@ -16,6 +16,7 @@ export async function selectFindingsSnapshot(client: ClickHouseClient, signal: A
             FROM system.parts WHERE database = currentDatabase() AND table = 'finding_arrivals'`,
     params: {},
     signal,
+    settings: { max_threads: 1 },
   })
   return { asOfMs: Number(row?.asOfMs), block: Number(row?.block) }
 }

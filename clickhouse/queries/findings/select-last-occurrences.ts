@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import type { FindingKey } from './select-finding.ts'
+import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
 
 /** An occurrence of a finding. Absent texts are empty, and absent ids are zeros. */
 export interface OccurrenceRow {
@@ -40,6 +40,6 @@ export function selectLastOccurrences(
     params: { ...key, limit, messageLength },
     signal,
     // One thread reads from the end of each part and stops. Several threads would read ahead.
-    settings: { max_threads: 1, optimize_read_in_order: 1 },
+    settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
   })
 }
