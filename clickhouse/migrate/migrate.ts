@@ -3,6 +3,7 @@ import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
+import { createsView, untilInsertsEnd } from './inserts-in-progress.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
 import { changeSettings, staleSettings, TABLE_SETTINGS, type TableSettings } from './table-settings.ts'
@@ -140,6 +141,7 @@ async function apply(
       // Default database of unqualified names. The client has no database that would take precedence.
       http_headers: { 'X-ClickHouse-Database': database },
     })
+    if (createsView(statement)) await untilInsertsEnd(client, database, lock)
   }
   await lock.assertHeld()
   await client.insert({

@@ -1,4 +1,4 @@
-/** A finding as the reads of `findings` select it. 64-bit numbers are decimal text. */
+/** A finding as the reads of `findings` and `finding_details` select it. 64-bit numbers are decimal text. */
 export interface FindingRow {
   readonly id: string
   readonly surfaceId: string
@@ -10,13 +10,27 @@ export interface FindingRow {
   readonly occurrenceCount: string
 }
 
+/** Further columns of findings. Each text begins with a comma. */
+interface MoreColumns {
+  readonly ofFindings: string
+  readonly ofDetails: string
+}
+
 /**
- * Columns of FindingRow. The query must group by finding_id, because rows of a finding merge only in the background. Texts
- * are cut, because a client chooses their length.
+ * Returns a query of the findings that a condition on workspace and id selects, with the columns of FindingRow. It groups by
+ * finding_id, because rows of a finding merge only in the background. Texts are cut, because a client chooses their length. A
+ * finding of which only one of the tables has been filled yet is left out.
  */
-export const FINDING_ROW = `
-  finding_id AS id,
-  any(surface_id) AS surfaceId, leftUTF8(any(findings.service_name), 1024) AS serviceName,
-  leftUTF8(argMaxMerge(findings.type), 1024) AS type, leftUTF8(argMaxMerge(findings.message), 8192) AS message,
-  min(first_seen_unix_nano) AS firstSeenUnixNano, max(last_seen_unix_nano) AS lastSeenUnixNano,
-  sum(occurrence_count) AS occurrenceCount`
+export function findingsQuery(condition: string, more: MoreColumns = { ofFindings: '', ofDetails: '' }): string {
+  return `
+    SELECT * FROM (
+      SELECT finding_id AS id, any(surface_id) AS surfaceId, leftUTF8(any(findings.service_name), 1024) AS serviceName,
+             min(first_seen_unix_nano) AS firstSeenUnixNano, max(last_seen_unix_nano) AS lastSeenUnixNano,
+             sum(occurrence_count) AS occurrenceCount${more.ofFindings}
+      FROM findings WHERE ${condition} GROUP BY finding_id) AS counted
+    INNER JOIN (
+      SELECT finding_id AS id, leftUTF8(argMaxMerge(finding_details.type), 1024) AS type,
+             leftUTF8(argMaxMerge(finding_details.message), 8192) AS message${more.ofDetails}
+      FROM finding_details WHERE ${condition} GROUP BY finding_id) AS described
+    USING (id)`
+}

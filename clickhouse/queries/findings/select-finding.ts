@@ -1,7 +1,7 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { FINDING_ROW, type FindingRow } from './finding-row.ts'
+import { type FindingRow, findingsQuery } from './finding-row.ts'
 
 /** Identifies a finding. */
 export interface FindingKey {
@@ -26,6 +26,18 @@ export interface WholeFindingRow extends FindingRow {
  */
 export const ONE_FINDING_SETTINGS: ClickHouseSettings = { max_threads: 1 }
 
+const QUERY = findingsQuery('workspace_id = {workspaceId: String} AND finding_id = {findingId: String}', {
+  ofFindings: `,
+    groupUniqArray(100)(surface_id) AS surfaceIds,
+    arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(findings.service_name)) AS serviceNames,
+    min(day) AS firstDay`,
+  ofDetails: `,
+    arraySort(arrayMap(version -> leftUTF8(version, 256),
+      arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions)))) AS serviceVersions,
+    ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
+    ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount`,
+})
+
 /** Returns a finding, or undefined if it is unknown. */
 export async function selectFinding(
   client: ClickHouseClient,
@@ -33,16 +45,7 @@ export async function selectFinding(
   signal: AbortSignal,
 ): Promise<WholeFindingRow | undefined> {
   const rows = await selectRows<WholeFindingRow>(client, {
-    query: `
-      SELECT ${FINDING_ROW},
-             groupUniqArray(100)(surface_id) AS surfaceIds,
-             arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(findings.service_name)) AS serviceNames,
-             arraySort(arrayMap(version -> leftUTF8(version, 256),
-               arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions)))) AS serviceVersions,
-             ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
-             ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount, min(day) AS firstDay
-      FROM findings
-      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String} GROUP BY finding_id`,
+    query: QUERY,
     params: { ...key },
     signal,
     settings: ONE_FINDING_SETTINGS,

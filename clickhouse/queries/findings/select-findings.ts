@@ -1,6 +1,8 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { FINDING_ROW, type FindingRow } from './finding-row.ts'
+import { type FindingRow, findingsQuery } from './finding-row.ts'
+
+const QUERY = findingsQuery('workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}')
 
 /** Returns the current state of these findings of a workspace, in no order. */
 export async function selectFindings(
@@ -10,9 +12,7 @@ export async function selectFindings(
 ): Promise<FindingRow[]> {
   if (findingIds.length === 0) return []
   return selectRows<FindingRow>(client, {
-    query: `SELECT ${FINDING_ROW} FROM findings
-            WHERE workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}
-            GROUP BY finding_id`,
+    query: QUERY,
     params: { workspaceId, findingIds },
     signal,
   })

@@ -25,6 +25,7 @@ export const RETAINED_TABLES: readonly RetainedTable[] = [
   derived('findings', 'findings', 'day'),
   derived('finding_traces', 'findings', 'day'),
   derived('finding_buckets', 'findings', 'day'),
+  derived('finding_details', 'findings', 'day'),
   derived('finding_arrivals', 'findings', 'toDate(stored_at)'),
   derived('session_findings', 'findings', 'day'),
   derived('finding_frames', 'findings', BY_ARRIVAL),

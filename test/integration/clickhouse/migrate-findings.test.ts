@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { createOlderDatabase, type OlderDatabase } from '../../support/services/older-database.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
+import { until } from '../../support/until.ts'
 
 describe('migration 0012', () => {
   let database: OlderDatabase
@@ -86,5 +87,74 @@ describe('migration 0012', () => {
         "SELECT extract(engine_full, 'TTL ([^S]*) SETTINGS') FROM system.tables WHERE database = currentDatabase() AND name = 'finding_arrivals'",
       ),
     ).toEqual([['stored_at + toIntervalHour(48)']])
+  })
+})
+
+describe('migration 0021', () => {
+  let database: OlderDatabase
+
+  beforeAll(async () => {
+    database = await createOlderDatabase(sharedServices().clickhouseUrl, `migrate_details_${process.pid}`, '0021')
+  })
+  afterAll(() => database?.drop())
+
+  const select = async (query: string) =>
+    (await database.client.query({ query, format: 'JSONCompactEachRow' })).json<unknown>()
+
+  const addExceptions = (first: number) =>
+    database.client.command({
+      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, occurred_at_unix_nano, finding_id, trace_id,
+                session_id, service_version, type, message)
+              SELECT 'ws', 'srf', now64(3) - 60 - number * 7200, number, concat('fnd_', leftPad(toString(number % 5), 26, 'a')),
+                unhex(leftPad(hex(number), 32, '0')), toString(number % 10), toString(number % 3), 'T', toString(number)
+              FROM numbers(${first}, 100)`,
+      clickhouse_settings: { async_insert: 0 },
+    })
+
+  const detailsIn = (table: string) =>
+    select(
+      `SELECT finding_id, argMaxMerge(${table}.type), argMaxMerge(${table}.message), uniqCombinedMerge(14)(traces),
+              uniqCombinedMerge(14)(sessions), arraySort(groupUniqArrayMerge(20)(service_versions))
+       FROM ${table} GROUP BY finding_id ORDER BY finding_id`,
+    )
+
+  it('copies the details of findings, and may run twice with new data in between', async () => {
+    const findingId = `fnd_${'0'.padStart(26, 'a')}`
+    await addExceptions(1)
+    await database.migrate()
+    const copied = await detailsIn('finding_details')
+    expect(copied).toHaveLength(5)
+    expect(copied[0]).toEqual([findingId, 'T', '100', 20, 2, ['0', '1', '2']])
+    expect(copied).toEqual(await detailsIn('findings'))
+    await addExceptions(51)
+    const added = await detailsIn('finding_details')
+    expect(added[0]).toEqual([findingId, 'T', '150', 30, 2, ['0', '1', '2']])
+    expect(added).toEqual(await detailsIn('findings'))
+    await database.client.command({
+      query: 'ALTER TABLE schema_migrations DELETE WHERE id = 21 SETTINGS mutations_sync = 1',
+    })
+    await database.migrate()
+    expect(await detailsIn('finding_details')).toEqual(added)
+  })
+
+  it('copies what an insert stores that was in progress when the view was created', async () => {
+    const older = await createOlderDatabase(sharedServices().clickhouseUrl, `migrate_late_${process.pid}`, '0021')
+    const rows = async (query: string) =>
+      (await older.client.query({ query, format: 'JSONCompactEachRow' })).json<unknown>()
+    const ids = (table: string) => rows(`SELECT DISTINCT finding_id FROM ${table}`)
+    try {
+      const insert = older.client.command({
+        query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, type)
+                SELECT 'ws', now64(3), 'fnd_${'b'.repeat(26)}', 'T' FROM numbers(1) WHERE sleepEachRow(3) = 0`,
+        clickhouse_settings: { async_insert: 0 },
+      })
+      const inProgress = `SELECT 1 FROM system.processes WHERE query_kind = 'Insert' AND current_database = currentDatabase()`
+      await until('the insert has begun', async () => (await rows(inProgress)).length > 0, { deadlineMs: 10_000 })
+      await Promise.all([older.migrate(), insert])
+      expect(await ids('findings')).toEqual([[`fnd_${'b'.repeat(26)}`]])
+      expect(await ids('finding_details')).toEqual(await ids('findings'))
+    } finally {
+      await older.drop()
+    }
   })
 })
