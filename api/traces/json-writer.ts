@@ -14,8 +14,8 @@ const NANOS_PER_MS = 1e6
 const EXACT_NANOS = 1e15
 
 /**
- * Writes JSON as bytes. Rows of ClickHouse are copied without becoming strings in between: for 1,000 spans that takes 0.8 ms
- * instead of 2.9, and leaves no 435 KB of strings to the garbage collector.
+ * Writes JSON as bytes. Rows of ClickHouse are copied without becoming strings in between, of which 1,000 spans left 435 KB
+ * and more to the garbage collector.
  */
 export class JsonWriter {
   #bytes: Buffer

@@ -41,9 +41,9 @@ const time = fc.oneof(
 )
 const text = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 40 }).map(value => Buffer.from(value)),
-  fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u0000', '\u007f', '\u2028', 'ж', '🦊', '/') }).map(value =>
-    Buffer.from(value),
-  ),
+  fc
+    .string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u0000', '\u007f', '\u2028', 'ж', '🦊', '/') })
+    .map(value => Buffer.from(value)),
   fc.string({ minLength: 100, maxLength: 300 }).map(value => Buffer.from(value)),
   fc.uint8Array({ maxLength: 8 }),
   fc.constant(new Uint8Array(0)),

@@ -22,8 +22,8 @@ interface Deps {
 }
 
 /**
- * A trace of at most this many stored rows is read whole by one query. Most have a few hundred. For a larger one these rows
- * are read in vain.
+ * A trace of at most this many stored rows is read whole by one query. Most have a few hundred. These rows of a larger one
+ * are read twice.
  */
 const SMALL_TRACE_ROWS = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
@@ -51,7 +51,8 @@ export async function loadTrace(
 ): Promise<Buffer | undefined> {
   const found = await selectSmallTrace(deps.clickhouse, key, abortSignal)
   if (found?.rows.length === 0) return undefined
-  const isOfFinding = found !== undefined && namesFinding(found, key, await deps.firstKeptDay(key.workspaceId, 'findings'))
+  const isOfFinding =
+    found !== undefined && namesFinding(found, key, await deps.firstKeptDay(key.workspaceId, 'findings'))
   if (!isOfFinding && !(await selectFindingHasTrace(deps.clickhouse, key, abortSignal))) return undefined
   if (found !== undefined && found.rows.length <= SMALL_TRACE_ROWS) return assembleRows(key, found, limit)
   const load = () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal)
@@ -87,7 +88,7 @@ async function selectSmallTrace(
 
 /** Assembles a trace of which all rows are in memory. */
 function assembleRows(key: TraceKey, rows: SpanRows, limit: number): Buffer | undefined {
-  const skeleton = new TraceSkeleton()
+  const skeleton = new TraceSkeleton({ keepsRows: true })
   // No byte of a text needs more than six in JSON, so most traces are below the limit without counting.
   const isFarBelow = 6 * rows.bytes.length <= RESPONSE_TEXT_BYTES
   for (const row of rows.rows) {
@@ -114,7 +115,7 @@ async function loadLargeTrace(
   limit: number,
   abortSignal: AbortSignal,
 ): Promise<Buffer | undefined> {
-  const skeleton = new TraceSkeleton()
+  const skeleton = new TraceSkeleton({ keepsRows: false })
   let rowCount = 0
   const add = (view: DataView, row: number) => {
     if (++rowCount > EXAMINED_ROWS) return

@@ -41,13 +41,23 @@ export async function selectTraceSkeleton(
            toUInt8(status_code = 2)
     FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
     LIMIT {maxRows: UInt32} FORMAT RowBinary`
-  let rest: Buffer = Buffer.alloc(0)
+  // The beginning of a row that continues in the next chunk. Chunks are not copied: a million rows have 53 MB of them.
+  const begun = new Uint8Array(ROW_BYTES)
+  const begunView = new DataView(begun.buffer)
+  let held = 0
   await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS }, chunk => {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     let at = 0
-    for (; at + ROW_BYTES <= bytes.length; at += ROW_BYTES) onRow(view, at)
-    rest = bytes.subarray(at)
+    if (held > 0) {
+      at = Math.min(ROW_BYTES - held, chunk.length)
+      begun.set(chunk.subarray(0, at), held)
+      held += at
+      if (held < ROW_BYTES) return
+      onRow(begunView, 0)
+    }
+    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length)
+    for (; at + ROW_BYTES <= chunk.length; at += ROW_BYTES) onRow(view, at)
+    begun.set(chunk.subarray(at))
+    held = chunk.length - at
   })
-  if (rest.length > 0) throw new Error('the result of ClickHouse ended within a row')
+  if (held > 0) throw new Error('the result of ClickHouse ended within a row')
 }

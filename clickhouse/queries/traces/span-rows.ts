@@ -24,7 +24,7 @@ export interface NamingRow {
 
 /**
  * Rows of spans as ClickHouse sends them (`SELECT SPAN_COLUMNS … FORMAT RowBinary`). Nothing is copied: a row is named by the
- * position of its first byte. As JSON, 1,000 rows took 0.9 ms of this process to parse, and ClickHouse 1.1 ms more to write.
+ * position of its first byte. As JSON, 1,000 rows were 220 KB instead of 126, and took this process 0.7 ms to read.
  */
 export class SpanRows {
   readonly bytes: Buffer
