@@ -29,14 +29,18 @@ export function retainedReads(client: ClickHouseClient, deps: RetainedReadsDeps)
   return new Proxy(client, {
     get(target, name) {
       if (name === 'reads') return reads
-      if (name === 'query' || name === 'exec') throw new TypeError('a read of the API goes through clickhouse/select.ts')
+      if (name === 'query' || name === 'exec')
+        throw new TypeError('a read of the API goes through clickhouse/select.ts')
       const member = Reflect.get(target, name, target)
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
 }
 
-async function filterOf({ query, params }: BoundQuery, deps: RetainedReadsDeps): Promise<ClickHouseSettings | undefined> {
+async function filterOf(
+  { query, params }: BoundQuery,
+  deps: RetainedReadsDeps,
+): Promise<ClickHouseSettings | undefined> {
   const { workspaceId } = params
   if (typeof workspaceId !== 'string') {
     if (query.includes('FROM system.')) return undefined

@@ -109,9 +109,7 @@ describe('a read', () => {
         params: { text, texts: [text, ''], number: -5, padding, numbers: [1, 2], absent: undefined },
         signal: NEVER,
       })
-      expect(rows).toEqual([
-        { text, texts: [text, ''], number: '-5', padded: String(padding.length), numbers: [1, 2] },
-      ])
+      expect(rows).toEqual([{ text, texts: [text, ''], number: '-5', padded: String(padding.length), numbers: [1, 2] }])
     }
   })
 

@@ -42,7 +42,7 @@ export function expectedTrace(traceId: string, rows: readonly StoredRow[], limit
   const shown = chooseSpans(shape, limit, 1e9)
   const times = kept.flatMap(({ row }) => [row.start, row.end])
   const startedAt = kept[0]?.row.start ?? 0n
-  const endedAt = times.reduce((a, b) => (a > b ? a : b))
+  const endedAt = times.toSorted(compare).at(-1) ?? 0n
   return {
     traceId,
     spans: shown.map(position => {
@@ -131,7 +131,14 @@ export function spanRowBinary(rows: readonly StoredRow[]): Buffer {
       head.writeUInt8(row.statusCode, 48)
       head.writeUInt8(row.kind, 49)
       head.writeUInt16LE(row.httpStatusCode, 50)
-      const texts = [row.name, row.serviceName, row.statusMessage, row.sessionId, row.httpRoute, Buffer.from(row.findingIds ?? '')]
+      const texts = [
+        row.name,
+        row.serviceName,
+        row.statusMessage,
+        row.sessionId,
+        row.httpRoute,
+        Buffer.from(row.findingIds ?? ''),
+      ]
       return [head, ...texts.flatMap(bytes => [lengthOf(bytes), bytes])]
     }),
   )
