@@ -1,9 +1,10 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { countAwakeMs } from '../test/support/count-awake-ms.ts'
-import { type ClickHouseClient, createClickHouse } from './client.ts'
+import { until } from '../test/support/until.ts'
+import { type ClickHouseClient, type ClickHouseConnection, createClickHouse } from './client.ts'
 import { selectChunks, selectRows } from './select.ts'
 
 const open: (() => void)[] = []
@@ -12,13 +13,16 @@ afterEach(() => {
 })
 
 /** Creates a client of a server that misbehaves in this way once the request has arrived. */
-async function clientOf(answer: RequestListener): Promise<ClickHouseClient> {
+async function clientOf(
+  answer: RequestListener,
+  options?: Pick<ClickHouseConnection, 'maxConnections'>,
+): Promise<ClickHouseClient> {
   const server: Server = createServer((request, response) => {
     request.resume().on('end', () => answer(request, response))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const client = createClickHouse({ url })
+  const client = createClickHouse({ url, ...options })
   open.push(() => {
     void client.close()
     server.closeAllConnections()
@@ -106,5 +110,44 @@ describe('a kept connection', () => {
     })
     await expect(read()).rejects.toThrow(TransientError)
     expect(counts.requests).toBe(1)
+  })
+})
+
+describe('the only connection', () => {
+  /** Holds the first response back until the test ends it, and answers all further requests. */
+  async function holdingClient() {
+    const responses: ServerResponse[] = []
+    const answer: RequestListener = (_request, response) => {
+      if (responses.push(response) > 1) response.end('[]')
+    }
+    const client = await clientOf(answer, { maxConnections: 1 })
+    const read = (signal = AbortSignal.timeout(5_000)) => selectRows(client, { query: 'SELECT 1', params: {}, signal })
+    return { responses, read, firstArrived: () => until('the first read has arrived', () => responses.length === 1) }
+  }
+
+  it('serves the next read after one that has waited for it has given up', async () => {
+    const { responses, read, firstArrived } = await holdingClient()
+    const first = read()
+    await firstArrived()
+    const leaving = new AbortController()
+    const second = read(leaving.signal)
+    const third = read()
+    leaving.abort()
+    await expect(second).rejects.toThrow(TransientError)
+    responses[0]?.end('[]')
+    expect(await Promise.all([first, third])).toEqual([[], []])
+    expect(responses).toHaveLength(2)
+  })
+
+  it('is closed when its read gives up, and the next read has a new one', async () => {
+    const { responses, read, firstArrived } = await holdingClient()
+    const leaving = new AbortController()
+    const first = read(leaving.signal)
+    await firstArrived()
+    const isClosed = new Promise(resolve => responses[0]?.on('close', resolve))
+    leaving.abort()
+    await expect(first).rejects.toThrow(TransientError)
+    await isClosed
+    expect(await read()).toEqual([])
   })
 })
