@@ -45,7 +45,7 @@ const SHARES = {
   /** Lists of findings, which read a row for each finding and day, and use all cores of ClickHouse for it. */
   findingLists: { slots: 8, waiting: 64 },
   /**
-   * Large traces in memory. The largest takes 70 MB. Two would not fit into 256 MB, and would not be read faster either,
+   * Large traces in memory. The largest takes 100 MB. Two would not fit into 256 MB, and would not be read faster either,
    * because most of the time is that of the only thread.
    */
   largeTraces: { slots: 1, waiting: 64 },

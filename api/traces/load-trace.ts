@@ -29,7 +29,7 @@ const SMALL_TRACE_ROWS = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
 const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 /**
- * Limit of the stored rows of a trace that are examined, at which reading it takes 70 MB and 1.3 s of CPU. A trace grows
+ * Limit of the stored rows of a trace that are examined, at which reading it takes 100 MB and 1.3 s of CPU. A trace grows
  * without end if a client never changes its trace id, and a client that knows a trace id can add spans to it. The first rows
  * by start are examined, because most parents start before their children.
  */
