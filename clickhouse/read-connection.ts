@@ -118,9 +118,6 @@ export class ReadConnection implements Reads {
       hasResponse = true
       const failure = isFailure(response) ? new FailureText() : undefined
       response.on('error', fail)
-      response.on('close', () => {
-        if (!response.complete) fail(new Error('the connection was closed before the end of the response'))
-      })
       response.on('data', (chunk: Buffer) => {
         try {
           if (failure === undefined) onChunk(chunk)

@@ -52,12 +52,17 @@ describe.each(Object.entries(READS))('%s', (_, read) => {
     expect(awakeMs()).toBeLessThan(1_000)
   })
 
-  it('reports a response that breaks off as an error, not as a short result', async () => {
-    const client = await clientOf((_request, response) => {
-      response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('[{"a":1}]', () => response.destroy())
-    })
-    await expect(read(client, AbortSignal.timeout(5_000))).rejects.toThrow(TransientError)
-  })
+  it.each<Record<string, string>>([{ 'transfer-encoding': 'chunked' }, { 'content-length': '100' }])(
+    'reports a response with %o that breaks off as an error at once, not as a short result',
+    async headers => {
+      const client = await clientOf((_request, response) => {
+        response.writeHead(200, headers).write('[{"a":1}]', () => response.destroy())
+      })
+      const reading = read(client, AbortSignal.timeout(5_000))
+      await expect(reading).rejects.toThrow(TransientError)
+      await expect(reading).rejects.toThrow(/the request to ClickHouse failed/)
+    },
+  )
 
   it('sends nothing if the deadline has already passed', async () => {
     const client = await clientOf(() => {})
