@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import {
   clickhouseSettings,
+  clickhouseUrl,
   count,
   migrationSettings,
   objectStoreSettings,
@@ -34,7 +35,7 @@ export const localSettings = z.object({
    */
   CONTROL_REDIS_URL: redisUrl.optional(),
   /** Address of an existing ClickHouse. `npm start` then starts no ClickHouse itself. */
-  CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  CLICKHOUSE_URL: clickhouseUrl.optional(),
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
   API_PORT: port(4300),

@@ -84,9 +84,17 @@ export function replicasToConfirm({ REDIS_DURABILITY, REDIS_MIN_REPLICAS }: Dura
   return REDIS_DURABILITY === 'replicated' ? REDIS_MIN_REPLICAS : 0
 }
 
+/**
+ * Address of ClickHouse, which may have user and password. Settings of queries belong into the profile of the user, because reads,
+ * inserts and migrations need different ones.
+ */
+export const clickhouseUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine(url => !url.includes('?'), 'must have no query: set what it sets in the profile of the ClickHouse user')
+
 /** Settings of the connection to ClickHouse. */
 export const clickhouseSettings = {
-  CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }).default('http://127.0.0.1:4123'),
+  CLICKHOUSE_URL: clickhouseUrl.default('http://127.0.0.1:4123'),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z
