@@ -22,8 +22,8 @@ interface Deps {
 }
 
 /**
- * A trace of at most this many stored rows is read whole by one query. Most have a few hundred. These rows of a larger one
- * are read twice.
+ * A trace of at most this many stored rows is read whole by one query, unless their texts are long. Most have a few hundred.
+ * These rows of a larger one are read twice.
  */
 const SMALL_TRACE_ROWS = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */

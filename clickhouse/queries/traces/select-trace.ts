@@ -12,10 +12,11 @@ export interface TraceKey {
 }
 
 /**
- * Limit of a result in the memory of ClickHouse, in which a span has about 150 bytes. Names and messages may be long, and many
- * traces may be read at the same time. A larger result is read like a large trace, of which only few are read at a time.
+ * Limit of a result in the memory of ClickHouse, in which a span has about 150 bytes. Names and messages may be long, and 32
+ * requests may read at the same time: the API needs up to 170 MiB for results of this size, and 226 for twice of it. A larger
+ * result is read like a large trace, of which one is read at a time.
  */
-const RESULT_BYTES = 4 * 1024 * 1024
+const RESULT_BYTES = 2 * 1024 * 1024
 
 const SETTINGS: ClickHouseSettings = {
   ...TRACE_READ_SETTINGS,

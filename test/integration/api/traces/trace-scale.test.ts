@@ -146,6 +146,28 @@ describe('traces of any shape and size', () => {
     expect(many - few).toBeLessThan(200 * MB)
   })
 
+  it('fit into a small container when as many as the API reads at once are as large as one query returns', async () => {
+    const traceIds: string[] = []
+    // Many spans, or long texts. Both are just below the limit of a result.
+    for (const [count, nameBytes] of [
+      [7_500, 150],
+      [950, 2_000],
+    ] as const) {
+      const name = `concat(toString(number), repeat('x', ${nameBytes}))`
+      traceIds.push(await storeMany(count, { parent: 'intDiv(number, 10)', name }))
+    }
+    const readAll = () =>
+      Promise.all(
+        Array.from({ length: 64 }, async (_, i) => {
+          const trace = await read(traceIds[i % traceIds.length] as string)
+          expect(trace.spans.length).toBeGreaterThan(900)
+        }),
+      )
+    await readAll()
+    const peak = await peakDuring(readAll)
+    expect(peak).toBeLessThan(224 * 1024 ** 2)
+  }, 60_000)
+
   it('are examined whole up to a million spans, in the memory of a small container', async () => {
     // Only the last ten spans are roots, and only the last of them is an error.
     const parent = 'if(number > 999990, 0, number + 1)'
@@ -163,7 +185,7 @@ describe('traces of any shape and size', () => {
    * Measures the largest memory of the API during the work, as counted by the kernel, in bytes. Pages of files are left out: 60 MB
    * of the program, which the kernel drops and reads again when a container is full.
    */
-  async function peakDuring(work: () => Promise<void>): Promise<number> {
+  async function peakDuring(work: () => Promise<unknown>): Promise<number> {
     writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
     await work()
     const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
