@@ -155,6 +155,7 @@ describe.each([
     expect(finding.occurrenceCount).toBe(REQUESTS / 4)
     const failed = exported.filter(span => span.events.some(event => event.name === 'exception'))
     expect(failed).toHaveLength(REQUESTS / 4)
+    expect(await spansNaming(finding.id)).toEqual(failed.map(span => span.spanContext().spanId).sort())
     for (const { traceId } of failed.map(span => span.spanContext())) {
       const spans = exported.filter(span => span.spanContext().traceId === traceId).sort(byStart)
       const startedAt = spans.map(span => nanos(span.startTime)).sort(ascending)[0] as bigint
@@ -196,10 +197,20 @@ async function get<T>(path: string): Promise<T | undefined> {
   return body as T
 }
 
+/** Returns the ids of the spans that name this finding and no other, sorted. */
+async function spansNaming(findingId: string): Promise<string[]> {
+  const result = await clickhouse.query({
+    query: 'SELECT lower(hex(span_id)) AS id FROM spans WHERE finding_ids = {findingId: String} ORDER BY id',
+    query_params: { findingId },
+    format: 'JSONEachRow',
+  })
+  return (await result.json<{ id: string }>()).map(({ id }) => id)
+}
+
 async function readSpans(service: string): Promise<SpanRow[]> {
   const result = await clickhouse.query({
     query: `
-      SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, links),
+      SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, links, finding_ids),
         lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS id, lower(hex(parent_span_id)) AS parent,
         arrayMap(link -> tuple(lower(hex(link.trace_id)), lower(hex(link.span_id)), link.trace_state,
           link.attributes, link.attribute_types, link.dropped_attributes_count)
