@@ -8,6 +8,8 @@ export async function contentsOf(redis: Redis): Promise<Record<string, unknown>>
 
 async function readValue(redis: Redis, key: string): Promise<unknown> {
   const type = await redis.type(key)
+  // It has expired since its name was read.
+  if (type === 'none') return undefined
   if (type === 'string') return redis.get(key)
   if (type === 'hash') return redis.hgetall(key)
   if (type === 'zset') return redis.zrange(key, '0', '-1', 'WITHSCORES')
