@@ -2,9 +2,9 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RowBatch } from '../../workers/batch/row-batch.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
+import { type DecodeRows, SIGNALS, type Signal } from '../measure/decode-signals.ts'
 import type { Row, Scenario } from '../support/scenario.ts'
 import { type Contender, methodOfTurns, takeTurns } from '../support/take-turns.ts'
-import { type DecodeRows, SIGNALS, type Signal } from './decode-signals.ts'
 
 /** Default number of records in a payload. */
 const TYPICAL = 200
