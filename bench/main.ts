@@ -40,6 +40,7 @@ const SCENARIOS = [
   'growth',
   'trace-read',
   'replay',
+  'replay-check',
   'source-maps',
   'memory',
   'cold-start',

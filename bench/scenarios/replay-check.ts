@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as otherEvents } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
+import { inspectChunk } from '../../workers/replay/inspect-chunk.ts'
+import { JsonLinesScanner } from '../../workers/replay/json-lines.ts'
+import { type ReplayPayload, replayPayload } from '../payloads/replay-payload.ts'
+import { rotated } from '../support/rounds.ts'
+import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+
+const CHUNK_BYTES = 1024 * 1024
+/** Number of different bodies. Together they are larger than the caches of a core. */
+const BODIES = 8
+const PIECE_BYTES = 128 * 1024
+
+const CHECK = 'inflate, check every line, hash'
+const PARSE = 'inflate, JSON.parse of every line'
+
+/** Measures the check of replay chunks without the rest of a worker. */
+export const scenario: Scenario = {
+  name: 'replay-check',
+  question: 'How many MB of gzipped replay chunks does one core check, and which parts of the check take the time?',
+  run,
+}
+
+interface Chunk extends ReplayPayload {
+  readonly text: Buffer
+}
+
+/** A part of the check, or another way to do it. */
+interface Work extends Pick<Row, 'name' | 'ratios'> {
+  readonly run: (chunk: Chunk) => unknown
+}
+
+const WORK: readonly Work[] = [
+  { name: CHECK, run: check, ratios: [{ to: PARSE }] },
+  { name: PARSE, run: ({ gzip }) => parseLines(gunzipSync(gzip)) },
+  { name: 'inflate alone', run: ({ gzip }) => gunzipSync(gzip) },
+  { name: 'check every line alone', run: scan },
+  { name: 'SHA-256 of the inflated bytes', run: ({ text }) => createHash('sha256').update(text).digest() },
+  { name: 'SHA-256 of the bytes as sent', run: ({ gzip }) => createHash('sha256').update(gzip).digest() },
+]
+
+async function run(context: ScenarioContext) {
+  const chunks = Array.from({ length: BODIES }, (): Chunk => {
+    const payload = replayPayload(CHUNK_BYTES)
+    return { ...payload, text: gunzipSync(payload.gzip) }
+  })
+  const [rounds, turnMs] = context.quick ? [2, 300] : [5, 1_000]
+  const samples = new Map(WORK.map(work => [work, [] as number[]]))
+  for (let round = 0; round <= rounds; round++) {
+    context.progress(round === 0 ? 'warm-up' : `round ${round} of ${rounds}`)
+    for (const work of rotated(WORK, round)) {
+      const rate = await measure(work, chunks, turnMs)
+      if (round > 0) samples.get(work)?.push(rate)
+    }
+  }
+  const [first] = chunks
+  return {
+    rows: [...samples].map(
+      ([{ run: _run, ...work }, rates]): Row => ({ ...work, unit: 'MB/s a core', samples: rates }),
+    ),
+    method: `1 warm-up turn each, ${rounds} rounds in which each part takes a turn of ${turnMs / 1_000} s of CPU time, in rotating order`,
+    notes: [
+      `MB of gzip in a second of CPU time of all threads. ${BODIES} chunks of about 1 MiB that inflate to about ${((first?.text.length ?? 0) / 1e6).toFixed(1)} MB.`,
+      'The parts take turns in one process, so the compiled code and the garbage of one can affect another.',
+    ],
+  }
+}
+
+/** Measures by the CPU time of the process: zlib inflates on threads of its own. */
+async function measure({ run: work }: Work, chunks: readonly Chunk[], turnMs: number): Promise<number> {
+  globalThis.gc?.()
+  const startedAt = process.cpuUsage()
+  let bytes = 0
+  for (let i = 0, elapsedMs = 0; ; i++) {
+    const chunk = chunks[i % chunks.length] as Chunk
+    await work(chunk)
+    bytes += chunk.gzip.length
+    const { user, system } = process.cpuUsage(startedAt)
+    elapsedMs = (user + system) / 1_000
+    if (elapsedMs >= turnMs) return bytes / 1e6 / (elapsedMs / 1_000)
+    // Lets an interruption be handled.
+    if (i % chunks.length === 0) await otherEvents()
+  }
+}
+
+async function check({ gzip, events }: Chunk): Promise<void> {
+  const inspected = await inspectChunk(gzip, 'gzip')
+  if (!inspected.ok || inspected.facts.eventCount !== events) throw new Error('a chunk was not read as it was made')
+}
+
+function scan({ text, events }: Chunk): void {
+  const scanner = new JsonLinesScanner()
+  for (let at = 0; at < text.length; at += PIECE_BYTES) scanner.add(text.subarray(at, at + PIECE_BYTES))
+  if (!scanner.end() || scanner.events !== events) throw new Error('a text was not read as it was made')
+}
+
+function parseLines(text: Buffer): void {
+  for (const line of text.toString().split('\n')) if (line !== '') JSON.parse(line)
+}
