@@ -1,16 +1,23 @@
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
+import { openPayloadReader } from '../queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
 import { type StoreReplayDeps, storeReplay } from '../replay/store-replay.ts'
 
+/** Memory that is kept for packed payloads. */
+const IDLE_BYTES = 4 * 1024 * 1024
+
 /** Starts the pool that checks replay chunks and writes them to the object store. */
 export function startReplayPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const store = new RedisPayloadStore(deps.redis, 'replay')
+  // On a connection of its own: a payload of 10 MiB would hold up the payloads of the other pools. The memory of a payload is not
+  // given back: where the object store has answered before it has read a whole chunk, a connection may still send it.
+  const reader = openPayloadReader(deps.redis, logger, { maxIdleBytes: IDLE_BYTES })
+  const store = new RedisPayloadStore(deps.redis, 'replay', reader)
   const replay: StoreReplayDeps = {
     objects: deps.objects,
     store,
@@ -28,7 +35,12 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   }
   const pool = startPool(
     'replay',
-    { redisUrl: config.REDIS_URL, logger, process: job => storeReplay(replay, job) },
+    {
+      redisUrl: config.REDIS_URL,
+      logger,
+      process: job => storeReplay(replay, job),
+      onClosed: async () => reader.close(),
+    },
     poolOptions(config, config.REPLAY_CONCURRENCY),
   )
   return pool
