@@ -7,6 +7,7 @@ import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
 import { type StoreReplayDeps, storeReplay } from '../replay/store-replay.ts'
+import { startInspection } from '../replay/threads/inspection-threads.ts'
 
 /** Memory that is kept for packed payloads. */
 const IDLE_BYTES = 4 * 1024 * 1024
@@ -18,7 +19,9 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   // given back: where the object store has answered before it has read a whole chunk, a connection may still send it.
   const reader = openPayloadReader(deps.redis, logger, { maxIdleBytes: IDLE_BYTES })
   const store = new RedisPayloadStore(deps.redis, 'replay', reader)
+  const inspection = startInspection(logger)
   const replay: StoreReplayDeps = {
+    inspect: inspection.inspect,
     objects: deps.objects,
     store,
     confirmed: deps.confirmed,
@@ -39,7 +42,10 @@ export function startReplayPool(deps: PoolsDeps): Pool {
       redisUrl: config.REDIS_URL,
       logger,
       process: job => storeReplay(replay, job),
-      onClosed: async () => reader.close(),
+      onClosed: async () => {
+        reader.close()
+        await inspection.close()
+      },
     },
     poolOptions(config, config.REPLAY_CONCURRENCY),
   )

@@ -5,7 +5,7 @@ import { CHUNK_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { JsonLinesScanner } from './json-lines.ts'
 
-/** Bytes per turn of the event loop: about a millisecond at 100 MB/s, so that locks are renewed in between. */
+/** Bytes that are inflated and checked at a time. */
 const PIECE_BYTES = 128 * 1024
 
 /** Facts that are read from the bytes of a chunk. */
@@ -24,6 +24,9 @@ export interface ChunkFacts {
 export type Inspected =
   | { readonly ok: true; readonly facts: ChunkFacts }
   | { readonly ok: false; readonly reason: Reason }
+
+/** Inspects a chunk. The body must not change meanwhile. */
+export type Inspector = (body: Buffer, encoding: 'gzip' | 'identity') => Promise<Inspected>
 
 /**
  * Reads a whole chunk piece by piece and checks that it inflates within the limit and consists of JSON lines of objects.

@@ -4,6 +4,7 @@ import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectHead, PutOptions } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import { inspectChunk } from './inspect-chunk.ts'
 import { type StoreChunkDeps, storeChunk } from './store-chunk.ts'
 
 const EVENT = '{"type":2,"timestamp":5}'
@@ -40,6 +41,7 @@ function setUp(faults: Error[] = []) {
         return object && { size: object.body.length, contentType, metadata, etag: 'e' }
       },
     },
+    inspect: inspectChunk,
     async retry(_operation, work) {
       for (;;) {
         try {

@@ -10,7 +10,7 @@ import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { type ChunkFacts, inspectChunk } from './inspect-chunk.ts'
+import type { ChunkFacts, Inspector } from './inspect-chunk.ts'
 
 const compress = promisify(gzip)
 
@@ -18,6 +18,7 @@ const compress = promisify(gzip)
 export interface StoreChunkDeps {
   readonly objects: Pick<ObjectStore, 'putIfAbsent' | 'head'>
   readonly retry: Retry
+  readonly inspect: Inspector
 }
 
 /** The outcome of storing one replay chunk. */
@@ -43,7 +44,7 @@ export async function storeChunk(
   if (encoding !== 'gzip' && encoding !== 'identity')
     throw new TypeError(`content encoding ${encoding} is not allowed for a replay chunk`)
   const upload = replayUploadSchema.parse(JSON.parse(frame.attributes))
-  const inspected = await inspectChunk(frame.body, encoding)
+  const inspected = await deps.inspect(frame.body, encoding)
   if (!inspected.ok) return refused(inspected.reason)
   const { facts } = inspected
   const objectKey = replayKey({ ...frame, ...upload })

@@ -22,7 +22,7 @@ export interface ReplayJobStats {
 }
 
 /** Dependencies of storing replay chunks. */
-export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameDeps {
+export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects' | 'inspect'>, FrameDeps {
   /** Replicas that confirm commits, if there are any. */
   readonly confirmed?: Pick<ConfirmedScripts, 'untilReplicated'> | undefined
   /** Reports the counters of a job that this worker finished. */
@@ -40,7 +40,7 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
 export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
   await deps.confirmed?.untilReplicated('replay')
   const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
-    const chunk = await storeChunk({ objects: deps.objects, retry }, job.jobId, index, frame)
+    const chunk = await storeChunk({ objects: deps.objects, inspect: deps.inspect, retry }, job.jobId, index, frame)
     return {
       stats: chunk,
       passedOn: chunk.outcome === 'stored' ? withJsonBody(frame, chunk.chunk) : undefined,

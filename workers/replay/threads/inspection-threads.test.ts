@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BroadcastChannel } from 'node:worker_threads'
+import { gzipSync } from 'node:zlib'
+import { pino } from 'pino'
+import { afterEach, describe, expect, it } from 'vitest'
+import { isMemoryError, TransientError } from '../../../shared/runtime/errors.ts'
+import type { InspectionReport } from '../../../test/support/hostile/mortal-inspection.ts'
+import { until } from '../../../test/support/until.ts'
+import { inspectChunk } from '../inspect-chunk.ts'
+import { type Inspection, type InspectionOptions, startInspection } from './inspection-threads.ts'
+
+const logger = pino({ level: 'silent' })
+const MORTAL = new URL('../../../test/support/hostile/mortal-inspection.ts', import.meta.url)
+const KILLED = { ok: false, reason: { label: 'killed_worker', detail: '3 threads ended while they read it' } }
+let inspection: Inspection | undefined
+
+afterEach(() => inspection?.close())
+
+function start(options: InspectionOptions): Inspection['inspect'] {
+  inspection = startInspection(logger, { threads: 2, ...options })
+  return inspection.inspect
+}
+
+it('finds the same on threads as without, many chunks at a time and chunks in parts of one payload', async () => {
+  const inspect = start({})
+  const lines = (count: number) => Buffer.from(`{"type":2,"timestamp":5,"data":"${'ü'.repeat(count)}"}\n`.repeat(count))
+  const bodies = [lines(1), lines(50), lines(2_000), Buffer.from('no\n'), Buffer.from('{"a":'), Buffer.from(' ')]
+  const payload = Buffer.concat(bodies)
+  let end = 0
+  const chunks = bodies.flatMap(({ length }) => {
+    end += length
+    const plain = payload.subarray(end - length, end)
+    return [
+      ['identity', plain] as const,
+      ['gzip', gzipSync(plain)] as const,
+      ['gzip', gzipSync(plain).subarray(1)] as const,
+    ]
+  })
+  const found = await Promise.all(chunks.map(([encoding, body]) => inspect(body, encoding)))
+  expect(found).toEqual(await Promise.all(chunks.map(([encoding, body]) => inspectChunk(body, encoding))))
+})
+
+describe('a thread that ends while it reads a chunk', () => {
+  it('has its chunk refused when three threads have ended, the last one alone, and harms no other chunk', async () => {
+    const inspect = start({ entry: MORTAL })
+    const reports: InspectionReport[] = []
+    const channel = new BroadcastChannel('mortal inspections')
+    channel.onmessage = event => reports.push((event as { data: InspectionReport }).data)
+    try {
+      let isOver = false
+      let done = 0
+      const others = Array.from({ length: 4 }, async () => {
+        for (; !isOver; done++) expect(await inspect(Buffer.from('slow'), 'identity')).toMatchObject({ ok: true })
+      })
+      expect(await inspect(Buffer.from('exit'), 'identity')).toEqual(KILLED)
+      isOver = true
+      await Promise.all(others)
+      await until('all reports have arrived', () => reports.length === 3 + 2 * done)
+      const timesOf = (command: string, moment: string) =>
+        reports.filter(report => report.command === command && report.moment === moment).map(({ atNs }) => atNs)
+      const attempts = timesOf('exit', 'begin')
+      expect(attempts).toHaveLength(3)
+      const atLast = attempts.at(-1) as bigint
+      const earlier = (times: readonly bigint[]) => times.filter(time => time < atLast).length
+      expect(earlier(timesOf('slow', 'begin'))).toBe(earlier(timesOf('slow', 'end')))
+    } finally {
+      channel.close()
+    }
+  })
+
+  it('has its chunk read by the next thread', async () => {
+    const marker = join(tmpdir(), `penstock-${randomUUID()}`)
+    try {
+      const inspect = start({ entry: MORTAL })
+      expect(await inspect(Buffer.from(`exit-once ${marker}`), 'identity')).toMatchObject({ ok: true })
+    } finally {
+      await rm(marker, { force: true })
+    }
+  })
+})
+
+it('ends a thread that does not answer, and refuses its chunk', async () => {
+  const inspect = start({ entry: MORTAL, deadlineMs: 200 })
+  expect(await inspect(Buffer.from('hang'), 'identity')).toEqual(KILLED)
+})
+
+it('refuses no chunk because threads cannot be started', async () => {
+  const inspect = start({ entry: new URL('./no-such-module.ts', import.meta.url) })
+  await expect(inspect(Buffer.from('{}'), 'identity')).rejects.toThrow(TransientError)
+})
+
+it('throws what a thread throws, so that a shortage of memory is not blamed on the chunk', async () => {
+  const inspect = start({ entry: MORTAL })
+  const error = await inspect(Buffer.from('no-memory'), 'identity').catch((thrown: unknown) => thrown)
+  expect(isMemoryError(error)).toBe(true)
+  await expect(inspect(Buffer.from('mistake'), 'identity')).rejects.toThrow(TypeError)
+  expect(await inspect(Buffer.from('{}'), 'identity')).toMatchObject({ ok: true })
+})

@@ -1,0 +1,94 @@
+import { availableParallelism } from 'node:os'
+import { CHUNK_BYTES } from '../../../schemas/http/limits.ts'
+import { Budget } from '../../../shared/concurrency/budget.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
+import { type Inspected, type Inspector, inspectChunk } from '../inspect-chunk.ts'
+import { InspectionWorker, type ThreadDeath } from './inspection-worker.ts'
+
+/** More threads would wait for the main thread, which reads payloads and writes objects at about 60 MB/s. */
+const MAX_THREADS = 4
+/** After this many deaths of its threads, a chunk is inspected while no other is. */
+const ALONE_AFTER = 2
+const MAX_DEATHS = 3
+/**
+ * Time after which a thread is ended. The longest text takes half a second. A chunk that is refused for it takes less than the two
+ * minutes after which a pool without progress counts as wedged.
+ */
+const DEADLINE_MS = 30_000
+
+const ENTRY = new URL('./inspection-thread.ts', import.meta.url)
+
+/** Inspects chunks on other threads. */
+export interface Inspection {
+  readonly inspect: Inspector
+  /** Ends the threads. No chunk may be in progress. */
+  close(): Promise<void>
+}
+
+/** Options of the threads. */
+export interface InspectionOptions {
+  /** Most threads. Default: one fewer than there are cores, at least one and at most four. */
+  readonly threads?: number
+  /** Module that a thread runs. */
+  readonly entry?: URL
+  /** Time after which a thread that has not answered is ended. */
+  readonly deadlineMs?: number
+}
+
+/** Starts inspecting chunks. A thread is started when a chunk finds no other one idle. */
+export function startInspection(logger: Logger, options: InspectionOptions = {}): Inspection {
+  const {
+    threads = Math.max(1, Math.min(availableParallelism() - 1, MAX_THREADS)),
+    entry = ENTRY,
+    deadlineMs = DEADLINE_MS,
+  } = options
+  return new InspectionThreads(logger, { threads, entry, deadlineMs })
+}
+
+/**
+ * Inspects each chunk on a thread that inspects no other meanwhile, so that a thread that ends harms this chunk alone. The chunk
+ * is inspected again on another thread, then alone, and then refused. Chunks that wait for a thread are as many as the jobs in
+ * progress have, and the budget of the pool bounds their bytes.
+ */
+class InspectionThreads implements Inspection {
+  readonly #logger: Logger
+  readonly #options: Required<InspectionOptions>
+  readonly #slots: Budget
+  readonly #idle: InspectionWorker[] = []
+
+  constructor(logger: Logger, options: Required<InspectionOptions>) {
+    this.#logger = logger
+    this.#options = options
+    this.#slots = new Budget(options.threads)
+  }
+
+  readonly inspect: Inspector = async (body, encoding) => {
+    // Larger than the edge accepts, so from another version.
+    if (body.length > CHUNK_BYTES) return inspectChunk(body, encoding)
+    for (let deaths = 0; deaths < MAX_DEATHS; deaths++) {
+      const slots = deaths < ALONE_AFTER ? 1 : this.#options.threads
+      const result = await this.#slots.run(slots, () => this.#inspectOnThread(body, encoding))
+      if (!('kind' in result)) return result
+      this.#logger.warn(
+        { reason: result.reason, bytes: body.length },
+        'a thread has ended while it read a replay chunk',
+      )
+    }
+    return { ok: false, reason: { label: 'killed_worker', detail: `${MAX_DEATHS} threads ended while they read it` } }
+  }
+
+  async #inspectOnThread(...[body, encoding]: Parameters<Inspector>): Promise<Inspected | ThreadDeath> {
+    const { entry, deadlineMs } = this.#options
+    const idle = this.#idle.pop()
+    const thread = idle === undefined || idle.hasEnded ? await InspectionWorker.start(entry) : idle
+    try {
+      return await thread.inspect(body, encoding, deadlineMs)
+    } finally {
+      if (!thread.hasEnded) this.#idle.push(thread)
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#idle.splice(0).map(thread => thread.end()))
+  }
+}

@@ -1,0 +1,32 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Inspected, Inspector } from '../inspect-chunk.ts'
+
+/** A chunk to inspect: the first bytes of the memory that the thread shares with the main thread. */
+export interface InspectionRequest {
+  readonly bytes: number
+  readonly encoding: 'gzip' | 'identity'
+}
+
+/**
+ * A message of the thread: once that it can answer, then the outcome of each inspection. An error that was thrown has its code
+ * beside it, which a copy of an error lacks.
+ */
+export type InspectionAnswer =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'inspected'; readonly inspected: Inspected }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly code: string | undefined }
+
+/** Answers the requests of the main thread, one after the other, with this inspector. */
+export function serveInspections(inspect: Inspector): void {
+  const memory = workerData as SharedArrayBuffer
+  const answer = async ({ bytes, encoding }: InspectionRequest): Promise<InspectionAnswer> => {
+    try {
+      return { kind: 'inspected', inspected: await inspect(Buffer.from(memory, 0, bytes), encoding) }
+    } catch (error) {
+      return { kind: 'failed', error, code: (error as NodeJS.ErrnoException | undefined)?.code }
+    }
+  }
+  const send = (message: InspectionAnswer) => parentPort?.postMessage(message)
+  parentPort?.on('message', (request: InspectionRequest) => void answer(request).then(send))
+  send({ kind: 'ready' })
+}
