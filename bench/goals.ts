@@ -134,6 +134,10 @@ const RATIOS: readonly (readonly [string, string, string, Goal])[] = [
   ['trace-read', 'trace of 1,000, 30 days of parts', 'trace of 1,000, 100 million stored', atMost(1.3)],
   ['trace-read', 'trace of 1,000, while ingesting at half load', 'trace of 1,000, before ingesting', atMost(2)],
   ['replay', 'upload to stored and indexed', 'put directly', atLeast(0.7)],
+  // A thread needs a core, and zlib most of another one.
+  ...[2, 4]
+    .filter(threads => 2 * threads <= availableParallelism())
+    .map(threads => ['replay-check', `on ${threads} threads`, 'on 1 thread', atLeast(0.85 * threads)] as const),
 ]
 
 /** The goals of all scenarios. A goal whose row is missing from a full run is reported as not measured. */

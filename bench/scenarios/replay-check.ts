@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { setImmediate as otherEvents } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
+import { pino } from 'pino'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { inspectChunk } from '../../workers/replay/inspect-chunk.ts'
 import { JsonLinesScanner } from '../../workers/replay/json-lines.ts'
+import { startInspection } from '../../workers/replay/threads/inspection-threads.ts'
 import { type ReplayPayload, replayPayload } from '../payloads/replay-payload.ts'
+import { summarize } from '../report/statistics.ts'
 import { rotated } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
@@ -55,13 +60,15 @@ async function run(context: ScenarioContext) {
     }
   }
   const [first] = chunks
+  const rows = [...samples].map(
+    ([{ run: _run, ...work }, rates]): Row => ({ ...work, unit: 'MB/s a core', samples: rates }),
+  )
   return {
-    rows: [...samples].map(
-      ([{ run: _run, ...work }, rates]): Row => ({ ...work, unit: 'MB/s a core', samples: rates }),
-    ),
+    rows: [...rows, ...(await measureThreads(context, chunks))],
     method: `1 warm-up turn each, ${rounds} rounds in which each part takes a turn of ${turnMs / 1_000} s of CPU time, in rotating order`,
     notes: [
       `MB of gzip in a second of CPU time of all threads. ${BODIES} chunks of about 1 MiB that inflate to about ${((first?.text.length ?? 0) / 1e6).toFixed(1)} MB.`,
+      'zlib inflates on threads of its own, beside those that check. With threads, the rate is by time and not by CPU time.',
       'The parts take turns in one process, so the compiled code and the garbage of one can affect another.',
     ],
   }
@@ -81,6 +88,57 @@ async function measure({ run: work }: Work, chunks: readonly Chunk[], turnMs: nu
     if (elapsedMs >= turnMs) return bytes / 1e6 / (elapsedMs / 1_000)
     // Lets an interruption be handled.
     if (i % chunks.length === 0) await otherEvents()
+  }
+}
+
+const threadsOf = (count: number) => `on ${count} ${count === 1 ? 'thread' : 'threads'}`
+
+/** Measures how the check grows with its threads. The numbers of threads take turns. */
+async function measureThreads(context: ScenarioContext, chunks: readonly Chunk[]): Promise<Row[]> {
+  const counts = [1, 2, 4].filter(count => count <= Math.max(1, availableParallelism()))
+  const [rounds, chunksOfThread] = context.quick ? [2, 8] : [5, 32]
+  const measured = new Map(counts.map(threads => [threads, { rates: [] as number[], cpu: [] as number[] }]))
+  for (let round = 0; round <= rounds; round++) {
+    context.progress(round === 0 ? 'threads, warm-up' : `threads, round ${round} of ${rounds}`)
+    for (const threads of rotated(counts, round)) {
+      const { rate, cpuSeconds } = await measureOn(threads, chunks, chunksOfThread)
+      if (round === 0) continue
+      measured.get(threads)?.rates.push(rate)
+      measured.get(threads)?.cpu.push(cpuSeconds)
+    }
+  }
+  return [...measured].map(
+    ([threads, { rates, cpu }]): Row => ({
+      name: threadsOf(threads),
+      unit: 'MB/s',
+      samples: rates,
+      ...(threads > 1 && { ratios: [{ to: threadsOf(1) }] }),
+      cpu: { per: 'GB', seconds: { 'all threads': summarize(cpu).median } },
+    }),
+  )
+}
+
+async function measureOn(threads: number, chunks: readonly Chunk[], chunksOfThread: number) {
+  const inspection = startInspection(pino({ level: 'silent' }), { threads })
+  const inspect = async (count: number) => {
+    const all = Array.from({ length: count }, (_, i) => chunks[i % chunks.length] as Chunk)
+    await forEachConcurrently(all, { concurrency: 2 * threads, stopOnFailure: true }, async ({ gzip, events }) => {
+      const inspected = await inspection.inspect(gzip, 'gzip')
+      if (!inspected.ok || inspected.facts.eventCount !== events) throw new Error('a chunk was not read as it was made')
+    })
+    return all.reduce((sum, { gzip }) => sum + gzip.length, 0)
+  }
+  try {
+    // Starts the threads, and lets each compile its code.
+    await inspect(2 * threads)
+    const cpu = process.cpuUsage()
+    const startedAt = performance.now()
+    const bytes = await inspect(chunksOfThread * threads)
+    const seconds = (performance.now() - startedAt) / 1_000
+    const { user, system } = process.cpuUsage(cpu)
+    return { rate: bytes / 1e6 / seconds, cpuSeconds: (user + system) / 1e6 / (bytes / 1e9) }
+  } finally {
+    await inspection.close()
   }
 }
 
