@@ -21,11 +21,14 @@ export interface ReplayChunkRow {
   readonly lastEventMs: number
   readonly storedBytes: number
   readonly decompressedBytes: number
+  /** SHA-256 of the decompressed bytes. */
   readonly sha256: Buffer
+  /** SHA-256 of the bytes as sent. */
+  readonly sentSha256: Buffer
   readonly objectKey: string
 }
 
-/** The column buffers of the table `replay_chunks` (migration 0008). */
+/** The column buffers of the table `replay_chunks` (migrations 0008, 0022). */
 export class ReplayChunksTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()
@@ -44,6 +47,7 @@ export class ReplayChunksTable {
   readonly #storedBytes = new GrowingBuffer()
   readonly #decompressedBytes = new GrowingBuffer()
   readonly #sha256 = new GrowingBuffer()
+  readonly #sentSha256 = new GrowingBuffer()
   readonly #objectKey = new GrowingBuffer()
 
   readonly buffer = new TableBuffer('replay_chunks', [
@@ -64,6 +68,7 @@ export class ReplayChunksTable {
     column('stored_bytes', 'UInt64', this.#storedBytes),
     column('decompressed_bytes', 'UInt64', this.#decompressedBytes),
     column('sha256', 'FixedString(32)', this.#sha256),
+    column('sent_sha256', 'FixedString(32)', this.#sentSha256),
     column('object_key', 'String', this.#objectKey),
   ])
 
@@ -85,9 +90,13 @@ export class ReplayChunksTable {
     this.#lastEvent.integer64(row.lastEventMs)
     this.#storedBytes.integer64(row.storedBytes)
     this.#decompressedBytes.integer64(row.decompressedBytes)
-    const { sha256 } = row
-    this.#sha256.raw(sha256, new DataView(sha256.buffer, sha256.byteOffset, sha256.length), 0, 32)
+    appendDigest(this.#sha256, row.sha256)
+    appendDigest(this.#sentSha256, row.sentSha256)
     this.#objectKey.text(row.objectKey)
     this.buffer.rows++
   }
+}
+
+function appendDigest(column: GrowingBuffer, digest: Buffer): void {
+  column.raw(digest, new DataView(digest.buffer, digest.byteOffset, digest.length), 0, 32)
 }

@@ -32,7 +32,8 @@ describe('returns the facts of a chunk', () => {
       'gzip',
     ],
   ] as const)('%s', async (_name, body, encoding) => {
-    expect(await inspectChunk(body, encoding)).toEqual({ ok: true, facts: FACTS })
+    const sentSha256 = createHash('sha256').update(body).digest('hex')
+    expect(await inspectChunk(body, encoding)).toEqual({ ok: true, facts: { ...FACTS, sentSha256 } })
   })
 
   it('that is read in many pieces', async () => {

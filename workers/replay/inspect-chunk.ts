@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { CHUNK_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
@@ -18,6 +18,8 @@ export interface ChunkFacts {
   readonly decompressedBytes: number
   /** SHA-256 of the decompressed bytes, in hex. */
   readonly sha256: string
+  /** SHA-256 of the bytes as sent, in hex. */
+  readonly sentSha256: string
 }
 
 /** The outcome of inspecting a chunk. The same chunk is always refused for the same reason. */
@@ -35,14 +37,14 @@ export type Inspector = (body: Buffer, encoding: 'gzip' | 'identity') => Promise
  */
 export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'): Promise<Inspected> {
   const scanner = new JsonLinesScanner()
-  const hash = createHash('sha256')
+  const text = createHash('sha256')
   let decompressedBytes = 0
   try {
     for await (const piece of encoding === 'gzip' ? inflate(body) : pieces(body)) {
       decompressedBytes += piece.length
       if (decompressedBytes > CHUNK_DECOMPRESSED_BYTES) return refused({ label: 'too_large_decompressed' })
       if (!scanner.add(piece)) return refused(reasonOf(scanner))
-      hash.update(piece)
+      text.update(piece)
     }
   } catch (error) {
     if (!isZlibError(error)) throw error
@@ -56,7 +58,8 @@ export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'):
     firstEventMs: Number.isFinite(scanner.firstMs) ? scanner.firstMs : undefined,
     lastEventMs: Number.isFinite(scanner.lastMs) ? scanner.lastMs : undefined,
     decompressedBytes,
-    sha256: hash.digest('hex'),
+    sha256: text.digest('hex'),
+    sentSha256: hash('sha256', body),
   }
   return { ok: true, facts }
 }

@@ -25,12 +25,12 @@ function frame(fields: Partial<PayloadFrame> = {}): PayloadFrame {
 
 /** Creates an object store in memory. Each put throws the next of the `faults` after it has stored its object. */
 function setUp(faults: Error[] = []) {
-  const objects = new Map<string, { body: Buffer; options: PutOptions }>()
+  const objects = new Map<string, { body: Buffer; options: { -readonly [K in keyof PutOptions]: PutOptions[K] } }>()
   const deps: StoreChunkDeps = {
     objects: {
       async putIfAbsent(key, body, options) {
         const outcome = objects.has(key) ? 'exists' : 'stored'
-        if (outcome === 'stored') objects.set(key, { body, options })
+        if (outcome === 'stored') objects.set(key, { body, options: { ...options } })
         const fault = faults.shift()
         if (fault) throw fault
         return outcome
@@ -83,6 +83,22 @@ describe('an object that already exists', () => {
     const again = frame({ contentEncoding: 'gzip', body: gzipSync(EVENT) })
     expect(await storeChunk(deps, 'job', 1, again)).toEqual({ outcome: 'repeated' })
     expect(await storeChunk(deps, 'other', 0, frame())).toEqual({ outcome: 'repeated' })
+  })
+
+  it.each([
+    ['an earlier version', ['sent-sha256']],
+    ['a later version', ['sha256']],
+  ])('of %s is known for a repetition by the digest that it has', async (_, absent) => {
+    const { deps, objects } = setUp()
+    await storeChunk(deps, 'job', 0, frame())
+    for (const { options } of objects.values()) {
+      options.metadata = Object.fromEntries(
+        Object.entries(options.metadata ?? {}).filter(([name]) => !absent.includes(name)),
+      )
+    }
+    expect(await storeChunk(deps, 'other', 0, frame())).toEqual({ outcome: 'repeated' })
+    const other = await storeChunk(deps, 'other', 0, frame({ body: Buffer.from('{}') }))
+    expect(other).toMatchObject({ outcome: 'refused', reason: { label: 'replay_conflict' } })
   })
 
   it('is kept when another upload has other bytes', async () => {

@@ -5,7 +5,7 @@ import { type ReplayUpload, replayUploadSchema } from '../../schemas/queues/jobs
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
-import type { ObjectStore } from '../../shared/object-store/types.ts'
+import type { ObjectHead, ObjectStore } from '../../shared/object-store/types.ts'
 import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
@@ -52,7 +52,7 @@ export async function storeChunk(
   const { jobId: uploadJob, index: uploadIndex } = replayedFrom(frame) ?? { jobId, index }
   const payload = `${uploadJob}-${uploadIndex}`
   const body = encoding === 'gzip' ? frame.body : await compress(frame.body)
-  const metadata = objectMetadata(upload, frame, facts.sha256, payload)
+  const metadata = objectMetadata(upload, frame, facts, payload)
   try {
     const put = () => deps.objects.putIfAbsent(objectKey, body, { contentType: 'application/gzip', metadata })
     if ((await deps.retry('store a replay chunk', put)) === 'stored') {
@@ -65,7 +65,7 @@ export async function storeChunk(
     if (present.metadata.payload === payload) {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, present.size) }
     }
-    if (present.metadata.sha256 === facts.sha256) return { outcome: 'repeated' }
+    if (isSame(present.metadata, facts)) return { outcome: 'repeated' }
     return refused({ label: 'replay_conflict', detail: `other bytes are stored as ${objectKey}` })
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
@@ -74,6 +74,14 @@ export async function storeChunk(
 }
 
 const refused = (reason: Reason): StoredChunk => ({ outcome: 'refused', reason })
+
+/**
+ * Whether an object is of these bytes as sent, or of the same events in other bytes. Objects of earlier versions have no digest
+ * of the bytes as sent.
+ */
+function isSame(metadata: ObjectHead['metadata'], { sha256, sentSha256 }: ChunkFacts): boolean {
+  return metadata['sent-sha256'] === sentSha256 || metadata.sha256 === sha256
+}
 
 function describe(upload: ReplayUpload, facts: ChunkFacts, objectKey: string, storedBytes: number): ReplayChunk {
   const { sessionId, windowId, segmentId, firstTs, lastTs, activityCount = 0 } = upload
@@ -98,7 +106,7 @@ const TEXT_LIMIT_BYTES = 600
 function objectMetadata(
   upload: ReplayUpload,
   frame: PayloadFrame,
-  sha256: string,
+  { sha256, sentSha256 }: ChunkFacts,
   payload: string,
 ): Record<string, string> {
   const declared = {
@@ -115,6 +123,7 @@ function objectMetadata(
     ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
     'received-at': new Date(frame.receivedAtMs).toISOString(),
     sha256,
+    'sent-sha256': sentSha256,
     payload,
   }
 }

@@ -7,7 +7,7 @@ import type { RowBatch } from '../batch/row-batch.ts'
 export function createReplayChunksBatch(): RowBatch {
   const table = new ReplayChunksTable()
   return createJsonRowsBatch([table.buffer], (frame, value) => {
-    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, ...chunk } = replayChunkSchema.parse(value)
+    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, sentSha256, ...chunk } = replayChunkSchema.parse(value)
     const { workspaceId, surfaceId, receivedAtMs } = frame
     table.append({
       ...chunk,
@@ -22,6 +22,7 @@ export function createReplayChunksBatch(): RowBatch {
       firstEventMs: Math.floor(firstEventMs),
       lastEventMs: Math.ceil(lastEventMs),
       sha256: Buffer.from(sha256, 'hex'),
+      sentSha256: Buffer.from(sentSha256, 'hex'),
     })
   })
 }
