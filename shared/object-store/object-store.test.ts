@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -78,6 +79,20 @@ const OPERATIONS: [string, (store: ObjectStore) => Promise<unknown>][] = [
   ['deleteMany', store => store.deleteMany(['k'])],
   ['copy', store => store.copy('k', 'l', TEXT)],
 ]
+
+it.each(['put', 'putIfAbsent'] as const)(
+  '%s signs the digest of its caller instead of hashing the body',
+  async operation => {
+    const stated: unknown[] = []
+    const store = await storeAgainst((request, response) => {
+      stated.push(request.headers['x-amz-content-sha256'])
+      request.resume().once('end', () => response.end())
+    })
+    await store[operation]('k', BODY, { ...TEXT, sha256: 'f'.repeat(64) })
+    await store[operation]('k', BODY, TEXT)
+    expect(stated).toEqual(['f'.repeat(64), createHash('sha256').update(BODY).digest('hex')])
+  },
+)
 
 it.each(OPERATIONS)('%s fails at its deadline when the server does not respond', async (_name, operation) => {
   const store = await storeAgainst(() => {}, SHORT_DEADLINE_MS)

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
  */
 export interface ObjectStore {
   /** Stores a whole object and replaces an object with the same key. Resolves when the store has confirmed it. */
-  put(key: string, body: Buffer, options: PutOptions): Promise<void>
+  put(key: string, body: Buffer, options: PutBodyOptions): Promise<void>
   /**
    * Stores an object of exactly `size` bytes while they arrive. The deadline applies to the next bytes, not to the whole.
    * If the source throws, or ends early or late, the previous object stays. An error of the source is rethrown.
@@ -17,7 +17,7 @@ export interface ObjectStore {
    * Stores the object unless the key exists; an existing object stays unchanged. Exactly one of several concurrent puts
    * returns `stored`. If the response of a put was lost, its repetition may return `exists` for its own object.
    */
-  putIfAbsent(key: string, body: Buffer, options: PutOptions): Promise<'stored' | 'exists'>
+  putIfAbsent(key: string, body: Buffer, options: PutBodyOptions): Promise<'stored' | 'exists'>
   /** Reads the whole object into memory. Throws a PermanentError, without reading the body, if it is over `limitBytes`. */
   get(key: string, limitBytes: number): Promise<StoredObject | undefined>
   /**
@@ -49,6 +49,12 @@ export interface PutOptions {
   readonly contentType: string
   /** Stored as `x-amz-meta-*`: lower-case ASCII names, ASCII values. */
   readonly metadata?: Readonly<Record<string, string>>
+}
+
+/** Properties of an object whose body is in memory. */
+export interface PutBodyOptions extends PutOptions {
+  /** SHA-256 of the body in hex, for a caller that knows it. The signature of a request contains it. */
+  readonly sha256?: string | undefined
 }
 
 /** Properties of a stored object. */

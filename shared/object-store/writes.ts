@@ -11,7 +11,7 @@ import { sendBody } from './body.ts'
 import { checkedObjectKey } from './checked-key.ts'
 import { isNoSuchObject, refusalStatus } from './errors.ts'
 import type { S3Bucket } from './s3-bucket.ts'
-import type { ObjectStore, PutOptions } from './types.ts'
+import type { ObjectStore, PutBodyOptions, PutOptions } from './types.ts'
 
 /** Greatest number of keys in one request to S3. */
 const DELETE_BATCH = 1_000
@@ -24,7 +24,7 @@ export function createObjectWrites(
   return {
     put: (key, body, options) =>
       call('put', async abortSignal => {
-        await client.send(new PutObjectCommand(putInput(bucket, key, body, options)), { abortSignal })
+        await client.send(putCommand(bucket, key, body, options), { abortSignal })
       }),
     putStream: (key, source, size, options) =>
       call('put', (abortSignal, progress) =>
@@ -35,9 +35,8 @@ export function createObjectWrites(
       ),
     putIfAbsent: (key, body, options) =>
       call('put if absent', async abortSignal => {
-        const input = { ...putInput(bucket, key, body, options), IfNoneMatch: '*' }
         try {
-          await client.send(new PutObjectCommand(input), { abortSignal })
+          await client.send(putCommand(bucket, key, body, options, { IfNoneMatch: '*' }), { abortSignal })
           return 'stored'
         } catch (error) {
           if (await isRefusedAsPresent(bucket, key, error, abortSignal)) return 'exists'
@@ -69,8 +68,28 @@ export function createObjectWrites(
   }
 }
 
-function putInput(bucket: S3Bucket, key: string, body: Buffer, options: PutOptions): PutObjectCommandInput {
-  return { Bucket: bucket.name, Key: checkedObjectKey(key), Body: body, ...describe(options) }
+function putCommand(
+  bucket: S3Bucket,
+  key: string,
+  body: Buffer,
+  options: PutBodyOptions,
+  condition?: Pick<PutObjectCommandInput, 'IfNoneMatch'>,
+): PutObjectCommand {
+  const input = { Bucket: bucket.name, Key: checkedObjectKey(key), Body: body, ...describe(options), ...condition }
+  const command = new PutObjectCommand(input)
+  const { sha256 } = options
+  if (sha256 !== undefined) {
+    command.middlewareStack.add(
+      next => args => {
+        // The signer hashes a body only if this header is absent.
+        const { headers } = args.request as { readonly headers: Record<string, string> }
+        headers['x-amz-content-sha256'] = sha256
+        return next(args)
+      },
+      { step: 'build', name: 'stateDigest' },
+    )
+  }
+  return command
 }
 
 function describe(options: PutOptions): Pick<PutObjectCommandInput, 'ContentType' | 'Metadata'> {

@@ -54,7 +54,8 @@ export async function storeChunk(
   const body = encoding === 'gzip' ? frame.body : await compress(frame.body)
   const metadata = objectMetadata(upload, frame, facts, payload)
   try {
-    const put = () => deps.objects.putIfAbsent(objectKey, body, { contentType: 'application/gzip', metadata })
+    const sha256 = encoding === 'gzip' ? facts.sentSha256 : undefined
+    const put = () => deps.objects.putIfAbsent(objectKey, body, { contentType: 'application/gzip', metadata, sha256 })
     if ((await deps.retry('store a replay chunk', put)) === 'stored') {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, body.length) }
     }
