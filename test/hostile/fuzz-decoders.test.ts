@@ -1,3 +1,4 @@
+import { deepStrictEqual } from 'node:assert'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
@@ -11,6 +12,7 @@ import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
 import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { inspectChunk } from '../../workers/replay/inspect-chunk.ts'
+import { QuickInspector } from '../../workers/replay/simd/quick-inspector.ts'
 import { readCompletion } from '../../workers/source-maps/read-completion.ts'
 import { sourceMapFault } from '../../workers/source-maps/store-single.ts'
 import { parseStack } from '../../workers/symbolication/parse-stack.ts'
@@ -193,7 +195,7 @@ function createTargets(seed: number): { targets: readonly Target[]; explodeAll: 
       weight: 1,
       make: random => mutated(pick(REPLAY_CHUNKS, random), random),
       run: (body, random) =>
-        random() < 0.5 ? inspectChunk(body, 'identity') : inspectChunk(gzipSync(body, { level: 1 }), 'gzip'),
+        random() < 0.5 ? inspectBothWays(body, 'identity') : inspectBothWays(gzipSync(body, { level: 1 }), 'gzip'),
     },
     { kind: 'uploaded maps', weight: 1, make: mutatedMap, run: sourceMapFault },
     { kind: 'traced maps', weight: 2, make: mutatedMap, run: traceThrough },
@@ -213,16 +215,25 @@ function createTargets(seed: number): { targets: readonly Target[]; explodeAll: 
       kind: 'replay bombs',
       weight: 0.001,
       make: random => pick(allChunkBombs, random),
-      run: body => inspectChunk(body, 'gzip'),
+      run: body => inspectBothWays(body, 'gzip'),
     },
   ]
   return {
     targets,
     async explodeAll() {
       for (const bomb of allBombs) await explode(bomb)
-      for (const bomb of allChunkBombs) await inspectChunk(bomb, 'gzip')
+      for (const bomb of allChunkBombs) await inspectBothWays(bomb, 'gzip')
     },
   }
+}
+
+const quick = new QuickInspector()
+
+/** Inspects a chunk. The facts that the quick check proves must be those that the exact one finds. */
+async function inspectBothWays(...chunk: Parameters<typeof inspectChunk>): Promise<void> {
+  const exact = await inspectChunk(...chunk)
+  const proven = quick.inspect(...chunk)
+  if (proven !== undefined) deepStrictEqual(proven, exact)
 }
 
 /** Parses a map and traces positions through it. A map may be unusable, but nothing else may be thrown. */

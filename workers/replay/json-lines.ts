@@ -104,8 +104,8 @@ export class JsonLinesScanner extends JsonTokenizer {
 const TIMESTAMP = 0
 const TYPE = 1
 /** `EventType.FullSnapshot` of rrweb. */
-const FULL_SNAPSHOT = 2
+export const FULL_SNAPSHOT = 2
 /** The greatest time that a Date can represent. */
-const MAX_TIME_MS = 8.64e15
+export const MAX_TIME_MS = 8.64e15
 /** A node of a page is an object in an array. Browsers limit the nesting of the pages that they parse to 512. */
 const MAX_DEPTH = 10_000
