@@ -128,7 +128,7 @@ async function measureOn(threads: number, chunks: readonly Chunk[], chunksOfThre
   const inspect = async (count: number) => {
     const all = Array.from({ length: count }, (_, i) => chunks[i % chunks.length] as Chunk)
     await forEachConcurrently(all, { concurrency: 2 * threads, stopOnFailure: true }, async ({ gzip, events }) => {
-      expectEvents(await inspection.inspect(gzip, 'gzip'), events)
+      expectEvents(await inspection.inspect(gzip, 'gzip', 'express'), events)
     })
     return all.reduce((sum, { gzip }) => sum + gzip.length, 0)
   }

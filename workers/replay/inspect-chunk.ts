@@ -2,6 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { CHUNK_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { JsonLinesScanner } from './json-lines.ts'
 
@@ -29,6 +30,9 @@ export type Inspected =
 
 /** Inspects a chunk. The body must not change meanwhile. */
 export type Inspector = (body: Buffer, encoding: 'gzip' | 'identity') => Promise<Inspected>
+
+/** Inspects a chunk of a job in this lane. */
+export type LaneInspector = (...chunk: [...Parameters<Inspector>, lane: Lane]) => Promise<Inspected>
 
 /**
  * Reads a whole chunk piece by piece and checks that it inflates within the limit and consists of JSON lines of objects.

@@ -3,6 +3,7 @@ import type { RefusalLabel } from '../../shared/runtime/reason.ts'
 import type { ConfirmedScripts } from '../queue/payloads/confirmed-scripts.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
+import type { Inspector, LaneInspector } from './inspect-chunk.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
 /** A job is up to 4 MiB of chunks, or one larger chunk. The batch of the queue `replay-chunks` reports stored chunks. */
@@ -22,7 +23,8 @@ export interface ReplayJobStats {
 }
 
 /** Dependencies of storing replay chunks. */
-export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects' | 'inspect'>, FrameDeps {
+export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameDeps {
+  readonly inspect: LaneInspector
   /** Replicas that confirm commits, if there are any. */
   readonly confirmed?: Pick<ConfirmedScripts, 'untilReplicated'> | undefined
   /** Reports the counters of a job that this worker finished. */
@@ -39,8 +41,9 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects' | 'inspe
  */
 export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
   await deps.confirmed?.untilReplicated('replay')
+  const inspect: Inspector = (body, encoding) => deps.inspect(body, encoding, job.lane)
   const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
-    const chunk = await storeChunk({ objects: deps.objects, inspect: deps.inspect, retry }, job.jobId, index, frame)
+    const chunk = await storeChunk({ objects: deps.objects, inspect, retry }, job.jobId, index, frame)
     return {
       stats: chunk,
       passedOn: chunk.outcome === 'stored' ? withJsonBody(frame, chunk.chunk) : undefined,

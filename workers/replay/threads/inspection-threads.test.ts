@@ -6,6 +6,7 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { Lane } from '../../../shared/queue/queue.ts'
 import { isMemoryError, TransientError } from '../../../shared/runtime/errors.ts'
 import type { InspectionReport } from '../../../test/support/hostile/mortal-inspection.ts'
 import { until } from '../../../test/support/until.ts'
@@ -19,9 +20,10 @@ let inspection: Inspection | undefined
 
 afterEach(() => inspection?.close())
 
-function start(options: InspectionOptions): Inspection['inspect'] {
-  inspection = startInspection(logger, { threads: 2, ...options })
-  return inspection.inspect
+function start(options: InspectionOptions) {
+  const started = startInspection(logger, { threads: 2, ...options })
+  inspection = started
+  return (body: Buffer, encoding: 'gzip' | 'identity', lane: Lane = 'express') => started.inspect(body, encoding, lane)
 }
 
 it('finds the same on threads as without, many chunks at a time and chunks in parts of one payload', async () => {
@@ -41,6 +43,14 @@ it('finds the same on threads as without, many chunks at a time and chunks in pa
   })
   const found = await Promise.all(chunks.map(([encoding, body]) => inspect(body, encoding)))
   expect(found).toEqual(await Promise.all(chunks.map(([encoding, body]) => inspectChunk(body, encoding))))
+})
+
+it('inspects a chunk of the express lane before those of the bulk lane that wait', async () => {
+  const inspect = start({ entry: MORTAL, threads: 1 })
+  const done: string[] = []
+  const take = (lane: Lane) => inspect(Buffer.from('slow'), 'identity', lane).then(() => done.push(lane))
+  await Promise.all([take('bulk'), take('bulk'), take('bulk'), take('express')])
+  expect(done).toEqual(['bulk', 'express', 'bulk', 'bulk'])
 })
 
 describe('a thread that ends while it reads a chunk', () => {

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { CHUNK_BYTES } from '../../../schemas/http/limits.ts'
-import { Budget } from '../../../shared/concurrency/budget.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
-import { type Inspected, type Inspector, inspectChunk } from '../inspect-chunk.ts'
+import { type Inspected, type Inspector, inspectChunk, type LaneInspector } from '../inspect-chunk.ts'
 import { InspectionWorker, type ThreadDeath } from './inspection-worker.ts'
+import { ThreadSlots } from './thread-slots.ts'
 
 /** More threads would wait for the main thread, which reads payloads and writes objects at about 60 MB/s. */
 const MAX_THREADS = 4
@@ -20,7 +20,7 @@ const ENTRY = new URL('./inspection-thread.ts', import.meta.url)
 
 /** Inspects chunks on other threads. */
 export interface Inspection {
-  readonly inspect: Inspector
+  readonly inspect: LaneInspector
   /** Ends the threads. No chunk may be in progress. */
   close(): Promise<void>
 }
@@ -53,21 +53,21 @@ export function startInspection(logger: Logger, options: InspectionOptions = {})
 class InspectionThreads implements Inspection {
   readonly #logger: Logger
   readonly #options: Required<InspectionOptions>
-  readonly #slots: Budget
+  readonly #slots: ThreadSlots
   readonly #idle: InspectionWorker[] = []
 
   constructor(logger: Logger, options: Required<InspectionOptions>) {
     this.#logger = logger
     this.#options = options
-    this.#slots = new Budget(options.threads)
+    this.#slots = new ThreadSlots(options.threads)
   }
 
-  readonly inspect: Inspector = async (body, encoding) => {
+  readonly inspect: LaneInspector = async (body, encoding, lane) => {
     // Larger than the edge accepts, so from another version.
     if (body.length > CHUNK_BYTES) return inspectChunk(body, encoding)
     for (let deaths = 0; deaths < MAX_DEATHS; deaths++) {
       const slots = deaths < ALONE_AFTER ? 1 : this.#options.threads
-      const result = await this.#slots.run(slots, () => this.#inspectOnThread(body, encoding))
+      const result = await this.#slots.run(lane, slots, () => this.#inspectOnThread(body, encoding))
       if (!('kind' in result)) return result
       this.#logger.warn(
         { reason: result.reason, bytes: body.length },
