@@ -39,6 +39,7 @@ const SCENARIOS = [
   'fairness',
   'growth',
   'trace-read',
+  'search',
   'replay',
   'replay-check',
   'source-maps',

@@ -12,6 +12,12 @@ export interface Select {
   readonly settings?: ClickHouseSettings
 }
 
+/** An SQL condition with the values that it binds. */
+export interface BoundCondition {
+  readonly sql: string
+  readonly params: Readonly<Record<string, unknown>>
+}
+
 const READ_SETTINGS: ClickHouseSettings = {
   // A read cannot change anything. The next setting but one has no effect without this one. 2 and not 1, because a server
   // whose profile has 2 refuses 1 as a change of a setting.

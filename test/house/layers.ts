@@ -37,7 +37,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
     ['clickhouse/count-deletion.ts'],
-    ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
+    ['clickhouse/queries/attributes/', 'clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [
       'clickhouse/queries/retention/',
       'clickhouse/queries/audit/',

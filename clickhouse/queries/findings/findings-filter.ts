@@ -1,3 +1,5 @@
+import type { BoundCondition } from '../../select.ts'
+
 const BUCKET_MS = 300_000
 const DAY_MS = 86_400_000
 
@@ -11,12 +13,6 @@ export interface FindingsFilter {
   readonly toMs: number | undefined
   /** Text in the first 1,000 characters of type and message of the latest occurrence, in either case. */
   readonly text: string | undefined
-}
-
-/** An SQL condition with the values that it binds. The workspace is bound as `workspaceId`. */
-export interface BoundCondition {
-  readonly sql: string
-  readonly params: Readonly<Record<string, unknown>>
 }
 
 /** Returns the condition on workspace, surface and service, which are equal in all rows of a finding. */

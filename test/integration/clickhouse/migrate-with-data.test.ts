@@ -40,7 +40,11 @@ describe('migration 0006', () => {
     expect(await found('3000007')).toEqual([])
     const indexes =
       "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'logs'"
-    expect(await select(`${indexes} ORDER BY name`)).toEqual([{ name: 'logs_by_token' }, { name: 'logs_by_trace' }])
+    expect(await select(`${indexes} ORDER BY name`)).toEqual([
+      { name: 'by_attribute' },
+      { name: 'logs_by_token' },
+      { name: 'logs_by_trace' },
+    ])
 
     // Existing parts are indexed in the background.
     await expect.poll(granulesForUnknownWord, { timeout: 20_000 }).toMatch(/^Granules: 0\/\d\d$/)
