@@ -54,6 +54,12 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
     'p99 at 90 % of capacity': atMost(1_000),
     'p50 with nothing else to do': atMost(80),
   },
+  search: {
+    'spans, as stored: rare value, one day': atMost(300),
+    'spans, as stored: missing value, all days': atMost(300),
+    'logs, as stored: common word over time': atMost(150),
+    'metric_points, as stored: one series, a day': atMost(100),
+  },
   fairness: {
     ...under('stored p99', 2_000),
     ...under('refused requests of others', 0),
