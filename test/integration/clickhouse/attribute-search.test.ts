@@ -11,7 +11,7 @@ import { createOlderDatabase, type OlderDatabase } from '../../support/services/
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const ROWS = 20_000
-/** Of 8,192 rows, the last one with the rest. */
+/** Granules of 8,192 rows; the last one has the rest too. */
 const GRANULES = 2
 const FRAME = { workspaceId: 'ws', surfaceId: 'srf', receivedAtMs: Date.now() }
 
