@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
@@ -26,7 +27,7 @@ A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR is
 during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with; without it, the Collector is built
 where Go is installed (bench/peers/otelcol/). BENCH_BASELINE is the directory of another checkout to compare with.`
 
-/** Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario`. */
+/** Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario` (`moduleOf`). */
 const SCENARIOS = [
   'decode',
   'ingest',
@@ -68,7 +69,11 @@ class UsageError extends Error {
 const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
 
-const moduleOf = (name: string) => new URL(`scenarios/${name}.ts`, import.meta.url)
+/** Returns the file of a scenario: `scenarios/<name>.ts`, or `scenarios/<name>/<name>.ts` beside its parts. */
+function moduleOf(name: string): URL {
+  const besideParts = new URL(`scenarios/${name}/${name}.ts`, import.meta.url)
+  return existsSync(besideParts) ? besideParts : new URL(`scenarios/${name}.ts`, import.meta.url)
+}
 
 async function questionOf(name: string): Promise<string> {
   const { scenario } = (await import(moduleOf(name).href)) as { scenario: Scenario }

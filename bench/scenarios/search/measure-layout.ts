@@ -1,7 +1,7 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
-import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
-import { meterProcesses } from '../measure/process-meter.ts'
-import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
+import { type ClickHouseClient, quoteIdentifier } from '../../../clickhouse/client.ts'
+import { meterProcesses } from '../../measure/process-meter.ts'
+import { BENCH_DATABASE, type BenchClickHouse } from '../../services/start-stores.ts'
 import type { Layout } from './layouts.ts'
 import { BLOCK_ROWS } from './search-blocks.ts'
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { AS_STORED, type Layout, logLayouts, pointLayouts, spanLayouts } from '../layouts/layouts.ts'
-import { type LaidOut, type LayoutCost, layOut } from '../layouts/measure-layout.ts'
-import { BLOCK_ROWS, type SearchedTable, writeSearchBlocks } from '../layouts/search-blocks.ts'
-import { type BenchClickHouse, startBenchClickHouse } from '../services/start-stores.ts'
-import { rotated } from '../support/rounds.ts'
-import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { type BenchClickHouse, startBenchClickHouse } from '../../services/start-stores.ts'
+import { rotated } from '../../support/rounds.ts'
+import type { Row, Scenario, ScenarioContext, ScenarioResult } from '../../support/scenario.ts'
+import { AS_STORED, type Layout, logLayouts, pointLayouts, spanLayouts } from './layouts.ts'
+import { type LaidOut, type LayoutCost, layOut } from './measure-layout.ts'
+import { BLOCK_ROWS, type SearchedTable, writeSearchBlocks } from './search-blocks.ts'
 
 const MILLION = 1_000_000
 const DAY_NS = 86_400_000_000_000n
