@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { GOALS } from './goals.ts'
@@ -6,8 +7,8 @@ import { BASELINE } from './peers/baseline.ts'
 import { COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT } from './peers/otelcol/start-collector.ts'
 
 it('has goals for scenarios that exist', () => {
-  const files = readdirSync(fileURLToPath(new URL('scenarios', import.meta.url)))
-  for (const { scenario } of GOALS) expect(files).toContain(`${scenario}.ts`)
+  const files = readdirSync(fileURLToPath(new URL('scenarios', import.meta.url)), { encoding: 'utf8', recursive: true })
+  for (const { scenario } of GOALS) expect(files.map(file => basename(file))).toContain(`${scenario}.ts`)
 })
 
 it('has one goal for a figure or ratio', () => {
