@@ -12,11 +12,19 @@ interface Waiter {
 export class Budget {
   #free: number
   readonly #limit: number
+  readonly #onIdle: (() => void) | undefined
   readonly #queue: Waiter[] = []
 
-  constructor(limit: number) {
+  /** `onIdle` is called each time that everything was given back. */
+  constructor(limit: number, onIdle?: () => void) {
     this.#limit = limit
     this.#free = limit
+    this.#onIdle = onIdle
+  }
+
+  /** Whether nothing is held. */
+  get isIdle(): boolean {
+    return this.#free === this.#limit
   }
 
   /**
@@ -33,6 +41,7 @@ export class Budget {
       isHeld = false
       this.#free += amount
       this.#serve()
+      if (this.isIdle) this.#onIdle?.()
     }
   }
 

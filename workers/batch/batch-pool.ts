@@ -22,10 +22,15 @@ import type { BatchStorer } from './store-batch.ts'
 
 /** Bounds of a batch pool. */
 export interface BatchPoolOptions {
-  /** A batch is sealed at the first of these bounds, or when its insert is due, as soon as an insert slot is free. */
+  /**
+   * A batch is sealed at the first of these bounds, as soon as an insert slot is free; or when its insert is due, as soon as all
+   * are.
+   */
   readonly maxRows: number
   readonly maxBytes: number
   readonly maxConcurrentInserts: number
+  /** The longest time for which a batch that is due, and not full, waits for the inserts of the pool. */
+  readonly maxWaitMs: number
   /** Payload bytes that are fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number
   /** Bounds of one job that is decoded into the open batch. */
@@ -72,6 +77,8 @@ export class BatchPool {
   #open: OpenBatch | undefined
   /** The time of the next insert, once it is reserved and until a batch is opened that uses it. */
   #reserved: Promise<void> | undefined
+  /** The batch that is due and waits until no insert of the pool runs. */
+  #due: string | undefined
   #isClosing = false
   #decoding: Promise<unknown> = Promise.resolve()
 
@@ -79,7 +86,7 @@ export class BatchPool {
     this.#deps = deps
     this.#options = options
     this.#fetched = new Budget(options.maxFetchedBytes)
-    this.#slots = new Budget(options.maxConcurrentInserts)
+    this.#slots = new Budget(options.maxConcurrentInserts, () => this.#sealDue(this.#due))
     this.#suspects = new Suspects(deps.store, deps.logger)
     const rows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
     this.#rowsPool = new RowsPool(`${deps.queue} ${deps.lane}`, deps.memory, rows)
@@ -171,6 +178,22 @@ export class BatchPool {
     if (this.#open !== undefined) this.#sealWhenFree(this.#open.batch.id)
   }
 
+  /**
+   * Seals a batch that is due, after the inserts of the pool: while ClickHouse is busy, fewer and larger inserts cost it less.
+   * Only a batch that is full is inserted beside another.
+   */
+  #sealWhenIdle(batchId: string): void {
+    this.#due = batchId
+    if (this.#slots.isIdle) this.#sealDue(batchId)
+    else setTimeout(() => this.#sealDue(batchId), this.#options.maxWaitMs).unref()
+  }
+
+  #sealDue(batchId: string | undefined): void {
+    if (batchId === undefined || batchId !== this.#due) return
+    this.#due = undefined
+    this.#sealWhenFree(batchId)
+  }
+
   /** Seals a batch if it is still open. It grows until an insert slot and the decoder are free. */
   #sealWhenFree(batchId: string): void {
     const due = this.#open
@@ -225,7 +248,7 @@ export class BatchPool {
     const { id } = batch
     const due = this.#isClosing ? Promise.resolve() : (this.#reserved ?? this.#deps.pace.next())
     this.#reserved = undefined
-    void due.then(() => this.#sealWhenFree(id))
+    void due.then(() => this.#sealWhenIdle(id))
     return batch
   }
 

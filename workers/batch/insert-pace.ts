@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 /** A pause saves the times of this many inserts at most. They follow it at once, in addition to the one that is due. */
 const SAVED_INSERTS = 3
 /** The most intervals that a batch waits for its time, however many workers have reserved before it. */
-const LONGEST_WAIT = 4
+export const LONGEST_WAIT = 4
 
 /**
  * KEYS pace; ARGV interval in ms. Reserves the next free time, and returns after how many ms it comes. A free time beyond these

@@ -3,7 +3,7 @@ import { fenceInsert } from '../../clickhouse/fence-insert.ts'
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import type { BatchSource } from '../batch/batch.ts'
 import { BatchPool } from '../batch/batch-pool.ts'
-import { InsertPace } from '../batch/insert-pace.ts'
+import { InsertPace, LONGEST_WAIT } from '../batch/insert-pace.ts'
 import { JOB_LIMITS } from '../batch/job-limits.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
 import { BatchStorer } from '../batch/store-batch.ts'
@@ -69,6 +69,7 @@ export function startRowsPool(
         maxRows: config.BATCH_MAX_ROWS,
         maxBytes: config.BATCH_MAX_BYTES,
         maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
+        maxWaitMs: LONGEST_WAIT * config.BATCH_MAX_AGE_MS,
         maxFetchedBytes: config.POOL_FETCHED_BYTES,
         jobLimits: JOB_LIMITS,
       },

@@ -76,6 +76,7 @@ interface WorkerOptions {
   readonly lockMs?: number
   readonly maxRows?: number
   readonly intervalMs?: number
+  readonly maxWaitMs?: number
   readonly pace?: Pick<InsertPace, 'next'>
   readonly onJobDecoded?: () => void
 }
@@ -116,6 +117,7 @@ function worker(store: TokenStore, options: WorkerOptions = {}) {
       maxRows: options.maxRows ?? 50,
       maxBytes: 1 << 20,
       maxConcurrentInserts: 2,
+      maxWaitMs: options.maxWaitMs ?? 100,
       maxFetchedBytes: 1 << 20,
       jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
     },
@@ -263,6 +265,7 @@ describe('a pool of named batches', () => {
         maxRows: 1_000,
         maxBytes: 1 << 20,
         maxConcurrentInserts: 1,
+        maxWaitMs: 100,
         maxFetchedBytes: 1 << 20,
         jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
       },
@@ -456,6 +459,57 @@ describe('the inserts of a pool', () => {
       ['opening', 'a', 'b'],
       ['c', 'd', 'e'],
     ])
+  })
+
+  /** Starts a worker whose first insert waits until `release` is called, and whose batches are due at once. */
+  async function duringInsert(maxWaitMs: number) {
+    const commit = await edge(1)
+    const store = new TokenStore()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    let isBusy = false
+    store.before = ({ lines }) => {
+      isBusy ||= lines.includes('opening')
+      return lines.includes('opening') ? released : undefined
+    }
+    let decoded = 0
+    worker(store, { maxRows: 3, maxWaitMs, pace: { next: async () => {} }, onJobDecoded: () => decoded++ })
+    await until('the first batch is being inserted', () => isBusy)
+    const decode = async (line: string) => {
+      const before = decoded
+      await commit.enqueue(frame(line))
+      await until(`${line} is decoded`, () => decoded > before)
+    }
+    const batches = () => store.inserts.filter(({ table }) => table === 'first').map(({ lines }) => lines)
+    return { decode, release, batches }
+  }
+
+  it('follow one another, so that batches grow while ClickHouse is slow', async () => {
+    const { decode, release, batches } = await duringInsert(MINUTE_MS)
+    await decode('a')
+    await decode('b')
+    expect(batches()).toEqual([])
+    release()
+    await expectAllDone()
+    expect(batches()).toEqual([['opening'], ['a', 'b']])
+  })
+
+  it('are made beside another once their batch is full', async () => {
+    const { decode, release, batches } = await duringInsert(MINUTE_MS)
+    await decode('a')
+    await decode('b\nc')
+    await until('the full batch is stored', () => batches().length === 1)
+    release()
+    await expectAllDone()
+    expect(batches()).toEqual([['a', 'b', 'c'], ['opening']])
+  })
+
+  it('are made beside one that takes long', async () => {
+    const { decode, release, batches } = await duringInsert(20)
+    await decode('a')
+    await until('the batch is stored', () => batches().length === 1)
+    release()
+    await expectAllDone()
+    expect(batches()).toEqual([['a'], ['opening']])
   })
 
   it('wait for no time once the pool is closing', async () => {

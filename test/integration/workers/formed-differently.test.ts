@@ -154,6 +154,7 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
       maxRows: 1_000,
       maxBytes: 1 << 20,
       maxConcurrentInserts: 2,
+      maxWaitMs: 1_000,
       maxFetchedBytes: 1 << 20,
       jobLimits,
     },

@@ -56,6 +56,7 @@ const batches = new BatchPool(
     maxRows: 50,
     maxBytes: 1 << 20,
     maxConcurrentInserts: 2,
+    maxWaitMs: 1_000,
     maxFetchedBytes: 1 << 20,
     jobLimits: JOB_LIMITS,
   },
