@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
-import { topFrames } from './stack-frames.ts'
+import { fromFirstFrame, topFrames } from './stack-frames.ts'
 
 const STACKS: [string, string, string[]][] = [
   [
@@ -76,6 +76,14 @@ main.main()
 
 it.each(STACKS)('reads the top frames of %s', (_, stack, frames) => {
   expect(topFrames(stack, 5)).toEqual(frames)
+  expect(topFrames(fromFirstFrame(stack), 5)).toEqual(frames)
+})
+
+it('leaves out the lines before the first frame, which may be the first line, and nothing if there is none', () => {
+  const frames = '    at load (/srv/app/orders.js:12:34)\n    at run@home'
+  expect(fromFirstFrame(`Error: order 17\nof user 8\n${frames}`)).toBe(frames)
+  expect(fromFirstFrame(`at 17\n${frames}`)).toBe(`at 17\n${frames}`)
+  expect(fromFirstFrame('Error: order 17\nof user 8')).toBe('Error: order 17\nof user 8')
 })
 
 it.each([

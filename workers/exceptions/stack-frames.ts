@@ -29,6 +29,22 @@ export function topFrames(stack: string, count: number): string[] {
   return top.map(frame => `${normalizeFunction(frame.functionName)} ${normalizeFile(frame.file)}`)
 }
 
+/**
+ * Returns a stack trace from its first frame on, or all of it if it has no frame. The lines before it are the message, which
+ * often has a number or an id: without them, the stacks of one finding are equal texts more often. `topFrames` returns the same
+ * for both.
+ */
+export function fromFirstFrame(stack: string): string {
+  for (let start = 0; start < stack.length; ) {
+    const newline = stack.indexOf('\n', start)
+    const end = newline < 0 ? stack.length : newline
+    const line = stack.slice(start, Math.min(end, start + MAX_LINE_LENGTH)).trim()
+    if (readPythonFrame(line) !== undefined || readFrame(line) !== undefined) return stack.slice(start)
+    start = end + 1
+  }
+  return stack
+}
+
 /** Yields the lines of a text, cut to 1,024 characters and trimmed. */
 export function* linesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
