@@ -68,3 +68,19 @@ it('grants an amount over its limit once nothing else is held', async () => {
   giveBack()
   expect(await large).toBeTypeOf('function')
 })
+
+it('tells when everything was given back, and that something is held until then', async () => {
+  let idleTimes = 0
+  const budget = new Budget(2, () => idleTimes++)
+  expect(budget.isIdle).toBe(true)
+  const giveBack = await budget.acquire(1)
+  const giveBackOther = await budget.acquire(1)
+  const waiting = budget.acquire(1)
+  giveBack()
+  const giveBackWaiting = await waiting
+  giveBackOther()
+  expect({ idleTimes, isIdle: budget.isIdle }).toEqual({ idleTimes: 0, isIdle: false })
+  giveBackWaiting()
+  giveBackWaiting()
+  expect({ idleTimes, isIdle: budget.isIdle }).toEqual({ idleTimes: 1, isIdle: true })
+})

@@ -183,8 +183,10 @@ export class BatchPool {
    * Only a batch that is full is inserted beside another.
    */
   #sealWhenIdle(batchId: string): void {
+    // A batch that was full is sealed before its time comes.
+    if (this.#open?.batch.id !== batchId) return
     this.#due = batchId
-    if (this.#slots.isIdle) this.#sealDue(batchId)
+    if (this.#slots.isIdle || this.#isClosing) this.#sealDue(batchId)
     else setTimeout(() => this.#sealDue(batchId), this.#options.maxWaitMs).unref()
   }
 

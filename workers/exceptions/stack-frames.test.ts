@@ -84,6 +84,8 @@ it('leaves out the lines before the first frame, which may be the first line, an
   expect(fromFirstFrame(`Error: order 17\nof user 8\n${frames}`)).toBe(frames)
   expect(fromFirstFrame(`at 17\n${frames}`)).toBe(`at 17\n${frames}`)
   expect(fromFirstFrame('Error: order 17\nof user 8')).toBe('Error: order 17\nof user 8')
+  const long = `${'of user 8\n'.repeat(300)}${frames}`
+  expect(fromFirstFrame(long)).toBe(long)
 })
 
 it.each([

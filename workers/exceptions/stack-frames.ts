@@ -29,13 +29,16 @@ export function topFrames(stack: string, count: number): string[] {
   return top.map(frame => `${normalizeFunction(frame.functionName)} ${normalizeFile(frame.file)}`)
 }
 
+/** A frame that begins after this many characters is not looked for: the cost of a long message is bounded. */
+const MAX_MESSAGE_LENGTH = 2_048
+
 /**
- * Returns a stack trace from its first frame on, or all of it if it has no frame. The lines before it are the message, which
- * often has a number or an id: without them, the stacks of one finding are equal texts more often. `topFrames` returns the same
- * for both.
+ * Returns a stack trace from its first frame on, or all of it if its first 2,048 characters have no frame. The lines before it
+ * are the message, which often has a number or an id: without them, the stacks of one finding are equal texts more often.
+ * `topFrames` returns the same for both.
  */
 export function fromFirstFrame(stack: string): string {
-  for (let start = 0; start < stack.length; ) {
+  for (let start = 0; start < Math.min(stack.length, MAX_MESSAGE_LENGTH); ) {
     const newline = stack.indexOf('\n', start)
     const end = newline < 0 ? stack.length : newline
     const line = stack.slice(start, Math.min(end, start + MAX_LINE_LENGTH)).trim()

@@ -462,7 +462,7 @@ describe('the inserts of a pool', () => {
   })
 
   /** Starts a worker whose first insert waits until `release` is called, and whose batches are due at once. */
-  async function duringInsert(maxWaitMs: number) {
+  async function duringInsert(maxWaitMs: number, pace: Pick<InsertPace, 'next'> = { next: async () => {} }) {
     const commit = await edge(1)
     const store = new TokenStore()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -472,7 +472,7 @@ describe('the inserts of a pool', () => {
       return lines.includes('opening') ? released : undefined
     }
     let decoded = 0
-    worker(store, { maxRows: 3, maxWaitMs, pace: { next: async () => {} }, onJobDecoded: () => decoded++ })
+    const { batches: pool } = worker(store, { maxRows: 3, maxWaitMs, pace, onJobDecoded: () => decoded++ })
     await until('the first batch is being inserted', () => isBusy)
     const decode = async (line: string) => {
       const before = decoded
@@ -480,7 +480,7 @@ describe('the inserts of a pool', () => {
       await until(`${line} is decoded`, () => decoded > before)
     }
     const batches = () => store.inserts.filter(({ table }) => table === 'first').map(({ lines }) => lines)
-    return { decode, release, batches }
+    return { pool, decode, release, batches }
   }
 
   it('follow one another, so that batches grow while ClickHouse is slow', async () => {
@@ -505,6 +505,32 @@ describe('the inserts of a pool', () => {
 
   it('are made beside one that takes long', async () => {
     const { decode, release, batches } = await duringInsert(20)
+    await decode('a')
+    await until('the batch is stored', () => batches().length === 1)
+    release()
+    await expectAllDone()
+    expect(batches()).toEqual([['a'], ['opening']])
+  })
+
+  it('are made for the batch that is open, although one before it was full before its time', async () => {
+    const times = [Promise.resolve(), Promise.withResolvers<void>(), Promise.resolve()] as const
+    const waits = [times[0], times[1].promise, times[2]]
+    const { decode, release, batches } = await duringInsert(MINUTE_MS, {
+      next: () => waits.shift() ?? Promise.resolve(),
+    })
+    await decode('a\nb\nc')
+    await until('the full batch is stored', () => batches().length === 1)
+    await decode('d')
+    times[1].resolve()
+    await decode('e')
+    release()
+    await expectAllDone()
+    expect(batches()).toEqual([['a', 'b', 'c'], ['opening'], ['d', 'e']])
+  })
+
+  it('are made beside another once the pool is closing', async () => {
+    const { pool, decode, release, batches } = await duringInsert(MINUTE_MS)
+    pool.close()
     await decode('a')
     await until('the batch is stored', () => batches().length === 1)
     release()
