@@ -66,7 +66,7 @@ async function run(context: ScenarioContext, { millions, rounds }: Size): Promis
 }
 
 async function auditOnce(redis: Redis, { client }: BenchClickHouse, from: number) {
-  const range = { from, to: from + DAYS * DAY_S, workspaceId: '', signal: AbortSignal.timeout(300_000) }
+  const range = { from, to: from + DAYS * DAY_S, workspaceId: '', queryTimeoutMs: 300_000 }
   const startedAt = performance.now()
   const deps = { redis, clickhouse: client, objects: { async *list() {} }, now: Date.now }
   const { differences } = await runAudit(deps, range)

@@ -35,7 +35,13 @@ export interface AuditDeps {
 }
 
 /** What is audited. Times are Unix seconds at full hours. An empty workspace means all. */
-export interface AuditOptions extends AuditRange {}
+export interface AuditOptions extends Omit<AuditRange, 'signal'> {
+  /** Deadline of each query of ClickHouse. An audit has many, so it has none as a whole. */
+  readonly queryTimeoutMs?: number
+}
+
+/** Part of an audit, whose signal is made for each query. */
+type AuditedDay = Required<AuditOptions>
 
 const HOUR_S = 3_600
 const DAY_S = 24 * HOUR_S
@@ -45,20 +51,26 @@ const DAY_S = 24 * HOUR_S
  */
 const SETTLING_S = 120
 const OBJECTS_PER_READ = 10_000
+/** A day of one table is counted in seconds. A query that waits for a busy server may take minutes. */
+const QUERY_TIMEOUT_MS = 600_000
 
 /**
  * Compares what edges, Redis, the log of the batches, tables and objects state about each surface and hour of arrival
  * (docs/contract.md#audit). Works day by day, as tables are partitioned. A difference counts if its hour is settled and a second
- * reading shows it too, so that work in progress is never one.
+ * reading shows it too, so that work in progress is never one. Throws a TransientError if ClickHouse does not answer a query
+ * in time.
  */
-export async function runAudit(deps: AuditDeps, options: AuditOptions): Promise<AuditReport> {
+export async function runAudit(
+  deps: AuditDeps,
+  { queryTimeoutMs = QUERY_TIMEOUT_MS, ...range }: AuditOptions,
+): Promise<AuditReport> {
   await saveRequestCounts(deps.redis, deps.clickhouse, deps.now())
-  const judge = new Judge(deps, await selectFirstCountedHour(deps.clickhouse, options.signal))
+  const judge = new Judge(deps, await selectFirstCountedHour(deps.clickhouse, AbortSignal.timeout(queryTimeoutMs)))
   const requests: RequestLine[] = []
   const differences: Difference[] = []
   const tables = new Map<string, TableLine>()
   const objects = { named: 0, missing: 0 }
-  for (const day of daysOf(options)) {
+  for (const day of daysOf({ ...range, queryTimeoutMs })) {
     requests.push(...(await auditRequests(deps, judge, day, differences)))
     for (const table of AUDITED_TABLES) {
       const line = await auditRows(deps, judge, table, day, differences)
@@ -67,17 +79,22 @@ export async function runAudit(deps: AuditDeps, options: AuditOptions): Promise<
     }
     await auditObjects(deps, day, objects, differences)
   }
-  const { from, to } = options
+  const { from, to } = range
   return { from: hourText(from), to: hourText(to), requests, tables: [...tables.values()], objects, differences }
 }
 
 /** Yields the parts of a range that lie in one day. */
-function* daysOf(range: AuditRange): Generator<AuditRange> {
+function* daysOf(range: AuditedDay): Generator<AuditedDay> {
   for (let from = range.from; from < range.to; ) {
     const to = Math.min(range.to, (Math.floor(from / DAY_S) + 1) * DAY_S)
     yield { ...range, from, to }
     from = to
   }
+}
+
+/** Returns a part of an audit for one query, whose time begins. */
+function timed({ queryTimeoutMs, ...range }: AuditedDay): AuditRange {
+  return { ...range, signal: AbortSignal.timeout(queryTimeoutMs) }
 }
 
 function addLine(a: TableLine, b: TableLine): TableLine {
@@ -125,14 +142,14 @@ class Judge {
 async function auditRequests(
   { redis, clickhouse, now }: AuditDeps,
   judge: Judge,
-  day: AuditRange,
+  day: AuditedDay,
   differences: Difference[],
 ): Promise<RequestLine[]> {
-  const before = await selectRequestBalance(clickhouse, day)
+  const before = await selectRequestBalance(clickhouse, timed(day))
   const settled = new Set((await judge.settled(before, ({ kind }) => [kind])).map(keyOf))
   // Read again, because an hour may have been settled since. The counts of a request may have been copied only in part.
   if (settled.size > 0) await saveRequestCounts(redis, clickhouse, now())
-  const balances = settled.size > 0 ? await selectRequestBalance(clickhouse, day) : before
+  const balances = settled.size > 0 ? await selectRequestBalance(clickhouse, timed(day)) : before
   for (const balance of balances) {
     if (!settled.has(keyOf(balance))) continue
     for (const text of faultsOf(balance)) differences.push(differenceOf('requests', balance, text))
@@ -176,12 +193,12 @@ async function auditRows(
   { clickhouse }: AuditDeps,
   judge: Judge,
   table: AuditedTable,
-  day: AuditRange,
+  day: AuditedDay,
   differences: Difference[],
 ): Promise<TableLine> {
-  const first = await selectRowBalance(clickhouse, table, day)
+  const first = await selectRowBalance(clickhouse, table, timed(day))
   const settled = await judge.settled(first.differences, () => table.kinds)
-  const balance = settled.length > 0 ? await selectRowBalance(clickhouse, table, day) : first
+  const balance = settled.length > 0 ? await selectRowBalance(clickhouse, table, timed(day)) : first
   const known = new Set(settled.map(rowKey))
   for (const difference of balance.differences) {
     if (known.has(rowKey(difference))) differences.push(differenceOf(table.table, difference, rowText(difference)))
@@ -201,12 +218,12 @@ function rowText({ logged, deleted, present }: RowDifference): string {
 
 async function auditObjects(
   { clickhouse, objects }: AuditDeps,
-  day: AuditRange,
+  day: AuditedDay,
   counts: { named: number; missing: number },
   differences: Difference[],
 ): Promise<void> {
   for (let after = ''; ; ) {
-    const named = await selectObjectKeys(clickhouse, day, after, OBJECTS_PER_READ)
+    const named = await selectObjectKeys(clickhouse, timed(day), after, OBJECTS_PER_READ)
     const suspects = await findMissingObjects(objects, named)
     // A row whose data is being erased may have lost its object already.
     const still =
@@ -229,11 +246,11 @@ async function auditObjects(
 
 async function stillNamed(
   clickhouse: ClickHouseClient,
-  day: AuditRange,
+  day: AuditedDay,
   after: string,
   last: string,
 ): Promise<Set<string>> {
-  const named = await selectObjectKeys(clickhouse, day, after, OBJECTS_PER_READ)
+  const named = await selectObjectKeys(clickhouse, timed(day), after, OBJECTS_PER_READ)
   return new Set(named.map(({ objectKey }) => objectKey).filter(key => key <= last))
 }
 

@@ -69,7 +69,6 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
           from: Math.max(Math.floor(from / HOUR_S) * HOUR_S, firstKeptSecond(retentionDays)),
           to: Math.ceil(to / HOUR_S) * HOUR_S,
           workspaceId: workspace?.id ?? '',
-          signal: new AbortController().signal,
         }
         const report = await withQueues(redis => runAudit({ redis, clickhouse, objects, now: Date.now }, range))
         print(json ? JSON.stringify(report) : describe(report))

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
@@ -265,6 +266,23 @@ it('counts rows that were deleted on purpose, and no others', async () => {
   expect((await report()).differences).toEqual([])
 }, 60_000)
 
+it('fails when ClickHouse does not answer a query in time', async () => {
+  const silent = createServer(socket => socket.resume())
+  await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+  const unanswered = createClickHouse({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` })
+  // No counts have this prefix, so that a query is the first request.
+  const emptyRedis = redis.duplicate({ keyPrefix: 'unanswered:' })
+  const deps = { redis: emptyRedis, clickhouse: unanswered, objects, now: Date.now }
+  const range = { from: hour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '', queryTimeoutMs: 100 }
+  try {
+    await expect(runAudit(deps, range)).rejects.toThrow('ClickHouse did not respond in time')
+  } finally {
+    emptyRedis.disconnect()
+    await unanswered.close()
+    silent.close()
+  }
+}, 10_000)
+
 it('reports no difference of a request whose counts were copied only in part', async () => {
   const count = (outcome: string) =>
     redis.hincrby(queueKeys('spans').arrivals, `${hour / HOUR_MS}/ws_1/srf_1/${outcome}`, 1)
@@ -277,10 +295,9 @@ it('reports no difference of a request whose counts were copied only in part', a
     return result
   })
   const range = { from: firstHour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '' }
-  const options = { ...range, signal: AbortSignal.timeout(30_000) }
-  const { differences } = await runAudit({ redis, clickhouse, objects, now: Date.now }, options)
+  const { differences } = await runAudit({ redis, clickhouse, objects, now: Date.now }, range)
   copied.mockRestore()
-  const traces = await selectRequestBalance(clickhouse, options)
+  const traces = await selectRequestBalance(clickhouse, { ...range, signal: AbortSignal.timeout(30_000) })
   expect(traces.find(found => found.kind === 'traces' && found.done > 0)).toMatchObject({ done: 1 })
   expect(differences).toEqual([])
 }, 60_000)
