@@ -15,7 +15,10 @@ export interface BoundQuery {
   readonly query: string
   readonly params: Readonly<Record<string, unknown>>
   readonly settings: ClickHouseSettings
-  /** Ends the read, also while it waits for a connection. */
+  /**
+   * Ends the read, also while it waits for a connection or is sent again. It must have a deadline, because nothing else bounds
+   * how long this process waits.
+   */
   readonly signal: AbortSignal
 }
 
@@ -40,11 +43,15 @@ export interface ReadConnectionOptions {
   readonly settings: ClickHouseSettings
 }
 
-/** Time after which an idle connection is closed: before the server does it, also while this process is busy. */
+/**
+ * Time after which an idle connection is closed. Servers keep it for longer (`keep_alive_timeout`, 10 s with `npm start`), so a
+ * read seldom takes a connection that its server is closing. It may when this process is too busy to close it in time.
+ */
 const IDLE_MS = 2_500
 /** Parameters with more characters are sent in the body, because proxies refuse long URLs. */
 const URL_PARAMS_MAX = 4_096
 const ERROR_BYTES_MAX = 65_536
+const CLOSED = 'the connections to ClickHouse are closed'
 
 interface Message {
   readonly path: string
@@ -52,19 +59,22 @@ interface Message {
   readonly body: string
 }
 
-/** Found before any byte of a response: the server had closed the kept connection. */
+/** A kept connection that ended before the head of a response, mostly because the server had closed it while it was idle. */
 class StaleConnection extends Error {}
 
 /**
  * Reads over kept connections. The official client waits for a timer of at least a millisecond before each request and uses
  * twice the CPU: a trace of 1,000 spans took 13.0 ms through it, and 9.0 through a plain request. A read changes nothing and
- * may be sent twice, so a request that finds its kept connection closed is sent again over a new one.
+ * may be sent twice, so a request whose kept connection has ended is sent once more over a new one, with the same deadline.
  */
 export class ReadConnection implements Reads {
   readonly #request: typeof httpRequest
   readonly #agent: HttpAgent
   readonly #target: RequestOptions
   readonly #options: ReadConnectionOptions
+  /** Each rejects a read in progress. */
+  readonly #inProgress = new Set<(error: Error) => void>()
+  #isClosed = false
 
   constructor(options: ReadConnectionOptions) {
     const { protocol, hostname, port } = urlToHttpOptions(new URL(options.url))
@@ -78,17 +88,21 @@ export class ReadConnection implements Reads {
 
   async read(query: BoundQuery, onChunk: (chunk: Buffer) => void): Promise<string> {
     query.signal.throwIfAborted()
+    if (this.#isClosed) throw new Error(CLOSED)
     const message = this.#messageOf(query)
     try {
       return await this.#send(message, this.#agent, query.signal, onChunk)
     } catch (error) {
-      if (!(error instanceof StaleConnection) || query.signal.aborted) throw error
+      if (!(error instanceof StaleConnection) || query.signal.aborted || this.#isClosed) throw error
       return this.#send(message, false, query.signal, onChunk)
     }
   }
 
-  /** Closes all connections. Reads in progress fail. */
+  /** Closes all connections. Reads in progress fail, those that wait for a connection included. Later reads fail too. */
   close(): void {
+    this.#isClosed = true
+    // Without this, a lost connection would be replaced: for a read that waits, and for one without a response so far.
+    for (const fail of this.#inProgress) fail(new Error(CLOSED))
     this.#agent.destroy()
   }
 
@@ -102,14 +116,19 @@ export class ReadConnection implements Reads {
     const request = this.#request({ ...this.#target, agent, path, headers })
     let hasResponse = false
     const abort = () => fail(new Error('the read was aborted'))
+    const settle = () => {
+      signal.removeEventListener('abort', abort)
+      this.#inProgress.delete(fail)
+    }
     // The server cancels a read whose connection is closed. A request that still waits for a connection reports nothing when it
     // is destroyed, so the promise is settled here.
     const fail = (error: Error) => {
-      signal.removeEventListener('abort', abort)
+      settle()
       reject(error)
       request.destroy()
     }
     signal.addEventListener('abort', abort, { once: true })
+    this.#inProgress.add(fail)
     request.on('error', (error: Error & { code?: string }) => {
       const isStale = request.reusedSocket && !hasResponse && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
       fail(isStale ? new StaleConnection('the server had closed the connection', { cause: error }) : error)
@@ -127,7 +146,7 @@ export class ReadConnection implements Reads {
         }
       })
       response.on('end', () => {
-        signal.removeEventListener('abort', abort)
+        settle()
         if (failure === undefined) resolve(String(response.headers['x-clickhouse-summary'] ?? ''))
         else reject(failure.error(response.statusCode ?? 0))
       })

@@ -88,8 +88,8 @@ describe('a kept connection', () => {
       server.closeAllConnections()
       server.close()
     })
-    const read = () => selectRows(client, { query: 'SELECT 1', params: {}, signal: AbortSignal.timeout(5_000) })
-    return { counts, read }
+    const read = (signal = AbortSignal.timeout(5_000)) => selectRows(client, { query: 'SELECT 1', params: {}, signal })
+    return { counts, read, client }
   }
 
   it('serves the next read too', async () => {
@@ -106,6 +106,30 @@ describe('a kept connection', () => {
     })
     for (let i = 0; i < 2; i++) expect(await read()).toEqual([])
     expect(counts).toEqual({ requests: 3, connections: 2 })
+  })
+
+  it('that is replaced leaves the read its deadline', async () => {
+    const { counts, read } = await countingClient((request, socket) => {
+      if (request === 2) socket.destroy()
+      return request === 1 ? '[]' : undefined
+    })
+    await read()
+    const awakeMs = countAwakeMs()
+    await expect(read(AbortSignal.timeout(300))).rejects.toThrow(/did not respond in time/)
+    expect(awakeMs()).toBeLessThan(1_000)
+    expect(counts.requests).toBe(3)
+  })
+
+  it('fails its read when the client is closed, and is not replaced', async () => {
+    const { counts, read, client } = await countingClient(request => (request === 1 ? '[]' : undefined))
+    await read()
+    const reading = read()
+    const failed = expect(reading).rejects.toThrow(/connections to ClickHouse are closed/)
+    await until('the second read has arrived', () => counts.requests === 2)
+    await client.close()
+    await failed
+    await expect(read()).rejects.toThrow(/connections to ClickHouse are closed/)
+    expect(counts).toEqual({ requests: 2, connections: 1 })
   })
 
   it('is not tried again when a new connection is lost too', async () => {
@@ -127,7 +151,12 @@ describe('the only connection', () => {
     }
     const client = await clientOf(answer, { maxConnections: 1 })
     const read = (signal = AbortSignal.timeout(5_000)) => selectRows(client, { query: 'SELECT 1', params: {}, signal })
-    return { responses, read, firstArrived: () => until('the first read has arrived', () => responses.length === 1) }
+    return {
+      client,
+      responses,
+      read,
+      firstArrived: () => until('the first read has arrived', () => responses.length === 1),
+    }
   }
 
   it('serves the next read after one that has waited for it has given up', async () => {
@@ -142,6 +171,17 @@ describe('the only connection', () => {
     responses[0]?.end('[]')
     expect(await Promise.all([first, third])).toEqual([[], []])
     expect(responses).toHaveLength(2)
+  })
+
+  it('fails also the reads that wait for it when the client is closed', async () => {
+    const { client, responses, read, firstArrived } = await holdingClient()
+    const failures = [read(), read()].map(reading =>
+      expect(reading).rejects.toThrow(/connections to ClickHouse are closed/),
+    )
+    await firstArrived()
+    await client.close()
+    await Promise.all(failures)
+    expect(responses).toHaveLength(1)
   })
 
   it('is closed when its read gives up, and the next read has a new one', async () => {
