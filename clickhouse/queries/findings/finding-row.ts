@@ -18,8 +18,10 @@ interface MoreColumns {
 
 /**
  * Returns a query of the findings that a condition on workspace and id selects, with the columns of FindingRow. It groups by
- * finding_id, because rows of a finding merge only in the background. Texts are cut, because a client chooses their length. A
- * finding of which only one of the tables has been filled yet is left out.
+ * finding_id, because rows of a finding merge only in the background. Texts are cut, because a client chooses their length.
+ *
+ * An insert fills `findings` and `finding_details` one after the other. A finding without details has empty ones until then: a
+ * page that left it out would be passed by the next page, and the finding would be missing from the list.
  */
 export function findingsQuery(condition: string, more: MoreColumns = { ofFindings: '', ofDetails: '' }): string {
   return `
@@ -28,7 +30,7 @@ export function findingsQuery(condition: string, more: MoreColumns = { ofFinding
              min(first_seen_unix_nano) AS firstSeenUnixNano, max(last_seen_unix_nano) AS lastSeenUnixNano,
              sum(occurrence_count) AS occurrenceCount${more.ofFindings}
       FROM findings WHERE ${condition} GROUP BY finding_id) AS counted
-    INNER JOIN (
+    LEFT JOIN (
       SELECT finding_id AS id, leftUTF8(argMaxMerge(finding_details.type), 1024) AS type,
              leftUTF8(argMaxMerge(finding_details.message), 8192) AS message${more.ofDetails}
       FROM finding_details WHERE ${condition} GROUP BY finding_id) AS described

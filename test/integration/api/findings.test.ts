@@ -34,6 +34,7 @@ describe('the findings of a workspace', () => {
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
     await putWorkspace(services.redisUrl, { id: 'ws_3', slug: 'empty', userId: 'user_3' })
+    await putWorkspace(services.redisUrl, { id: 'ws_4', slug: 'new', userId: 'user_4' })
     api = await startApi(services, DATABASE)
     token = await signToken()
     otherToken = await signToken({ sub: 'user_2', org: 'globex' })
@@ -90,6 +91,25 @@ describe('the findings of a workspace', () => {
       status: 200,
       body: { findings: [], nextCursor: null },
     })
+  })
+
+  it('are shown before an insert has filled their details', async () => {
+    const newToken = await signToken({ sub: 'user_4', org: 'new' })
+    const keys = [1, 2].map(number => ({ workspaceId: 'ws_4', findingId: findingId(number), traceId: traceId(number) }))
+    await insertExceptions(client, keys)
+    await client.command({
+      query: `ALTER TABLE finding_details DELETE WHERE workspace_id = 'ws_4' AND finding_id = '${findingId(1)}'
+              SETTINGS mutations_sync = 1`,
+    })
+    const { findings } = findingsPageSchema.parse((await ask('/v3/findings', newToken)).body)
+    expect(Object.fromEntries(findings.map(({ id, type }) => [id, type]))).toEqual({
+      [findingId(1)]: '',
+      [findingId(2)]: 'TypeError',
+    })
+    const { status, body } = await ask(`/v3/findings/${findingId(1)}`, newToken)
+    expect(status).toBe(200)
+    const seenIn = { serviceVersions: [], approximateTraceCount: 0, approximateSessionCount: 0 }
+    expect(body).toMatchObject({ finding: { type: '', message: '', occurrenceCount: 1, seenIn } })
   })
 
   it('are read one by one by members of their workspace', async () => {
