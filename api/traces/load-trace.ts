@@ -22,10 +22,11 @@ interface Deps {
 }
 
 /**
- * A trace of at most this many stored rows is read whole by one query, unless their texts are long. Most have a few hundred.
- * These rows of a larger one are read twice.
+ * The most stored rows of a trace that one query reads whole, duplicates of spans included. Most traces have a few hundred. A
+ * trace with more rows, or with more bytes than `selectTrace` accepts, waits for its turn (`largeTraces`) and is read in two
+ * steps: the skeleton of all rows, then the rows that are shown. Its first rows are then read twice.
  */
-const SMALL_TRACE_ROWS = 16_000
+const SMALL_TRACE_ROWS_MAX = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
 const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 /**
@@ -54,7 +55,7 @@ export async function loadTrace(
   const isOfFinding =
     found !== undefined && namesFinding(found, key, await deps.firstKeptDay(key.workspaceId, 'findings'))
   if (!isOfFinding && !(await selectFindingHasTrace(deps.clickhouse, key, abortSignal))) return undefined
-  if (found !== undefined && found.rows.length <= SMALL_TRACE_ROWS) return assembleRows(key, found, limit)
+  if (found !== undefined && found.rows.length <= SMALL_TRACE_ROWS_MAX) return assembleRows(key, found, limit)
   const load = () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal)
   return deps.largeTraces.run(key.workspaceId, load, abortSignal)
 }
@@ -79,7 +80,7 @@ async function selectSmallTrace(
   abortSignal: AbortSignal,
 ): Promise<SpanRows | undefined> {
   try {
-    return await selectTrace(client, key, SMALL_TRACE_ROWS + 1, abortSignal)
+    return await selectTrace(client, key, SMALL_TRACE_ROWS_MAX + 1, abortSignal)
   } catch (error) {
     if (isClickHouseCode(error, TOO_MANY_ROWS_OR_BYTES)) return undefined
     throw error
