@@ -34,7 +34,8 @@ export type RefusalLabel =
   | 'refused_by_clickhouse'
   | 'refused_by_object_store'
   | 'decoder_fault'
-  // The job of the request was taken again and again by workers that ended without storing it. It was not decoded.
+  // The job of the request was taken again and again by workers that ended without storing it, and was not decoded. Or threads
+  // ended again and again while they read the replay chunk, or did not answer.
   | 'killed_worker'
   // Some records break a rule. If all of them do, the request is a dead letter; else the others are stored.
   | 'records_rejected'

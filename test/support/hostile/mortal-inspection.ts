@@ -2,7 +2,7 @@
  * A thread that inspects chunks, and does what the text of a chunk commands. It reports when it begins and ends a chunk, in ns
  * of the clock that all threads share.
  */
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BroadcastChannel } from 'node:worker_threads'
 import { inspectChunk } from '../../../workers/replay/inspect-chunk.ts'
@@ -37,6 +37,13 @@ serveInspections(async (body, encoding) => {
       return inspectChunk(Buffer.from('{}'), 'identity')
     case 'hang':
       for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000)
+    case 'wait':
+      while (!existsSync(argument)) await delay(5)
+      return inspectChunk(Buffer.from('{}'), 'identity')
+    case 'stuck':
+      // Nothing interrupts a thread that opens a pipe before it has a writer.
+      readFileSync(argument)
+      break
     case 'no-memory':
       throw Object.assign(new Error('insufficient memory'), { code: 'Z_MEM_ERROR' })
     case 'mistake':

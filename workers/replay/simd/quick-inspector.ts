@@ -13,7 +13,7 @@ const MIN_ZLIB_BYTES = 64
 export class QuickInspector {
   readonly #checker = new LineChecker()
 
-  /** Returns what `inspectChunk` would find. Returns undefined if only that can decide, about a tenth of its time later. */
+  /** Returns what `inspectChunk` would find. Returns undefined if only that can decide, up to a third of its time later. */
   inspect(body: Buffer, encoding: 'gzip' | 'identity'): Inspected | undefined {
     const text = encoding === 'gzip' ? inflate(body) : body
     if (text === undefined || text.length > MAX_TEXT_BYTES) return undefined

@@ -156,7 +156,10 @@ const { Module, Instance } = (
   }
 ).WebAssembly
 
-/** Compiles a module and returns its exports. Throws a CompileError, which names the mistake, for an invalid module. */
+/**
+ * Compiles a module and returns its exports. Throws a CompileError, which names the mistake, for an invalid module, or if the
+ * processor lacks its instructions. Throws a RangeError if its memory cannot be taken.
+ */
 export function instantiate(module: Uint8Array): object {
   return new Instance(new Module(module)).exports
 }

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +10,7 @@ import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Lane } from '../../../shared/queue/queue.ts'
 import { isMemoryError, TransientError } from '../../../shared/runtime/errors.ts'
+import { startAwakeClock } from '../../../test/support/count-awake-ms.ts'
 import type { InspectionReport } from '../../../test/support/hostile/mortal-inspection.ts'
 import { until } from '../../../test/support/until.ts'
 import { inspectChunk } from '../inspect-chunk.ts'
@@ -17,8 +20,28 @@ const logger = pino({ level: 'silent' })
 const MORTAL = new URL('../../../test/support/hostile/mortal-inspection.ts', import.meta.url)
 const KILLED = { ok: false, reason: { label: 'killed_worker', detail: '3 threads ended while they read it' } }
 let inspection: Inspection | undefined
+let markers: string[] = []
 
-afterEach(() => inspection?.close())
+afterEach(async () => {
+  await inspection?.close()
+  await Promise.all(markers.map(marker => rm(marker, { force: true })))
+  markers = []
+})
+
+/** Returns the path of a file that does not exist, and is removed after the test. */
+function newMarker(): string {
+  const marker = join(tmpdir(), `penstock-${randomUUID()}`)
+  markers.push(marker)
+  return marker
+}
+
+/** Runs the task with the reports of threads, as they arrive. */
+async function withReports(task: (reports: readonly InspectionReport[]) => Promise<void>): Promise<void> {
+  const reports: InspectionReport[] = []
+  const channel = new BroadcastChannel('mortal inspections')
+  channel.onmessage = event => reports.push((event as { data: InspectionReport }).data)
+  await task(reports).finally(() => channel.close())
+}
 
 function start(options: InspectionOptions) {
   const started = startInspection(logger, { threads: 2, ...options })
@@ -56,10 +79,7 @@ it('inspects a chunk of the express lane before those of the bulk lane that wait
 describe('a thread that ends while it reads a chunk', () => {
   it('has its chunk refused when three threads have ended, the last one alone, and harms no other chunk', async () => {
     const inspect = start({ entry: MORTAL })
-    const reports: InspectionReport[] = []
-    const channel = new BroadcastChannel('mortal inspections')
-    channel.onmessage = event => reports.push((event as { data: InspectionReport }).data)
-    try {
+    await withReports(async reports => {
       let isOver = false
       let done = 0
       const others = Array.from({ length: 4 }, async () => {
@@ -76,30 +96,102 @@ describe('a thread that ends while it reads a chunk', () => {
       const atLast = attempts.at(-1) as bigint
       const earlier = (times: readonly bigint[]) => times.filter(time => time < atLast).length
       expect(earlier(timesOf('slow', 'begin'))).toBe(earlier(timesOf('slow', 'end')))
-    } finally {
-      channel.close()
-    }
+    })
   })
 
   it('has its chunk read by the next thread', async () => {
-    const marker = join(tmpdir(), `penstock-${randomUUID()}`)
-    try {
-      const inspect = start({ entry: MORTAL })
-      expect(await inspect(Buffer.from(`exit-once ${marker}`), 'identity')).toMatchObject({ ok: true })
-    } finally {
-      await rm(marker, { force: true })
-    }
+    const inspect = start({ entry: MORTAL })
+    expect(await inspect(Buffer.from(`exit-once ${newMarker()}`), 'identity')).toMatchObject({ ok: true })
   })
 })
 
-it('ends a thread that does not answer, and refuses its chunk', async () => {
-  const inspect = start({ entry: MORTAL, deadlineMs: 200 })
-  expect(await inspect(Buffer.from('hang'), 'identity')).toEqual(KILLED)
+describe('a thread that does not answer', () => {
+  it('is ended, and its chunk is refused', async () => {
+    const inspect = start({ entry: MORTAL, deadlineMs: 200 })
+    expect(await inspect(Buffer.from('hang'), 'identity')).toEqual(KILLED)
+  })
+
+  it('is left alone if it cannot be ended, and its chunk is refused', async () => {
+    const pipe = newMarker()
+    execFileSync('mkfifo', [pipe])
+    const inspect = start({ entry: MORTAL, deadlineMs: 200 })
+    try {
+      expect(await inspect(Buffer.from(`stuck ${pipe}`), 'identity')).toEqual(KILLED)
+      expect(await inspect(Buffer.from('{}'), 'identity')).toMatchObject({ ok: true })
+    } finally {
+      closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK))
+    }
+  })
+
+  it('has more time when its chunk is alone', async () => {
+    const deadlineMs = 500
+    const marker = newMarker()
+    const inspect = start({ entry: MORTAL, deadlineMs })
+    await withReports(async reports => {
+      const found = inspect(Buffer.from(`wait ${marker}`), 'identity')
+      await until('the chunk is alone', () => reports.length === 3)
+      const clock = startAwakeClock()
+      await until('a chunk that is not alone would be given up', () => clock.ms > deadlineMs * 1.2)
+      clock.stop()
+      writeFileSync(marker, '')
+      expect(await found).toMatchObject({ ok: true })
+    })
+  })
+
+  it('is not blamed for a pause of the process', async () => {
+    const deadlineMs = 1_000
+    const marker = newMarker()
+    const inspect = start({ entry: MORTAL, deadlineMs })
+    await withReports(async reports => {
+      const found = inspect(Buffer.from(`wait ${marker}`), 'identity')
+      await until('a thread has begun', () => reports.length === 1)
+      // Timers see no difference to a process that is stopped and continued: all that were due are late.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, deadlineMs * 1.5)
+      setTimeout(() => writeFileSync(marker, ''))
+      expect(await found).toMatchObject({ ok: true })
+      expect(reports).toHaveLength(1)
+    })
+  })
 })
 
-it('refuses no chunk because threads cannot be started', async () => {
-  const inspect = start({ entry: new URL('./no-such-module.ts', import.meta.url) })
-  await expect(inspect(Buffer.from('{}'), 'identity')).rejects.toThrow(TransientError)
+describe('a thread that cannot be started', () => {
+  it('has no chunk refused', async () => {
+    const inspect = start({ entry: new URL('./no-such-module.ts', import.meta.url) })
+    await expect(inspect(Buffer.from('{}'), 'identity')).rejects.toThrow(TransientError)
+  })
+
+  it('takes no slot if Node throws at once, and has no chunk refused', async () => {
+    const entry = new URL('https://no-thread.test/')
+    const inspect = start({ entry, threads: 1 })
+    const errors = [1, 2, 3].map(() => inspect(Buffer.from('{}'), 'identity').catch((error: unknown) => error))
+    for (const error of await Promise.all(errors)) expect(error).toBeInstanceOf(TransientError)
+    entry.href = MORTAL.href
+    expect(await inspect(Buffer.from('{}'), 'identity')).toMatchObject({ ok: true })
+  })
+})
+
+it.each([
+  ['cannot be compiled', 'fail()'],
+  ['fails later', '({ exports: { ...exports, check: fail } })'],
+])('inspects chunks with the tokenizer alone where WebAssembly %s, and logs it once', async (_, instance) => {
+  const thread = new URL('./inspection-thread.ts', import.meta.url)
+  // Node itself needs WebAssembly to read TypeScript.
+  const code = `const { Instance } = WebAssembly
+    function fail() { throw new RangeError('failed') }
+    WebAssembly.Instance = function (...args) {
+      const { exports } = new Instance(...args)
+      return 'hasFullSnapshot' in exports ? ${instance} : { exports }
+    }
+    await import(${JSON.stringify(thread)})`
+  const lines: { readonly reason: string }[] = []
+  const write = (line: string) => lines.push(JSON.parse(line))
+  const entry = new URL(`data:text/javascript,${encodeURIComponent(code)}`)
+  const started = startInspection(pino({}, { write }), { entry, threads: 2 })
+  inspection = started
+  const bodies = ['{"type":2,"timestamp":5}\n', '{}\n{}', 'no\n', '{"a":'].map(text => Buffer.from(text))
+  const found = await Promise.all(bodies.map(body => started.inspect(body, 'identity', 'express')))
+  expect(found).toEqual(await Promise.all(bodies.map(body => inspectChunk(body, 'identity'))))
+  expect(lines).toMatchObject([{ level: 40, reason: 'RangeError: failed' }])
 })
 
 it('throws what a thread throws, so that a shortage of memory is not blamed on the chunk', async () => {

@@ -11,10 +11,15 @@ const MAX_THREADS = 4
 const ALONE_AFTER = 2
 const MAX_DEATHS = 3
 /**
- * Time after which a thread is ended. The longest text takes half a second. A chunk that is refused for it takes less than the two
- * minutes after which a pool without progress counts as wedged.
+ * Time after which a thread is ended. The longest texts take about a second of a core. A job keeps its lock meanwhile, because
+ * the main thread renews it. Ten seconds leave half of the time in which a process must stop.
  */
-const DEADLINE_MS = 30_000
+const DEADLINE_MS = 10_000
+/**
+ * A chunk that is alone has three times as long, so that no chunk is refused where a core is up to 30 times as slow, or as
+ * busy. A chunk that is refused takes 50 seconds, less than the two minutes after which a pool without progress counts as wedged.
+ */
+const ALONE_DEADLINES = 3
 
 const ENTRY = new URL('./inspection-thread.ts', import.meta.url)
 
@@ -31,7 +36,7 @@ export interface InspectionOptions {
   readonly threads?: number
   /** Module that a thread runs. */
   readonly entry?: URL
-  /** Time after which a thread that has not answered is ended. */
+  /** Time after which a thread that has not answered is ended. A chunk that is alone has three times as long. */
   readonly deadlineMs?: number
 }
 
@@ -55,6 +60,7 @@ class InspectionThreads implements Inspection {
   readonly #options: Required<InspectionOptions>
   readonly #slots: ThreadSlots
   readonly #idle: InspectionWorker[] = []
+  #isUnprovenLogged = false
 
   constructor(logger: Logger, options: Required<InspectionOptions>) {
     this.#logger = logger
@@ -66,8 +72,10 @@ class InspectionThreads implements Inspection {
     // Larger than the edge accepts, so from another version.
     if (body.length > CHUNK_BYTES) return inspectChunk(body, encoding)
     for (let deaths = 0; deaths < MAX_DEATHS; deaths++) {
-      const slots = deaths < ALONE_AFTER ? 1 : this.#options.threads
-      const result = await this.#slots.run(lane, slots, () => this.#inspectOnThread(body, encoding))
+      const isAlone = deaths >= ALONE_AFTER
+      const deadlineMs = this.#options.deadlineMs * (isAlone ? ALONE_DEADLINES : 1)
+      const inspect = () => this.#inspectOnThread(body, encoding, deadlineMs)
+      const result = await this.#slots.run(lane, isAlone ? this.#options.threads : 1, inspect)
       if (!('kind' in result)) return result
       this.#logger.warn(
         { reason: result.reason, bytes: body.length },
@@ -77,10 +85,11 @@ class InspectionThreads implements Inspection {
     return { ok: false, reason: { label: 'killed_worker', detail: `${MAX_DEATHS} threads ended while they read it` } }
   }
 
-  async #inspectOnThread(...[body, encoding]: Parameters<Inspector>): Promise<Inspected | ThreadDeath> {
-    const { entry, deadlineMs } = this.#options
+  async #inspectOnThread(
+    ...[body, encoding, deadlineMs]: [...Parameters<Inspector>, deadlineMs: number]
+  ): Promise<Inspected | ThreadDeath> {
     const idle = this.#idle.pop()
-    const thread = idle === undefined || idle.hasEnded ? await InspectionWorker.start(entry) : idle
+    const thread = idle === undefined || idle.hasEnded ? await this.#startThread() : idle
     try {
       return await thread.inspect(body, encoding, deadlineMs)
     } finally {
@@ -88,7 +97,17 @@ class InspectionThreads implements Inspection {
     }
   }
 
+  #startThread(): Promise<InspectionWorker> {
+    const onUnproven = (reason: string) => {
+      // The other threads fail for the same reason.
+      if (this.#isUnprovenLogged) return
+      this.#isUnprovenLogged = true
+      this.#logger.warn({ reason }, 'replay chunks are checked without WebAssembly, which takes three times as long')
+    }
+    return InspectionWorker.start({ entry: this.#options.entry, onUnproven })
+  }
+
   async close(): Promise<void> {
-    await Promise.all(this.#idle.splice(0).map(thread => thread.end()))
+    await Promise.all(this.#idle.splice(0).map(thread => thread.end(this.#options.deadlineMs)))
   }
 }

@@ -2,11 +2,13 @@ import { Worker } from 'node:worker_threads'
 import { CHUNK_BYTES } from '../../../schemas/http/limits.ts'
 import { describeError, TransientError } from '../../../shared/runtime/errors.ts'
 import type { Inspected } from '../inspect-chunk.ts'
-import type { InspectionAnswer, InspectionRequest } from './serve-inspections.ts'
+import type { InspectionAnswer, InspectionMessage, InspectionRequest } from './serve-inspections.ts'
 
 /** The heap of a thread needs 10 MB. Memory of buffers is not part of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
 const START_DEADLINE_MS = 30_000
+/** Parts of a deadline. A pause of the process counts as one of them at most. */
+const DEADLINE_STEPS = 10
 
 /** The result of a thread that ended, or was ended, before it has answered. */
 export interface ThreadDeath {
@@ -15,6 +17,14 @@ export interface ThreadDeath {
 }
 
 type Outcome = InspectionAnswer | ThreadDeath
+
+/** How a thread is started. */
+export interface ThreadOptions {
+  /** Module that the thread runs. */
+  readonly entry: URL
+  /** Takes the reason why the thread proves no chunks. */
+  readonly onUnproven: (reason: string) => void
+}
 
 /**
  * A thread that inspects one chunk at a time, as the main thread sees it. The body is copied into memory that both share, which
@@ -33,7 +43,7 @@ export class InspectionWorker {
   #fault = ''
   #death: ThreadDeath | undefined
 
-  private constructor(entry: URL) {
+  private constructor({ entry, onUnproven }: ThreadOptions) {
     this.#worker = new Worker(entry, {
       name: 'replay inspection',
       workerData: this.#memory,
@@ -41,7 +51,10 @@ export class InspectionWorker {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       resourceLimits: RESOURCE_LIMITS,
     })
-    this.#worker.on('message', (answer: InspectionAnswer) => this.#take?.(answer))
+    this.#worker.on('message', (message: InspectionMessage) => {
+      if (message.kind === 'unproven') onUnproven(message.reason)
+      else this.#take?.(message)
+    })
     this.#worker.on('error', error => {
       this.#fault = `: ${describeError(error)}`
     })
@@ -53,23 +66,32 @@ export class InspectionWorker {
     this.#worker.unref()
   }
 
-  /** Starts a thread. Throws a TransientError if that fails, because no chunk is to blame for it. */
-  static async start(entry: URL): Promise<InspectionWorker> {
-    const thread = new InspectionWorker(entry)
+  /** Starts a thread. Throws a TransientError if that fails in any way, because no chunk is to blame for it. */
+  static async start(options: ThreadOptions): Promise<InspectionWorker> {
+    const thread = InspectionWorker.#create(options)
     const outcome = await thread.#next(START_DEADLINE_MS)
     if (outcome.kind === 'ready') return thread
-    await thread.end()
-    const reason = outcome.kind === 'dead' ? outcome.reason : 'it answered before it was asked'
-    throw new TransientError(`a thread for replay chunks could not be started: ${reason}`)
+    await thread.end(START_DEADLINE_MS)
+    throw notStarted(outcome.kind === 'dead' ? outcome.reason : 'it answered before it was asked')
   }
 
+  /** Node throws at once if the system has no room for another thread, or none for the memory that is shared. */
+  static #create(options: ThreadOptions): InspectionWorker {
+    try {
+      return new InspectionWorker(options)
+    } catch (cause) {
+      throw notStarted(describeError(cause), cause)
+    }
+  }
+
+  /** Whether the thread has ended or is being ended. Such a thread takes no chunks. */
   get hasEnded(): boolean {
     return this.#death !== undefined
   }
 
   /**
-   * Returns what the thread found, or that it is dead, as it is after the deadline at the latest. Throws what the inspection
-   * throws.
+   * Returns what the thread found, or that it is dead. A thread that has not answered by the deadline is ended. Throws what the
+   * inspection throws.
    */
   async inspect(
     body: Buffer,
@@ -81,29 +103,61 @@ export class InspectionWorker {
     const outcome = await this.#next(deadlineMs)
     if (outcome.kind === 'inspected') return outcome.inspected
     if (outcome.kind === 'failed') throw withCode(outcome)
-    await this.end()
-    return outcome.kind === 'dead' ? outcome : { kind: 'dead', reason: 'it began again' }
+    const reason = outcome.kind === 'dead' ? outcome.reason : 'it began again'
+    const hasEnded = await this.end(deadlineMs)
+    return { kind: 'dead', reason: hasEnded ? reason : `${reason}, and has not ended since` }
   }
 
-  /** Ends the thread, whatever it does. */
-  async end(): Promise<void> {
-    await this.#worker.terminate()
+  /**
+   * Ends the thread and returns true. Returns false at the deadline if it still runs, because nothing can interrupt a call of the
+   * system: it ends after that call.
+   */
+  end(deadlineMs: number): Promise<boolean> {
+    this.#death ??= { kind: 'dead', reason: 'it is being ended' }
+    return new Promise(resolve => {
+      const cancel = afterAwake(deadlineMs, () => resolve(false))
+      const finish = () => {
+        cancel()
+        resolve(true)
+      }
+      this.#worker.terminate().then(finish, finish)
+    })
   }
 
   /** Returns the next outcome: the deadline counts as a death. */
   #next(deadlineMs: number): Promise<Outcome> {
     return new Promise(resolve => {
       const take = (outcome: Outcome) => {
-        clearTimeout(timer)
+        cancel()
         this.#take = undefined
         resolve(outcome)
       }
       const late: ThreadDeath = { kind: 'dead', reason: `it took more than ${deadlineMs} ms` }
-      const timer = setTimeout(() => take(late), deadlineMs)
+      const cancel = afterAwake(deadlineMs, () => take(late))
       this.#take = take
       if (this.#death !== undefined) take(this.#death)
     })
   }
+}
+
+/**
+ * Runs the task once this process has been awake for a time, and returns a function that cancels it. Steps that pass one after
+ * the other measure it. A single timer would be due when a process continues that was stopped, or whose machine was, and a
+ * thread that was stopped as well would be blamed for the time.
+ */
+function afterAwake(ms: number, task: () => void): () => void {
+  let steps = 0
+  const timer = setInterval(() => {
+    steps++
+    if (steps < DEADLINE_STEPS) return
+    clearInterval(timer)
+    task()
+  }, ms / DEADLINE_STEPS)
+  return () => clearInterval(timer)
+}
+
+function notStarted(reason: string, cause?: unknown): TransientError {
+  return new TransientError(`a thread for replay chunks could not be started: ${reason}`, { cause })
 }
 
 function withCode({ error, code }: InspectionAnswer & { readonly kind: 'failed' }): unknown {
