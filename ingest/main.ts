@@ -1,3 +1,4 @@
+import '../shared/runtime/heap.ts'
 import { serve } from '../shared/http/serve.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'

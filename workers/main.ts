@@ -1,3 +1,4 @@
+import '../shared/runtime/heap.ts'
 import { saveRequestCounts } from '../clickhouse/queries/audit/save-request-counts.ts'
 import { QUEUES } from '../schemas/queues/names.ts'
 import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'

@@ -58,12 +58,34 @@ it.each(COMPRESSORS)('has a large body of %s in memory once', (_name, encoding, 
   expect(grownBytes).toBeLessThan(95 * MIB)
 })
 
-it('gives the memory of a large body back at once', async () => {
+it.each([
+  ['large', 60 * MIB, LIMIT_BYTES],
+  ['usual', 100_000, 4 * MIB],
+])('gives the memory of a %s body back at once', async (_size, bytes, limitBytes) => {
   const arrayBuffers = () => process.memoryUsage().arrayBuffers
-  const result = await decompress(gzipSync(Buffer.alloc(60 * MIB)), 'gzip', LIMIT_BYTES)
+  const result = await decompress(gzipSync(Buffer.alloc(bytes, 'a')), 'gzip', limitBytes)
   const before = arrayBuffers()
   if (result.ok) release(result.body)
-  expect(before - arrayBuffers()).toBeGreaterThanOrEqual(60 * MIB)
+  expect(before - arrayBuffers()).toBeGreaterThanOrEqual(bytes)
+})
+
+it.each([
+  ['gzip', gzipSync],
+  ['zstd', zstdCompressSync],
+] as const)('takes memory of the size that a body of %s states, once', async (encoding, compress) => {
+  const body = Buffer.from(Array.from({ length: 20_000 }, (_, i) => `span ${i}`).join())
+  const result = await decompress(compress(body), encoding, 4 * MIB)
+  expect(result).toEqual({ ok: true, body })
+  // One chunk is not joined with others, and is one byte larger.
+  expect(result.ok && result.body.buffer.byteLength).toBe(body.length + 1)
+})
+
+it('takes little memory for a body that states far more than it has', async () => {
+  const compressed = gzipSync(Buffer.alloc(100, 'a'))
+  compressed.writeUInt32LE(3 * MIB, compressed.length - 4)
+  const before = process.memoryUsage().arrayBuffers
+  expect(await decompress(compressed, 'gzip', 4 * MIB)).toEqual({ ok: false, reason: 'bad_compression' })
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(MIB)
 })
 
 it('joins the frames of a large zstd stream', async () => {

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
+import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
 import { errorMessage, TransientError } from '../../shared/runtime/errors.ts'
 
 /** The decompressed body, or the reason why there is none. */
@@ -17,12 +18,19 @@ const decompressors = {
 
 /** From this limit on, the memory for the whole result is taken at once. */
 const LARGE_BYTES = 16 * 1024 * 1024
+/** Decoded size over encoded size that is expected at most, because a body may state any size. */
+const MOST_EXPECTED_RATIO = 32
+/** The ratio that is expected of a body which states no size. */
+const USUAL_RATIO = 8
+/** The chunks of zlib by default. */
+const LEAST_CHUNK_BYTES = 16 * 1024
 
 /**
  * Decompresses a body on the threads of zlib and stops as soon as the result would exceed `limitBytes`. With a large limit,
  * zlib writes into memory for all of it, whose pages are real only once they are written to. Otherwise zlib would collect
- * small chunks, and have everything in memory twice while it joins them. Throws a TransientError if memory is short: the body
- * may be a good one.
+ * small chunks, and have everything in memory twice while it joins them. With a smaller limit, it writes into memory of the
+ * size that the body states: each chunk is a way to a thread and back. Throws a TransientError if memory is short: the body may
+ * be a good one.
  */
 export async function decompress(body: Buffer, encoding: ContentEncoding, limitBytes: number): Promise<Decompressed> {
   try {
@@ -30,11 +38,11 @@ export async function decompress(body: Buffer, encoding: ContentEncoding, limitB
       case 'identity':
         return { ok: true, body }
       case 'gzip':
-        return { ok: true, body: await decompressors.gzip(body, optionsFor(limitBytes)) }
+        return { ok: true, body: await decompressors.gzip(body, optionsFor(body, encoding, limitBytes)) }
       case 'deflate': {
         // RFC 9110 defines "deflate" as the zlib format, but many clients send the bare stream. The first bytes differ.
         const inflater = isZlib(body) ? decompressors.zlib : decompressors.deflate
-        return { ok: true, body: await inflater(body, optionsFor(limitBytes)) }
+        return { ok: true, body: await inflater(body, optionsFor(body, encoding, limitBytes)) }
       }
       case 'zstd':
         return await decompressZstd(body, limitBytes)
@@ -53,29 +61,31 @@ function isFaultOfBytes(code: string): boolean {
   return code.startsWith('ZSTD_error_') && code !== 'ZSTD_error_memory_allocation'
 }
 
-/** One byte more than the limit, because zlib takes another chunk when it has filled one. */
-function optionsFor(limitBytes: number): { maxOutputLength: number; chunkSize?: number } {
-  if (limitBytes < LARGE_BYTES) return { maxOutputLength: limitBytes }
-  return { maxOutputLength: limitBytes, chunkSize: limitBytes + 1 }
+/** One byte more than the expected size, because zlib takes another chunk when it has filled one. */
+function optionsFor(body: Buffer, encoding: ContentEncoding, limitBytes: number) {
+  const stated = statedDecodedBytes(encoding, body, limitBytes) ?? USUAL_RATIO * body.length
+  const expected = Math.max(LEAST_CHUNK_BYTES, Math.min(stated, MOST_EXPECTED_RATIO * body.length, limitBytes))
+  return { maxOutputLength: limitBytes, chunkSize: 1 + (limitBytes < LARGE_BYTES ? expected : limitBytes) }
 }
 
 /**
- * Frees the memory of a large body that was decompressed. Nothing may use the body afterwards. V8 would count it as free only
- * after a garbage collection, by which time the next body has taken as much.
+ * Frees the memory of a body that was decompressed. Nothing may use the body afterwards. V8 would count it as free only after a
+ * garbage collection, by which time the next body has taken as much.
  */
 export function release(body: Buffer): void {
-  if (body.buffer.byteLength > LARGE_BYTES) (body.buffer as ArrayBuffer).transfer(0)
+  // A smaller one may share its memory with others.
+  if (body.buffer.byteLength > Buffer.poolSize) (body.buffer as ArrayBuffer).transfer(0)
 }
 
 async function decompressZstd(body: Buffer, limitBytes: number): Promise<Decompressed> {
   const frames = zstdFrames(body)
   if (frames === undefined) return { ok: false, reason: 'bad_compression' }
   if (frames.length === 1)
-    return { ok: true, body: await decompressors.zstd(frames[0] as Buffer, optionsFor(limitBytes)) }
+    return { ok: true, body: await decompressors.zstd(frames[0] as Buffer, optionsFor(body, 'zstd', limitBytes)) }
   const joined = Buffer.allocUnsafeSlow(limitBytes)
   let length = 0
   for (const frame of frames) {
-    const part = await decompressors.zstd(frame, optionsFor(Math.max(limitBytes - length, 1)))
+    const part = await decompressors.zstd(frame, optionsFor(frame, 'zstd', Math.max(limitBytes - length, 1)))
     if (length + part.length > limitBytes) return { ok: false, reason: 'too_large_decompressed' }
     length += part.copy(joined, length)
     release(part)
