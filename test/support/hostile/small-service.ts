@@ -17,8 +17,11 @@ const MIB = 1024 * 1024
 const CONTAINER_MIB = { edge: 256, workers: 512, api: 256 } as const
 /** Node gives its heap about half the memory of a container. */
 const HEAP_SHARE = 0.5
-/** Settings for processes of this size, as an operator would choose them. */
-const SETTINGS = { HELD_BODY_BYTES: String(64 * MIB), LOG_LEVEL: 'error' }
+/**
+ * Settings for processes of this size, as an operator would choose them. A commit has longer than by default, because attackers,
+ * victims, stores and service share two cores: on a slow machine, 0.8 s pass without any fault of the service.
+ */
+const SETTINGS = { HELD_BODY_BYTES: String(64 * MIB), COMMIT_TIMEOUT_MS: '3000', LOG_LEVEL: 'error' }
 
 /**
  * Longest time from acceptance until a payload of a client that does nothing wrong can be read, on a machine that does
@@ -147,10 +150,7 @@ export function expectServed(report: AttackReport): void {
   expectAlive(report)
 }
 
-/**
- * Leaves out the answers to commits that missed their deadline of less than a second, and to sockets that timed out. Reads
- * have ten seconds.
- */
+/** Leaves out the answers to commits that missed their deadline, and to sockets that timed out. Reads have ten seconds. */
 function withoutLateCommits(refused: Readonly<Record<string, number>>): Record<string, number> {
   const isLate = (outcome: string) => / (503|[A-Z_a-z]+)$/.test(outcome) && !outcome.startsWith('findings ')
   return Object.fromEntries(Object.entries(refused).filter(([outcome]) => !isLate(outcome)))
