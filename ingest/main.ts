@@ -1,6 +1,6 @@
-import '../shared/runtime/heap.ts'
 import { serve } from '../shared/http/serve.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
+import { trimHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
@@ -25,3 +25,4 @@ await serve({
   metrics,
   lifecycle,
 })
+trimHeap()

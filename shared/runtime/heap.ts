@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 
 /**
  * Lets the heap grow to twice of what is alive before V8 collects it whole. Buffers outside of the heap count as if they were in
@@ -6,3 +7,13 @@ import { setFlagsFromString } from 'node:v8'
  * quarter of the CPU time of an edge and a tenth of that of a worker.
  */
 setFlagsFromString('--heap-growing-percent=100')
+
+/**
+ * Gives back the memory that only loading the program has needed, when it is loaded. V8 would keep it until the heap is full
+ * again. Measured with an edge: 188 MB, then 139, in 40 ms.
+ */
+export function trimHeap(): void {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (options: object) => void
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
