@@ -1,6 +1,6 @@
 import { serve } from '../shared/http/serve.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
-import { trimHeap } from '../shared/runtime/heap.ts'
+import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
@@ -25,4 +25,4 @@ await serve({
   metrics,
   lifecycle,
 })
-trimHeap()
+prepareHeap()

@@ -4,7 +4,7 @@ import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { errorFields } from '../shared/runtime/errors.ts'
-import { trimHeap } from '../shared/runtime/heap.ts'
+import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle, runUntilSignal } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
@@ -87,5 +87,5 @@ const admin = createAdminServer({
 lifecycle.onStop('admin server', () => admin.close())
 await admin.listen(config.ADMIN_BIND_HOST, config.WORKERS_ADMIN_PORT)
 runUntilSignal(lifecycle, logger)
-trimHeap()
+prepareHeap()
 logger.info({ pools: queues }, 'workers are running')

@@ -3,13 +3,13 @@ import { expect, it } from 'vitest'
 
 const MB = 1_000_000
 
-/** Prints how much smaller the heap is after a large one was needed for a moment and then trimmed. */
+/** Prints how much smaller the heap is after a large one was needed for a moment and then prepared for load. */
 const TRIM = `
-  import { trimHeap } from '${import.meta.dirname}/heap.ts'
+  import { prepareHeap } from '${import.meta.dirname}/heap.ts'
   let needed = Array.from({ length: 1_000_000 }, (_, i) => ({ i }))
   const before = process.memoryUsage().heapTotal
   needed = undefined
-  trimHeap()
+  prepareHeap()
   console.log(before - process.memoryUsage().heapTotal)
 `
 
