@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
+import { freeBuffer } from '../memory/free-buffer.ts'
 import { PAYLOAD_HEADER_BYTES } from './payload-frame.ts'
 import { ZSTD_MAGIC, zstdDecodedBytes } from './request-work.ts'
 
@@ -60,7 +61,7 @@ export async function wholePayload(
   let end = 0
   for (const [i, part] of plain.entries()) {
     end += part.copy(payload, end)
-    if (part !== parts[i]) free(part)
+    if (part !== parts[i]) freeBuffer(part)
   }
   return payload
 }
@@ -73,9 +74,4 @@ async function unpack(packed: Buffer, hasJoined: boolean): Promise<Buffer> {
   const payload = await decompress(packed, { chunkSize: bytes + 1, maxOutputLength: bytes + 1 })
   if (payload.length !== bytes) throw new RangeError('a packed payload is incomplete')
   return hasJoined ? payload.subarray(PAYLOAD_HEADER_BYTES) : payload
-}
-
-/** Frees memory that zlib has allocated for this part alone. V8 would collect the whole heap for every 30 MB of it. */
-function free(part: Buffer): void {
-  if (part.buffer.byteLength > Buffer.poolSize) (part.buffer as ArrayBuffer).transfer(0)
 }

@@ -4,9 +4,10 @@ import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { protobufFault } from '../../ingest/admission/protobuf-framing.ts'
 import { decodeReplayMetadata } from '../../ingest/admission/replay-metadata.ts'
+import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
-import { decompress, release } from '../../workers/decode/decompress.ts'
+import { decompress } from '../../workers/decode/decompress.ts'
 import { acceptJson, createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
@@ -140,7 +141,7 @@ function createTargets(seed: number): { targets: readonly Target[]; explodeAll: 
     const result = await decompress(body, encoding, 64 * MIB)
     if (result.ok) {
       append(otlpSignal, contentType, result.body)
-      release(result.body)
+      freeBuffer(result.body)
     }
     for (const rows of Object.values(batches)) {
       rows.reset()

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError, isMemoryError, TransientError } from '../../shared/runtime/errors.ts'
 import { ONLY_COUNTED, type RejectionLabel } from '../../shared/runtime/reason.ts'
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
-import { decompress, release } from '../decode/decompress.ts'
+import { decompress } from '../decode/decompress.ts'
 import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
 import { frameMoves } from '../queue/moves.ts'
@@ -266,7 +267,7 @@ export class Batch {
       return { reason: { label: 'decoder_fault', detail: describeError(error) } }
     } finally {
       if (isMeasured) this.#source.onDecoded?.(frame, body.length, performance.now() - startedAt)
-      if (body !== frame.body) release(body)
+      if (body !== frame.body) freeBuffer(body)
     }
   }
 

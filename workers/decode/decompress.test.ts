@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { decompress, release } from './decompress.ts'
+import { freeBuffer } from '../../shared/memory/free-buffer.ts'
+import { decompress } from './decompress.ts'
 
 const MIB = 1024 * 1024
 const LIMIT_BYTES = 64 * MIB
@@ -65,7 +66,7 @@ it.each([
   const arrayBuffers = () => process.memoryUsage().arrayBuffers
   const result = await decompress(gzipSync(Buffer.alloc(bytes, 'a')), 'gzip', limitBytes)
   const before = arrayBuffers()
-  if (result.ok) release(result.body)
+  if (result.ok) freeBuffer(result.body)
   expect(before - arrayBuffers()).toBeGreaterThanOrEqual(bytes)
 })
 

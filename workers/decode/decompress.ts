@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib'
+import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
 import { errorMessage, TransientError } from '../../shared/runtime/errors.ts'
@@ -68,15 +69,6 @@ function optionsFor(body: Buffer, encoding: ContentEncoding, limitBytes: number)
   return { maxOutputLength: limitBytes, chunkSize: 1 + (limitBytes < LARGE_BYTES ? expected : limitBytes) }
 }
 
-/**
- * Frees the memory of a body that was decompressed. Nothing may use the body afterwards. V8 would count it as free only after a
- * garbage collection, by which time the next body has taken as much.
- */
-export function release(body: Buffer): void {
-  // A smaller one may share its memory with others.
-  if (body.buffer.byteLength > Buffer.poolSize) (body.buffer as ArrayBuffer).transfer(0)
-}
-
 async function decompressZstd(body: Buffer, limitBytes: number): Promise<Decompressed> {
   const frames = zstdFrames(body)
   if (frames === undefined) return { ok: false, reason: 'bad_compression' }
@@ -88,7 +80,7 @@ async function decompressZstd(body: Buffer, limitBytes: number): Promise<Decompr
     const part = await decompressors.zstd(frame, optionsFor(frame, 'zstd', Math.max(limitBytes - length, 1)))
     if (length + part.length > limitBytes) return { ok: false, reason: 'too_large_decompressed' }
     length += part.copy(joined, length)
-    release(part)
+    freeBuffer(part)
   }
   return { ok: true, body: joined.subarray(0, length) }
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
+import { freeBuffer } from '../../../shared/memory/free-buffer.ts'
 import type { Inspected } from '../inspect-chunk.ts'
 import { MAX_TEXT_BYTES } from './line-check.ts'
 import { LineChecker } from './line-checker.ts'
@@ -20,7 +21,7 @@ export class QuickInspector {
     const facts = isUtf8(text) ? this.#checker.check(text) : undefined
     const decompressedBytes = text.length
     const sha256 = facts === undefined ? '' : hash('sha256', text)
-    if (text !== body) free(text)
+    if (text !== body) freeBuffer(text)
     if (facts === undefined || facts.events === 0) return undefined
     const { events, hasFullSnapshot, firstMs, lastMs } = facts
     return {
@@ -49,9 +50,4 @@ function inflate(body: Buffer): Buffer | undefined {
     // Damaged, of several members, or memory is short: the exact inspection finds out.
     return undefined
   }
-}
-
-/** Frees the memory of a text at once, unless it is of Node's pool of small buffers. */
-function free(text: Buffer): void {
-  if (text.buffer.byteLength > Buffer.poolSize) (text.buffer as ArrayBuffer).transfer(0)
 }
