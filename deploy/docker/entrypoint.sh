@@ -1,0 +1,30 @@
+#!/bin/sh
+# Starts one process of Penstock, which takes the place of this shell and so gets the signals.
+set -eu
+
+usage() {
+  cat >&2 <<'USAGE'
+usage: docker run IMAGE COMMAND
+  edge                        accepts telemetry, replay chunks and source maps
+  workers [--pools a,b]       store what was accepted; without --pools, all queues
+  api                         answers reads
+  migrate [--force]           migrates ClickHouse to the schema of this version
+  penstock ...                the commands of operators (penstock --help)
+Settings are environment variables, listed in deploy/env.example. Another COMMAND is run as it is.
+USAGE
+  exit 64
+}
+
+command=${1:-help}
+[ $# -eq 0 ] || shift
+case $command in
+  edge) exec node /app/ingest/main.ts "$@" ;;
+  workers) exec node /app/workers/main.ts "$@" ;;
+  api) exec node /app/api/main.ts "$@" ;;
+  migrate) exec node /app/clickhouse/migrate/main.ts "$@" ;;
+  penstock) exec node /app/cli/penstock.mjs "$@" ;;
+  *)
+    command -v "$command" >/dev/null || usage
+    exec "$command" "$@"
+    ;;
+esac
