@@ -1,0 +1,129 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { load } from 'js-yaml'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApiRoutes } from '../../../api/routes.ts'
+import { createIngestRoutes } from '../../../ingest/routes.ts'
+import { allOperations } from '../../../schemas/http/all-operations.ts'
+import { createAuthority } from '../../support/proxy/certificates.ts'
+import { chooseBackend, type HttpRoute } from '../../support/proxy/http-route.ts'
+import { findNginx, type RunningProxy, startNginx } from '../../support/proxy/start-nginx.ts'
+
+/** The dependencies that the tables of routes read before a request. */
+const idle = { sinks: {}, counterOf: () => undefined, identityProviders: [], queries: {} } as never
+
+const routesOf = {
+  edge: createIngestRoutes(idle).map(({ method, path }) => `${method} ${path}`),
+  api: createApiRoutes(idle).map(({ method, path }) => `${method} ${path}`),
+}
+const operations = allOperations({ identityProviders: ['Auth0'] }).map(({ method, path }) => ({
+  method,
+  path,
+  name: `${method} ${path}`,
+  servedBy: (['edge', 'api'] as const).filter(name => routesOf[name].includes(`${method} ${path}`)),
+  // Both serve the document. It comes from the API, where it can be read while the edges are busy.
+  ...(path === '/openapi.json' && { servedBy: ['api'] }),
+  target: path.replaceAll(/:\w+/g, 'any-id'),
+}))
+
+it('every operation of the document is served by one process', () => {
+  expect(operations.filter(({ servedBy }) => servedBy.length !== 1)).toEqual([])
+  expect(operations).toHaveLength(routesOf.edge.length + routesOf.api.length + 1)
+})
+
+describe('the HTTPRoute', () => {
+  let route: HttpRoute
+  beforeAll(async () => {
+    const file = new URL('../../../deploy/proxy/gateway/httproute.yaml', import.meta.url)
+    route = load(await readFile(file, 'utf8')) as HttpRoute
+  })
+
+  it.each(operations)('sends $name to the process that serves it', ({ method, target, servedBy }) => {
+    expect(chooseBackend(route, method, target)).toEqual(servedBy.map(name => `penstock-${name}`))
+  })
+  it.each([
+    ['HEAD', '/v3/releases', 'penstock-api'],
+    ['OPTIONS', '/v3/session', 'penstock-edge'],
+    ['POST', '/v3/sessions', 'penstock-api'],
+    ['POST', '/v1/traces', 'penstock-edge'],
+  ])('sends %s %s to %s', (method, target, backend) => {
+    expect(chooseBackend(route, method, target)).toEqual([backend])
+  })
+})
+
+const found = findNginx()
+if ('fault' in found) console.warn(`the tests of nginx are skipped: ${found.fault}`)
+
+describe.skipIf('fault' in found)('nginx', () => {
+  let dir: string
+  let servers: Server[]
+  let proxy: RunningProxy
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'penstock-nginx-'))
+    const authority = createAuthority(join(dir, 'ca'))
+    setDefaultCACertificates([...getCACertificates('default'), authority.pem])
+    const started = await Promise.all(['edge', 'api'].map(name => startNamed(name)))
+    servers = started.map(({ server }) => server)
+    const [edge, api] = started.map(({ address }) => [address])
+    proxy = await startNginx('command' in found ? found.command : '', {
+      dir,
+      edges: edge ?? [],
+      apis: api ?? [],
+      certificate: authority.issue('localhost'),
+    })
+  })
+  afterAll(async () => {
+    await proxy?.stop()
+    for (const server of servers ?? []) server.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  it.each(operations)('sends $name to the process that serves it', async ({ method, target, servedBy }) => {
+    for (const query of ['', '?a=/v3/session&b=/v3/findings']) {
+      expect(await ask(method, target + query)).toEqual({ by: servedBy[0], url: target + query })
+    }
+  })
+
+  it.each([
+    ['OPTIONS', '/v3/releases/any-id/source-maps', 'edge'],
+    ['DELETE', '/v3/releases/any-id/telemetry', 'edge'],
+    ['POST', '/v3/releases/any-id', 'api'],
+    ['OPTIONS', '/v3/session', 'edge'],
+    ['PATCH', '/v3/replay/upload/any-id', 'edge'],
+    ['POST', '/v3/sessions', 'api'],
+    ['POST', '/v1/traces', 'edge'],
+    ['GET', '/', 'edge'],
+    ['GET', '/v3x', 'edge'],
+  ])('sends %s %s to the %s', async (method, target, by) => {
+    expect(await ask(method, target)).toEqual({ by, url: target })
+  })
+
+  it('passes paths on as they were sent', async () => {
+    for (const id of ['a%2Fb', 'a%2F..%2F..%2Fsession', 'x%2e%2e', 'caf%C3%A9', 'a+b%20c', 'a//b']) {
+      const target = `/v3/sessions/${id}?cursor=%2F%2e%2e`
+      expect(await ask('GET', target)).toEqual({ by: 'api', url: target })
+    }
+  })
+
+  async function ask(method: string, target: string): Promise<unknown> {
+    const response = await fetch(proxy.baseUrl + target, { method })
+    return { by: response.headers.get('x-name'), url: response.headers.get('x-url') }
+  }
+})
+
+/** Starts a server that answers with its name and the target of the request. */
+async function startNamed(name: string): Promise<{ server: Server; address: string }> {
+  const server = createServer((request, response) => {
+    response.writeHead(200, { 'x-name': name, 'x-url': request.url })
+    response.end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { server, address: `127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
