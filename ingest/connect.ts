@@ -12,6 +12,7 @@ import { type StoreWatches, watchStores } from '../shared/queue/durability-watch
 import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
+import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -48,6 +49,8 @@ export interface Edge {
   readonly isReady: () => true | string
   /** Ends the waits for workers when the process is about to stop. Their clients are asked to retry. */
   readonly endWaits: () => void
+  /** Reads the loads of all queues for autoscalers. */
+  readonly readQueues: () => Promise<QueueLoads>
 }
 
 /** Collaborators that every part of the wiring uses. */
@@ -154,6 +157,7 @@ export function connectEdge(
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
     endWaits: () => builds.deps.verdicts.stop(),
+    readQueues: createQueueLoads(stores.queues),
   }
 }
 

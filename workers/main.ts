@@ -1,5 +1,6 @@
 import { saveRequestCounts } from '../clickhouse/queries/audit/save-request-counts.ts'
 import { QUEUES } from '../schemas/queues/names.ts'
+import { createQueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
@@ -38,7 +39,7 @@ const {
   directory,
   isReady,
 } = connectWorkers(config, { queues, logger, lifecycle, metrics, processMetrics }, stopping.signal)
-const heartbeat = startHeartbeat(deps.redis)
+const heartbeat = startHeartbeat(deps.redis, queues)
 lifecycle.onStop('heartbeat', () => heartbeat.stop())
 const pools = queues.map(queue => POOLS[queue](deps))
 for (const pool of pools) {
@@ -82,6 +83,7 @@ const admin = createAdminServer({
     return wedged.length === 0 || `no progress: ${wedged.join(', ')}`
   },
   isReady,
+  readQueues: createQueueLoads(deps.redis),
   logger,
 })
 lifecycle.onStop('admin server', () => admin.close())

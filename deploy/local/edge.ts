@@ -30,6 +30,7 @@ await serve({
   settings: config,
   isReady: edge.isReady,
   endWaits: edge.endWaits,
+  readQueues: edge.readQueues,
   logger,
   metrics,
   lifecycle,

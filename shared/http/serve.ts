@@ -25,6 +25,8 @@ export interface ServedProcess {
   readonly isReady: () => Health | Promise<Health>
   /** Ends the waits of requests when the process is about to stop. */
   readonly endWaits?: () => void
+  /** Returns the document of `/queues` on the admin port. */
+  readonly readQueues?: () => Promise<object>
   readonly logger: Logger
   readonly metrics: Metrics
   /** Already contains what the routes need, so that it stops after the server. */
@@ -51,6 +53,7 @@ export async function serve(served: ServedProcess): Promise<void> {
     registry: metrics.registry,
     isLive: () => true,
     isReady: () => (draining ? 'draining' : served.isReady()),
+    ...(served.readQueues && { readQueues: served.readQueues }),
     logger,
   })
   lifecycle.onStop('admin server', () => admin.close())

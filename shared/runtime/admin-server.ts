@@ -16,6 +16,8 @@ export interface AdminServerDeps {
   readonly isLive: () => Health | Promise<Health>
   /** Returns false while the process is starting, draining or cut off from a dependency, so that traffic goes elsewhere. */
   readonly isReady: () => Health | Promise<Health>
+  /** Returns the document of `/queues`. Without it there is no such path. */
+  readonly readQueues?: () => Promise<object>
   readonly logger: Logger
 }
 
@@ -29,8 +31,8 @@ export interface AdminServer {
 /** A probe times out after a second, so a check that hangs must be reported as unhealthy before that. */
 const CHECK_DEADLINE_MS = 900
 
-/** Serves `/livez`, `/readyz` and `/metrics` of one process on a separate port. */
-export function createAdminServer({ registry, isLive, isReady, logger }: AdminServerDeps): AdminServer {
+/** Serves `/livez`, `/readyz`, `/metrics` and `/queues` of one process on a separate port. */
+export function createAdminServer({ registry, isLive, isReady, readQueues, logger }: AdminServerDeps): AdminServer {
   async function healthOf(check: () => Health | Promise<Health>): Promise<Health> {
     try {
       return await withDeadline(Promise.resolve(check()), CHECK_DEADLINE_MS, 'the check timed out')
@@ -43,6 +45,15 @@ export function createAdminServer({ registry, isLive, isReady, logger }: AdminSe
     const health = await healthOf(check)
     if (health === true) return send(response, 200, 'text/plain; charset=utf-8', 'ok\n')
     send(response, 503, 'text/plain; charset=utf-8', `${health === false ? 'not ok' : health}\n`)
+  }
+
+  async function answerQueues(response: ServerResponse, read: () => Promise<object>): Promise<void> {
+    try {
+      const queues = await withDeadline(read(), CHECK_DEADLINE_MS, 'redis does not answer')
+      send(response, 200, 'application/json', JSON.stringify(queues))
+    } catch (error) {
+      send(response, 503, 'text/plain; charset=utf-8', `${describeError(error)}\n`)
+    }
   }
 
   new Gauge({
@@ -62,7 +73,11 @@ export function createAdminServer({ registry, isLive, isReady, logger }: AdminSe
     }
     if (path === '/livez') return void answerHealth(response, isLive)
     if (path === '/readyz') return void answerHealth(response, isReady)
-    if (path !== '/metrics') return send(response, 404, 'text/plain; charset=utf-8', '/livez, /readyz, /metrics\n')
+    if (path === '/queues' && readQueues) return void answerQueues(response, readQueues)
+    if (path !== '/metrics') {
+      const paths = ['/livez', '/readyz', '/metrics', ...(readQueues ? ['/queues'] : [])]
+      return send(response, 404, 'text/plain; charset=utf-8', `${paths.join(', ')}\n`)
+    }
     registry.metrics().then(
       text => send(response, 200, registry.contentType, text),
       error => {

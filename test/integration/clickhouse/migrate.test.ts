@@ -121,7 +121,7 @@ describe('migrate', () => {
   it('refuses a migration that needs quiet while workers run, before it changes anything', async () => {
     await write({ '0001_first.sql': FIRST, '0002_second.sql': `-- Run it while no workers do: why.\n${SECOND}` })
     const redis = connectConsumer(`${sharedServices().redisUrl}/11`, logger)
-    const heartbeat = startHeartbeat(redis)
+    const heartbeat = startHeartbeat(redis, [])
     await expect.poll(() => runningWorkers(redis)).toHaveLength(1)
     const options = { runningWorkers: () => runningWorkers(redis) }
     await expect(run(options)).rejects.toThrow(/0002_second.sql must run while no workers do, but 1 run \(.+:\d+\)/)

@@ -1,0 +1,61 @@
+import type { Redis } from 'ioredis'
+import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import { queueKeys } from '../queue.ts'
+import { readQueueAges } from './queue-ages.ts'
+import { runningLoads, type WorkerLoad } from './worker-heartbeats.ts'
+
+/** What an autoscaler of the pools of one queue looks at. */
+export interface QueueLoad {
+  /** Time since the arrival of the oldest request that is accepted and not yet stored. 0 if there is none. */
+  readonly ageSeconds: number
+  /** Requests that are accepted and not yet stored. */
+  readonly requests: number
+  /** Their estimated work in decoded bytes, which admission bounds as well (`QUEUE_MAX_COST`). */
+  readonly costBytes: number
+  /** Processes with a pool of the queue that run. */
+  readonly workers: number
+  /** How many of them would be busy all the time with the work that all of them do: between 0 and `workers`. */
+  readonly busyWorkers: number
+}
+
+/** The loads of all queues. */
+export type QueueLoads = Readonly<Record<QueueName, QueueLoad>>
+
+const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedCost', 'doneCost'] as const
+/** An autoscaler asks for each queue several times at once. */
+const REMEMBERED_MS = 500
+
+/** Reads the loads of all queues from the Redis of the queues. Calls within half a second share one read. */
+export function createQueueLoads(redis: Redis, now: () => number = Date.now): () => Promise<QueueLoads> {
+  let read: { readonly atMs: number; readonly loads: Promise<QueueLoads> } | undefined
+  return () => {
+    if (read === undefined || now() - read.atMs > REMEMBERED_MS) {
+      const loads = readQueueLoads(redis)
+      read = { atMs: now(), loads }
+      loads.catch(() => {
+        read = undefined
+      })
+    }
+    return read.loads
+  }
+}
+
+async function readQueueLoads(redis: Redis): Promise<QueueLoads> {
+  if (redis.status !== 'ready') throw new Error('redis is not connected')
+  const [ages, workers, ...flows] = await Promise.all([
+    readQueueAges(redis),
+    runningLoads(redis),
+    ...QUEUES.map(queue => redis.hmget(queueKeys(queue).flow, ...COUNTERS)),
+  ])
+  const loads = QUEUES.map((queue, i) => {
+    const [accepted = 0, done = 0, acceptedCost = 0, doneCost = 0] = (flows[i] ?? []).map(Number)
+    const backlog = { requests: Math.max(0, accepted - done), costBytes: Math.max(0, acceptedCost - doneCost) }
+    return [queue, { ageSeconds: ages.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }] as const
+  })
+  return Object.fromEntries(loads) as Record<QueueName, QueueLoad>
+}
+
+function busyOf(queue: QueueName, workers: readonly WorkerLoad[]): Pick<QueueLoad, 'workers' | 'busyWorkers'> {
+  const own = workers.filter(({ queues }) => queues.includes(queue))
+  return { workers: own.length, busyWorkers: Number(own.reduce((sum, { busy }) => sum + busy, 0).toFixed(3)) }
+}

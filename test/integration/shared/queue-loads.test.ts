@@ -1,0 +1,75 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeEach, expect, it } from 'vitest'
+import { QUEUES } from '../../../schemas/queues/names.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { createQueueLoads } from '../../../shared/queue/watch/queue-loads.ts'
+import { startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
+import { createAdminServer } from '../../../shared/runtime/admin-server.ts'
+import { createLogger } from '../../../shared/runtime/logger.ts'
+import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+
+const redis = new Redis(`${sharedServices().redisUrl}/14`)
+
+beforeEach(() => redis.flushdb())
+afterAll(() => redis.disconnect())
+
+const EMPTY = { ageSeconds: 0, requests: 0, costBytes: 0, workers: 0, busyWorkers: 0 }
+
+it('returns age and depth of each queue from what is accepted and not stored', async () => {
+  const keys = queueKeys('spans')
+  const nowMs = Number((await redis.time())[0]) * 1_000
+  await redis.zadd(keys.pending, nowMs - 90_000, 'older', nowMs - 5_000, 'newer')
+  await redis.hset(keys.flow, { acceptedPayloads: 50, donePayloads: 43, acceptedCost: 9_000, doneCost: 1_000 })
+  const { spans, ...others } = await createQueueLoads(redis)()
+  expect(spans).toMatchObject({ requests: 7, costBytes: 8_000, workers: 0, busyWorkers: 0 })
+  expect(spans.ageSeconds).toBeCloseTo(90, -1)
+  expect(others).toEqual(Object.fromEntries(QUEUES.filter(queue => queue !== 'spans').map(queue => [queue, EMPTY])))
+})
+
+it('adds up how busy the workers of a queue are, until they stop', async () => {
+  const until = performance.now() + 50
+  const first = startHeartbeat(redis, ['spans', 'logs'])
+  while (performance.now() < until) Math.sqrt(until)
+  const second = startHeartbeat(redis, ['spans'])
+  const loads = async () => createQueueLoads(redis)()
+  await expect.poll(async () => (await loads()).spans.workers).toBe(2)
+  const { spans, logs, metrics } = await loads()
+  expect(logs.workers).toBe(1)
+  expect(spans.busyWorkers).toBeGreaterThan(0)
+  expect(spans.busyWorkers).toBeLessThanOrEqual(2)
+  expect(metrics).toEqual(EMPTY)
+  await Promise.all([first.stop(), second.stop()])
+  expect((await loads()).spans).toEqual(EMPTY)
+})
+
+it('calls within half a second share one read', async () => {
+  let atMs = 0
+  const read = createQueueLoads(redis, () => atMs)
+  expect((await read()).logs.requests).toBe(0)
+  await redis.hset(queueKeys('logs').flow, { acceptedPayloads: 3 })
+  atMs = 500
+  expect((await read()).logs.requests).toBe(0)
+  atMs = 501
+  expect((await read()).logs.requests).toBe(3)
+})
+
+it('serves them at /queues of the admin port, and 503 while Redis does not answer', async () => {
+  const admin = createAdminServer({
+    registry: createMetrics('test').registry,
+    isLive: () => true,
+    isReady: () => true,
+    readQueues: createQueueLoads(redis),
+    logger: createLogger('test', 'fatal'),
+  })
+  const url = `http://127.0.0.1:${await admin.listen('127.0.0.1', 0)}/queues`
+  await redis.client('PAUSE', 1_800, 'ALL')
+  const paused = await fetch(url)
+  expect(paused.status).toBe(503)
+  expect(await paused.text()).toContain('redis does not answer')
+  await redis.ping()
+  const response = await fetch(url)
+  expect(response.headers.get('content-type')).toBe('application/json')
+  expect(await response.json()).toMatchObject({ receipts: EMPTY })
+  await admin.close()
+})
