@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { loadAll } from 'js-yaml'
+
+/** Folder of the chart. */
+export const CHART = fileURLToPath(new URL('penstock', import.meta.url))
+/** Version of Kubernetes that the manifests are validated for (schemas/write-kinds.ts). */
+const KUBERNETES_VERSION = '1.36.3'
+
+/** What to do where Helm is missing. */
+export const NO_HELM =
+  'Helm is missing, so the chart is not rendered: go install helm.sh/helm/v3/cmd/helm@v3.22.0, or set HELM_PATH'
+
+/** A Kubernetes object. */
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly [field: string]: unknown }
+  // biome-ignore lint/suspicious/noExplicitAny: the shape depends on the kind, and its schema is checked
+  readonly spec: any
+}
+
+/** Returns the path of Helm from HELM_PATH or PATH, or undefined. */
+export function findHelm(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const named = env.HELM_PATH
+  if (named) return named
+  return (env.PATH ?? '')
+    .split(delimiter)
+    .map(folder => join(folder, 'helm'))
+    .find(existsSync)
+}
+
+/** Renders the chart with more arguments of `helm template`. Throws with the output of Helm if it refuses the values. */
+export function render(helm: string, args: readonly string[]): Manifest[] {
+  const fixed = ['template', 'penstock', CHART, '--namespace', 'telemetry', '--kube-version', KUBERNETES_VERSION]
+  const options = { encoding: 'utf8', stdio: 'pipe', maxBuffer: 64 * 1024 * 1024 } as const
+  return (loadAll(execFileSync(helm, [...fixed, ...args], options)) as Manifest[]).filter(Boolean)
+}

@@ -1,0 +1,38 @@
+import { writeFileSync } from 'node:fs'
+import { apiConfigSchema } from '../../api/config.ts'
+import { migrateConfigSchema } from '../../clickhouse/migrate/config.ts'
+import { ingestConfigSchema } from '../../ingest/config.ts'
+import { QUEUES } from '../../schemas/queues/names.ts'
+import { workersConfigSchema } from '../../workers/config.ts'
+
+/** File of the chart with the names that its values may use. */
+export const SETTINGS_FILE = new URL('penstock/settings.json', import.meta.url)
+
+/** Settings that the chart decides itself: addresses and ports of pods, and the time of a shutdown (`shutdownSeconds`). */
+export const OWN_SETTINGS: readonly string[] = [
+  'BIND_HOST',
+  'ADMIN_BIND_HOST',
+  'INGEST_PORT',
+  'INGEST_ADMIN_PORT',
+  'WORKERS_ADMIN_PORT',
+  'API_PORT',
+  'API_ADMIN_PORT',
+  'SHUTDOWN_DEADLINE_MS',
+]
+
+/** Returns the settings of each process that values of the chart may have, and the queues that need a pool. */
+export function chartSettings() {
+  const namesOf = (schema: { readonly shape: object }) =>
+    Object.keys(schema.shape)
+      .filter(name => !OWN_SETTINGS.includes(name))
+      .sort()
+  const settings = {
+    edge: namesOf(ingestConfigSchema),
+    workers: namesOf(workersConfigSchema),
+    api: namesOf(apiConfigSchema),
+    migrate: namesOf(migrateConfigSchema),
+  }
+  return { settings, queues: QUEUES }
+}
+
+if (import.meta.main) writeFileSync(SETTINGS_FILE, `${JSON.stringify(chartSettings(), null, 2)}\n`)
