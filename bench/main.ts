@@ -39,6 +39,7 @@ const SCENARIOS = [
   'freshness',
   'fairness',
   'growth',
+  'scale',
   'trace-read',
   'search',
   'replay',

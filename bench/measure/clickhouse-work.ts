@@ -37,3 +37,23 @@ export async function writtenBlocks(client: ClickHouseClient): Promise<{ inserts
   const counted = (name: string) => Number(events.find(({ event }) => event === name)?.value ?? 0)
   return { inserts: counted('MergeTreeDataWriterBlocks'), rows: counted('MergeTreeDataWriterRows') }
 }
+
+/** Returns the bytes of all active parts of a database on disk. */
+export async function bytesOnDisk(client: ClickHouseClient, database: string): Promise<number> {
+  const [row] = await select<{ bytes: number }>(
+    client,
+    'SELECT sum(bytes_on_disk) AS bytes FROM system.parts WHERE active AND database = {database: String}',
+    { database },
+  )
+  return Number(row?.bytes)
+}
+
+/** Returns the bytes that the server has received and sent since it started. */
+export async function networkBytes(client: ClickHouseClient): Promise<{ received: number; sent: number }> {
+  const events = await select<{ event: string; value: number }>(
+    client,
+    `SELECT event, value FROM system.events WHERE event IN ('NetworkReceiveBytes', 'NetworkSendBytes')`,
+  )
+  const counted = (name: string) => Number(events.find(({ event }) => event === name)?.value ?? 0)
+  return { received: counted('NetworkReceiveBytes'), sent: counted('NetworkSendBytes') }
+}

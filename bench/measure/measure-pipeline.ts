@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { LoadResult, PayloadPlan } from '../load/plan.ts'
 import type { BenchClickHouse } from '../services/start-stores.ts'
-import { settleMerges, truncateTables } from './clickhouse-work.ts'
+import { bytesOnDisk, settleMerges, truncateTables } from './clickhouse-work.ts'
 import { untilSame } from './measure-stored.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
@@ -35,6 +35,8 @@ export interface PipelineContender {
   send(load: PipelineLoad, durationMs: number, onBegin: () => void): Promise<Sent>
   /** Returns the inserts and rows since the start. */
   inserts(): Promise<{ inserts: number; rows: number }>
+  /** Returns counters that only grow, such as bytes on the network. A round has their differences. */
+  counters?(): Promise<Readonly<Record<string, number>>>
 }
 
 /** Result of one round. */
@@ -46,6 +48,10 @@ export interface PipelineMeasured {
   readonly use: Readonly<Record<string, ProcessUse>>
   readonly load?: LoadResult
   readonly rowsPerInsert: number
+  /** Bytes of all tables of the database on disk, after the merges. */
+  readonly storedBytes: number
+  /** Growth of the contender's counters. */
+  readonly counted: Readonly<Record<string, number>>
 }
 
 /**
@@ -74,6 +80,7 @@ async function measureOnce(
   durationMs: number,
 ): Promise<PipelineMeasured> {
   const before = await contender.inserts()
+  const countersBefore = await contender.counters?.()
   const meter = meterProcesses(contender.pids)
   let startedAt = 0
   const sent = await contender.send(load, durationMs, () => {
@@ -85,8 +92,10 @@ async function measureOnce(
   await settleMerges(client)
   const use = meter.end()
   const after = await contender.inserts()
+  const countersAfter = await contender.counters?.()
   // Duplicates can appear late.
   assertStored(contender, await countRows(client, contender), sent.accepted)
+  const storedBytes = await bytesOnDisk(client, contender.database)
   await truncateTables(client, contender.database)
   return {
     records: sent.accepted,
@@ -94,6 +103,10 @@ async function measureOnce(
     use,
     ...(sent.load && { load: sent.load }),
     rowsPerInsert: (after.rows - before.rows) / (after.inserts - before.inserts),
+    storedBytes,
+    counted: Object.fromEntries(
+      Object.entries(countersAfter ?? {}).map(([name, count]) => [name, count - (countersBefore?.[name] ?? 0)]),
+    ),
   }
 }
 

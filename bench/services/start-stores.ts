@@ -28,6 +28,8 @@ export interface BenchRedis {
    * deleted after the rewrite has ended, which stops fsync meanwhile.
    */
   rewriteLog(): Promise<void>
+  /** Returns the bytes that it has received and sent since it started. */
+  networkBytes(): Promise<{ received: number; sent: number }>
 }
 
 /**
@@ -79,6 +81,11 @@ export async function startBenchRedis(
       await rewriteLog()
     },
     rewriteLog,
+    async networkBytes() {
+      const info = await admin.info('stats')
+      const counted = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+      return { received: counted('total_net_input_bytes'), sent: counted('total_net_output_bytes') }
+    },
   }
 }
 

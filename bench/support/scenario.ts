@@ -59,6 +59,8 @@ export interface Row {
   readonly plot?: Plot
   /** Details as text: percentiles, rows per insert, errors. */
   readonly details?: Readonly<Record<string, string>>
+  /** Figures for programs that read the file of `--json`, such as bench/plan. No report shows them. */
+  readonly figures?: Readonly<Record<string, number>>
 }
 
 /** A point of a chart. Rows with the same chart and line, from all scenarios, form one line. */

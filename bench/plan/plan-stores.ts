@@ -1,0 +1,179 @@
+import type { SpanBytes, SpanCpu } from './cost-model.ts'
+import type { Inputs } from './inputs.ts'
+
+/** Primaries and what one of them has. */
+export interface RedisPlan {
+  readonly nodes: number
+  readonly partitions: number
+  readonly memoryOfNode: number
+  /** Memory of all primaries that the backlog needs, with the share that is kept free. */
+  readonly memoryNeeded: number
+  readonly diskOfNode: number
+  readonly enlarged: readonly string[]
+  readonly exceeded: readonly string[]
+}
+
+/** Shards and what one of their nodes has. */
+export interface ClickHousePlan {
+  readonly shards: number
+  readonly coresOfNode: number
+  readonly memoryOfNode: number
+  readonly rowsPerInsert: number
+  /** Inserts a second into each shard, as a mean of the day: the least CLICKHOUSE_INSERTS_PER_SECOND. */
+  readonly insertsPerSecond: number
+  /** Memory of the deduplication windows in each node. */
+  readonly windowMemory: number
+  /** Data of one copy, and the room on the disks of all shards that it needs. */
+  readonly stored: number
+  readonly diskNeeded: number
+  readonly enlarged: readonly string[]
+  readonly exceeded: readonly string[]
+}
+
+/** A load with what a span of it costs. */
+export interface SpanDemand {
+  readonly meanRate: number
+  readonly peakRate: number
+  /** Cost of a span in a batch whose inserts cost nothing. */
+  readonly cpu: SpanCpu
+  readonly bytes: SpanBytes
+  readonly clickhouseCpuPerInsert: number
+  readonly fullBatchRows: number
+}
+
+const GB = 1e9
+const BITS_OF_GBIT = 1e9
+/** Share of the maxmemory of Redis above which edges accept nothing (REDIS_MAX_MEMORY_SHARE). */
+export const REDIS_MEMORY_SHARE = 0.7
+/** Disk of Redis over its maxmemory: the log, its rewrite, and what is written meanwhile. */
+const REDIS_DISK_FACTOR = 3
+/** Memory of the windows for each insert a second (docs/performance.md#deduplication-windows). */
+const WINDOW_GB_PER_INSERT = 0.49
+/** Share of the memory of a ClickHouse node for windows. Merges and queries need the rest. */
+export const WINDOW_MEMORY_SHARE = 0.5
+/** Part of the cores of a ClickHouse node that inserts leave to rows at least. */
+const LEAST_SHARE_FOR_ROWS = 0.2
+/** Share of a disk that is in use. Merges need the rest. */
+const DISK_SHARE = 0.7
+/** Inserts a second of a partition that up to four workers consume. Each further one adds an insert (docs/decisions/028-insert-pace.md). */
+const PACED_INSERTS_PER_SECOND = 4
+/** Bounds of one installation: partitions of a queue, CLICKHOUSE_INSERTS_PER_SECOND, shards. */
+const MOST_PARTITIONS = 64
+const MOST_INSERTS_PER_SECOND = 100
+const MOST_SHARDS = 64
+/** How often the size of a node is doubled where more nodes would not help. */
+const MOST_DOUBLINGS = 4
+
+/** Finds the smallest number of primaries that have the cores, the memory and the network. */
+export function planRedis({ peakRate, cpu, bytes }: SpanDemand, inputs: Inputs): RedisPlan {
+  const goal = inputs.utilisation
+  const backlog = (peakRate * bytes.redisReceived * inputs['backlog-minutes'] * 60) / GB
+  const memoryNeeded = backlog / REDIS_MEMORY_SHARE
+  // A node has a partition of its own at least, so more nodes than partitions would be idle.
+  const memoryOfNode = doubled(inputs['redis-memory'], memory => memoryNeeded <= memory * MOST_PARTITIONS)
+  const nodes = Math.max(
+    whole((peakRate * cpu.redis) / goal),
+    whole(memoryNeeded / memoryOfNode),
+    whole((peakRate * redisNodeBytes(bytes, inputs) * 8) / (inputs.network * BITS_OF_GBIT * goal)),
+  )
+  const partitions = nodes === 1 ? 1 : Math.max(nodes, Math.min(nodes * inputs['partitions-per-node'], MOST_PARTITIONS))
+  return {
+    nodes,
+    partitions,
+    memoryOfNode,
+    memoryNeeded,
+    diskOfNode: memoryOfNode * REDIS_DISK_FACTOR,
+    enlarged:
+      memoryOfNode > inputs['redis-memory']
+        ? [
+            `Redis nodes have ${memoryOfNode} GB: the backlog needs ${memoryNeeded.toFixed(0)} GB in at most ${MOST_PARTITIONS} nodes`,
+          ]
+        : [],
+    exceeded: exceeded(['partitions', partitions, MOST_PARTITIONS]),
+  }
+}
+
+/** Returns the bytes of a span on the busier direction of a primary's network: it sends to workers and to replicas. */
+export const redisNodeBytes = ({ redisReceived, redisSent }: SpanBytes, inputs: Inputs) =>
+  Math.max(redisReceived, redisSent + redisReceived * inputs['redis-replicas'])
+
+/** Finds the smallest number of shards whose nodes have the cores, the disk and the network. */
+export function planClickHouse(
+  { meanRate, peakRate, cpu, bytes, clickhouseCpuPerInsert, fullBatchRows }: SpanDemand,
+  inputs: Inputs,
+  partitions: number,
+  workers: number,
+): ClickHousePlan {
+  const goal = inputs.utilisation
+  const paced = partitions * Math.max(PACED_INSERTS_PER_SECOND, workers / partitions)
+  const rowsAt = (rate: number) => Math.max(1, Math.min(fullBatchRows, rate / paced))
+  const rowsPerInsert = rowsAt(peakRate)
+  const insertsPerSecond = meanRate / rowsAt(meanRate)
+  const windowMemory = insertsPerSecond * WINDOW_GB_PER_INSERT
+  const stored = (bytes.stored * inputs['spans-per-day'] * inputs['retention-days']) / GB
+  const diskNeeded = stored / DISK_SHARE
+  // Each batch has rows for each shard, so each shard has all inserts. More shards do not make them fewer.
+  const coresForInserts = (peakRate / rowsPerInsert) * clickhouseCpuPerInsert
+  const coresForRows = (cores: number) => cores * goal - coresForInserts
+  const leastForRows = (cores: number) => cores * goal * LEAST_SHARE_FOR_ROWS
+  const coresOfNode = doubled(inputs['clickhouse-cores'], cores => coresForRows(cores) >= leastForRows(cores))
+  const memoryOfNode = doubled(inputs['clickhouse-memory'], memory => memory * WINDOW_MEMORY_SHARE >= windowMemory)
+  const shards = Math.max(
+    whole((peakRate * cpu.clickhouse) / Math.max(coresForRows(coresOfNode), leastForRows(coresOfNode))),
+    whole(diskNeeded / inputs['clickhouse-disk']),
+    whole((peakRate * bytes.clickhouseReceived * 8) / (inputs.network * BITS_OF_GBIT * goal)),
+  )
+  const enlarged = [
+    ...(coresOfNode > inputs['clickhouse-cores']
+      ? [
+          `ClickHouse nodes have ${coresOfNode} cores: the inserts alone need ${coresForInserts.toFixed(1)} in each shard`,
+        ]
+      : []),
+    ...(memoryOfNode > inputs['clickhouse-memory']
+      ? [
+          `ClickHouse nodes have ${memoryOfNode} GB: the deduplication windows alone need ${windowMemory.toFixed(0)} GB in each`,
+        ]
+      : []),
+  ]
+  return {
+    shards,
+    coresOfNode,
+    memoryOfNode,
+    rowsPerInsert,
+    insertsPerSecond,
+    windowMemory,
+    stored,
+    diskNeeded,
+    enlarged,
+    exceeded: exceeded(
+      ['shards', shards, MOST_SHARDS],
+      [
+        'inserts a second into each shard (CLICKHOUSE_INSERTS_PER_SECOND)',
+        Math.ceil(insertsPerSecond),
+        MOST_INSERTS_PER_SECOND,
+      ],
+      [
+        'cores of a ClickHouse node for inserts alone',
+        Math.ceil(coresForInserts),
+        coresOfNode * goal * (1 - LEAST_SHARE_FOR_ROWS),
+      ],
+    ),
+  }
+}
+
+/** Returns the bounds that are exceeded, as text. */
+function exceeded(...bounds: readonly (readonly [name: string, needed: number, most: number])[]): string[] {
+  return bounds
+    .filter(([, needed, most]) => needed > most)
+    .map(([name, needed, most]) => `${needed} ${name}, of at most ${Math.floor(most)}`)
+}
+
+/** Returns a number of whole nodes. The tolerance is for quotients that are whole but for a rounding. */
+const whole = (count: number) => Math.max(1, Math.ceil(count - 1e-9))
+
+/** Doubles a size until it is enough, a few times at most. */
+function doubled(size: number, isEnough: (size: number) => boolean): number {
+  let enough = size
+  for (let i = 0; i < MOST_DOUBLINGS && !isEnough(enough); i++) enough *= 2
+  return enough
+}

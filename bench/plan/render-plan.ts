@@ -1,0 +1,136 @@
+import { figureText } from '../report/figure-text.ts'
+import { textTable } from '../report/table.ts'
+import type { Resource } from './bottlenecks.ts'
+import type { CheckedPoint, Prediction } from './check-model.ts'
+import type { Costs } from './costs.ts'
+import { INPUT_NAMES, INPUTS, type InputName, type Inputs } from './inputs.ts'
+import type { Plan } from './make-plan.ts'
+import type { PricedPlan } from './price-plan.ts'
+
+/** A plan with its price, bottlenecks and error, as `--json` prints it. */
+export interface Simulation {
+  readonly inputs: Inputs
+  readonly costs: Pick<Costs, 'source' | 'doubts'>
+  readonly plan: Plan
+  readonly price: PricedPlan
+  /** Resources of the plan, the scarcest first. */
+  readonly bottlenecks: readonly Resource[]
+  /** One of each kind, the first to be full first. */
+  readonly oneOfEach: readonly Resource[]
+  readonly check: readonly CheckedPoint[]
+}
+
+/** Renders a plan for a terminal. */
+export function renderPlan(simulation: Simulation): string {
+  return [
+    ...inputLines(simulation),
+    '',
+    ...fleetLines(simulation),
+    '',
+    ...settingLines(simulation),
+    '',
+    ...trafficLines(simulation),
+    '',
+    ...bottleneckLines(simulation),
+    '',
+    ...checkLines(simulation.check),
+    '',
+    `Costs: ${simulation.costs.source}.`,
+    ...simulation.costs.doubts.map(doubt => `Do not rely on them: ${doubt}.`),
+    'Prices are assumptions of a list price, not quotes: each is an option (--help).',
+    'Not in the plan: reads, logs, metrics, replays, source maps, the Redis of the directory, and load balancers.',
+  ].join('\n')
+}
+
+function inputLines({ inputs, plan }: Simulation): string[] {
+  const changed = (name: InputName) => inputs[name] !== INPUTS[name].standard || name === 'spans-per-day'
+  return [
+    `${rateText(plan.meanRate)} as a mean of the day, ${rateText(plan.peakRate)} at the peak.`,
+    `Set: ${INPUT_NAMES.filter(changed)
+      .map(name => `--${name} ${inputs[name]}`)
+      .join(' ')}`,
+  ]
+}
+
+function fleetLines({ plan, price }: Simulation): string[] {
+  const rows = price.lines.map(({ name, count, cores, memory, disk, dollarsPerMonth }) => [
+    name,
+    count.toLocaleString('en'),
+    String(cores),
+    `${figureText(memory)} GB`,
+    disk === 0 ? '' : `${figureText(disk)} GB`,
+    dollarText(dollarsPerMonth),
+  ])
+  const amounts = price.amounts.map(({ name, amount, dollarsPerMonth }) => [
+    name,
+    amount,
+    '',
+    '',
+    '',
+    dollarText(dollarsPerMonth),
+  ])
+  return [
+    ...textTable({ head: ['', 'number', 'cores', 'memory', 'disk', '$ a month'], rows: [...rows, ...amounts] }),
+    `  ${dollarText(price.dollarsPerMonth)} a month, ${dollarText(price.dollarsPerBillionSpans)} for a billion spans.`,
+    ...plan.enlarged.map(text => `  Larger than set: ${text}.`),
+    ...plan.exceeded.map(text => `  More than one installation can have: ${text}. Divide the workspaces over several.`),
+  ]
+}
+
+function settingLines({ plan: { redis, clickhouse } }: Simulation): string[] {
+  const inserts = Math.ceil(clickhouse.insertsPerSecond)
+  return [
+    `Redis: ${redis.nodes} primaries with ${redis.partitions} partitions of a queue. The backlog needs ${figureText(redis.memoryNeeded)} GB of maxmemory in all.`,
+    `ClickHouse: ${clickhouse.shards} shards. A batch has ${Math.round(clickhouse.rowsPerInsert).toLocaleString('en')} rows, ` +
+      `${Math.round(clickhouse.rowsPerInsert / clickhouse.shards).toLocaleString('en')} for a shard. Data of one copy: ${figureText(clickhouse.stored)} GB.`,
+    `CLICKHOUSE_INSERTS_PER_SECOND=${inserts}, whose windows need ${figureText(clickhouse.windowMemory)} GB of memory in each node.`,
+  ]
+}
+
+function trafficLines({ plan }: Simulation): string[] {
+  const rows = Object.entries(plan.traffic).map(([hop, bytes]) => [
+    hop,
+    `${figureText((bytes * 8) / 1e9)} Gbit/s`,
+    `${figureText(bytes / plan.peakRate)} B a span`,
+  ])
+  return textTable({ head: ['network at the peak', '', ''], rows })
+}
+
+function bottleneckLines({ plan, bottlenecks, oneOfEach }: Simulation): string[] {
+  const [first, next] = bottlenecks
+  const line = ({ name, rate, remedy }: Resource) =>
+    `${name}, at ${figureText(rate / plan.peakRate)} times this load (${rateText(rate)}): ${remedy}`
+  return [
+    `First bottleneck of this plan: ${first && line(first)}.`,
+    `The next: ${next && line(next)}.`,
+    `With one of each, when it is full: ${oneOfEach.map(({ name, rate }) => `${name} ${rateText(rate)}`).join(', ')}.`,
+  ]
+}
+
+/** Renders what the model predicts of each measured point, and what that shows. */
+export function checkLines(check: readonly CheckedPoint[]): string[] {
+  if (check.length === 0) return ['The model was not checked: too few points are measured.']
+  const cells = ({ predicted, measured, error }: Prediction) => [
+    figureText(predicted),
+    figureText(measured),
+    `${error >= 0 ? '+' : ''}${(error * 100).toFixed(0)} %`,
+  ]
+  const worst = (of: 'cpu' | 'rate') => Math.max(...check.map(point => Math.abs(point[of].error)))
+  return [
+    ...textTable({
+      head: ['check', 'CPU s a million', 'measured', 'error', 'spans/s', 'measured', 'error'],
+      rows: check.map(({ name, cpu, rate }) => [name, ...cells(cpu), ...cells(rate)]),
+    }),
+    `  Each point is predicted from the others. Largest error: ${(worst('cpu') * 100).toFixed(0)} % of the CPU time, ${(worst('rate') * 100).toFixed(0)} % of the rate.`,
+    '  It shows whether costs add up as the model says, on one machine whose cores all share: more processes do not make it faster.',
+    '  It cannot show several machines: their network, disks and replicas, and loads that are larger by orders of magnitude.',
+  ]
+}
+
+const rateText = (rate: number) => `${figureText(rate)} spans/s`
+
+/** Returns dollars with cents below 100. */
+function dollarText(dollars: number): string {
+  const digits = dollars < 100 ? 2 : 0
+  return `$${dollars.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`
+}
