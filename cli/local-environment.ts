@@ -28,7 +28,7 @@ const STORES = ['REDIS_URL', 'CONTROL_REDIS_URL', 'CLICKHOUSE_URL', 'S3_ENDPOINT
  * that installation are added, so that the command needs no settings.
  */
 export async function withLocalStores(env: Environment, directory: string): Promise<Environment> {
-  if (STORES.some(name => env[name])) return env
+  if (STORES.some(name => env[name] || env[`${name}_FILE`])) return env
   const text = await readIfPresent(credentialsPath(env, directory))
   if (text === undefined) return env
   const { redisUrl, controlRedisUrl, clickhouseUrl, s3 } = storesSchema.parse(JSON.parse(text))

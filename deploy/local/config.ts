@@ -10,12 +10,11 @@ import {
   parseConfig,
   port,
   processSettings,
+  redisUrl,
 } from '../../shared/runtime/config.ts'
 
 /** The root directory of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
-const redisUrl = z.url({ protocol: /^rediss?$/ })
 
 /** Settings of `npm start`. */
 export const localSettings = z.object({

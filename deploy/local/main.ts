@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { ConfigError } from '../../shared/runtime/config.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
+import { readSecretFiles } from '../../shared/runtime/secret-files.ts'
 import { parseLocalConfig } from './config.ts'
 import { claimDirectory } from './lock.ts'
 import { createConsoleLog } from './processes/console-log.ts'
@@ -19,7 +20,8 @@ const STOP_DEADLINE_MS = 4_700
 const SAME_SIGNAL_MS = 500
 
 const startedAt = Date.now()
-const { env } = process
+const { env, faults } = readSecretFiles(process.env)
+if (faults.length > 0) giveUp(`the environment is invalid: ${faults.join('; ')}`)
 const isColored = process.stdout.isTTY === true && !env.NO_COLOR
 const log = createConsoleLog({ write: text => process.stdout.write(text), isColored })
 const say = (text: string) => log.note('penstock', text)

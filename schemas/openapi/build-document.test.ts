@@ -30,6 +30,13 @@ describe('the OpenAPI document', () => {
     expect(JSON.stringify(again)).toBe(text)
   })
 
+  test('names one server: the public address, or the one that served it', () => {
+    const serversOf = (publicUrl?: string) =>
+      (buildOpenApiDocument(operations, publicUrl) as unknown as { servers: { url: string }[] }).servers
+    expect(serversOf().map(({ url }) => url)).toEqual(['/'])
+    expect(serversOf('https://telemetry.example').map(({ url }) => url)).toEqual(['https://telemetry.example'])
+  })
+
   test('names the identity providers that the installation accepts', () => {
     const own = JSON.stringify(buildOpenApiDocument(allOperations({ identityProviders: ['Okta'] })))
     expect(own).toContain('"enum":["okta"]')

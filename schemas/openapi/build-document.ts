@@ -19,6 +19,8 @@ const INTRODUCTION = [
   'Times are in RFC 3339, in UTC. Unknown fields of a body are ignored, or refused where the schema has `additionalProperties: false`.',
 ].join('\n\n')
 
+const ANY_SERVER = { url: '/', description: 'The address that served this document.' }
+
 /** An OpenAPI document, as far as its readers need its form. */
 export interface OpenApiDocument {
   readonly openapi: string
@@ -29,8 +31,8 @@ interface OpenApiOperation {
   readonly parameters?: SchemaObject[]
 }
 
-/** Returns the OpenAPI 3.0.4 document of these operations. */
-export function buildOpenApiDocument(operations: readonly Operation[]): OpenApiDocument {
+/** Returns the OpenAPI 3.0.4 document of these operations. `publicUrl` is the one address at which clients reach them all. */
+export function buildOpenApiDocument(operations: readonly Operation[], publicUrl?: string): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {}
   for (const operation of operations) {
     const path = templateOf(operation.path)
@@ -46,7 +48,7 @@ export function buildOpenApiDocument(operations: readonly Operation[]): OpenApiD
         description: INTRODUCTION,
         license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       },
-      servers: [{ url: '/', description: 'The address that served this document.' }],
+      servers: [publicUrl === undefined ? ANY_SERVER : { url: publicUrl, description: 'All operations.' }],
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       paths,
       components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, schemas: { Problem: problemSchema } },

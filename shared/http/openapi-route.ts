@@ -9,6 +9,8 @@ import type { Reply, Route } from './route.ts'
 export interface OpenApiSettings {
   /** Display names of the identity providers whose identities are accepted. */
   readonly identityProviders: readonly string[]
+  /** The address at which clients reach every operation. Unset: the address that served the document. */
+  readonly publicUrl?: string | undefined
 }
 
 /**
@@ -23,8 +25,9 @@ export function openApiRoute(settings: OpenApiSettings): Route {
   })
 }
 
-function makeReply({ identityProviders }: OpenApiSettings): { etag: string; reply: Reply } {
-  const body = Buffer.from(JSON.stringify(buildOpenApiDocument(allOperations({ identityProviders }))))
+function makeReply({ identityProviders, publicUrl }: OpenApiSettings): { etag: string; reply: Reply } {
+  const document = buildOpenApiDocument(allOperations({ identityProviders }), publicUrl)
+  const body = Buffer.from(JSON.stringify(document))
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [
     ['content-type', 'application/json'],

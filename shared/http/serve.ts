@@ -20,6 +20,7 @@ export interface ServedProcess {
     readonly MAX_CONNECTIONS: number
     readonly HELD_BODY_BYTES: number
     readonly IDENTITY_PROVIDERS: readonly string[]
+    readonly PUBLIC_URL?: string | undefined
     readonly SHUTDOWN_DEADLINE_MS: number
   }
   readonly isReady: () => Health | Promise<Health>
@@ -41,7 +42,10 @@ export async function serve(served: ServedProcess): Promise<void> {
   const { settings, logger, metrics, lifecycle } = served
   let draining = false
   const server = createHttpServer({
-    routes: [...served.routes, openApiRoute({ identityProviders: settings.IDENTITY_PROVIDERS })],
+    routes: [
+      ...served.routes,
+      openApiRoute({ identityProviders: settings.IDENTITY_PROVIDERS, publicUrl: settings.PUBLIC_URL }),
+    ],
     logger,
     heldBodyLimitBytes: settings.HELD_BODY_BYTES,
     connectionsLimit: settings.MAX_CONNECTIONS,

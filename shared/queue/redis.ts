@@ -1,6 +1,7 @@
-import { Redis } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { readRedisAddress } from '../runtime/redis-address.ts'
 
 /**
  * Errors of a server that is a replica, or is becoming one. The address may lead to another server by now, and ioredis
@@ -14,7 +15,7 @@ const FROM_REPLICA = /^(?:READONLY|UNBLOCKED|MASTERDOWN)\b/
  */
 export function connectProducer(url: string, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
-    new Redis(url, {
+    openRedis(url, {
       ...failingAtOnce(commandTimeoutMs),
       reconnectOnError: error => FROM_REPLICA.test(error.message),
       retryStrategy: attempt => Math.min(50 * attempt, 1_000),
@@ -29,7 +30,7 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
  */
 export function connectForTransaction(url: string, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
-    new Redis(url, {
+    openRedis(url, {
       ...failingAtOnce(commandTimeoutMs),
       reconnectOnError: () => false,
       retryStrategy: () => null,
@@ -44,7 +45,7 @@ export function connectForTransaction(url: string, commandTimeoutMs: number, log
  */
 export function connectConsumer(url: string, logger: Logger): Redis {
   return withErrorLog(
-    new Redis(url, {
+    openRedis(url, {
       maxRetriesPerRequest: null,
       reconnectOnError: error => (FROM_REPLICA.test(error.message) ? 2 : false),
       connectTimeout: 5_000,
@@ -52,6 +53,12 @@ export function connectConsumer(url: string, logger: Logger): Redis {
     }),
     logger,
   )
+}
+
+/** Opens a connection to an address, with the files of its TLS. */
+function openRedis(address: string, options: Omit<RedisOptions, 'replyMapping'>): Redis {
+  const { url, tls } = readRedisAddress(address)
+  return new Redis(url, { ...options, ...(tls && { tls }) })
 }
 
 /** Options with which commands fail at once instead of waiting for the connection, and are never sent twice. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { faultOfRedisAddress } from './redis-address.ts'
+import { type Environment, readSecretFiles, SECRET_SETTINGS } from './secret-files.ts'
 
 /** Lists every fault of the environment at once, one line each. */
 export class ConfigError extends Error {
@@ -7,17 +9,21 @@ export class ConfigError extends Error {
 
 /**
  * Validates an environment against a schema and freezes the result. An empty variable counts as absent, so that `NAME=` in
- * an env file means the default.
+ * an env file means the default. Secrets may be given as files (`readSecretFiles`).
  */
-export function parseConfig<S extends z.ZodObject>(
-  schema: S,
-  env: Record<string, string | undefined>,
-): Readonly<z.infer<S>> {
-  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+export function parseConfig<S extends z.ZodObject>(schema: S, env: Environment): Readonly<z.infer<S>> {
+  const secrets = SECRET_SETTINGS.filter(name => name in schema.shape)
+  const { env: read, faults: fileFaults } = readSecretFiles(env, secrets)
+  const present = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined && value !== ''))
   const result = schema.safeParse(present)
-  if (!result.success) {
-    const faults = result.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
-    throw new ConfigError(`the environment is invalid:\n${faults.join('\n')}`)
+  const issues = result.error?.issues ?? []
+  // A setting whose file cannot be used is not reported a second time as absent.
+  const isNew = (name: string) =>
+    !fileFaults.some(fault => fault.startsWith(`${name}:`) || fault.startsWith(`${name}_FILE:`))
+  const rules = issues.map(({ path, message }) => ({ name: path.join('.'), message })).filter(({ name }) => isNew(name))
+  const faults = [...fileFaults, ...rules.map(({ name, message }) => `${name}: ${message}`)]
+  if (!result.success || faults.length > 0) {
+    throw new ConfigError(`the environment is invalid:\n${faults.map(fault => `  ${fault}`).join('\n')}`)
   }
   return Object.freeze(result.data)
 }
@@ -42,9 +48,22 @@ export const processSettings = {
 export const httpSettings = {
   /** The most open connections. Further ones are closed at once. One that sends nothing is closed after 10 s. */
   MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
+  /** The one address of edge and API, as clients reach it: the server that /openapi.json names. Both have the same. */
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(text => !/[?#@]/.test(text), 'must have no query, fragment, user or password')
+    .transform(text => text.replace(/\/+$/, ''))
+    .optional(),
 }
 
-const redisUrl = z.url({ protocol: /^rediss?$/ })
+/** Adds the fault of an address whose parameters contradict each other. */
+const checkFiles = (url: string, context: z.RefinementCtx): void => {
+  const message = faultOfRedisAddress(url)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+}
+
+/** Address of a Redis. `rediss:` is TLS, whose files are parameters of the address (`readRedisAddress`). */
+export const redisUrl = z.url({ protocol: /^rediss?$/ }).superRefine(checkFiles)
 
 /** Settings of the connections to Redis. */
 export const redisSettings = {
@@ -53,13 +72,15 @@ export const redisSettings = {
    * Redis of the directory (workspaces, users, surfaces, keys) and the releases. It has no default, because with the address
    * of REDIS_URL the queues and the releases can take each other's memory, and with another one the directory is elsewhere.
    */
-  CONTROL_REDIS_URL: z.url({
-    protocol: /^rediss?$/,
-    error: ({ input }) =>
-      input === undefined
-        ? 'is required: set the Redis of the directory and the releases, or the value of REDIS_URL if they share its memory'
-        : undefined,
-  }),
+  CONTROL_REDIS_URL: z
+    .url({
+      protocol: /^rediss?$/,
+      error: ({ input }) =>
+        input === undefined
+          ? 'is required: set the Redis of the directory and the releases, or the value of REDIS_URL if they share its memory'
+          : undefined,
+    })
+    .superRefine(checkFiles),
 }
 
 /** What a confirmed write of Redis survives (docs/contract.md#durability). */
