@@ -8,7 +8,7 @@ import { workersConfigSchema } from '../../workers/config.ts'
 /** File of the chart with the names that its values may use. */
 export const SETTINGS_FILE = new URL('penstock/settings.json', import.meta.url)
 
-/** Settings that the chart decides itself: addresses and ports of pods, and the time of a shutdown (`shutdownSeconds`). */
+/** Settings that the chart decides itself: addresses and ports of pods, and the times of a shutdown. */
 export const OWN_SETTINGS: readonly string[] = [
   'BIND_HOST',
   'ADMIN_BIND_HOST',
@@ -18,6 +18,7 @@ export const OWN_SETTINGS: readonly string[] = [
   'API_PORT',
   'API_ADMIN_PORT',
   'SHUTDOWN_DEADLINE_MS',
+  'DRAIN_DELAY_MS',
 ]
 
 /** Returns the settings of each process that values of the chart may have, and the queues that need a pool. */

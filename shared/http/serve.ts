@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createAdminServer, type Health } from '../runtime/admin-server.ts'
 import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -22,6 +23,7 @@ export interface ServedProcess {
     readonly IDENTITY_PROVIDERS: readonly string[]
     readonly PUBLIC_URL?: string | undefined
     readonly SHUTDOWN_DEADLINE_MS: number
+    readonly DRAIN_DELAY_MS: number
   }
   readonly isReady: () => Health | Promise<Health>
   /** Ends the waits of requests when the process is about to stop. */
@@ -62,8 +64,10 @@ export async function serve(served: ServedProcess): Promise<void> {
   })
   lifecycle.onStop('admin server', () => admin.close())
   lifecycle.onStop('server', () => server.close(settings.SHUTDOWN_DEADLINE_MS / 2))
-  lifecycle.onStop('readiness', () => {
+  lifecycle.onStop('readiness', async () => {
     draining = true
+    server.askToLeave()
+    await delay(settings.DRAIN_DELAY_MS)
     served.endWaits?.()
   })
 

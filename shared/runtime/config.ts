@@ -54,6 +54,11 @@ export const httpSettings = {
     .refine(text => !/[?#@]/.test(text), 'must have no query, fragment, user or password')
     .transform(text => text.replace(/\/+$/, ''))
     .optional(),
+  /**
+   * How long a process that stops still accepts requests: it is not ready, and asks its clients to open other connections. It is
+   * part of SHUTDOWN_DEADLINE_MS. Load balancers send requests for some seconds to a process that they will leave.
+   */
+  DRAIN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(0),
 }
 
 /** Adds the fault of an address whose parameters contradict each other. */

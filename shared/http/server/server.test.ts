@@ -158,6 +158,19 @@ describe('close', () => {
     expect([busy.error, idle.error]).toEqual([undefined, undefined])
   })
 
+  it('still serves new and open connections once clients are asked to leave, and each response closes its connection', async () => {
+    const port = await serve([getRoute('/fast', () => text('fast'))])
+    const open = new RawConnection(port).send(rawRequest('GET', '/fast'))
+    expect((await open.response()).headers.connection).toBeUndefined()
+    const server = take()
+    server?.askToLeave()
+    await open.send(rawRequest('GET', '/fast')).responses(2)
+    expect(open.received).toContain('connection: close')
+    const late = await request(port, rawRequest('GET', '/fast'))
+    expect([late.status, late.headers.connection]).toEqual([200, 'close'])
+    await server?.close(1_000)
+  })
+
   it('closes all connections at the deadline', async () => {
     const port = await serve([getRoute('/stuck', () => new Promise<Reply>(() => {}))])
     const stuck = new RawConnection(port).send(rawRequest('GET', '/stuck'))

@@ -43,6 +43,8 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Resolves with the port; rejects if the server cannot listen there. Port 0 takes any free port. */
   listen(host: string, port: number): Promise<number>
+  /** Asks each client that gets a response from now on to close its connection. */
+  askToLeave(): void
   /** Stops listening at once, waits for the requests in flight until the deadline, then closes every connection. */
   close(deadlineMs: number): Promise<void>
   readonly heldBodyBytes: number
@@ -133,6 +135,10 @@ class UwsServer implements HttpServer {
         resolve(uws.us_socket_local_port(socket))
       })
     })
+  }
+
+  askToLeave(): void {
+    this.#context.stopping = true
   }
 
   async close(deadlineMs: number): Promise<void> {

@@ -56,7 +56,8 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ . | int64 | toString | quote }}{{ else }}{{ . | toString | quote }}{{ end }}
 {{- end }}
 
-{{/* Environment of a process: a dict of root, process, settings (a list of maps, of which later ones win) and shutdownSeconds. */}}
+{{/* Environment of a process: a dict of root, process, settings (a list of maps, of which later ones win), shutdownSeconds
+and drainSeconds. */}}
 {{- define "penstock.env" -}}
 {{- $root := .root }}
 {{- $known := index (.root.Files.Get "settings.json" | fromJson).settings .process }}
@@ -66,6 +67,9 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 - { name: ADMIN_BIND_HOST, value: "0.0.0.0" }
 {{- if .shutdownSeconds }}
 - { name: SHUTDOWN_DEADLINE_MS, value: "{{ mul (int .shutdownSeconds) 1000 }}" }
+{{- end }}
+{{- if .drainSeconds }}
+- { name: DRAIN_DELAY_MS, value: "{{ mul (int .drainSeconds) 1000 }}" }
 {{- end }}
 {{- range $name, $value := $merged }}
 - { name: {{ $name }}, value: {{ include "penstock.text" $value }} }
