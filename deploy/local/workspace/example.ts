@@ -91,7 +91,8 @@ export function exampleCommands({ traceId, findingId, body }: Example, access: E
       `echo ${base64} | base64 -d | curl -sS -w '%{http_code}\\n' '${access.baseUrl}/drain/v1/traces' ` +
       `-H 'x-service-public-key: ${access.publicKey}' -H 'content-type: application/x-protobuf' --data-binary @-`,
     list: `curl -sS '${findings}' ${authorization}`,
-    // The span is stored a fraction of a second after the 200, so a command that is pasted at once may be too early.
-    trace: `for i in 1 2 3 4 5 6 7 8 9; do ${trace} 2>/dev/null && break; sleep 0.5; done`,
+    // The span is stored a fraction of a second after the 200, so a command that is pasted at once may be too early. The first
+    // span after the first start takes some seconds on a slow machine.
+    trace: `for i in $(seq 40); do ${trace} 2>/dev/null && break; sleep 0.5; done`,
   }
 }
