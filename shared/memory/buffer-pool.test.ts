@@ -29,6 +29,14 @@ it('ignores a buffer of another source', () => {
   expect(pool.take(64 * KIB).buffer).not.toBe(foreign.buffer)
 })
 
+it('frees a larger buffer of another source that it has taken over, and no smaller one', () => {
+  const pool = new BufferPool(64 * KIB)
+  const [large, small] = [Buffer.allocUnsafeSlow(65 * KIB), Buffer.allocUnsafeSlow(64 * KIB)]
+  expect([pool.adopt(large), pool.adopt(small)]).toEqual([true, false])
+  for (const buffer of [large, small]) pool.giveBack(buffer)
+  expect([large.buffer.byteLength, small.buffer.byteLength]).toEqual([0, 64 * KIB])
+})
+
 it('keeps no more than its limit, and prefers the capacities in use', () => {
   const pool = new BufferPool(256 * KIB)
   const large = pool.take(256 * KIB)

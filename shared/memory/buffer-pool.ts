@@ -26,6 +26,16 @@ export class BufferPool {
   }
 
   /**
+   * Takes over a buffer that has memory of its own, if the pool would not keep so much: giving the buffer back frees the memory.
+   * Returns whether it did.
+   */
+  adopt({ buffer }: Buffer): boolean {
+    if (buffer.byteLength <= Math.max(this.#maxIdleBytes, Buffer.poolSize)) return false
+    this.#lent.add(buffer)
+    return true
+  }
+
+  /**
    * Takes a buffer back, which must not be used afterwards, not even a part of it. Memory that is not kept is freed at once:
    * V8 would free tens of megabytes of it only after a garbage collection. Ignores a buffer of another source.
    */

@@ -44,6 +44,20 @@ it('returns the only part itself if it is not packed', async () => {
   expect(await wholePayload([payload])).toBe(payload)
 })
 
+it('copies an only part that is packed only if the memory does not take it over', async () => {
+  const payload = encodePayload([frame(Buffer.alloc(100_000, 'ab'))])
+  const packed = await packPayload(payload)
+  const taken: Buffer[] = []
+  const take = (length: number) => {
+    taken.push(Buffer.alloc(length))
+    return taken[0] as Buffer
+  }
+  expect(await wholePayload([packed], { take, adopt: () => true })).toEqual(payload)
+  expect(taken).toEqual([])
+  expect(await wholePayload([packed], { take, adopt: () => false })).toBe(taken[0])
+  expect(taken).toEqual([payload])
+})
+
 it('leaves a payload as it is if packing saves less than an eighth', async () => {
   const payload = encodePayload([frame(randomBytes(100_000))])
   expect(await packPayload(payload)).toBe(payload)

@@ -46,18 +46,31 @@ export function isPacked(bytes: Buffer): boolean {
   return bytes.length >= 4 && bytes.readUInt32LE(0) === ZSTD_MAGIC
 }
 
+/** The memory of payloads. */
+export interface PayloadMemory {
+  take(length: number): Buffer
+  /** Takes over a buffer of another source, or returns false if the payload is to be copied into memory that was taken. */
+  adopt(buffer: Buffer): boolean
+}
+
+/** Memory that is freed by garbage collection. */
+const COLLECTED_MEMORY: PayloadMemory = { take: Buffer.allocUnsafe, adopt: () => true }
+
 /**
- * Returns a payload from what Redis has of it: its first commit and the frames that have joined it, each packed or not. Takes
- * the memory with `take`, unless the only part is not packed. Throws a RangeError if a packed part is damaged.
+ * Returns a payload from what Redis has of it: its first commit and the frames that have joined it, each packed or not. The
+ * payload has memory of `memory`, unless its only part is not packed. Throws a RangeError if a packed part is damaged.
  */
 export async function wholePayload(
   parts: readonly Buffer[],
-  take: (length: number) => Buffer = Buffer.allocUnsafe,
+  memory: PayloadMemory = COLLECTED_MEMORY,
 ): Promise<Buffer> {
   const [first] = parts
   if (first !== undefined && parts.length === 1 && !isPacked(first)) return first
   const plain = await Promise.all(parts.map(async (part, i) => (isPacked(part) ? unpack(part, i > 0) : part)))
-  const payload = take(plain.reduce((sum, part) => sum + part.length, 0))
+  const [only] = plain
+  // A copy of 40 MiB would need as much again.
+  if (only !== undefined && plain.length === 1 && memory.adopt(only)) return only
+  const payload = memory.take(plain.reduce((sum, part) => sum + part.length, 0))
   let end = 0
   for (const [i, part] of plain.entries()) {
     end += part.copy(payload, end)

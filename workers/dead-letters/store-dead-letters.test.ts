@@ -62,6 +62,7 @@ function setUp(frames: PayloadFrame[], refuse: (key: string, body: Buffer) => vo
         moves = given
         return { isFirst: true, leftOut: [] }
       },
+      giveBack() {},
     },
     held: new LaneBudget(1_000_000),
     addJobs: async () => {},

@@ -1,16 +1,26 @@
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
+import { openPayloadReader } from '../queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
 import { type StoreSourceMapsDeps, storeSourceMaps } from '../source-maps/store-source-maps.ts'
 
+/** Memory that is kept for payloads of parts. */
+const IDLE_BYTES = 4 * 1024 * 1024
+
+/** Whole maps of more bytes share the memory of the process with the columns of the other pools. */
+const LARGE_BYTES = 8 * 1024 * 1024
+
 /** Starts the pool that writes parts and whole source maps to the object store. */
 export function startSourceMapsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const store = new RedisPayloadStore(deps.redis, 'source-maps')
+  // On a connection of its own: a payload of 40 MiB would hold up the payloads of the other pools.
+  const reader = openPayloadReader(deps.redis, logger, { maxIdleBytes: IDLE_BYTES })
+  const store = new RedisPayloadStore(deps.redis, 'source-maps', reader)
+  const held = new LaneBudget(config.SOURCE_MAPS_HELD_BYTES)
   const uploads: StoreSourceMapsDeps = {
     redis: deps.redis,
     objects: deps.objects,
@@ -18,7 +28,12 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     store,
     suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('source-maps', new RepeatedFailures()),
-    held: new LaneBudget(config.SOURCE_MAPS_HELD_BYTES),
+    held: {
+      run: (lane, bytes, work) =>
+        held.run(lane, bytes, () =>
+          bytes > LARGE_BYTES ? deps.columnMemory.runBeside('source-maps', bytes, work) : work(),
+        ),
+    },
     addJobs: deps.addJobs,
     letterQuota: deps.letterQuota,
     logger,
@@ -29,7 +44,12 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
   }
   const pool = startPool(
     'source-maps',
-    { redisUrl: config.REDIS_URL, logger, process: job => storeSourceMaps(uploads, job) },
+    {
+      redisUrl: config.REDIS_URL,
+      logger,
+      process: job => storeSourceMaps(uploads, job),
+      onClosed: async () => reader.close(),
+    },
     poolOptions(config, config.SOURCE_MAPS_CONCURRENCY),
   )
   return pool

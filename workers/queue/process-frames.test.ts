@@ -28,14 +28,19 @@ const PLAN: FramePlan<string> = { queue: 'replay', concurrency: 2, statsOfRefusa
 /** A pool with one job of these bodies. */
 function pool(...bodies: string[]) {
   const moves: Move[] = []
+  const payload = encodePayload(bodies.map(frame))
+  const freed: Buffer[] = []
   let timesAlone = 0
   const failures = new RepeatedFailures()
   const store: FrameDeps['store'] = {
-    look: async () => ({ batchId: null, payload: encodePayload(bodies.map(frame)) }),
+    look: async () => ({ batchId: null, payload }),
     holdsLocks: async () => true,
     async finishJob(_jobId, _done, moved = []) {
       moves.push(...moved)
       return { isFirst: true, leftOut: [] }
+    },
+    giveBack(buffer) {
+      freed.push(buffer)
     },
   }
   const newSuspects = () =>
@@ -63,12 +68,34 @@ function pool(...bodies: string[]) {
       .filter(({ queue }) => queue === 'dead-letters')
       .flatMap(({ payload }) => decodePayload(payload))
       .map(({ body, attributes }) => [body.toString(), deadLetterSchema.parse(JSON.parse(attributes)).reason])
-  return { deps, newSuspects, letters, failures }
+  return { deps, newSuspects, letters, failures, freed, payload }
 }
 
 const stored = async () => ({ stats: 'stored' })
 
 afterEach(() => vi.useRealTimers())
+
+describe('the memory of a payload', () => {
+  const released = async () => ({ stats: 'stored', isReleased: true })
+
+  it('is freed when its job is finished', async () => {
+    const { deps, freed, payload } = pool('a', 'b')
+    await processFrames(deps, PLAN, JOB, released)
+    expect(freed).toEqual([payload])
+  })
+
+  it('is left alone while a connection may still send one of its frames', async () => {
+    const { deps, freed } = pool('a', 'b')
+    await processFrames(deps, PLAN, JOB, ({ body }) => (body.toString() === 'a' ? released() : stored()))
+    expect(freed).toEqual([])
+  })
+
+  it('is left alone when its job fails, since its other frames may still be in progress', async () => {
+    const { deps, freed } = pool('a')
+    await expect(processFrames(deps, PLAN, JOB, () => Promise.reject(new TransientError('no route')))).rejects.toThrow()
+    expect(freed).toEqual([])
+  })
+})
 
 describe('a frame that cannot be processed', () => {
   it.each<[string, () => unknown]>([

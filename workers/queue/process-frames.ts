@@ -30,7 +30,7 @@ export type AddJobs = (queue: QueueName, payloads: readonly NewPayload[]) => Pro
 
 /** Dependencies of a pool that processes one job at a time, without batches. */
 export interface JobDeps extends Omit<RetryDeps, 'holdsLock' | 'onFailure'> {
-  readonly store: Pick<PayloadStore, 'look' | 'holdsLocks' | 'finishJob'>
+  readonly store: Pick<PayloadStore, 'look' | 'holdsLocks' | 'finishJob' | 'giveBack'>
   readonly addJobs: AddJobs
   /** Bounds the dead letters of a surface. Without it, all are kept. */
   readonly letterQuota?: LetterQuota | undefined
@@ -40,6 +40,8 @@ export interface JobDeps extends Omit<RetryDeps, 'holdsLock' | 'onFailure'> {
 export interface ProcessedJob<Result> {
   readonly result: Result
   readonly moves: readonly Move[]
+  /** Whether nothing uses the frames any more once the job is finished, no connection either. Then their memory is freed. */
+  readonly isReleased?: boolean
 }
 
 /** Retries an operation. `onFailure` may end the retries of one item. */
@@ -64,7 +66,7 @@ export async function processJob<Result>(
   if (payload === null) return undefined
   const frames = decodePayload(payload)
   const retryDeps = { ...deps, holdsLock: () => deps.store.holdsLocks([job]) }
-  const { result, moves } = await work(frames, (operation, attempt, onFailure) =>
+  const { result, moves, isReleased } = await work(frames, (operation, attempt, onFailure) =>
     retryUntilStopped({ ...retryDeps, onFailure }, operation, attempt),
   )
   const done = { frames: frames.length, bytes: payload.length, shares: sharesOf(frames) }
@@ -72,6 +74,7 @@ export async function processJob<Result>(
   // Needed even if the job was finished before, since this very call may have been sent twice. A job without a payload
   // does nothing.
   await addMovedJobs(deps.addJobs, moves)
+  if (isReleased) deps.store.giveBack(payload)
   return isFirst ? result : undefined
 }
 
@@ -92,7 +95,7 @@ export async function addMovedJobs(addJobs: AddJobs, moves: readonly Move[]): Pr
 /** Dependencies of a pool that processes jobs frame by frame. */
 export interface FrameDeps extends JobDeps {
   /** Payload bytes that the pool may hold at the same time. */
-  readonly held: LaneBudget
+  readonly held: Pick<LaneBudget, 'run'>
   readonly suspects: Suspects
   /** Frames that a store refuses again and again. */
   readonly failures: RepeatedFailures
@@ -124,6 +127,11 @@ export interface ProcessedFrame<Stats> {
   /** A frame for the next queue. */
   readonly passedOn?: PayloadFrame | undefined
   readonly refusal?: FrameRefusal | undefined
+  /**
+   * Whether no connection can still send the body. One can where a store has answered before it has read the whole body, which
+   * only a store that fails or refuses a request does.
+   */
+  readonly isReleased?: boolean
 }
 
 /** Why a frame is not stored, and whether its request becomes a dead letter. */
@@ -160,7 +168,8 @@ export function processFrames<Stats>(
           deps.onSuccess?.()
         })
         const moves = await movesOf(plan, job, deps.letterQuota, frames, processed)
-        return { result: processed.map(({ stats }) => stats), moves }
+        const isReleased = processed.every(frame => frame.isReleased)
+        return { result: processed.map(({ stats }) => stats), moves, isReleased }
       }),
     )
   return deps.suspects.run(job, {

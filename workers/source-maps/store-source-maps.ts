@@ -1,4 +1,5 @@
 import { type SourceMapJob, sourceMapJobSchema } from '../../schemas/queues/source-maps.ts'
+import type { Retry } from '../../shared/concurrency/retry.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel } from '../../shared/runtime/reason.ts'
@@ -51,8 +52,10 @@ async function processSingle(
   frame: PayloadFrame,
   upload: Extract<SourceMapJob, { kind: 'single' }>,
 ): Promise<ProcessedFrame<SourceMapStats>> {
-  const { refusal, ...stored } = await storeSingle(deps, frame, upload)
+  const { retry, hasFailed } = watched(deps.retry)
+  const { refusal, ...stored } = await storeSingle({ ...deps, retry }, frame, upload)
   return {
+    isReleased: !hasFailed(),
     stats: { kind: 'single', deadLettered: false, ...stored },
     refusal: refusal && { reason: refusal, isDeadLetter: false },
   }
@@ -64,12 +67,33 @@ async function processPart(
   frame: PayloadFrame,
   upload: Extract<SourceMapJob, { kind: 'part' }>,
 ): Promise<ProcessedFrame<SourceMapStats>> {
-  const reason = await storePart(deps, frame, upload)
+  const { retry, hasFailed } = watched(deps.retry)
+  const reason = await storePart({ ...deps, retry }, frame, upload)
   if (reason === undefined) {
-    return { stats: { kind: 'part', outcome: 'stored', storedBytes: frame.body.length, deadLettered: false } }
+    return {
+      isReleased: !hasFailed(),
+      stats: { kind: 'part', outcome: 'stored', storedBytes: frame.body.length, deadLettered: false },
+    }
   }
   return {
     stats: { kind: 'part', outcome: reason.label, storedBytes: 0, deadLettered: true },
     refusal: { reason, isDeadLetter: true },
+  }
+}
+
+/** Wraps a retry so that it reports whether any attempt has failed. */
+function watched(retry: Retry): { retry: Retry; hasFailed: () => boolean } {
+  let failed = false
+  return {
+    retry: (operation, attempt) =>
+      retry(operation, async () => {
+        try {
+          return await attempt()
+        } catch (error) {
+          failed = true
+          throw error
+        }
+      }),
+    hasFailed: () => failed,
   }
 }

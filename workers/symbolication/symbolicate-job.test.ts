@@ -29,6 +29,7 @@ function setUp(times: Record<string, number>) {
         for (const move of moves) jobs.set(move.jobId, move.payload)
         return { isFirst: true } as never
       },
+      giveBack() {},
     },
     addJobs: async () => {},
     manifests: {

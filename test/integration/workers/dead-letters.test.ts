@@ -121,6 +121,7 @@ function payloadsOf(queue: QueueName): StoreDeadLettersDeps['store'] {
     look: jobId => store.look(jobId),
     holdsLocks: async () => true,
     finishJob: (jobId, done, moves) => store.finishJob(jobId, done, moves),
+    giveBack() {},
   }
 }
 

@@ -71,7 +71,7 @@ export function openPayloadReader(redis: Redis, logger: Logger, options: Payload
       try {
         for (const reply of [closed, joined, first]) if (reply.status === 'rejected') throw reply.reason
         if (first.status === 'fulfilled' && first.value !== null) {
-          payload = await wholePayload(parts, length => pool.take(length))
+          payload = await wholePayload(parts, pool)
         }
         return payload
       } finally {

@@ -1,11 +1,23 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { SourceMapJob } from '../../../../schemas/queues/source-maps.ts'
 import { partKey } from '../../../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../../../shared/runtime/errors.ts'
-import { digestOf } from '../../../support/clients/release-client.ts'
-import { enqueue, keysOf, movedTo, NEVER, objects, placeOf, redis, register, runUpload } from './upload-jobs-fixture.ts'
+import { digestOf, mapOf } from '../../../support/clients/release-client.ts'
+import {
+  enqueue,
+  freed,
+  keysOf,
+  movedTo,
+  NEVER,
+  objects,
+  placeOf,
+  redis,
+  register,
+  runUpload,
+} from './upload-jobs-fixture.ts'
 
 describe('a part', () => {
   const BODY = Buffer.from('a part')
@@ -73,4 +85,36 @@ describe('a part', () => {
     await runUpload(jobId, NEVER, { put })
     expect(await objects.head(partKey(placeOf(slug, 'a.map'), 1))).toBeDefined()
   })
+})
+
+describe('the memory of an upload', () => {
+  const PART = Buffer.from('a part')
+  const uploads: [kind: string, make: (slug: string) => SourceMapJob, body: () => Buffer][] = [
+    ['part', slug => ({ kind: 'part', slug, path: 'a.map', part: 0, sha256: digestOf(PART) }), () => PART],
+    ['whole map', slug => ({ kind: 'single', slug, path: 'a.map', attempt: randomUUID() }), () => mapOf(randomUUID())],
+  ]
+
+  it.each(uploads)('of a %s is freed once it is stored', async (_, make, body) => {
+    const jobId = await enqueue('source-maps', make(await register()), body())
+    await runUpload(jobId)
+    expect(freed).toContain(jobId)
+  })
+
+  it.each(uploads)(
+    'of a %s is left alone if a connection of a failed attempt may still send it',
+    async (_, make, body) => {
+      const jobId = await enqueue('source-maps', make(await register()), body())
+      let hasFailed = false
+      const failing =
+        <Args extends unknown[], T>(send: (...args: Args) => Promise<T>) =>
+        async (...args: Args): Promise<T> => {
+          if (hasFailed) return send(...args)
+          hasFailed = true
+          throw new TransientError('S3 is unavailable')
+        }
+      await runUpload(jobId, NEVER, { put: failing(objects.put), putStream: failing(objects.putStream) })
+      expect(hasFailed).toBe(true)
+      expect(freed).not.toContain(jobId)
+    },
+  )
 })

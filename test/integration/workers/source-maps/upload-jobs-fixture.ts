@@ -95,15 +95,19 @@ export async function stage(slug: string, { path, bytes }: NamedMap): Promise<vo
   await objects.put(key, bytes, { contentType: 'application/json' })
 }
 
+/** The ids of uploads whose memory was freed. */
+export const freed = new Set<string>()
+
 const COUNTED = ['head', 'get', 'getStream', 'put', 'putStream', 'deleteMany'] as const
 
-function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = {}) {
+function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = {}, onFreed = () => {}) {
+  const payloads = Object.assign(new RedisPayloadStore(redis, queue), { giveBack: onFreed })
   const wrappedRedis = fault.wrap(redis, ['eval', 'get', 'hget', 'hmget', 'hset', 'expire'])
   return {
     redis: wrappedRedis,
     objects: fault.wrap({ ...objects, ...store }, COUNTED),
     releases: fault.wrap(releases, ['release', 'manifest', 'replaceManifest', 'storedMaps', 'addStoredMaps']),
-    store: fault.wrap(new RedisPayloadStore(redis, queue), ['look', 'holdsLocks', 'finishJob']),
+    store: fault.wrap(payloads, ['look', 'holdsLocks', 'finishJob']),
     held: new LaneBudget(64 * MIB),
     suspects: new Suspects({ countAlone: async () => 1, forgetAlone: async () => {} }, logger),
     failures: new RepeatedFailures(),
@@ -120,7 +124,10 @@ const taken = (jobId: string) => ({ jobId, lane: 'express', token: 'token', payl
 export const runCompletion = (jobId: string, fault = NEVER, store: Partial<ObjectStore> = {}) =>
   storeCompletions(depsOf('completions', fault, store), taken(jobId))
 export const runUpload = (jobId: string, fault = NEVER, store: Partial<ObjectStore> = {}) =>
-  storeSourceMaps(depsOf('source-maps', fault, store), taken(jobId))
+  storeSourceMaps(
+    depsOf('source-maps', fault, store, () => freed.add(jobId)),
+    taken(jobId),
+  )
 
 export async function verdictOf(attempt: string): Promise<Verdict | undefined> {
   const text = await redis.get(verdictKey(attempt))
