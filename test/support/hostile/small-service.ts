@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
@@ -17,6 +18,14 @@ const MIB = 1024 * 1024
 const CONTAINER_MIB = { edge: 256, workers: 512, api: 256 } as const
 /** Node gives its heap about half the memory of a container. */
 const HEAP_SHARE = 0.5
+/** Settings of malloc in the image (deploy/docker/Dockerfile), with which containers run. */
+const IMAGE_MALLOC = Object.fromEntries(
+  [
+    ...readFileSync(new URL('../../../deploy/docker/Dockerfile', import.meta.url), 'utf8').matchAll(
+      /\b(MALLOC_\w+)=(\d+)/g,
+    ),
+  ].map(([, name, value]) => [name, value]),
+)
 /**
  * Settings for processes of this size, as an operator would choose them. A commit has longer than by default, because attackers,
  * victims, stores and service share two cores: on a slow machine, 0.8 s pass without any fault of the service.
@@ -72,6 +81,7 @@ export async function startSmallService({
   log,
 }: SmallServiceOptions = {}): Promise<SmallService> {
   const heap = (name: keyof typeof CONTAINER_MIB) => ({
+    ...IMAGE_MALLOC,
     NODE_OPTIONS: `--max-old-space-size=${CONTAINER_MIB[name] * HEAP_SHARE}`,
   })
   const stack = await startStack(
