@@ -17,6 +17,8 @@ import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 const DIRECTORIES = 30
+/** Files of the large build, in hundreds; the small one has a fifth of it. */
+const FILES = Number(process.env.UPLOADED_FILES ?? 3_000)
 /** Interval of listings; listing thousands of objects costs the store more than an upload. */
 const LOOK_EVERY_MS = 300
 
@@ -42,8 +44,8 @@ afterEach(() => rm(dist, { recursive: true }))
 
 it.each([
   // The small build comes first, so that listings during the large one see few other objects.
-  [600, 'in parts through the service', ['--parts']],
-  [3_000, 'to presigned URLs', []],
+  [FILES / 5, 'in parts through the service', ['--parts']],
+  [FILES, 'to presigned URLs', []],
 ] as const)(
   'a build of %i files uploaded %s arrives completely in spite of kill -9 of edge and workers',
   async (fileCount, _way, args) => {

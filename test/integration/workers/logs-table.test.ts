@@ -12,6 +12,7 @@ import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { logsRequest } from '../../support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { rounds } from '../../support/rounds.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
@@ -20,7 +21,7 @@ type RecordInit = MessageInitShape<typeof LogRecordSchema>
 const DATABASE = `logs_table_${process.pid}`
 /** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
-const MESSAGES = 8_000
+const MESSAGES = rounds(8_000)
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
   workspaceId: `ws_${i}`,
   surfaceId: `srf_${i}`,

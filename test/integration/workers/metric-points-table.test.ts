@@ -12,6 +12,7 @@ import { readTables } from '../../support/oracles/read-tables.ts'
 import { unpackMessage } from '../../support/oracles/unpack-message.ts'
 import { metricsRequest } from '../../support/payloads/otlp-metrics.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { rounds } from '../../support/rounds.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
@@ -19,7 +20,7 @@ type Row = Record<string, NativeValue>
 const DATABASE = `metric_points_table_${process.pid}`
 /** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
-const MESSAGES = 8_000
+const MESSAGES = rounds(8_000)
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
   workspaceId: `ws_${i}`,
   surfaceId: `srf_${i}`,

@@ -12,6 +12,7 @@ import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { traceRequest } from '../../support/payloads/otlp-traces.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { rounds } from '../../support/rounds.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
@@ -19,7 +20,7 @@ type Row = Record<string, NativeValue>
 const DATABASE = `spans_table_${process.pid}`
 /** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
-const MESSAGES = 8_000
+const MESSAGES = rounds(8_000)
 /** Three workspaces, each with payloads of a different day. */
 const originOf = (i: number) => ({
   workspaceId: `ws_${i % 3}`,

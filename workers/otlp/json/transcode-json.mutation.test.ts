@@ -7,10 +7,11 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import { otlpJson } from '../../../test/support/payloads/otlp-json.ts'
 import { randomMessage } from '../../../test/support/payloads/random-message.ts'
 import { type Random, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
+import { rounds } from '../../../test/support/rounds.ts'
 import { JSON_REFUSALS } from './json-refusals.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 
-const PAYLOADS = 50_000
+const PAYLOADS = rounds(50_000)
 const MAX_MS = 100
 /** Bytes that are inserted into texts: all bytes with a meaning in JSON, and a few without. */
 const PIECES = [

@@ -7,13 +7,14 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import { otlpJson } from '../../../test/support/payloads/otlp-json.ts'
 import { randomMessage } from '../../../test/support/payloads/random-message.ts'
 import { seededRandom } from '../../../test/support/payloads/scramble-message.ts'
+import { rounds } from '../../../test/support/rounds.ts'
 import { createLogsBatch } from '../logs/logs.ts'
 import { createMetricsBatch } from '../metrics/metrics.ts'
 import { createSpansBatch } from '../traces/spans.ts'
 import { createJsonTranscoder } from './transcode-json.ts'
 
-const MESSAGES = 20_000
-const ROW_MESSAGES = 3_000
+const MESSAGES = rounds(20_000)
+const ROW_MESSAGES = rounds(3_000)
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
 const SIGNALS: readonly [signal: 'traces' | 'logs' | 'metrics', desc: DescMessage][] = [
   ['traces', ExportTraceServiceRequestSchema],

@@ -6,9 +6,10 @@ import { expectedLogTables } from '../../../test/support/oracles/logs-oracle.ts'
 import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { logsRequest } from '../../../test/support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
+import { rounds } from '../../../test/support/rounds.ts'
 import { createLogsBatch } from './logs.ts'
 
-const MESSAGES = 3_000
+const MESSAGES = rounds(3_000)
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 
 describe('a batch of logs', () => {

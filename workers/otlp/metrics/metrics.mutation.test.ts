@@ -7,10 +7,11 @@ import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { amid, mutatePayload } from '../../../test/support/payloads/mutate-payload.ts'
 import { metricsRequest } from '../../../test/support/payloads/otlp-metrics.ts'
 import { seededRandom } from '../../../test/support/payloads/scramble-message.ts'
+import { rounds } from '../../../test/support/rounds.ts'
 import type { RowBatch } from '../../batch/row-batch.ts'
 import { createMetricsBatch } from './metrics.ts'
 
-const PAYLOADS = 100_000
+const PAYLOADS = rounds(100_000)
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
 /** After each of this many payloads the rows themselves are read and compared. */
 const READ_EVERY = 100

@@ -7,9 +7,10 @@ import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { unpackMessage } from '../../../test/support/oracles/unpack-message.ts'
 import { metricsRequest } from '../../../test/support/payloads/otlp-metrics.ts'
 import { scrambleMessage, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
+import { rounds } from '../../../test/support/rounds.ts'
 import { createMetricsBatch } from './metrics.ts'
 
-const MESSAGES = 3_000
+const MESSAGES = rounds(3_000)
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 
 describe('a batch of metrics', () => {

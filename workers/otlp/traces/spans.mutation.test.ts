@@ -6,10 +6,11 @@ import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { traceRequest } from '../../../test/support/payloads/otlp-traces.ts'
 import { type Random, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
+import { rounds } from '../../../test/support/rounds.ts'
 import type { RowBatch } from '../../batch/row-batch.ts'
 import { createSpansBatch } from './spans.ts'
 
-const PAYLOADS = 100_000
+const PAYLOADS = rounds(100_000)
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 /** After each of this many payloads the rows themselves are read and compared. */
 const READ_EVERY = 100
