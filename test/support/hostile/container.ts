@@ -42,6 +42,11 @@ export class ContainerWatch {
     clearInterval(this.#timer)
   }
 
+  /** Whether any process has ended. */
+  get hasEnded(): boolean {
+    return this.#ended.size > 0
+  }
+
   reports(): ContainerReport[] {
     this.#sample()
     return this.#containers.map(({ name }) => {
