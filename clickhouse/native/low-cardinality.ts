@@ -127,7 +127,12 @@ export class LowCardinality {
   }
 
   chunks(): Uint8Array[] {
-    const rows = this.indexes.length / 4
+    return this.chunksOf(this.indexes.written())
+  }
+
+  /** Returns the column with these indexes, as u32, instead of its own. It has the whole dictionary. */
+  chunksOf(indexes: Uint8Array): Uint8Array[] {
+    const rows = indexes.length / 4
     const keyCount = this.dictionary.length
     const widthBits = keyCount <= 1 << 8 ? 8 : keyCount <= 1 << 16 ? 16 : 32
     const header = new DataView(new ArrayBuffer(24))
@@ -140,14 +145,14 @@ export class LowCardinality {
       new Uint8Array(header.buffer),
       this.dictionary.keys.written(),
       new Uint8Array(rowCount.buffer),
-      this.narrowed(widthBits, rows),
+      narrowed(indexes, widthBits, rows),
     ]
   }
+}
 
-  private narrowed(widthBits: number, rows: number): Uint8Array {
-    if (widthBits === 32) return this.indexes.written()
-    const wide = new Uint32Array(this.indexes.bytes.buffer, 0, rows)
-    if (widthBits === 8) return new Uint8Array(wide)
-    return new Uint8Array(new Uint16Array(wide).buffer)
-  }
+function narrowed(indexes: Uint8Array, widthBits: number, rows: number): Uint8Array {
+  if (widthBits === 32) return indexes
+  const wide = new Uint32Array(indexes.buffer, 0, rows)
+  if (widthBits === 8) return new Uint8Array(wide)
+  return new Uint8Array(new Uint16Array(wide).buffer)
 }

@@ -1,5 +1,6 @@
 import type { GrowingBuffer } from './growing-buffer.ts'
 import { Dictionary, LowCardinality } from './low-cardinality.ts'
+import { chunksOfRanges, type RowRanges } from './row-ranges.ts'
 
 /** Smaller chunks are joined: a block has more than a hundred, and each would be a separate write. */
 const JOIN_BELOW_BYTES = 16 * 1024
@@ -106,6 +107,16 @@ export class TableBuffer {
         if (part instanceof LowCardinality) chunks.push(...part.chunks())
         else chunks.push(part.written())
       }
+    }
+    return joinSmall(chunks)
+  }
+
+  /** Returns the Native block of some rows, as a copy. For shards of a cluster: it costs as much as encoding the rows again. */
+  blockOf(ranges: RowRanges): Uint8Array[] {
+    if (ranges.count === this.rows) return this.block()
+    const chunks: Uint8Array[] = [Buffer.concat([varint(this.columns.length), varint(ranges.count)])]
+    for (const [i, { type, parts }] of this.columns.entries()) {
+      chunks.push(this.headers[i] as Uint8Array, ...chunksOfRanges(type, parts, ranges))
     }
     return joinSmall(chunks)
   }
