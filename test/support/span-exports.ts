@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { expect } from 'vitest'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { namedReceipts, receiptName } from './clients/named-receipts.ts'
+import type { Stack } from './services/stack.ts'
+import { until } from './until.ts'
+
+/** One span in ten fails, so that occurrences and findings are counted too. */
+const ERROR_EVERY = 10
+const SPANS_PER_EXPORT = 5
+
+/** A server or process that a test kills. */
+export interface Victim {
+  kill9(): Promise<void>
+  restart(): Promise<void>
+}
+
+/** Settings of a stack with which crashes are noticed soon. */
+export const CRASH_SETTINGS = {
+  JOB_LOCK_MS: '2000',
+  JOB_STALLED_CHECK_MS: '500',
+  SWEEP_INTERVAL_MS: '1000',
+  SHUTDOWN_DEADLINE_MS: '4000',
+}
+
+/** Clients that export spans without pause, and what a stack has stored of their exports. */
+export class SpanExports {
+  readonly name = `run-${randomBytes(4).toString('hex')}`
+  /** Span ids of each acknowledged export. */
+  readonly acknowledged: string[][] = []
+  readonly #sent: string[] = []
+  /** Receipt ids of the acknowledged exports. */
+  readonly #receipts: string[] = []
+  readonly #stack: Stack
+  readonly #clickhouse: ClickHouseClient
+  readonly #clients: readonly Promise<void>[]
+  #serial = 0
+  #attempts = 0
+  #isOver = false
+
+  /** Starts eight clients, which treat every status but 200 as a loss. */
+  constructor(stack: Stack, clickhouse: ClickHouseClient) {
+    this.#stack = stack
+    this.#clickhouse = clickhouse
+    this.#clients = Array.from({ length: 8 }, () => this.#export())
+  }
+
+  /** Returns the number of exports tried since the last call. */
+  attempts(): number {
+    const count = this.#attempts
+    this.#attempts = 0
+    return count
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#clients)
+  }
+
+  /** Expects that every acknowledged span is stored exactly once, with its receipt and its finding, and no other twice. */
+  async expectStoredOnce(): Promise<void> {
+    const expected = new Set(this.acknowledged.flat())
+    const sent = new Set(this.#sent)
+    const stored = await until(
+      'every acknowledged span is stored',
+      async () => {
+        const counts = await this.countSpans()
+        return [...expected].every(id => counts.has(id)) ? counts : undefined
+      },
+      { deadlineMs: 60_000, everyMs: 200 },
+    )
+    expect([...stored].filter(([id, count]) => count !== 1 || !sent.has(id))).toEqual([])
+    await until('the log counts the stored rows', async () => {
+      const [log] = await this.query<{ rows: string }>('SELECT sum(rows) AS rows FROM ingest_log')
+      const [all] = await this.query<{ rows: string }>('SELECT count() AS rows FROM spans')
+      return log !== undefined && log.rows === all?.rows
+    })
+    const named = await until('the log contains every receipt', async () => {
+      const counts = await namedReceipts(sql => this.query(sql))
+      return this.#receipts.every(id => counts.has(receiptName(id))) ? counts : undefined
+    })
+    expect([...named].filter(([, count]) => count !== 1)).toEqual([])
+    const failed = [...stored.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0)
+    await until('findings count the stored occurrences', async () => {
+      const { rows, occurrences, inTraces } = await this.#countOccurrences()
+      expect(rows).toBeLessThanOrEqual(failed.length)
+      return rows === failed.length && occurrences === rows && inTraces === rows
+    })
+  }
+
+  /** Counts the stored rows of each span. */
+  async countSpans(): Promise<Map<string, number>> {
+    const rows = await this.query<{ id: string; count: string }>(
+      'SELECT lower(hex(span_id)) AS id, count() AS count FROM spans WHERE service_name = {name: String} GROUP BY id',
+    )
+    return new Map(rows.map(row => [row.id, Number(row.count)]))
+  }
+
+  /** Returns the rows of a query with the parameter `name`, or none while ClickHouse does not answer. */
+  async query<T>(sql: string): Promise<T[]> {
+    const params = { query: sql, query_params: { name: this.name }, format: 'JSONEachRow' } as const
+    const result = await this.#clickhouse.query(params).catch(() => undefined)
+    return result ? result.json<T>() : []
+  }
+
+  async #export(): Promise<void> {
+    while (!this.#isOver) {
+      const ids = Array.from({ length: SPANS_PER_EXPORT }, () => {
+        const id = Buffer.alloc(8)
+        id.writeUInt32BE(++this.#serial, 0)
+        randomBytes(4).copy(id, 4)
+        return id
+      })
+      this.#sent.push(...ids.map(id => id.toString('hex')))
+      const receiptId = await this.#post(exportOf(this.name, ids)).catch(() => undefined)
+      this.#attempts++
+      if (receiptId !== undefined) {
+        this.acknowledged.push(ids.map(id => id.toString('hex')))
+        this.#receipts.push(receiptId)
+      } else await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+
+  /** Sends an export and returns its receipt id, or undefined if it was refused. */
+  async #post(body: Uint8Array): Promise<string | undefined> {
+    const { ingestUrl, secrets } = this.#stack
+    const response = await fetch(`${ingestUrl}/drain/v1/traces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': secrets.publicKey },
+      body: new Uint8Array(body),
+      signal: AbortSignal.timeout(5_000),
+    })
+    await response.arrayBuffer()
+    return response.status === 200 ? (response.headers.get('x-receipt-id') ?? 'none') : undefined
+  }
+
+  async #countOccurrences(): Promise<{ rows: number; occurrences: number; inTraces: number }> {
+    const [rows] = await this.query<{ count: string }>(
+      'SELECT count() AS count FROM exceptions WHERE service_name = {name: String}',
+    )
+    const [occurrences, inTraces] = await Promise.all(
+      ['findings', 'finding_traces'].map(async table => {
+        const [found] = await this.query<{ count: string }>(
+          `SELECT sum(occurrence_count) AS count FROM ${table} WHERE finding_id IN
+             (SELECT finding_id FROM exceptions WHERE service_name = {name: String})`,
+        )
+        return Number(found?.count)
+      }),
+    )
+    return { rows: Number(rows?.count), occurrences: occurrences ?? 0, inTraces: inTraces ?? 0 }
+  }
+}
+
+/** Kills a victim in the middle of a stream of exports, and starts it again. Exports are acknowledged before and afterwards. */
+export async function killDuring(exports: SpanExports, victim: Victim): Promise<void> {
+  await until('exports are acknowledged', () => exports.acknowledged.length > 300)
+  await victim.kill9()
+  exports.attempts()
+  await until('exports are tried during the outage', () => exports.attempts() > 20)
+  await victim.restart()
+  const before = exports.acknowledged.length
+  await until('exports are acknowledged again', () => exports.acknowledged.length > before + 300)
+}
+
+function exportOf(name: string, ids: Buffer[]): Uint8Array {
+  const now = BigInt(Date.now()) * 1_000_000n
+  return toBinary(
+    ExportTraceServiceRequestSchema,
+    create(ExportTraceServiceRequestSchema, {
+      resourceSpans: [
+        {
+          resource: { attributes: [{ key: 'service.name', value: { value: { case: 'stringValue', value: name } } }] },
+          scopeSpans: [
+            {
+              spans: ids.map(spanId => ({
+                traceId: randomBytes(16),
+                spanId,
+                name: 'work',
+                startTimeUnixNano: now,
+                endTimeUnixNano: now + 1_000n,
+                ...(spanId.readUInt32BE(0) % ERROR_EVERY === 0 ? { status: { code: 2, message: 'it failed' } } : {}),
+              })),
+            },
+          ],
+        },
+      ],
+    }),
+  )
+}
