@@ -20,6 +20,18 @@ const shared = {
   experimental: { viteModuleRunner: false, nodeLoader: false },
 }
 
+/** Tests of reads, writes and deletions that also run on two shards of ClickHouse. */
+const CLUSTER_TESTS = [
+  'api/{findings,sessions,retention}.test.ts',
+  'api/receipts/{accepted,not-stored,replayed}.test.ts',
+  'api/traces/{membership,read-trace,trace-access}.test.ts',
+  'cli/{audit,sessions}.test.ts',
+  'clickhouse/findings-snapshot.test.ts',
+  'letters/*.test.ts',
+  'workers/{batch-pool,formed-differently}.test.ts',
+  'workers/upkeep/{erasures,retention}.test.ts',
+].map(path => `test/integration/${path}`)
+
 /**
  * Unit tests are beside the code and need no server, the rules of the house read it; the others run on the real services of
  * test/support.
@@ -45,7 +57,19 @@ export default defineConfig({
           ...shared,
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
+          exclude: ['test/integration/cluster/**'],
           globalSetup: ['test/support/setup/global-setup.ts'],
+          retry,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'cluster',
+          include: ['test/integration/cluster/**/*.test.ts', ...CLUSTER_TESTS],
+          globalSetup: ['test/support/setup/cluster-setup.ts'],
           retry,
           testTimeout: 60_000,
           hookTimeout: 120_000,

@@ -10,8 +10,47 @@ import {
 import { errorMessage, PermanentError, TransientError } from '../shared/runtime/errors.ts'
 import { ReadConnection, type Reads } from './read-connection.ts'
 
-/** The official client, for inserts, changes and deletions, with connections of its own for reads (`select.ts`). */
-export type ClickHouseClient = OfficialClient & { readonly reads: Reads }
+/**
+ * The official client, for inserts, changes and deletions, with connections of its own for reads (`select.ts`). That of a
+ * cluster has `shards`: its reads are of all of them, and it refuses everything else, which concerns single shards.
+ */
+export type ClickHouseClient = OfficialClient & { readonly reads: Reads; readonly shards?: Shards }
+
+/** The shards of a cluster, numbered from 0 in the order of their addresses. */
+export interface Shards {
+  /** Number of shards with an address. */
+  readonly count: number
+  /** Database of the tables on each shard. Reads of all shards have another one. */
+  readonly database: string
+  /** Returns the number of shards that rows of new batches are divided between. Smaller than `count` while shards are added. */
+  active(): Promise<number>
+  /**
+   * Runs work with a replica of a shard that answers. If it does not answer then, work runs once more with another replica, so
+   * that it must be safe to repeat.
+   */
+  onShard<T>(shard: number, work: (client: ClickHouseClient) => Promise<T>): Promise<T>
+  /** Why the servers cannot be the cluster of this process, or undefined. */
+  readonly fault: string | undefined
+}
+
+/** Runs work on each shard in turn, or once without a cluster, and returns the results. */
+export async function onEachShard<T>(
+  client: ClickHouseClient,
+  work: (shard: ClickHouseClient, number: number) => Promise<T>,
+): Promise<T[]> {
+  const { shards } = client
+  if (shards === undefined) return [await work(client, 0)]
+  const results: T[] = []
+  for (let number = 0; number < shards.count; number++) {
+    results.push(await shards.onShard(number, shard => work(shard, number)))
+  }
+  return results
+}
+
+/** Runs work on the first shard, or without a cluster on the server. For tables whose rows are too few to be divided. */
+export function onFirstShard<T>(client: ClickHouseClient, work: (shard: ClickHouseClient) => Promise<T>): Promise<T> {
+  return client.shards === undefined ? work(client) : client.shards.onShard(0, work)
+}
 
 /** How to reach ClickHouse. */
 export interface ClickHouseConnection {

@@ -20,7 +20,8 @@ export const LOGGED_LETTERS = `attempt = 0 AND queue IN (${LOGGED_QUEUES})`
 
 /**
  * Counts rows in `deleted_rows` before they are deleted, so that an audit does not report them as lost. Repeated after a crash
- * with the same rows, it counts them once. Throws the result of `classifyClickHouseError`.
+ * with the same rows, it counts them once. In a cluster, the client is that of one shard. Throws the result of
+ * `classifyClickHouseError`.
  */
 export async function countDeletion(
   client: ClickHouseClient,

@@ -20,9 +20,18 @@ export interface BoundQuery {
    * how long this process waits.
    */
   readonly signal: AbortSignal
+  /** The only trace that the query reads. In a cluster, it is sent to the shard of the trace alone. */
+  readonly trace?: TraceOfQuery | undefined
 }
 
-/** Reads of one server. */
+/** Identifies a trace. */
+export interface TraceOfQuery {
+  readonly workspaceId: string
+  /** 32 hex digits. */
+  readonly traceId: string
+}
+
+/** Reads of one server, or of all shards of a cluster. */
 export interface Reads {
   /**
    * Sends a query and passes on the bytes of its result. Resolves with the server's summary: JSON with the rows that it has

@@ -1,6 +1,7 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { type ClickHouseClient, classifyClickHouseError } from './client.ts'
+import type { TraceOfQuery } from './read-connection.ts'
 
 /** A read of ClickHouse. */
 export interface Select {
@@ -10,6 +11,8 @@ export interface Select {
   /** Deadline of the whole read, including its result. The queries of one request share a signal. */
   readonly signal: AbortSignal
   readonly settings?: ClickHouseSettings
+  /** The only trace that is read (`BoundQuery`). */
+  readonly trace?: TraceOfQuery
 }
 
 /** An SQL condition with the values that it binds. */
@@ -90,11 +93,11 @@ export async function selectBytes(client: ClickHouseClient, select: Select): Pro
 /** Runs a query that contains its own FORMAT, and passes on the result chunk by chunk. Throws as `selectRows` does. */
 export async function selectChunks(
   client: ClickHouseClient,
-  { query, params, settings, signal }: Select,
+  { query, params, settings, signal, trace }: Select,
   onChunk: (chunk: Buffer) => void,
 ): Promise<void> {
   try {
-    await client.reads.read({ query, params, settings: { ...READ_SETTINGS, ...settings }, signal }, onChunk)
+    await client.reads.read({ query, params, settings: { ...READ_SETTINGS, ...settings }, signal, trace }, onChunk)
   } catch (error) {
     if (signal.aborted) throw new TransientError('ClickHouse did not respond in time', { cause: error })
     throw classifyClickHouseError(error)

@@ -1,6 +1,6 @@
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import { shareReads } from '../shared/runtime/shared-read.ts'
-import type { ClickHouseClient } from './client.ts'
+import { type ClickHouseClient, onEachShard } from './client.ts'
 import { selectRows } from './select.ts'
 
 /** A report of metrics must not wait for ClickHouse. */
@@ -60,14 +60,36 @@ const GAUGES: Readonly<Record<string, { readonly help: string; readonly label?: 
   memory_bytes: { help: 'Memory in use by the server.' },
 }
 
+/** Metrics of which the largest value of the shards counts. All others are added up. */
+const LARGEST = new Set(['partition_parts_max', 'merge_longest_seconds', 'deduplication_window'])
+
+/** Returns the values of all shards together. Disks are those of one shard each. */
+function combine(shards: readonly (readonly ServerValue[])[]): readonly ServerValue[] {
+  if (shards.length === 1) return shards[0] ?? []
+  const combined = new Map<string, ServerValue>()
+  for (const [shard, values] of shards.entries()) {
+    for (const found of values) {
+      const name = found.metric.startsWith('disk_') ? `${found.name} of shard ${shard + 1}` : found.name
+      const key = `${found.metric} ${name}`
+      const before = combined.get(key)?.value ?? 0
+      const value = LARGEST.has(found.metric) ? Math.max(before, found.value) : before + found.value
+      combined.set(key, { metric: found.metric, name, value })
+    }
+  }
+  return [...combined.values()]
+}
+
 /**
- * Shows the state of ClickHouse as `penstock_clickhouse_*`. Read when metrics are collected, with one query. While the server
- * does not answer, `penstock_clickhouse_up` is 0 and there is no other series.
+ * Shows the state of ClickHouse as `penstock_clickhouse_*`. Read when metrics are collected, with one query of each shard. While a
+ * server does not answer, `penstock_clickhouse_up` is 0 and there is no other series.
  */
 export function watchClickHouse(metrics: Metrics, client: ClickHouseClient): void {
   const read = shareReads(KEEP_MS, () => {
     const signal = AbortSignal.timeout(READ_TIMEOUT_MS)
-    return selectRows<ServerValue>(client, { query: SERVER_QUERY, params: {}, signal }).catch(() => undefined)
+    const ofServers = onEachShard(client, server =>
+      selectRows<ServerValue>(server, { query: SERVER_QUERY, params: {}, signal }),
+    )
+    return ofServers.then(combine).catch(() => undefined)
   })
   metrics.gauge({
     name: 'penstock_clickhouse_up',

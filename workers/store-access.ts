@@ -79,6 +79,10 @@ export class StoreAccess {
 
 async function askClickHouse({ clickhouse }: AccessedStores): Promise<string | undefined> {
   try {
+    await clickhouse.shards?.active().catch(error => {
+      if (clickhouse.shards?.fault === undefined) throw error
+    })
+    if (clickhouse.shards?.fault !== undefined) return `is another cluster: ${clickhouse.shards.fault}`
     await selectRows(clickhouse, { query: 'SELECT 1', params: {}, signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) })
     return undefined
   } catch (error) {

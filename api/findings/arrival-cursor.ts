@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ArrivalKey } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import type { FindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import { CLICKHOUSE_SHARDS_MAX } from '../../shared/runtime/config.ts'
 import { decodeCursor, encodeCursor, INVALID_CURSOR } from '../http/cursor.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 
@@ -23,24 +24,30 @@ const SNAPSHOT_MAX_AGE_MS = 86_400_000
 const CLOCK_DIFFERENCE_MS = 3_600_000
 
 const unixMs = z.string().regex(/^\d{1,15}$/)
+/** A block, or one for each shard. */
+const blockSchema = z.union([z.number().int().min(0), z.array(z.number().int().min(-1)).max(CLICKHOUSE_SHARDS_MAX)])
+const snapshotOf = (asOfMs: number, block: z.infer<typeof blockSchema>): FindingsSnapshot =>
+  typeof block === 'number' ? { asOfMs, block } : { asOfMs, block: 0, blocks: block }
+
 const cursorSchema = z
   .tuple([
     z.string(),
     unixMs,
     unixMs,
     z.string().regex(/^(fnd_[a-z2-7]{26}|[0-9a-f]{32})$/),
-    z.tuple([z.number().int().min(0).max(Number.MAX_SAFE_INTEGER), z.number().int().min(0)]).nullable(),
+    z.tuple([z.number().int().min(0).max(Number.MAX_SAFE_INTEGER), blockSchema]).nullable(),
   ])
   .transform(([list, storedMs, receivedMs, id, snapshot]) => ({
     list,
     last: { id, storedMs, receivedMs },
-    snapshot: snapshot === null ? undefined : { asOfMs: snapshot[0], block: snapshot[1] },
+    snapshot: snapshot === null ? undefined : snapshotOf(...snapshot),
   }))
 
 /** Encodes a cursor of the list. */
 export function encodeArrivalCursor(list: ListIdentity, { last, snapshot }: ArrivalCursor): string {
   const { storedMs, receivedMs, id } = last
-  return encodeCursor([digestOf(list), storedMs, receivedMs, id, snapshot ? [snapshot.asOfMs, snapshot.block] : null])
+  const at = snapshot ? [snapshot.asOfMs, snapshot.blocks ?? snapshot.block] : null
+  return encodeCursor([digestOf(list), storedMs, receivedMs, id, at])
 }
 
 /** Decodes a cursor, and refuses one that another list has returned or whose snapshot is too old. */

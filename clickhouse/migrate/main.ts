@@ -5,9 +5,11 @@ import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
-import { connectClickHouse } from '../connect.ts'
+import { createClickHouse } from '../client.ts'
+import { clusterOf } from '../connect.ts'
 import { migrateConfigSchema } from './config.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
+import { migrateCluster } from './migrate-cluster.ts'
 
 /**
  * Entry point of `npm run migrate`: migrates ClickHouse to the schema of this checkout, or exits with 1. A migration that needs
@@ -16,7 +18,9 @@ import { MIGRATION_TIMEOUT_MS, migrate } from './migrate.ts'
 const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } })
 const config = parseConfig(migrateConfigSchema, process.env)
 const logger = createLogger('migrate', config.LOG_LEVEL)
-const client = connectClickHouse(config, { withoutDatabase: true, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
+const access = { user: config.CLICKHOUSE_USER, password: config.CLICKHOUSE_PASSWORD }
+// Without the database, which migrations create.
+const connect = (url: string) => createClickHouse({ url, ...access, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
 
 const REDIS_DEADLINE_MS = 10_000
 
@@ -32,18 +36,32 @@ async function findWorkers(): Promise<string[]> {
   }
 }
 
+const options = {
+  database: config.CLICKHOUSE_DATABASE,
+  retentionDays: config.RETENTION_DAYS,
+  tableSettings: tableSettingsOf(config),
+  logger,
+  ...(!values.force && { runningWorkers: findWorkers }),
+}
+
+async function migrateAll(): Promise<void> {
+  const cluster = clusterOf(config)
+  const addresses = cluster?.addresses ?? [[config.CLICKHOUSE_URL]]
+  const servers = addresses.flatMap((replicas, shard) =>
+    replicas.map((url, replica) => ({ shard, replica, host: new URL(url).host, client: connect(url) })),
+  )
+  try {
+    if (cluster !== undefined) await migrateCluster(servers, { ...options, cluster })
+    else for (const { client } of servers) await migrate(client, options)
+  } finally {
+    await Promise.all(servers.map(({ client }) => client.close()))
+  }
+}
+
 try {
-  await migrate(client, {
-    database: config.CLICKHOUSE_DATABASE,
-    retentionDays: config.RETENTION_DAYS,
-    tableSettings: tableSettingsOf(config),
-    logger,
-    ...(!values.force && { runningWorkers: findWorkers }),
-  })
+  await migrateAll()
   logger.info({ database: config.CLICKHOUSE_DATABASE }, 'the schema is up to date')
 } catch (error) {
   logger.fatal(errorFields(error), 'migration failed')
   process.exitCode = 1
-} finally {
-  await client.close()
 }

@@ -26,6 +26,13 @@ export interface MigrateOptions {
   readonly lockExpiryMs?: number
   /** How long to wait for another process that migrates. */
   readonly lockWaitMs?: number
+  /** Returns the form of a statement for a server of a cluster, or undefined if another replica runs it. */
+  readonly adapt?: (statement: string) => string | undefined
+  /**
+   * Whether migrations that create a view need quiet too: the other replicas of a shard get the view later, and what is inserted
+   * there meanwhile would be missing from it.
+   */
+  readonly viewsNeedQuiet?: boolean
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
@@ -56,7 +63,8 @@ export async function migrate(client: ClickHouseClient, options: MigrateOptions)
     })
     try {
       for (const migration of await pending(client, options, migrations)) {
-        if (migration.needsQuiet) await assertQuiet(migration, options)
+        const needsQuiet = migration.needsQuiet || (options.viewsNeedQuiet && migration.statements.some(createsView))
+        if (needsQuiet) await assertQuiet(migration, options)
         await apply(client, options, migration, values, lock)
       }
       await applyRetention(client, options, lock)
@@ -127,15 +135,17 @@ async function assertQuiet({ fileName }: Migration, { runningWorkers }: MigrateO
 
 async function apply(
   client: ClickHouseClient,
-  { database, logger }: MigrateOptions,
+  { database, logger, adapt = statement => statement }: MigrateOptions,
   migration: Migration,
   values: ReadonlyMap<string, string>,
   lock: MigrationLock,
 ): Promise<void> {
   for (const statement of migration.statements) {
+    const adapted = adapt(statement)
+    if (adapted === undefined) continue
     await lock.assertHeld()
     await client.command({
-      query: fillPlaceholders(statement, values),
+      query: fillPlaceholders(adapted, values),
       // The server must time out before the client: a retry could overlap a statement that is still running.
       clickhouse_settings: { wait_end_of_query: 1, max_execution_time: MAX_STATEMENT_SECONDS },
       // Default database of unqualified names. The client has no database that would take precedence.

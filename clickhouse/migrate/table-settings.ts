@@ -7,6 +7,8 @@ export interface TableSettings {
   readonly insertsPerSecond: number
   /** Whether an insert is on disk when it is confirmed. */
   readonly fsync: boolean
+  /** Whether the tables are replicated, so that the replicas of a shard recognize repetitions together. */
+  readonly isReplicated?: boolean
 }
 
 /** Defaults of `npm run migrate`. */
@@ -48,11 +50,17 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
 }
 
 /** Returns the settings that a table should have. Empty for tables that no worker fills. */
-export function settingsOf(table: string, { insertsPerSecond, fsync }: TableSettings): Record<string, number> {
+export function settingsOf(
+  table: string,
+  { insertsPerSecond, fsync, isReplicated = false }: TableSettings,
+): Record<string, number> {
   const inserts = INSERTS_OF_TABLES[table]
   if (inserts === undefined) return {}
+  const window = Math.ceil(insertsPerSecond * inserts * WINDOW_SECONDS)
   return {
-    non_replicated_deduplication_window: Math.ceil(insertsPerSecond * inserts * WINDOW_SECONDS),
+    ...(isReplicated
+      ? { replicated_deduplication_window: window, replicated_deduplication_window_seconds: WINDOW_SECONDS }
+      : { non_replicated_deduplication_window: window }),
     fsync_after_insert: Number(fsync),
     fsync_part_directory: Number(fsync),
     // The parts that were merged are deleted, so that the merged part must be on disk before.

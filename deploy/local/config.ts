@@ -2,8 +2,8 @@ import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import {
+  clickhouseAddress,
   clickhouseSettings,
-  clickhouseUrl,
   count,
   migrationSettings,
   objectStoreSettings,
@@ -34,7 +34,7 @@ export const localSettings = z.object({
    */
   CONTROL_REDIS_URL: redisUrl.optional(),
   /** Address of an existing ClickHouse. `npm start` then starts no ClickHouse itself. */
-  CLICKHOUSE_URL: clickhouseUrl.optional(),
+  CLICKHOUSE_URL: clickhouseAddress.optional(),
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
   API_PORT: port(4300),

@@ -114,9 +114,36 @@ export function replicasToConfirm({ REDIS_DURABILITY, REDIS_MIN_REPLICAS }: Dura
  * Address of ClickHouse, which may have user and password. Settings of queries belong into the profile of the user, because reads,
  * inserts and migrations need different ones.
  */
-export const clickhouseUrl = z
+export const clickhouseAddress = z
   .url({ protocol: /^https?$/ })
   .refine(url => !url.includes('?'), 'must have no query: set what it sets in the profile of the ClickHouse user')
+
+/** Most shards, and most replicas of one. A cursor, which has at most 512 characters, names a block of each shard. */
+export const CLICKHOUSE_SHARDS_MAX = 24
+
+/**
+ * Addresses of ClickHouse: one, or those of a cluster as ClickHouse's own table function `remote` takes them. Commas separate
+ * shards, and pipes the replicas of a shard.
+ */
+export const clickhouseUrl = z.string().superRefine((text, context) => {
+  const shards = clickhouseAddresses(text)
+  if (Math.max(shards.length, ...shards.map(({ length }) => length)) > CLICKHOUSE_SHARDS_MAX) {
+    context.addIssue({ code: 'custom', message: `must have at most ${CLICKHOUSE_SHARDS_MAX} shards and replicas` })
+  }
+  for (const address of shards.flat()) {
+    for (const { message } of clickhouseAddress.safeParse(address).error?.issues ?? []) {
+      context.addIssue({ code: 'custom', message })
+    }
+  }
+  if (new Set(shards.flat()).size < shards.flat().length) {
+    context.addIssue({ code: 'custom', message: 'must name each address once' })
+  }
+})
+
+/** Returns the addresses of each shard of `CLICKHOUSE_URL`. */
+export function clickhouseAddresses(url: string): string[][] {
+  return url.split(',').map(shard => shard.split('|').map(address => address.trim()))
+}
 
 /** Settings of the connection to ClickHouse. */
 export const clickhouseSettings = {
@@ -127,6 +154,16 @@ export const clickhouseSettings = {
     .string()
     .regex(/^[a-z_][a-z0-9_]*$/)
     .default('penstock'),
+  /**
+   * Name of the cluster in the configuration of the servers (`remote_servers`), whose addresses CLICKHOUSE_URL has. All processes
+   * have the same value, and the same addresses in the same order.
+   */
+  CLICKHOUSE_CLUSTER: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
+    .optional(),
+  /** Whether the tables of a cluster are replicated. `auto`: if a shard has several addresses. */
+  CLICKHOUSE_REPLICATED: z.enum(['auto', 'on']).default('auto'),
 }
 
 /** Settings of the processes that know how long data is kept. */

@@ -34,6 +34,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   clickhouse: [
     ['clickhouse/read-connection.ts', 'clickhouse/native/'],
     ['clickhouse/client.ts'],
+    ['clickhouse/cluster/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
     ['clickhouse/count-deletion.ts'],

@@ -244,7 +244,11 @@ export class BatchPool {
       this.#rowsPool.giveBack(rows)
       throw error
     })
-    const batch = new Batch(this.#deps, rows)
+    const shards = await this.#deps.activeShards?.().catch(error => {
+      this.#rowsPool.giveBack(rows)
+      throw error
+    })
+    const batch = new Batch(this.#deps, rows, { shards })
     this.#open = { batch }
     // Only the id is kept until the insert is due, so that the letters of a batch that was full are not.
     const { id } = batch

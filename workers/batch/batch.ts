@@ -19,6 +19,7 @@ import type { JobLimits } from './job-limits.ts'
 import { entryOf, increment, isRefused, note, rejectionsOf } from './outcome/log-entries.ts'
 import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './outcome/part-outcome.ts'
 import { blocksOf, type RowBatch, type SelectedFrame, type TableBlock } from './row-batch.ts'
+import { shardBlocks } from './shard-blocks.ts'
 
 /** The queue of the jobs of a batch. */
 export interface BatchSource {
@@ -27,6 +28,8 @@ export interface BatchSource {
   readonly kind: string | undefined
   /** Bounds the dead letters of a surface. Without it, all are kept. */
   readonly letterQuota?: LetterQuota | undefined
+  /** Returns the number of shards that new rows are divided between. Without it, there is one server. */
+  readonly activeShards?: (() => Promise<number>) | undefined
   /** Called with the decoded size of a large request and the time that decoding it took. */
   readonly onDecoded?: (frame: PayloadFrame, decodedBytes: number, decodeMs: number) => void
 }
@@ -80,6 +83,8 @@ export type NotAdded = 'split' | 'large'
 export interface BatchOptions extends EarlierOutcome {
   /** The id under which the batch is named; a new one by default. Object keys of dead letters derive from it. */
   readonly id?: string | undefined
+  /** Number of shards that its rows are divided between. */
+  readonly shards?: number | undefined
 }
 
 /** Multiplier and first value of FNV-1a with 32 bits. */
@@ -109,6 +114,8 @@ export class Batch {
   #digest = FNV_BASIS
   /** Set from the first call of `formation` until a job is added. */
   #formation: Formation | undefined
+  /** The rows by shard, as of `#formation`. Undefined with one server, because only dividing the rows is work. */
+  #shardBlocks: readonly TableBlock[] | undefined
   #decodedBytes = 0
   #noteBytes = 0
 
@@ -158,6 +165,7 @@ export class Batch {
     const pooled = poolJob(job, frames.length)
     this.jobs.push(pooled)
     this.#formation = undefined
+    this.#shardBlocks = undefined
     this.stats.frames += frames.length
     this.stats.payloadBytes += payloadBytes
     for (const frame of frames) addShare(this.stats.shares, frame)
@@ -177,7 +185,12 @@ export class Batch {
 
   /** Returns the blocks to insert, in this order: the records, what derives from them, and last the log of the batch. */
   tables(): readonly TableBlock[] {
-    return [...this.rows.tables(), ...blocksOf([this.#log.buffer])]
+    const { shards = 1 } = this.#options
+    if (shards > 1 && this.#shardBlocks !== undefined) return this.#shardBlocks
+    const blocks = [...this.rows.tables(), ...blocksOf([this.#log.buffer])]
+    if (shards <= 1) return blocks
+    this.#shardBlocks = shardBlocks(blocks, shards, this.id)
+    return this.#shardBlocks
   }
 
   /**

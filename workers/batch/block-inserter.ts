@@ -1,4 +1,5 @@
 import { clickHouseCode, clickHouseText } from '../../clickhouse/client.ts'
+import { isUnitStored } from '../../clickhouse/cluster/shard-units.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
@@ -70,7 +71,7 @@ export class BlockInserter {
   ): Promise<void> {
     const stored = [...named.storedTables]
     for (const block of blocks) {
-      if (block.rows === 0 || stored.includes(block.table)) continue
+      if (block.rows === 0 || isUnitStored(stored, block.table)) continue
       try {
         await this.#insertBlock(named, block, holders, slot)
       } catch (error) {

@@ -4,6 +4,7 @@ import type { PayloadStore } from '../queue/payloads/payload-store.ts'
 import { Batch, type BatchOptions, type BatchSource, type NotAdded } from './batch.ts'
 import { type JobLimits, NO_JOB_LIMITS } from './job-limits.ts'
 import type { RowBatch } from './row-batch.ts'
+import { recordedShards } from './shard-blocks.ts'
 
 /** Dependencies of forming a batch. */
 export interface FormBatchDeps extends BatchSource {
@@ -27,11 +28,13 @@ export interface FormBatchOptions extends BatchOptions {
  */
 export async function formBatch(
   deps: FormBatchDeps,
-  { batchId, jobIds, storedTables, unstored }: NamedBatch,
+  named: NamedBatch,
   rows: RowBatch,
   { limits = NO_JOB_LIMITS, ...options }: FormBatchOptions = {},
 ): Promise<FormedBatch> {
-  const batch = new Batch(deps, rows, { id: batchId, storedTables, unstored, ...options })
+  const { batchId, jobIds, storedTables, unstored } = named
+  const shards = recordedShards(named) ?? (await deps.activeShards?.())
+  const batch = new Batch(deps, rows, { id: batchId, shards, storedTables, unstored, ...options })
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }

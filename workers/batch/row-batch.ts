@@ -15,10 +15,13 @@ export type SelectedFrame = PayloadFrame & { readonly only?: ReadonlySet<number>
 
 /** One insert of a batch: a table, and its rows as a block of ClickHouse's Native format. */
 export interface TableBlock {
+  /** The table, or its part on one shard (`unitName`). */
   readonly table: string
   readonly rows: number
   readonly columns: readonly string[]
   readonly block: readonly Uint8Array[]
+  /** The rows, if they can be divided by shard. */
+  readonly buffer?: TableBuffer
 }
 
 /** Rows that are inserted together, in column buffers that the next batch uses again. */
@@ -62,6 +65,7 @@ export function blocksOf(buffers: readonly TableBuffer[]): TableBlock[] {
       columns: buffer.columns.map(column => column.name),
       rows: buffer.rows,
       block: buffer.block(),
+      buffer,
     }))
 }
 

@@ -1,4 +1,5 @@
 import { insertNative } from '../../clickhouse/client.ts'
+import { onShardOfUnit, tableOfUnit } from '../../clickhouse/cluster/shard-units.ts'
 import { fenceInsert } from '../../clickhouse/fence-insert.ts'
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import type { BatchSource } from '../batch/batch.ts'
@@ -21,25 +22,28 @@ export function startRowsPool(
   deps: PoolsDeps,
 ): Pool {
   const { config, logger, metrics, stopping } = deps
-  const source: BatchSource = { queue, kind, letterQuota: deps.letterQuota }
+  const { clickhouse } = deps
+  const { shards } = clickhouse
+  const activeShards = shards && (() => shards.active())
+  const source: BatchSource = { queue, kind, letterQuota: deps.letterQuota, activeShards }
   const store = new RedisPayloadStore(deps.redis, queue, deps.payloads, deps.confirmed)
   const prices = new SurfacePrices(queue, deps)
   const storer = new BatchStorer({
     ...source,
     store,
-    insert: async ({ table, columns, block }, deduplicationToken) => {
-      await insertNative(deps.clickhouse, {
-        table,
-        columns,
-        block,
-        deduplicationToken,
-        timeoutMs: config.INSERT_TIMEOUT_MS,
-        signal: stopping,
-      })
+    insert: async ({ table: unit, columns, block }, deduplicationToken) => {
+      const timing = { timeoutMs: config.INSERT_TIMEOUT_MS, signal: stopping }
+      const table = tableOfUnit(unit)
+      await onShardOfUnit(clickhouse, unit, shard =>
+        insertNative(shard, { table, columns, block, deduplicationToken, ...timing }),
+      )
       metrics.observeInsert(table)
     },
-    fenceInsert: (table, deduplicationToken, fence, days) =>
-      fenceInsert(deps.clickhouse, { table, deduplicationToken, fence, days, timeoutMs: config.INSERT_TIMEOUT_MS }),
+    fenceInsert: (unit, deduplicationToken, fence, days) => {
+      const timeoutMs = config.INSERT_TIMEOUT_MS
+      const insert = { table: tableOfUnit(unit), deduplicationToken, fence, days, timeoutMs }
+      return onShardOfUnit(clickhouse, unit, shard => fenceInsert(shard, insert))
+    },
     failures: metrics.watchFailures(queue, new RepeatedFailures()),
     addJobs: deps.addJobs,
     logger,

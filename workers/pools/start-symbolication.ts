@@ -1,5 +1,6 @@
 import { getHeapStatistics } from 'node:v8'
 import { insertNative } from '../../clickhouse/client.ts'
+import { onShardOfUnit, tableOfUnit } from '../../clickhouse/cluster/shard-units.ts'
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import { selectReleaseStacks } from '../../clickhouse/queries/releases/select-release-stacks.ts'
 import { selectSourceMaps } from '../../clickhouse/queries/releases/select-source-maps.ts'
@@ -8,6 +9,7 @@ import { SourceMapsTable } from '../../clickhouse/tables/source-maps-table.ts'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { blocksOf } from '../batch/row-batch.ts'
+import { shardBlocks } from '../batch/shard-blocks.ts'
 import { poolOptions, symbolicationHeapBytes } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
@@ -102,8 +104,12 @@ function clickhouseAccess({ clickhouse, config, metrics, stopping }: PoolsDeps):
 
   async function insert(buffer: TableBuffer, deduplicationToken: string): Promise<void> {
     const timing = { timeoutMs: config.INSERT_TIMEOUT_MS, signal: stopping }
-    for (const { table, columns, block } of blocksOf([buffer])) {
-      await insertNative(clickhouse, { table, columns, block, deduplicationToken, ...timing })
+    const shards = (await clickhouse.shards?.active()) ?? 1
+    for (const { table: unit, columns, block } of shardBlocks(blocksOf([buffer]), shards, deduplicationToken)) {
+      const table = tableOfUnit(unit)
+      await onShardOfUnit(clickhouse, unit, shard =>
+        insertNative(shard, { table, columns, block, deduplicationToken, ...timing }),
+      )
       metrics.observeInsert(table)
     }
   }

@@ -124,8 +124,8 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
     if (table === 'session_identities' && state === 'deleting') continue
     await deps.assertElected()
     const step = `${id}:${state}:${position}:${table}`
-    const onCounted = async (rows: number) => {
-      erasure = await save(deps, countStep(erasure, { table, step, rows }))
+    const onCounted = async (rows: number, shard: number) => {
+      erasure = await save(deps, countStep(erasure, { table, step: shard === 0 ? step : `${step}:${shard}`, rows }))
     }
     const deletion = {
       table,

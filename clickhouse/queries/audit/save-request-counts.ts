@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { takeRequestCounts } from '../../../shared/queue/request-counts.ts'
-import { type ClickHouseClient, classifyClickHouseError } from '../../client.ts'
+import { type ClickHouseClient, classifyClickHouseError, onFirstShard } from '../../client.ts'
 
 /** How long a count stays in Redis. No request is accepted so long after it arrived. */
 const KEPT_HOURS = 6
@@ -25,7 +25,9 @@ export async function saveRequestCounts(redis: Redis, clickhouse: ClickHouseClie
     try {
       const settings = { async_insert: 0, wait_end_of_query: 1 } as const
       const table = 'request_counts'
-      await clickhouse.insert({ table, values, format: 'JSONEachRow', clickhouse_settings: settings })
+      await onFirstShard(clickhouse, shard =>
+        shard.insert({ table, values, format: 'JSONEachRow', clickhouse_settings: settings }),
+      )
     } catch (error) {
       throw classifyClickHouseError(error)
     }

@@ -21,6 +21,7 @@ export async function selectFindingHasTrace(
     signal,
     // The query reads one granule: a second thread would cost more than the read.
     settings: { ...TRACE_READ_SETTINGS, max_threads: 1 },
+    trace: key,
   })
   return rows.length > 0
 }

@@ -77,7 +77,7 @@ function selectStoredSince(
   const arrival = `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`
   const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
   const arrivals = `FROM finding_arrivals
-        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND _block_number <= {block: UInt64}`
+        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND ${seenIn(snapshot)}`
   const outer = [
     ...(after ? ['(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'] : []),
     ...(received === undefined ? [] : [received.sql]),
@@ -105,6 +105,8 @@ function selectStoredSince(
     ...received?.params,
     workspaceId,
     block: snapshot.block,
+    blocks: snapshot.blocks,
+    asOfMs: snapshot.asOfMs,
     settledMs: settledMsOf(snapshot),
     sinceMs,
     text: filter.text,
@@ -112,6 +114,14 @@ function selectStoredSince(
     ...after,
   }
   return selectRows<ArrivalKey>(client, { query, params, signal, settings: STORED_AT_SETTINGS })
+}
+
+/** Returns the condition on the rows of `finding_arrivals` that were visible at the moment of the snapshot. */
+function seenIn({ blocks }: FindingsSnapshot): string {
+  if (blocks === undefined) return '_block_number <= {block: UInt64}'
+  const [day, today] = ["toDate(stored_at, 'UTC')", "toDate(fromUnixTimestamp64Milli({asOfMs: Int64}, 'UTC'), 'UTC')"]
+  const isSeen = 'toInt64(_block_number) <= arrayElement({blocks: Array(Int64)}, shardNum())'
+  return `(${day} < ${today} OR (${day} = ${today} AND ${isSeen}))`
 }
 
 const settledMsOf = ({ asOfMs }: FindingsSnapshot) => Math.floor((asOfMs - SETTLED_AFTER_MS) / BUCKET_MS) * BUCKET_MS

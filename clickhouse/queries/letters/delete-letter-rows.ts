@@ -1,4 +1,4 @@
-import { type ClickHouseClient, classifyClickHouseError } from '../../client.ts'
+import { type ClickHouseClient, classifyClickHouseError, onEachShard } from '../../client.ts'
 import { countDeletion, LOGGED_LETTERS } from '../../count-deletion.ts'
 import { HAS_KEY, keyParams, type LetterKey } from './letter.ts'
 
@@ -12,7 +12,15 @@ export async function deleteLetterRows(
   keys: readonly LetterKey[],
   signal: AbortSignal,
 ): Promise<void> {
-  if (keys.length === 0) return
+  if (keys.length > 0) await onEachShard(client, shard => deleteOnShard(shard, workspaceId, keys, signal))
+}
+
+async function deleteOnShard(
+  client: ClickHouseClient,
+  workspaceId: string,
+  keys: readonly LetterKey[],
+  signal: AbortSignal,
+): Promise<void> {
   const params = keyParams(workspaceId, keys)
   const where = `${HAS_KEY} AND ${LOGGED_LETTERS}`
   await countDeletion(client, { table: 'dead_letters', where, params, reason: 'purged' }, signal)

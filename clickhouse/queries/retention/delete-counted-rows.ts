@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { ClickHouseClient } from '../../client.ts'
-import { classifyClickHouseError } from '../../client.ts'
+import { classifyClickHouseError, onEachShard } from '../../client.ts'
 import { LOGGED_LETTERS } from '../../count-deletion.ts'
 import { selectRows } from '../../select.ts'
 
@@ -20,8 +20,8 @@ export interface CountedDeletion {
   readonly reason: 'expired' | 'erased'
   /** Text that is the same when this deletion is repeated after a crash. The same rows of the same id are counted once. */
   readonly id: string
-  /** Runs with the number of rows before they are deleted, if there are any. */
-  readonly onCounted?: (rows: number) => Promise<void>
+  /** Runs with the number of rows before they are deleted, if there are any. In a cluster, for each shard. */
+  readonly onCounted?: (rows: number, shard: number) => Promise<void>
 }
 
 /**
@@ -31,6 +31,16 @@ export interface CountedDeletion {
  */
 export async function deleteCountedRows(
   client: ClickHouseClient,
+  deletion: CountedDeletion,
+  signal: AbortSignal,
+): Promise<number> {
+  const rows = await onEachShard(client, (shard, number) => deleteOnShard(shard, number, deletion, signal))
+  return rows.reduce((sum, ofShard) => sum + ofShard, 0)
+}
+
+async function deleteOnShard(
+  client: ClickHouseClient,
+  shard: number,
   deletion: CountedDeletion,
   signal: AbortSignal,
 ): Promise<number> {
@@ -46,7 +56,7 @@ export async function deleteCountedRows(
   })
   const rows = Number(found?.total ?? 0)
   if (rows === 0) return 0
-  await deletion.onCounted?.(rows)
+  await deletion.onCounted?.(rows, shard)
   const token = hash('sha256', [reason, id, table, day, rows, found?.contents].join(':'))
   try {
     if (isSource) {

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../client.ts'
-import { classifyClickHouseError } from '../../client.ts'
+import { classifyClickHouseError, onEachShard } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
 /** Share of deleted rows from which on the parts of a day are written again. So a row is written at most a few times more. */
@@ -9,11 +9,16 @@ const DELETED_SHARE = 0.25
  * Writes the parts of a day again, without their deleted rows, if these are a quarter of them or more. Days that are over
  * are merged no more, so their deleted rows would stay on the disk until the whole day expires.
  */
-export async function reclaimDay(
-  client: ClickHouseClient,
-  { table, day }: { readonly table: string; readonly day: string },
-  signal: AbortSignal,
-): Promise<void> {
+export async function reclaimDay(client: ClickHouseClient, day: TableDay, signal: AbortSignal): Promise<void> {
+  await onEachShard(client, shard => reclaimOnShard(shard, day, signal))
+}
+
+interface TableDay {
+  readonly table: string
+  readonly day: string
+}
+
+async function reclaimOnShard(client: ClickHouseClient, { table, day }: TableDay, signal: AbortSignal): Promise<void> {
   const partitionId = day.replaceAll('-', '')
   const [found] = await selectRows<{ written: string; live: string }>(client, {
     query: `

@@ -2,6 +2,7 @@ import { type ClickHouseSettings, SettingsMap } from '@clickhouse/client'
 import type { Retention } from '../../../schemas/records/directory.ts'
 import { firstKeptDay, keptDays } from '../../../shared/runtime/retention.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import { CLUSTER_PARTS_TABLE } from '../../cluster/shard-maps.ts'
 import type { BoundQuery, Reads } from '../../read-connection.ts'
 import { RETAINED_TABLES } from './retained-tables.ts'
 
@@ -22,7 +23,7 @@ export interface RetainedReadsDeps {
 export function retainedReads(client: ClickHouseClient, deps: RetainedReadsDeps): ClickHouseClient {
   const reads: Reads = {
     async read(query, onChunk) {
-      const filter = await filterOf(query, deps)
+      const filter = await filterOf(query, deps, client.shards?.database)
       return client.reads.read({ ...query, settings: { ...query.settings, ...filter } }, onChunk)
     },
   }
@@ -40,25 +41,33 @@ export function retainedReads(client: ClickHouseClient, deps: RetainedReadsDeps)
 async function filterOf(
   { query, params }: BoundQuery,
   deps: RetainedReadsDeps,
+  shardDatabase: string | undefined,
 ): Promise<ClickHouseSettings | undefined> {
   const { workspaceId } = params
   if (typeof workspaceId !== 'string') {
-    if (query.includes('FROM system.')) return undefined
+    if (query.includes('FROM system.') || query.includes(`FROM ${CLUSTER_PARTS_TABLE} `)) return undefined
     throw new TypeError('a read has no parameter workspaceId')
   }
-  return retentionFilter(await deps.retentionOf(workspaceId), deps.installationDays, deps.now())
+  return retentionFilter(await deps.retentionOf(workspaceId), deps.installationDays, deps.now(), shardDatabase)
 }
 
-/** Returns the settings that hide rows past their retention. Tables with the default have none: their TTL drops whole days. */
+/**
+ * Returns the settings that hide rows past their retention. Tables with the default have none: their TTL drops whole days. In
+ * a cluster the conditions also name the tables of each shard.
+ */
 export function retentionFilter(
   retention: Retention | undefined,
   installationDays: number,
   nowMs: number,
+  shardDatabase?: string,
 ): ClickHouseSettings {
   const conditions: Record<string, string> = {}
   for (const { table, kind, day } of retention === undefined ? [] : RETAINED_TABLES) {
     const days = keptDays(retention, kind, installationDays)
-    if (days < installationDays) conditions[table] = `${day} >= toDate(${firstKeptDay(days, nowMs)})`
+    if (days >= installationDays) continue
+    const condition = `${day} >= toDate(${firstKeptDay(days, nowMs)})`
+    conditions[table] = condition
+    if (shardDatabase !== undefined) conditions[`${shardDatabase}.${table}`] = condition
   }
   return Object.keys(conditions).length === 0 ? {} : { additional_table_filters: SettingsMap.from(conditions) }
 }

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../client.ts'
-import { classifyClickHouseError } from '../../client.ts'
+import { classifyClickHouseError, onEachShard } from '../../client.ts'
 import { countDeletion } from '../../count-deletion.ts'
 import { OF_SESSION, type SessionKey, type SessionTable } from './session-key.ts'
 
@@ -8,6 +8,15 @@ import { OF_SESSION, type SessionKey, type SessionTable } from './session-key.ts
  * merge of their part, or with its day at the latest. Throws the result of `classifyClickHouseError`.
  */
 export async function deleteSessionRows(
+  client: ClickHouseClient,
+  table: SessionTable,
+  key: SessionKey,
+  signal: AbortSignal,
+): Promise<void> {
+  await onEachShard(client, shard => deleteOnShard(shard, table, key, signal))
+}
+
+async function deleteOnShard(
   client: ClickHouseClient,
   { table, hasSurface }: SessionTable,
   key: SessionKey,

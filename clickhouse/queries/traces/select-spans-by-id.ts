@@ -16,5 +16,5 @@ export async function selectSpansById(
     WHERE ${OF_TRACE} AND span_id IN (SELECT toFixedString(unhex(arrayJoin({spanIds: Array(String)})), 8))
     ORDER BY ${SPAN_PRECEDENCE} LIMIT 1 BY span_id
     FORMAT RowBinary`
-  return new SpanRows(await selectBytes(client, { query, params: { ...key, spanIds }, signal }))
+  return new SpanRows(await selectBytes(client, { query, params: { ...key, spanIds }, signal, trace: key }))
 }

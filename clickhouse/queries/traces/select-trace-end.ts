@@ -10,6 +10,7 @@ export async function selectTraceEnd(client: ClickHouseClient, key: TraceKey, si
     params: { ...key },
     signal,
     settings: TRACE_READ_SETTINGS,
+    trace: key,
   })
   return BigInt(row?.endUnixNano ?? 0)
 }

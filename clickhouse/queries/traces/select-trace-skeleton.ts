@@ -45,7 +45,7 @@ export async function selectTraceSkeleton(
   const begun = new Uint8Array(ROW_BYTES)
   const begunView = new DataView(begun.buffer)
   let held = 0
-  await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS }, chunk => {
+  await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS, trace: key }, chunk => {
     let at = 0
     if (held > 0) {
       at = Math.min(ROW_BYTES - held, chunk.length)

@@ -38,5 +38,7 @@ export async function selectTrace(
   signal: AbortSignal,
 ): Promise<SpanRows> {
   const query = `SELECT ${SPAN_COLUMNS} FROM spans WHERE ${OF_TRACE} LIMIT {maxRows: UInt32} FORMAT RowBinary`
-  return new SpanRows(await selectBytes(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS }))
+  return new SpanRows(
+    await selectBytes(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS, trace: key }),
+  )
 }

@@ -5,10 +5,12 @@ import { DataType, load, open } from 'ffi-rs'
 
 /**
  * Runs a ClickHouse server in this process. libchdb contains all of clickhouse-local. Its entry point is called with a
- * query that starts the HTTP interface and then reads stdin, so that closing stdin ends the server.
+ * query that starts the HTTP interface and then reads stdin, so that closing stdin ends the server. A node of a cluster
+ * (`--tcp_port`) also starts the native protocol.
  * ffi-rs makes the call on the main thread, because ClickHouse checks the bounds of the stack and refuses any other.
  */
-const QUERY = "SYSTEM START LISTEN HTTP; SELECT count() FROM file('/dev/stdin', LineAsString) FORMAT Null"
+const LISTEN_TCP = process.argv.some(argument => argument.startsWith('--tcp_port=')) ? 'SYSTEM START LISTEN TCP; ' : ''
+const QUERY = `${LISTEN_TCP}SYSTEM START LISTEN HTTP; SELECT count() FROM file('/dev/stdin', LineAsString) FORMAT Null`
 
 open({ library: 'chdb', path: libraryPath() })
 const argv = ['clickhouse', ...process.argv.slice(2), `--query=${QUERY}`]

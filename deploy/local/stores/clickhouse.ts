@@ -16,6 +16,16 @@ export interface ClickHouseOptions extends LocalServiceOptions {
   memoryBytes?: number
   /** Password of the user {@link CLICKHOUSE_USER}, without characters that a URL escapes. */
   password: string
+  /** Makes the server a node of a cluster. */
+  node?: ClusterNode
+}
+
+/** What a node of a cluster has besides a single server. */
+export interface ClusterNode {
+  /** Port of the native protocol, which the other nodes use. */
+  readonly tcpPort: number
+  /** Elements of the configuration file: the cluster, the macros of this node and the Keeper. */
+  readonly config: string
 }
 
 /** The only user of a local ClickHouse that can connect. */
@@ -32,7 +42,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
   await mkdir(options.dir, { recursive: true })
   const configFile = join(options.dir, 'config.xml')
   const usersFile = join(options.dir, 'users.xml')
-  await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * 1024 ** 3, usersFile))
+  await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * 1024 ** 3, usersFile, options.node))
   await writePrivateFile(usersFile, usersConfig(options.password))
   const lifeline = await openLifeline()
   const child = await startChild({
@@ -43,6 +53,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
       `--config-file=${configFile}`,
       '--listen_host=127.0.0.1',
       `--http_port=${options.port}`,
+      ...(options.node ? [`--tcp_port=${options.node.tcpPort}`] : []),
     ],
     stdinFd: lifeline.readFd,
     askToEnd: lifeline.cut,
@@ -86,7 +97,7 @@ async function openLifeline(): Promise<{ readFd: number; cut: () => void }> {
  * the server has none for the contents of indexes, and reads the filters of trace ids of all parts for each trace (6 MB for
  * 100 million spans in 56 parts).
  */
-function serverConfig(memoryBytes: number, usersFile: string): string {
+function serverConfig(memoryBytes: number, usersFile: string, node: ClusterNode | undefined): string {
   return `<clickhouse>
   <users_config>${usersFile}</users_config>
   <max_server_memory_usage>${memoryBytes}</max_server_memory_usage>
@@ -97,6 +108,7 @@ function serverConfig(memoryBytes: number, usersFile: string): string {
   <max_concurrent_queries>200</max_concurrent_queries>
   <keep_alive_timeout>10</keep_alive_timeout>
   <send_crash_reports><enabled>false</enabled></send_crash_reports>
+  ${node ? `<tcp_port>${node.tcpPort}</tcp_port>${node.config}` : ''}
 </clickhouse>
 `
 }

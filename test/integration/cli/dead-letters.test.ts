@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createClickHouse } from '../../../clickhouse/client.ts'
 import { letterId } from '../../../letters/letter-id.ts'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { newId } from '../../../shared/directory/directory.ts'
+import { clusterSettings, connectDatabase } from '../../support/cluster/connect.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { putWorkspace } from '../../support/services/api.ts'
@@ -25,7 +25,7 @@ const DAY = Date.UTC(2026, 10, 20)
 const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
 const directory = await mkdtemp(join(tmpdir(), 'dead-letters-'))
 const database = await createTestDatabase(services.clickhouseUrl, `cli_letters_${process.pid}`)
-const clickhouse = createClickHouse({ url: services.clickhouseUrl, database: database.name })
+const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 const letters = connectLetters(services, redisUrl, clickhouse)
 let pools: TestPools | undefined
 let surface: { workspaceId: string; surfaceId: string }
@@ -75,6 +75,7 @@ function runWords(words: readonly string[], settings: Record<string, string> = {
     REDIS_URL: redisUrl,
     CONTROL_REDIS_URL: redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
+    ...clusterSettings(services.clickhouseUrl),
     CLICKHOUSE_DATABASE: database.name,
     ...s3Settings(s3),
     ...settings,

@@ -8,6 +8,7 @@ import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
+import { clusterSettings } from '../../support/cluster/connect.ts'
 import { listObjects } from '../../support/oracles/list-objects.ts'
 import { createDatabase, insertSpans, putWorkspace } from '../../support/services/api.ts'
 import { s3Settings } from '../../support/services/services.ts'
@@ -165,6 +166,7 @@ describe('penstock sessions delete', () => {
       REDIS_URL: services.redisUrl,
       CONTROL_REDIS_URL: services.redisUrl,
       CLICKHOUSE_URL: services.clickhouseUrl,
+      ...clusterSettings(services.clickhouseUrl),
       CLICKHOUSE_DATABASE: DATABASE,
       ...s3Settings(s3),
       ...settings,

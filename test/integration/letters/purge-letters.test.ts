@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createClickHouse } from '../../../clickhouse/client.ts'
 import type { Letter } from '../../../clickhouse/queries/letters/letter.ts'
 import { type PurgeLettersDeps, purgeLetters } from '../../../letters/purge-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { newId } from '../../../shared/directory/directory.ts'
+import { connectDatabase } from '../../support/cluster/connect.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
@@ -13,8 +13,7 @@ import { createTestDatabase } from '../../support/services/test-database.ts'
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/3`
 const database = await createTestDatabase(services.clickhouseUrl, `purged_${process.pid}`)
-const connection = { url: services.clickhouseUrl, user: 'default', password: '', database: database.name }
-const clickhouse = createClickHouse(connection)
+const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 const letters = connectLetters(services, redisUrl, clickhouse)
 const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
 let pools: TestPools

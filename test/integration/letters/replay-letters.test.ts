@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, expect, it } from 'vitest'
-import { createClickHouse } from '../../../clickhouse/client.ts'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import { replayLetters } from '../../../letters/replay-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
+import { connectDatabase } from '../../support/cluster/connect.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -13,12 +13,7 @@ import { createTestDatabase } from '../../support/services/test-database.ts'
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/3`
 const database = await createTestDatabase(services.clickhouseUrl, `replayed_${process.pid}`)
-const clickhouse = createClickHouse({
-  url: services.clickhouseUrl,
-  user: 'default',
-  password: '',
-  database: database.name,
-})
+const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 const letters = connectLetters(services, redisUrl, clickhouse)
 const QUEUES: readonly QueueName[] = ['spans', 'logs', 'metrics', 'dead-letters', 'dead-letter-index', 'receipts']
 let pools: TestPools | undefined
@@ -130,7 +125,9 @@ it('does not write the rows again that a table has, if another table has refused
   await letters.enqueue('spans', 'job', [traceFrame(surface, body)])
   start()
   await done()
-  expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'dead', storedTables: ['spans'] }])
+  expect(await letters.list(surface.workspaceId)).toMatchObject([
+    { outcome: 'dead', storedTables: [expect.stringMatching(/^spans(@|$)/)] },
+  ])
   await accept()
   expect(await letters.replayAll(surface.workspaceId)).toBe(1)
   await done()

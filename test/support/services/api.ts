@@ -6,8 +6,7 @@ import { pino } from 'pino'
 import { apiConfigSchema } from '../../../api/config.ts'
 import { connectApi } from '../../../api/connect.ts'
 import { createApiRoutes } from '../../../api/routes.ts'
-import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import type { Route } from '../../../shared/http/route.ts'
@@ -16,6 +15,7 @@ import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { clusterSettings, connectDatabase, migrateDatabase } from '../cluster/connect.ts'
 import { until } from '../until.ts'
 
 /** Issuer of the session tokens. */
@@ -49,6 +49,7 @@ export async function startApi(
     REDIS_URL: services.redisUrl,
     CONTROL_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
+    ...clusterSettings(services.clickhouseUrl),
     CLICKHOUSE_DATABASE: database,
     AUTH_PUBLIC_KEY: sessionPublicKeyPem,
     AUTH_ISSUER: ISSUER,
@@ -127,15 +128,8 @@ export async function putWorkspace(
 
 /** Creates a database with the schema and returns a client of it. */
 export async function createDatabase(url: string, database: string): Promise<ClickHouseClient> {
-  const connection = { url }
-  const admin = createClickHouse(connection)
-  await migrate(admin, {
-    database,
-    retentionDays: 30,
-    logger: pino({ level: 'silent' }),
-  })
-  await admin.close()
-  return createClickHouse({ ...connection, database })
+  await migrateDatabase(url, database)
+  return connectDatabase(url, database)
 }
 
 /** Span to insert; absent fields have defaults. */

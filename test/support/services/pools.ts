@@ -1,5 +1,4 @@
 import { pino } from 'pino'
-import { createClickHouse } from '../../../clickhouse/client.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -16,6 +15,7 @@ import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
 import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { connectDatabase } from '../cluster/connect.ts'
 import type { ServiceAddresses } from './services.ts'
 
 /** Pools that run in this process. */
@@ -45,7 +45,7 @@ export function startPools(
   })
   const redis = connectConsumer(redisUrl, logger)
   const directoryRedis = connectConsumer(directoryRedisUrl, logger)
-  const clickhouse = createClickHouse({ url: clickhouseUrl, database })
+  const clickhouse = connectDatabase(clickhouseUrl, database)
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
   const jobs = createJobAdder(redis)

@@ -62,6 +62,8 @@ export interface ServicesOptions {
   /** `maxmemory` of Redis, by default `2gb`. */
   redisMaxMemory?: string
   clickhouseMemoryBytes?: number
+  /** Starts another ClickHouse than a single server. */
+  startClickHouse?: () => Promise<TestService>
   /** Receives the output of the servers, by default nothing does. */
   log?: LineLog
 }
@@ -84,15 +86,16 @@ export async function startServices(options: ServicesOptions = {}): Promise<Serv
         ...(options.redisMaxMemory && { maxMemory: options.redisMaxMemory }),
       }),
     ),
-    keepRestartable(() =>
-      startClickHouse({
-        dir: join(dir, 'clickhouse'),
-        port: clickhousePort,
-        password: SERVER_PASSWORD,
-        log,
-        ...(options.clickhouseMemoryBytes && { memoryBytes: options.clickhouseMemoryBytes }),
-      }),
-    ),
+    options.startClickHouse?.() ??
+      keepRestartable(() =>
+        startClickHouse({
+          dir: join(dir, 'clickhouse'),
+          port: clickhousePort,
+          password: SERVER_PASSWORD,
+          log,
+          ...(options.clickhouseMemoryBytes && { memoryBytes: options.clickhouseMemoryBytes }),
+        }),
+      ),
     keepRestartable(() => startS3({ dir: objectDir, port: s3Port, log, ...access })),
   ])
   async function stop(): Promise<void> {

@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { pino } from 'pino'
-import { createClickHouse } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import type { ChildExit, ChildProcess, LineLog } from '../../../deploy/local/processes/child-process.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { clusterSettings, migrateDatabase } from '../cluster/connect.ts'
 import { type Services, type ServicesOptions, s3Settings, startServices } from './services.ts'
 
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
@@ -48,9 +46,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
   const redis = new Redis(services.redisUrl)
   await provision(createDirectory(redis), secrets)
   redis.disconnect()
-  const clickhouse = createClickHouse({ url: services.clickhouseUrl })
-  await migrate(clickhouse, { database: 'penstock', retentionDays: 30, logger: pino({ level: 'silent' }) })
-  await clickhouse.close()
+  await migrateDatabase(services.clickhouseUrl, 'penstock')
 
   const ports = { edge: await freePort(), workers: 0, api: await freePort() }
   const adminPorts = { edge: await freePort(), workers: await freePort(), api: await freePort() }
@@ -60,6 +56,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     REDIS_URL: services.redisUrl,
     CONTROL_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
+    ...clusterSettings(services.clickhouseUrl),
     ...s3Settings(services.s3),
     AUTH_PUBLIC_KEY: secrets.authPublicKey,
     AUTH_ISSUER,

@@ -1,6 +1,4 @@
-import { pino } from 'pino'
-import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { connectDatabase, migrateDatabase } from '../cluster/connect.ts'
 
 /** Database of ClickHouse for one test file. */
 export interface TestDatabase {
@@ -11,11 +9,8 @@ export interface TestDatabase {
 
 /** Creates a migrated database. */
 export async function createTestDatabase(clickhouseUrl: string, name: string): Promise<TestDatabase> {
-  const connection = { url: clickhouseUrl }
-  const admin = createClickHouse(connection)
-  await migrate(admin, { database: name, retentionDays: 30, logger: pino({ level: 'silent' }) })
-  await admin.close()
-  const client: ClickHouseClient = createClickHouse({ ...connection, database: name })
+  await migrateDatabase(clickhouseUrl, name)
+  const client = connectDatabase(clickhouseUrl, name)
   return {
     name,
     async rows<T>(query: string): Promise<T[]> {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isUnitStored, tableOfUnit } from '../../../clickhouse/cluster/shard-units.ts'
 import { FENCE_PREFIX } from '../../../clickhouse/fence-insert.ts'
 import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
@@ -56,7 +57,7 @@ export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<L
   const days = await daysOf(deps.store, named)
   if (days === undefined) return undefined
   const { received, logged } = days
-  const tables = Object.keys(formed?.tables ?? {}).filter(table => !storedTables.includes(table))
+  const tables = Object.keys(formed?.tables ?? {}).filter(table => !isUnitStored(storedTables, table))
   const landed = new Map<string, ReadonlySet<number>>()
   let isLaterThere = false
   for (const table of tables.toReversed()) {
@@ -67,7 +68,7 @@ export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<L
   }
   const hasAll = (table: string) => {
     const found = landed.get(table)
-    return [...(table === LOG_TABLE ? logged : received)].every(day => found?.has(day))
+    return [...(tableOfUnit(table) === LOG_TABLE ? logged : received)].every(day => found?.has(day))
   }
   return {
     days: new Map(tables.map(table => [table, landed.get(table) ?? NO_DAYS])),

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, expect } from 'vitest'
-import { createClickHouse } from '../../../../clickhouse/client.ts'
 import { type Receipt, receiptAnswerSchema } from '../../../../schemas/http/receipts/schemas.ts'
 import { QUEUES } from '../../../../schemas/queues/names.ts'
 import { createDirectory, newId } from '../../../../shared/directory/directory.ts'
@@ -9,6 +8,7 @@ import { createObjectStore } from '../../../../shared/object-store/object-store.
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { encodeReplayMetadata } from '../../../support/clients/encode-replay-metadata.ts'
 import { namedReceipts, receiptName } from '../../../support/clients/named-receipts.ts'
+import { connectDatabase } from '../../../support/cluster/connect.ts'
 import { call, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { issueKey, startEdge } from '../../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../../support/services/pools.ts'
@@ -28,8 +28,7 @@ export const objectStore = s3Settings(s3)
 export const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
 await redis.flushdb()
 export const database = await createTestDatabase(services.clickhouseUrl, `receipts_${process.pid}`)
-const connection = { url: services.clickhouseUrl }
-export const clickhouse = createClickHouse({ ...connection, database: database.name })
+export const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 // ClickHouse refuses a row named "poison" for its content, in a table that other tables come before.
 const constraint = "ALTER TABLE spans ADD CONSTRAINT no_poison CHECK name != 'poison'"
 await clickhouse.command({ query: constraint })

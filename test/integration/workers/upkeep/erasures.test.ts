@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { type ClickHouseClient, createClickHouse } from '../../../../clickhouse/client.ts'
+import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { ERASED_TABLES } from '../../../../clickhouse/queries/sessions/session-key.ts'
 import { LetterClaims } from '../../../../letters/letter-claims.ts'
 import type { ErasureAnswer, ShownErasure } from '../../../../schemas/http/erasures/schemas.ts'
@@ -20,6 +20,7 @@ import { startUpkeep } from '../../../../workers/upkeep/start-upkeep.ts'
 import { createUpkeepMetrics } from '../../../../workers/upkeep/upkeep-metrics.ts'
 import { encodeReplayMetadata } from '../../../support/clients/encode-replay-metadata.ts'
 import { runDirectoryCli } from '../../../support/clients/run-cli.ts'
+import { clusterSettings, connectDatabase } from '../../../support/cluster/connect.ts'
 import { contentsOf } from '../../../support/oracles/contents-of.ts'
 import { listObjects } from '../../../support/oracles/list-objects.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../../support/services/api.ts'
@@ -56,7 +57,7 @@ beforeAll(async () => {
   await redis.flushdb()
   await putWorkspace(redisUrl, { id: workspaceId, slug })
   database = await createTestDatabase(services.clickhouseUrl, `erasures_${process.pid}`)
-  client = createClickHouse({ url: services.clickhouseUrl, database: database.name })
+  client = connectDatabase(services.clickhouseUrl, database.name)
   edge = await startEdge(redisUrl, objectStore)
   api = await startApi({ ...services, redisUrl }, database.name, objectStore)
   publicKey = await issueKey(createDirectory(redis), { workspaceId, surfaceId })
@@ -372,6 +373,7 @@ it('is continued by another worker when the first one is killed', async () => {
         REDIS_URL: redisUrl,
         CONTROL_REDIS_URL: redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
+        ...clusterSettings(services.clickhouseUrl),
         CLICKHOUSE_DATABASE: database.name,
         REDIS_DURABILITY: 'unchecked',
         WORKERS_ADMIN_PORT: String(20_000 + (process.pid % 20_000)),
