@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises'
+import { insertNative } from '../clickhouse/client.ts'
+import { onShardOfUnit, tableOfUnit } from '../clickhouse/cluster/shard-units.ts'
+import { startClickHouseCluster } from '../test/support/cluster/clickhouse-cluster.ts'
+import { connectDatabase, migrateDatabase } from '../test/support/cluster/connect.ts'
+import type { TableBlock } from '../workers/batch/row-batch.ts'
+import { shardBlocks } from '../workers/batch/shard-blocks.ts'
+import { createSpansBatch } from '../workers/otlp/traces/spans.ts'
+import { tracePayload } from './payloads/trace-payload.ts'
+
+/**
+ * `node bench/measure-shards.ts [rounds]` inserts the same batches of 100,000 spans into one server and into two shards, in turn,
+ * and prints spans per second, the CPU of ClickHouse and what dividing the rows costs a worker. Two batches are inserted at the same
+ * time, as by the slots of a lane. All servers are on this machine: what two of them gain needs cores for both.
+ */
+const ROWS = 100_000
+const BATCHES = 10
+const AT_ONCE = 2
+const TICKS_PER_SECOND = 100
+const rounds = Number(process.argv[2] ?? 3)
+
+async function cpuSeconds(pids: readonly number[]): Promise<number> {
+  const ticks = await Promise.all(
+    pids.map(async pid => {
+      const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
+      return Number(fields[11]) + Number(fields[12])
+    }),
+  )
+  return ticks.reduce((sum, own) => sum + own, 0) / TICKS_PER_SECOND
+}
+
+function formBlocks(): readonly TableBlock[] {
+  const batch = createSpansBatch()
+  for (let rows = 0; rows < ROWS; rows += 1_000) {
+    const body = tracePayload({ spans: 1_000, spansPerTrace: 20, exceptionEvery: 100 })
+    const frame = {
+      workspaceId: 'ws_1',
+      surfaceId: 'srf_1',
+      receivedAtMs: Date.now(),
+      contentType: 'application/x-protobuf',
+      contentEncoding: 'identity',
+      attributes: '',
+      body,
+    } as const
+    const appended = batch.append(frame, body)
+    if (!appended.ok) throw new Error(appended.reason)
+  }
+  return batch.tables()
+}
+
+async function measure(shards: number, blocks: readonly TableBlock[]): Promise<string> {
+  const cluster = await startClickHouseCluster({ shards })
+  try {
+    await migrateDatabase(cluster.url, 'penstock')
+    const client = connectDatabase(cluster.url, 'penstock')
+    const pids = cluster.shards.map(({ pid }) => pid)
+    const [cpu, own, startedAt] = [await cpuSeconds(pids), process.cpuUsage(), performance.now()]
+    let next = 0
+    const slot = async () => {
+      while (next < BATCHES) {
+        const id = `batch ${next++}`
+        for (const { table: unit, columns, block } of shardBlocks(blocks, shards, id)) {
+          const insert = {
+            table: tableOfUnit(unit),
+            columns,
+            block,
+            deduplicationToken: `${id}:${unit}`,
+            timeoutMs: 60_000,
+          }
+          await onShardOfUnit(client, unit, shard => insertNative(shard, insert))
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, slot))
+    const seconds = (performance.now() - startedAt) / 1_000
+    const { user, system } = process.cpuUsage(own)
+    const used = (await cpuSeconds(pids)) - cpu
+    await client.close()
+    const millions = (ROWS * BATCHES) / 1e6
+    return (
+      `${shards} shard${shards === 1 ? ' ' : 's'}: ${Math.round((ROWS * BATCHES) / seconds)} spans/s, CPU s a million: ` +
+      `ClickHouse ${(used / millions).toFixed(2)}, worker ${((user + system) / 1e6 / millions).toFixed(2)}`
+    )
+  } finally {
+    await cluster.stop()
+  }
+}
+
+const blocks = formBlocks()
+for (let round = 0; round < rounds; round++) {
+  for (const shards of round % 2 === 0 ? [1, 2] : [2, 1]) process.stdout.write(`${await measure(shards, blocks)}\n`)
+}
