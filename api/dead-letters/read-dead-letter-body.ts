@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import { type LetterHead, openLetterBody, readLetterHead } from '../../letters/read-letters.ts'
 import { readDeadLetterBody } from '../../schemas/http/dead-letters/operations.ts'
-import type { Header, Reply, Route } from '../../shared/http/route.ts'
+import { type Header, NO_SNIFF, NO_STORE, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { NO_STORE, type Outcome } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 import { notFound } from '../http/resource.ts'
 import { type LoadLetterDeps, loadLetter } from './load-letter.ts'
 import { DEAD_LETTERS } from './resource.ts'
@@ -17,7 +17,7 @@ interface Deps extends GuardedRouteDeps, LoadLetterDeps {
 const HEADERS: readonly Header[] = [
   ['content-type', 'application/octet-stream'],
   ['content-disposition', 'attachment; filename="dead-letter.bin"'],
-  ['x-content-type-options', 'nosniff'],
+  NO_SNIFF,
   ['content-security-policy', "default-src 'none'; sandbox"],
   NO_STORE,
 ]

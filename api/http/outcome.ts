@@ -1,6 +1,14 @@
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
-import { type Header, type IdentifiedRequest, jsonReply, problemReply, type Reply } from '../../shared/http/route.ts'
+import {
+  type Header,
+  type IdentifiedRequest,
+  jsonReply,
+  NO_SNIFF,
+  NO_STORE,
+  problemReply,
+  type Reply,
+} from '../../shared/http/route.ts'
 import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -13,10 +21,7 @@ export interface Refusal {
   readonly problem: Problem
 }
 
-/** Forbids caches to keep a response, because the caller may lose access at any time. */
-export const NO_STORE: Header = ['cache-control', 'no-store']
-
-const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json'], NO_STORE]
+const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json'], NO_SNIFF, NO_STORE]
 
 /** Returns the reply of a successful read, change or deletion. */
 export function okReply(value: unknown): Reply {

@@ -5,11 +5,18 @@ import { readReplayEvents } from '../../schemas/http/replay/operations.ts'
 import { replayEventsQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
-import type { Header, IdentifiedRequest, Reply, Route } from '../../shared/http/route.ts'
+import {
+  type Header,
+  type IdentifiedRequest,
+  NO_SNIFF,
+  NO_STORE,
+  type Reply,
+  type Route,
+} from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { NO_STORE, type Outcome } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 import { overShareProblem } from '../http/read-shares.ts'
 import { notFound, SESSIONS } from '../http/resource.ts'
 import { listChunks } from './chunks.ts'
@@ -31,7 +38,7 @@ export interface ReplayShares {
 /** Overlapping chunks, of 0.5 MB each. More windows of one person are rarely active within the same seconds. */
 const OPEN_CHUNKS_MAX = 16
 
-const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO_STORE]
+const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO_SNIFF, NO_STORE]
 
 /**
  * Returns the route that streams every event of a session's replay in the order of time, as JSON lines

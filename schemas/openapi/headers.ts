@@ -50,7 +50,11 @@ export const HEADERS = {
     'A page that shows it can run nothing.',
     "default-src 'none'; sandbox",
   ),
-  'X-Content-Type-Options': described(z.literal('nosniff'), 'The type is not guessed from the bytes.', 'nosniff'),
+  'X-Content-Type-Options': described(
+    z.literal('nosniff').optional(),
+    'Browsers must not guess the type from the bytes. Absent from acknowledgements of exports.',
+    'nosniff',
+  ),
   'X-Letter-Content-Type': described(z.string(), 'The type of the request.', 'application/x-protobuf'),
   'X-Letter-Content-Encoding': described(
     z.enum(['identity', 'gzip', 'deflate', 'zstd']),
@@ -83,7 +87,6 @@ type HeaderName = keyof typeof HEADERS
 const LETTER_HEADERS: readonly HeaderName[] = [
   'Content-Disposition',
   'Content-Security-Policy',
-  'X-Content-Type-Options',
   'X-Letter-Content-Type',
   'X-Letter-Content-Encoding',
 ]
@@ -100,7 +103,8 @@ export function headersOf(operation: Operation, status: number): Pick<ZodOpenApi
   const { cors, isConditional, isLetterBody, credentials, receiptStatuses = [] } = operation
   const isPrivate = credentials.includes('sessionToken')
   const names: HeaderName[] = [
-    ...(status < 400 && (isPrivate || isConditional) ? (['Cache-Control'] as const) : []),
+    'X-Content-Type-Options',
+    ...(status >= 400 || isPrivate || isConditional ? (['Cache-Control'] as const) : []),
     ...(status < 400 && isConditional ? (['ETag'] as const) : []),
     ...(status < 400 && isLetterBody ? LETTER_HEADERS : []),
     ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
@@ -110,7 +114,6 @@ export function headersOf(operation: Operation, status: number): Pick<ZodOpenApi
     ...(receiptStatuses.includes(status) ? ([RECEIPT_HEADER] as const) : []),
     ...(cors ? CORS_HEADERS : []),
   ]
-  if (names.length === 0) return {}
   return { headers: Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }])) }
 }
 

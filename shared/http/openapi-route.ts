@@ -3,7 +3,7 @@ import { allOperations } from '../../schemas/http/all-operations.ts'
 import { readOpenApi } from '../../schemas/http/service/operations.ts'
 import { buildOpenApiDocument } from '../../schemas/openapi/build-document.ts'
 import { operationRoute } from './operation-route.ts'
-import type { Reply, Route } from './route.ts'
+import { NO_SNIFF, type Reply, type Route } from './route.ts'
 
 /** Settings that the document depends on. */
 export interface OpenApiSettings {
@@ -31,6 +31,7 @@ function makeReply({ identityProviders, publicUrl }: OpenApiSettings): { etag: s
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [
     ['content-type', 'application/json'],
+    NO_SNIFF,
     ['cache-control', 'no-cache'],
     ['etag', etag],
   ] as const

@@ -137,9 +137,14 @@ export function problemReply(problem: Problem): Reply {
   }
 }
 
+/** Forbids browsers to guess another type from the bytes. */
+export const NO_SNIFF: Header = ['x-content-type-options', 'nosniff']
+/** Forbids caches to keep a response, because the caller may lose access at any time, and what is refused may exist later. */
+export const NO_STORE: Header = ['cache-control', 'no-store']
+
 /** Returns the headers of a problem, in every form: content type, delay and challenge (docs/contract.md#challenges). */
 export function problemHeaders(problem: Problem): Header[] {
-  const headers: Header[] = [['content-type', 'application/json']]
+  const headers: Header[] = [['content-type', 'application/json'], NO_SNIFF, NO_STORE]
   if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
   const challenge = challengeOf(problem)
   if (challenge !== undefined) headers.push(['www-authenticate', challenge])
@@ -157,7 +162,7 @@ function challengeOf({ code, missing }: Problem): string | undefined {
   return missing === 'bearer' ? BEARER_CHALLENGE : `${BEARER_CHALLENGE}, error="invalid_token"`
 }
 
-const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json']]
+const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json'], NO_SNIFF]
 
 /** Returns the reply with a JSON body. `headers` must name its content type, if given. */
 export function jsonReply(value: unknown, status = 200, headers = JSON_HEADERS): Reply {

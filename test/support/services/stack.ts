@@ -27,12 +27,16 @@ export interface Stack extends Record<ProcessName, StackProcess> {
   readonly secrets: LocalSecrets
   readonly ingestUrl: string
   readonly apiUrl: string
+  /** Settings of the processes, with which a test starts another one. */
+  readonly env: Readonly<Record<string, string | undefined>>
   stop(): Promise<void>
 }
 
 /** Options of `startStack`. */
 export interface StackOptions {
   readonly services?: ServicesOptions
+  /** Returns settings that depend on the servers, such as other addresses for them. */
+  readonly settingsOf?: (services: Services) => Promise<Readonly<Record<string, string>>>
   /** Settings of single processes. */
   readonly perProcess?: Partial<Record<ProcessName, Record<string, string>>>
   /** Receives each line of output, with the name of the process before it. */
@@ -69,6 +73,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     API_ADMIN_PORT: String(adminPorts.api),
     LOG_LEVEL: 'warn',
     ...settings,
+    ...(await options.settingsOf?.(services)),
   }
 
   async function startProcess(name: ProcessName): Promise<StackProcess> {
@@ -102,6 +107,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
   return {
     services,
     secrets,
+    env,
     edge,
     workers,
     api,
