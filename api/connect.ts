@@ -14,6 +14,7 @@ import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { onOneServer } from '../shared/queue/partitions/connections.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import { readWatermarks } from '../shared/queue/watermark.ts'
@@ -79,6 +80,7 @@ export function connectApi(
   lifecycle.onStop('redis', () => redis.disconnect())
   const queuesRedis = connectProducer(config.REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis of the queues', () => queuesRedis.disconnect())
+  const queues = onOneServer(queuesRedis)
   const clickhouse = connectClickHouse(config, {
     requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
     // The queries of the streams come on top of those of the requests.
@@ -105,7 +107,7 @@ export function connectApi(
     logger,
     now,
   })
-  const replayJobs = new ReplayJobs(queuesRedis)
+  const replayJobs = new ReplayJobs(queues)
   const retentionOf = cachedRetention(directory, now)
   let wasReady = false
   return {
@@ -123,7 +125,7 @@ export function connectApi(
         firstKeptDay(keptDays(await retentionOf(workspaceId), kind, config.RETENTION_DAYS), now()),
       findingLists: new FairSlots(SHARES.findingLists),
       largeTraces: new FairSlots(SHARES.largeTraces),
-      letterClaims: new LetterClaims(queuesRedis, config.RETENTION_DAYS),
+      letterClaims: new LetterClaims(queues, config.RETENTION_DAYS),
       letterObjects: objects,
       letterSteps: new FairSlots(SHARES.letterSteps),
       logger,
@@ -141,7 +143,7 @@ export function connectApi(
       },
       retentionDays: config.RETENTION_DAYS,
       shares: { requests: new FairSlots(SHARES.requests), replyBytes: new FairShares(SHARES.replyBytes) },
-      watermarks: surfaces => readWatermarks(queuesRedis, surfaces),
+      watermarks: surfaces => readWatermarks(queues, surfaces),
     },
     // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.
     async isReady() {

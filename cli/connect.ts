@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { adoptDirectory } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
+import { onOneServer } from '../shared/queue/partitions/connections.ts'
 import { connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
@@ -27,7 +28,8 @@ export async function withDirectory<T>(
   const connect = (url: string) => connectProducer(url, COMMAND_TIMEOUT_MS, logger)
   return withRedis(connect(config.CONTROL_REDIS_URL), async redis => {
     await adoptDirectory(redis, logger)
-    const withQueues: DirectoryConnection['withQueues'] = work => withRedis(connect(config.REDIS_URL), work)
+    const withQueues: DirectoryConnection['withQueues'] = work =>
+      withRedis(connect(config.REDIS_URL), redis => work(onOneServer(redis)))
     return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
   })
 }

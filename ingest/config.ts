@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
 import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
+import { MAX_PARTITIONS } from '../shared/queue/partitions/queue-tag.ts'
 import {
   count,
   durabilitySettings,
@@ -29,6 +30,11 @@ export const ingestConfigSchema = z.object({
   QUEUE_MAX_PAYLOADS: count(500_000),
   /** The most bytes per queue of these requests as sent: each byte costs at least this part of QUEUE_MAX_COST. */
   QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
+  /**
+   * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. One is enough for
+   * one Redis. Edges may have different numbers for as long as all workers know partitions (version 0.3).
+   */
+  QUEUE_PARTITIONS: z.coerce.number().int().min(1).max(MAX_PARTITIONS).default(1),
   /** The share of Redis' maxmemory above which no request is accepted, because a full Redis stops the workers too. */
   REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),
   /** The most bytes of bodies in the memory of the process. One surface gets at most two thirds of them. */

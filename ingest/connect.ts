@@ -9,6 +9,9 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { type StoreWatches, watchStores } from '../shared/queue/durability-watch.ts'
+import { onOneServer, type QueueConnections } from '../shared/queue/partitions/connections.ts'
+import { FollowedPartitions } from '../shared/queue/partitions/partition-feed.ts'
+import { UsedPartitions } from '../shared/queue/partitions/used-partitions.ts'
 import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
@@ -36,6 +39,8 @@ import { ExpressTraffic } from './commit/express-traffic.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
 import { LargeCommit } from './commit/large-commit.ts'
+import { LaneTargets } from './commit/partitions/lane-targets.ts'
+import type { PartitionTargets } from './commit/partitions/partition-writer.ts'
 import { createReceiptIssuer, followReceiptSecret, type ReceiptIssuer } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
 import type { BuildDeps, IngestDeps } from './deps.ts'
@@ -68,6 +73,8 @@ interface SinkParts {
   readonly admission: Admission
   /** The clock of the Redis of the queues. */
   readonly clock: RedisClock
+  /** Returns the partitions that are written to on a connection. */
+  readonly targetsOf: (redis: Redis) => PartitionTargets
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
@@ -106,6 +113,7 @@ export function connectEdge(
   const reconnect = (at: string) =>
     void opened.filter(({ url }) => url === at).map(({ redis }) => redis.disconnect(true))
   const stores = { queues: connect(config.REDIS_URL), directory: directoryRedis }
+  const queues = onOneServer(stores.queues)
   const durability = watchStores({ ...stores, reconnect, logger, metrics, lifecycle }, config)
   const countFailure = (queue: QueueName) => {
     wiring.metrics.countCommitFailure(queue)
@@ -115,6 +123,7 @@ export function connectEdge(
     durability,
     admission: connectAdmission(wiring, clock),
     clock,
+    targetsOf: usePartitions(wiring, queues, clock),
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
@@ -123,7 +132,7 @@ export function connectEdge(
   lifecycle.onStop('counts of requests', () => tallies.stop())
   const { sinks, connections } = connectSinks(wiring, parts)
   watchRedis(metrics, stores)
-  watchQueueAges(metrics, stores.queues)
+  watchQueueAges(metrics, queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const keys = {
@@ -161,9 +170,35 @@ export function connectEdge(
   }
 }
 
+/** Registers the partitions that this process writes to. Returns a function that gives them to a connection. */
+function usePartitions(
+  { config, logger, lifecycle }: Wiring,
+  queues: QueueConnections,
+  clock: RedisClock,
+): (redis: Redis) => PartitionTargets {
+  const followers: LaneTargets[] = []
+  const used = new UsedPartitions({
+    queues,
+    logger,
+    count: config.QUEUE_PARTITIONS,
+    onChange: partitions => {
+      for (const targets of followers) targets.follow(partitions)
+    },
+  })
+  lifecycle.onStop('partitions', () => used.stop())
+  return redis => {
+    const targets = new LaneTargets({ redis, clock, mayUse: partition => used.mayUse(partition) }, queues.first)
+    followers.push(targets)
+    return targets
+  }
+}
+
 function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wiring, clock: RedisClock): Admission {
+  const connections = onOneServer(connect(config.REDIS_URL))
+  const partitions = new FollowedPartitions({ queues: connections, logger })
+  lifecycle.onStop('partitions of others', () => partitions.stop())
   const admission = new Admission(
-    { redis: connect(config.REDIS_URL), queues: ADMITTED_QUEUES, logger, clock, onRefused: metrics.countRefusal },
+    { connections, partitions, queues: ADMITTED_QUEUES, logger, clock, onRefused: metrics.countRefusal },
     {
       limits: {
         maxCost: config.QUEUE_MAX_COST,
@@ -200,7 +235,7 @@ const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const { config, logger, metrics, lifecycle, connect } = wiring
-  const { admission, clock, receipts, memory } = parts
+  const { admission, receipts, memory } = parts
   const connections: Redis[] = []
   const connectOne = (): Redis => {
     const redis = connect(config.REDIS_URL)
@@ -209,7 +244,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     return redis
   }
   const large = {
-    redis: connectOne(),
+    targets: parts.targetsOf(connectOne()),
     slots: new FairShares(MAX_LARGE_FRAMES),
   }
   const traffic = new ExpressTraffic()
@@ -218,10 +253,10 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const priorityOf = (held: number) => shares.bulkPriority(held)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = { queue, receipts, clock, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
+    const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
-        { ...common, redis: connectOne(), lane },
+        { ...common, targets: parts.targetsOf(connectOne()), lane },
         {
           maxCommitBytes: config.COMMIT_MAX_BYTES,
           maxCommitFrames: config.COMMIT_MAX_FRAMES,

@@ -1,8 +1,9 @@
-import type { Redis } from 'ioredis'
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
-import { queueKeys } from '../shared/queue/queue.ts'
+import type { QueueConnections } from '../shared/queue/partitions/connections.ts'
+import { isDivided } from '../shared/queue/partitions/queue-tag.ts'
+import { type QueueKeys, queueKeys } from '../shared/queue/queue.ts'
 import { settledBeforeMs } from '../shared/queue/watermark.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 
@@ -131,17 +132,18 @@ export interface ReplayPayload {
 }
 
 /**
- * Claims of dead letters: a hash for each job that contained them, in the partition of the queue into which they
- * are replayed. A letter is claimed in the step that accepts its payload, so of any number of replays one is stored. A
+ * Claims of dead letters: a hash for each job that contained them, in the first partition of the queue, into which they are
+ * replayed whatever partition they come from. So a claim is found again whatever the number of partitions is. A letter is claimed in the step that accepts its payload, so of any number of replays one is stored. A
  * claim lasts as long as the letter may, also when the row with the outcome of its replay is late.
  */
 export class LetterClaims {
-  readonly #redis: Redis
+  readonly #queues: QueueConnections
   readonly #retentionMs: number
 
-  constructor(redis: Redis, retentionDays: number) {
-    this.#redis = redis
+  constructor(queues: QueueConnections, retentionDays: number) {
+    this.#queues = queues
     this.#retentionMs = retentionDays * DAY_MS
+    const redis = queues.common
     redis.defineCommand('penstockReplayLetters', { lua: REPLAY })
     redis.defineCommand('penstockPurgeLetters', { lua: PURGE })
   }
@@ -153,13 +155,13 @@ export class LetterClaims {
   ): Promise<(ClaimState | undefined)[]> {
     const byKey = new Map<string, number[]>()
     for (const [i, { queue, jobId }] of letters.entries()) {
-      const key = queueKeys(queue).claims(workspaceId, jobId)
+      const key = this.#keysOf(queue).claims(workspaceId, jobId)
       byKey.set(key, [...(byKey.get(key) ?? []), i])
     }
     const states: (ClaimState | undefined)[] = new Array(letters.length)
     await Promise.all(
       [...byKey].map(async ([key, positions]) => {
-        const values = await this.#redis.hmget(key, ...positions.map(i => String(letters[i]?.index)))
+        const values = await this.#queues.common.hmget(key, ...positions.map(i => String(letters[i]?.index)))
         for (const [at, i] of positions.entries()) states[i] = stateOf(values[at])
       }),
     )
@@ -172,9 +174,9 @@ export class LetterClaims {
    */
   async replay(workspaceId: string, replay: ReplayPayload, nowMs: number): Promise<readonly number[] | 'busy'> {
     const { queue, jobId, payload, member, cost, letters, batch } = replay
-    const keys = queueKeys(queue)
+    const keys = this.#keysOf(queue)
     const isLarge = payload.length > PIECE_BYTES
-    if (isLarge) await writeInPieces(this.#redis, keys.arriving(jobId), payload)
+    if (isLarge) await writeInPieces(this.#queues.common, keys.arriving(jobId), payload)
     const names = [
       keys.payload(jobId),
       keys.arriving(jobId),
@@ -205,12 +207,12 @@ export class LetterClaims {
    * replay that has no outcome although everything of its time is settled was lost, and is not in the way.
    */
   async purge(workspaceId: string, letters: readonly ClaimedLetter[], nowMs: number): Promise<readonly number[]> {
-    const lostBeforeMs = await settledBeforeMs(this.#redis, workspaceId)
+    const lostBeforeMs = await settledBeforeMs(this.#queues, workspaceId)
     const taken: number[] = []
     for (const queue of new Set(letters.map(letter => letter.queue))) {
       const positions = [...letters.keys()].filter(i => letters[i]?.queue === queue)
       const ours = positions.map(i => letters[i] as ClaimedLetter)
-      const claims = ours.map(letter => queueKeys(queue).claims(workspaceId, letter.jobId))
+      const claims = ours.map(letter => this.#keysOf(queue).claims(workspaceId, letter.jobId))
       const args = ours.flatMap(letter => [letter.index, letter.attempt, this.#expiryOf(letter, nowMs)])
       const found = await this.#scripts.penstockPurgeLetters(claims.length, ...claims, lostBeforeMs, ...args)
       taken.push(...found.map(at => positions[at] as number))
@@ -219,7 +221,11 @@ export class LetterClaims {
   }
 
   get #scripts(): Scripts {
-    return this.#redis as unknown as Scripts
+    return this.#queues.common as unknown as Scripts
+  }
+
+  #keysOf(queue: QueueName): QueueKeys {
+    return queueKeys(queue, isDivided(queue) ? this.#queues.first : 0)
   }
 
   #expiryOf({ receivedAtMs }: LetterKey, nowMs: number): number {

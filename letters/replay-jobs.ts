@@ -1,19 +1,19 @@
 import type { Queue } from 'bullmq'
-import type { Redis } from 'ioredis'
 import type { CommitJob } from '../schemas/queues/jobs.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
+import type { QueueConnections } from '../shared/queue/partitions/connections.ts'
 import { JOB_OPTIONS, lanesOf, openQueue } from '../shared/queue/queue.ts'
 
 /** BullMQ's priorities begin with 1, and the greatest is 2^21. */
 const PRIORITIES = 2_097_150
 
-/** Adds the jobs of replayed payloads. */
+/** Adds the jobs of replayed payloads, which are in the first partition of their queue. */
 export class ReplayJobs {
-  readonly #redis: Redis
+  readonly #connections: QueueConnections
   readonly #queues = new Map<QueueName, Queue<CommitJob>>()
 
-  constructor(redis: Redis) {
-    this.#redis = redis
+  constructor(connections: QueueConnections) {
+    this.#connections = connections
   }
 
   /**
@@ -23,7 +23,8 @@ export class ReplayJobs {
   async add(name: QueueName, jobId: string, data: CommitJob, nowMs: number): Promise<void> {
     let queue = this.#queues.get(name)
     if (queue === undefined) {
-      queue = openQueue(this.#redis, name, lanesOf(name).at(-1) ?? 'express')
+      const { first } = this.#connections
+      queue = openQueue(this.#connections.at(name, first), name, lanesOf(name).at(-1) ?? 'express', first)
       // The connection logs its own errors. Without a listener, BullMQ prints each of them to stderr.
       queue.on('error', () => {})
       this.#queues.set(name, queue)

@@ -7,6 +7,8 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { watchStores } from '../shared/queue/durability-watch.ts'
+import { onOneServer, type QueueConnections } from '../shared/queue/partitions/connections.ts'
+import { FollowedPartitions } from '../shared/queue/partitions/partition-feed.ts'
 import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { watchWatermarks } from '../shared/queue/watch/watch-watermarks.ts'
@@ -17,13 +19,14 @@ import type { Metrics } from '../shared/runtime/metrics.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { ColumnMemory } from './batch/column-memory.ts'
 import { ExpressFirst } from './batch/express-first.ts'
-import { letterLimits, type WorkersConfig } from './config.ts'
-import type { PoolsDeps } from './deps.ts'
+import { consumedPartitions, letterLimits, type WorkersConfig } from './config.ts'
+import type { PartitionAccess, PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from './queue/payloads/payload-reader.ts'
+import type { AddJobs } from './queue/process-frames.ts'
 import { createJobAdder } from './queue/sweep.ts'
 import { StoreAccess, usesObjects } from './store-access.ts'
 import type { UpkeepDeps } from './upkeep/start-upkeep.ts'
@@ -42,6 +45,7 @@ interface WorkersWiring {
 /** The dependencies of the pools and of the backups, connected. */
 export interface ConnectedWorkers {
   readonly deps: PoolsDeps
+  readonly queues: QueueConnections
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   readonly upkeep: UpkeepDeps
@@ -57,9 +61,12 @@ export function connectWorkers(
 ): ConnectedWorkers {
   const redis = connectConsumer(config.REDIS_URL, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
-  metrics.watchBacklogs(() => readInternalBacklogs(redis))
-  watchQueueAges(processMetrics, redis)
-  watchWatermarks(processMetrics, redis)
+  const links = onOneServer(redis)
+  metrics.watchBacklogs(() => readInternalBacklogs(links))
+  watchQueueAges(processMetrics, links)
+  watchWatermarks(processMetrics, links)
+  const partitions = new FollowedPartitions({ queues: links, logger, includes: consumedPartitions(config) })
+  lifecycle.onStop('partitions', () => partitions.stop())
   const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const reconnect = (url: string) => (url === config.REDIS_URL ? redis : directoryRedis).disconnect(true)
@@ -73,17 +80,17 @@ export function connectWorkers(
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   const adoption = adoptOnConnect(directoryRedis, logger)
+  const at = accessTo(links, { payloads, confirmed })
   const deps: PoolsDeps = {
     config,
     redis,
-    payloads,
-    ...(confirmed && { confirmed }),
+    at,
+    partitions,
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
     clickhouse,
     objects,
     releases: whenAdopted(createReleaseStore(directoryRedis), adoption),
-    addJobs: createJobAdder(redis).add,
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,
@@ -96,7 +103,7 @@ export function connectWorkers(
   const store = createDirectory(directoryRedis)
   const backups = connectBackups(objects, config)
   const upkeep: UpkeepDeps = {
-    redis,
+    queues: links,
     directoryRedis,
     clickhouse: connectClickHouse(config, { requestTimeoutMs: UPKEEP_TIMEOUT_MS }),
     objects,
@@ -105,7 +112,31 @@ export function connectWorkers(
     metrics: createUpkeepMetrics(processMetrics),
   }
   lifecycle.onStop('clickhouse of the upkeep', () => upkeep.clickhouse.close())
-  return { deps, upkeep, directory: { redis: directoryRedis, store, adoption, backups, metrics, logger }, isReady }
+  return {
+    deps,
+    queues: links,
+    upkeep,
+    directory: { redis: directoryRedis, store, adoption, backups, metrics, logger },
+    isReady,
+  }
+}
+
+/** Returns what pools use of each partition. A server has one reader of payloads, and a partition one adder of jobs. */
+export function accessTo(
+  queues: QueueConnections,
+  { payloads, confirmed }: Pick<PartitionAccess, 'payloads' | 'confirmed'>,
+): PoolsDeps['at'] {
+  const adders = new Map<number, AddJobs>()
+  return (queue, partition) => {
+    const redis = queues.at(queue, partition)
+    const movesTo = queues.movesTo(queue, partition)
+    let addJobs = adders.get(movesTo)
+    if (addJobs === undefined) {
+      addJobs = createJobAdder(redis, movesTo).add
+      adders.set(movesTo, addJobs)
+    }
+    return { redis, payloads, confirmed, addJobs, place: { partition, movesTo } }
+  }
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */

@@ -35,6 +35,7 @@ const metrics = createWorkerMetrics(processMetrics)
 const stopping = new AbortController()
 const {
   deps,
+  queues: connections,
   upkeep: upkeepDeps,
   directory,
   isReady,
@@ -50,7 +51,10 @@ for (const pool of pools) {
 // next worker.
 lifecycle.onStop('retries', () => void setTimeout(() => stopping.abort(), config.SHUTDOWN_DEADLINE_MS / 4).unref())
 
-const sweeper = new Sweeper(deps, config.SWEEP_INTERVAL_MS)
+const sweeper = new Sweeper(
+  { queues: connections, jobsAt: (queue, partition) => deps.at(queue, partition).addJobs, logger },
+  config.SWEEP_INTERVAL_MS,
+)
 lifecycle.onStop('sweeper', () => sweeper.stop())
 
 // A process whose pools need no object store may have no access to it.
@@ -63,7 +67,7 @@ if (usesObjects(queues)) {
 }
 const saving = setInterval(() => {
   if (deps.redis.status !== 'ready') return
-  saveRequestCounts(deps.redis, deps.clickhouse, Date.now()).catch(error =>
+  saveRequestCounts(connections, deps.clickhouse, Date.now()).catch(error =>
     logger.warn(errorFields(error), 'the counts of requests could not be saved'),
   )
 }, SAVE_COUNTS_EVERY_MS)
@@ -71,7 +75,7 @@ lifecycle.onStop('counts of requests', () => clearInterval(saving))
 
 const liveness = new Liveness(pools)
 const observing = setInterval(() => {
-  void readWaitingJobs(deps.redis, queues).then(waiting => liveness.observe(waiting))
+  void readWaitingJobs(connections, queues, deps.partitions.current).then(waiting => liveness.observe(waiting))
 }, OBSERVE_EVERY_MS)
 lifecycle.onStop('liveness', () => clearInterval(observing))
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { runAudit } from '../../cli/audit/run-audit.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { onOneServer } from '../../shared/queue/partitions/connections.ts'
 import { fillSpans } from '../data/fill-spans.ts'
 import { DAYS } from '../data/stored-traces.ts'
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
@@ -68,7 +69,7 @@ async function run(context: ScenarioContext, { millions, rounds }: Size): Promis
 async function auditOnce(redis: Redis, { client }: BenchClickHouse, from: number) {
   const range = { from, to: from + DAYS * DAY_S, workspaceId: '', queryTimeoutMs: 300_000 }
   const startedAt = performance.now()
-  const deps = { redis, clickhouse: client, objects: { async *list() {} }, now: Date.now }
+  const deps = { queues: onOneServer(redis), clickhouse: client, objects: { async *list() {} }, now: Date.now }
   const { differences } = await runAudit(deps, range)
   return { seconds: (performance.now() - startedAt) / 1_000, differences }
 }

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { AUDITED_TABLES, type AuditedTable } from '../../clickhouse/queries/audit/audited-tables.ts'
 import { saveRequestCounts } from '../../clickhouse/queries/audit/save-request-counts.ts'
@@ -12,6 +11,7 @@ import {
 import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
 import type { ReceiptKind } from '../../schemas/queues/names.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
 import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
 import { readWatermarks } from '../../shared/queue/watermark.ts'
 import { findMissingObjects } from './find-missing-objects.ts'
@@ -26,9 +26,9 @@ import {
   type TableLine,
 } from './report.ts'
 
-/** The stores that are compared. `redis` is the Redis of the queues. */
+/** The stores that are compared. */
 export interface AuditDeps {
-  readonly redis: Redis
+  readonly queues: QueueConnections
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list'>
   readonly now: () => number
@@ -64,7 +64,7 @@ export async function runAudit(
   deps: AuditDeps,
   { queryTimeoutMs = QUERY_TIMEOUT_MS, ...range }: AuditOptions,
 ): Promise<AuditReport> {
-  await saveRequestCounts(deps.redis, deps.clickhouse, deps.now())
+  await saveRequestCounts(deps.queues, deps.clickhouse, deps.now())
   const judge = new Judge(deps, await selectFirstCountedHour(deps.clickhouse, AbortSignal.timeout(queryTimeoutMs)))
   const requests: RequestLine[] = []
   const differences: Difference[] = []
@@ -125,7 +125,7 @@ class Judge {
     const marks = new Map<string, Readonly<Record<ReceiptKind, number>>>()
     for (let i = 0; i < surfaces.length; i += 500) {
       const page = surfaces.slice(i, i + 500)
-      const read = await readWatermarks(this.#deps.redis, page)
+      const read = await readWatermarks(this.#deps.queues, page)
       for (const [j, { workspaceId, surfaceId }] of page.entries()) {
         const settled = read.surfaces[j]?.settledBeforeMs
         if (settled) marks.set(`${workspaceId}/${surfaceId}`, settled)
@@ -140,7 +140,7 @@ class Judge {
 }
 
 async function auditRequests(
-  { redis, clickhouse, now }: AuditDeps,
+  { queues, clickhouse, now }: AuditDeps,
   judge: Judge,
   day: AuditedDay,
   differences: Difference[],
@@ -148,7 +148,7 @@ async function auditRequests(
   const before = await selectRequestBalance(clickhouse, timed(day))
   const settled = new Set((await judge.settled(before, ({ kind }) => [kind])).map(keyOf))
   // Read again, because an hour may have been settled since. The counts of a request may have been copied only in part.
-  if (settled.size > 0) await saveRequestCounts(redis, clickhouse, now())
+  if (settled.size > 0) await saveRequestCounts(queues, clickhouse, now())
   const balances = settled.size > 0 ? await selectRequestBalance(clickhouse, timed(day)) : before
   for (const balance of balances) {
     if (!settled.has(keyOf(balance))) continue

@@ -70,7 +70,7 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
           to: Math.ceil(to / HOUR_S) * HOUR_S,
           workspaceId: workspace?.id ?? '',
         }
-        const report = await withQueues(redis => runAudit({ redis, clickhouse, objects, now: Date.now }, range))
+        const report = await withQueues(queues => runAudit({ queues, clickhouse, objects, now: Date.now }, range))
         print(json ? JSON.stringify(report) : describe(report))
         if (report.differences.length > 0) exit(EXIT.auditDiffers)
       })

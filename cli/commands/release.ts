@@ -41,7 +41,7 @@ export function addReleases(parent: Command, context: DirectoryCommandContext): 
         const outcome = await withQueues(queues => {
           const deps = {
             releases: createReleaseStore(redis),
-            removeUploads: (release: ReleaseKey) => removeUploads(queues, release),
+            removeUploads: (release: ReleaseKey) => removeUploads(queues.common, release),
           }
           return deleteRelease(deps, workspace.id, slug)
         })

@@ -1,6 +1,9 @@
 import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
-import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import type { AdmittedQueue, QueueName } from '../../schemas/queues/names.ts'
+import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
+import type { PartitionFeed } from '../../shared/queue/partitions/partition-feed.ts'
+import { partitionsOf } from '../../shared/queue/partitions/queue-tag.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -9,9 +12,11 @@ import { type QueueCounters, QueueShares, type RefusalReason } from './queue-sha
 import type { RedisClock } from './redis-clock.ts'
 import { costRules, decodedLimit, type QueueLimits } from './request-cost.ts'
 
-/** The collaborators of `Admission`. `redis` is the Redis of the queues. */
+/** The collaborators of `Admission`. */
 export interface AdmissionDeps {
-  readonly redis: Redis
+  readonly connections: QueueConnections
+  /** The partitions that edges write to or have written to. */
+  readonly partitions: Pick<PartitionFeed, 'current'>
   readonly queues: readonly AdmittedQueue[]
   readonly logger: Logger
   /** The clock that every poll corrects. */
@@ -43,11 +48,13 @@ const LISTED_PRICES = 1_000
 const MEMORY_RETRY_S = 10
 
 /**
- * Follows the shares of the surfaces in all queues. Polls their counters in Redis, so that deciding on a request costs no
+ * Follows the shares of the surfaces in all queues, each of which is the sum of its partitions. Polls their counters in Redis, so that deciding on a request costs no
  * round trip.
  */
 export class Admission {
   readonly #redis: Redis
+  readonly #connections: QueueConnections
+  readonly #partitions: Pick<PartitionFeed, 'current'>
   readonly #logger: Logger
   readonly #clock: RedisClock
   readonly #memory: RedisMemory
@@ -55,7 +62,7 @@ export class Admission {
   readonly #random: () => number
   readonly #queues: ReadonlyMap<AdmittedQueue, QueueShares>
   /** All that is polled: the queues, and the dead letters. */
-  readonly #polled: readonly { readonly keys: ReturnType<typeof queueKeys>; readonly shares: QueueShares }[]
+  readonly #polled: readonly { readonly queue: QueueName; readonly shares: QueueShares }[]
   readonly #timer: NodeJS.Timeout
   #memoryShare = 0
   #polls = 0
@@ -63,7 +70,9 @@ export class Admission {
 
   constructor(deps: AdmissionDeps, options: AdmissionOptions) {
     const { queues, now = Date.now, random = Math.random, onRefused = () => {} } = deps
-    this.#redis = deps.redis
+    this.#connections = deps.connections
+    this.#redis = deps.connections.common
+    this.#partitions = deps.partitions
     this.#logger = deps.logger
     this.#clock = deps.clock
     this.#memory = new RedisMemory(deps.logger, 'queues')
@@ -90,8 +99,8 @@ export class Admission {
       })
     this.#queues = new Map(queues.map(queue => [queue, sharesOf(queue)]))
     this.#polled = [
-      ...[...this.#queues].map(([queue, shares]) => ({ keys: queueKeys(queue), shares })),
-      { keys: queueKeys('dead-letters'), shares: deadLetters },
+      ...[...this.#queues].map(([queue, shares]) => ({ queue, shares })),
+      { queue: 'dead-letters', shares: deadLetters },
     ]
     this.#timer = setInterval(() => void this.#poll(), options.pollMs)
     this.#redis.on('ready', () => void this.#poll())
@@ -140,25 +149,43 @@ export class Admission {
     const [time, memory, ...counters] = await Promise.all([
       redis.time(),
       redis.info('memory'),
-      ...this.#polled.map(({ keys, shares }) => readCounters(redis, keys, shares.listedSurfaces, withPrices)),
+      ...this.#polled.map(({ queue, shares }) => this.#readCounters(queue, shares.listedSurfaces, withPrices)),
     ])
     this.#clock.observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
     this.#memoryShare = this.#memory.usedShare(memory)
     const memoryFree = 1 - this.#memoryShare / this.#options.maxMemoryShare
     for (const [i, { shares }] of this.#polled.entries()) shares.endPoll(counters[i] as QueueCounters, memoryFree)
   }
+
+  async #readCounters(queue: QueueName, listedSurfaces: number, withPrices: boolean): Promise<QueueCounters> {
+    const read = partitionsOf(queue, this.#partitions.current).map(async partition => {
+      const redis = this.#connections.at(queue, partition)
+      const keys = queueKeys(queue, partition)
+      const [flow, shares] = await Promise.all([
+        redis.hgetall(keys.flow),
+        redis.zrevrange(keys.shares, 0, listedSurfaces - 1, 'WITHSCORES'),
+      ])
+      return { flow, shares }
+    })
+    const { prices } = queueKeys(queue)
+    const pricesRead = withPrices ? this.#redis.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined
+    return { ...sumOf(await Promise.all(read)), prices: await pricesRead }
+  }
 }
 
-async function readCounters(
-  redis: Redis,
-  keys: ReturnType<typeof queueKeys>,
-  listedSurfaces: number,
-  withPrices: boolean,
-): Promise<QueueCounters> {
-  const [flow, shares, prices] = await Promise.all([
-    redis.hgetall(keys.flow),
-    redis.zrevrange(keys.shares, 0, listedSurfaces - 1, 'WITHSCORES'),
-    withPrices ? redis.zrevrange(keys.prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined,
-  ])
-  return { flow, shares, prices }
+/** Returns the sum of the counters of all partitions of a queue. */
+function sumOf(counters: readonly Omit<QueueCounters, 'prices'>[]): Omit<QueueCounters, 'prices'> {
+  if (counters.length === 1) return counters[0] as QueueCounters
+  const flow: Record<string, string> = {}
+  const costs = new Map<string, number>()
+  for (const counter of counters) {
+    for (const [name, value] of Object.entries(counter.flow))
+      flow[name] = String(Number(flow[name] ?? 0) + Number(value))
+    for (let i = 0; i + 1 < counter.shares.length; i += 2) {
+      const member = counter.shares[i] as string
+      costs.set(member, (costs.get(member) ?? 0) + Number(counter.shares[i + 1]))
+    }
+  }
+  const shares = [...costs].sort(([, a], [, b]) => b - a).flatMap(([member, cost]) => [member, String(cost)])
+  return { flow, shares }
 }

@@ -8,8 +8,8 @@ import type { QueueShares } from '../admission/queue-shares.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
 import type { ConditionalCommit } from './conditional-commit.ts'
-import type { Condition } from './fenced-commit.ts'
-import { NOT_KNOWN_DURABLE, NOT_STORED } from './frame-sink.ts'
+import { type Condition, NOT_KNOWN_DURABLE } from './fenced-commit.ts'
+import { NOT_STORED } from './frame-sink.ts'
 
 /** The result of the condition, or the problem of a request that is not stored. */
 export type Stored = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: Problem }

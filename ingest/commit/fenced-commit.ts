@@ -25,6 +25,8 @@ export interface FencedCommitDeps {
   readonly redis: Redis
   readonly queue: AdmittedQueue
   readonly lane: Lane
+  /** The partition of the queue, 0 by default. */
+  readonly partition?: number
   /** The clock of this Redis. */
   readonly clock: RedisClock
   readonly logger: Logger
@@ -69,6 +71,9 @@ export interface CommitOutcome {
   readonly result: unknown
 }
 
+/** The error of a commit that was confirmed by a server which could lose it, or of which nothing is known yet. */
+export const NOT_KNOWN_DURABLE = 'redis has confirmed the write and could lose it'
+
 /** Part of the time of a commit that is left for fsync and reply, if Redis runs the commit just before the deadline. */
 const CONFIRMATION_PART = 1 / 8
 
@@ -84,7 +89,7 @@ const EVAL_JOIN = respEval(JOIN)
 type ScriptReply = readonly [timeMs: number, outcome: number, result?: unknown]
 
 /**
- * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction.
+ * Writes payloads to one lane of a partition: payload and acceptance, and the job if it is not added later, in one transaction.
  * Redis refuses a commit that it runs after the deadline, so that a request which was answered 503 is not stored afterwards.
  */
 export class FencedCommit {
@@ -98,7 +103,7 @@ export class FencedCommit {
 
   constructor(deps: FencedCommitDeps) {
     this.#redis = deps.redis
-    this.#keys = queueKeys(deps.queue)
+    this.#keys = queueKeys(deps.queue, deps.partition)
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
     this.#minReplicas = deps.minReplicas ?? 0

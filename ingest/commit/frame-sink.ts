@@ -8,6 +8,7 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Placement, QueueShares } from '../admission/queue-shares.ts'
 import type { RequestSurface } from '../admission/surface-share.ts'
 import type { CommitFailures } from './commit-failures.ts'
+import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { LARGE_FRAME_BYTES, type LargeCommit } from './large-commit.ts'
@@ -106,9 +107,6 @@ class SinkRequest implements WaitingRequest {
     this.#request.refuse(NOT_STORED)
   }
 }
-
-/** The error of a commit that was confirmed by a server which could lose it, or of which nothing is known yet. */
-export const NOT_KNOWN_DURABLE = 'redis has confirmed the write and could lose it'
 
 /** The problem of a request whose commit failed. */
 export const NOT_STORED: Problem = {

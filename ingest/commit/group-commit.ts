@@ -1,26 +1,29 @@
-import type { Redis } from 'ioredis'
 import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Lane, newJobId } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
-import { FencedCommit, type SmallCommit } from './fenced-commit.ts'
+import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
 import { Group, type WaitingRequest } from './group.ts'
-import { type CommitSize, OpenJob } from './open-job.ts'
+import type { CommitSize } from './open-job.ts'
+import {
+  type PartitionTargets,
+  type PartitionTurn,
+  PartitionTurns,
+  type PartitionWriter,
+} from './partitions/partition-writer.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
-/** The collaborators of a group commit. `redis` is a producer's connection (`connectProducer`). */
+/** The collaborators of a group commit. */
 export interface GroupCommitDeps {
-  readonly redis: Redis
+  readonly targets: PartitionTargets
   readonly queue: IngestQueue
   readonly lane: Lane
   readonly receipts: ReceiptIssuer
-  readonly clock: RedisClock
   /** The express commits of the process. */
   readonly traffic: ExpressTraffic
   /** The memory of payloads, which all lanes of the process share: few of them are busy at once. */
@@ -68,31 +71,29 @@ const YIELDING_COMMIT_BYTES = 1024 * 1024
  * Each frame is copied into its payload when it arrives: once between socket and payload.
  */
 export class GroupCommit {
-  readonly #commit: FencedCommit
+  readonly #turns: PartitionTurns
   readonly #receipts: ReceiptIssuer
   readonly #receiptKind: (typeof RECEIPT_KIND_OF_QUEUE)[IngestQueue]
   readonly #options: GroupCommitOptions
-  readonly #openJob: OpenJob
   readonly #isBulk: boolean
   readonly #traffic: ExpressTraffic
   /** Groups in the order of arrival. Only the last one takes further frames. */
   #waiting: Group[] = []
-  #inFlight = false
+  /** Commits that are in flight, each to another server. */
+  #inFlight = 0
+  /** Whether a commit starts at the end of this turn of the event loop. */
+  #isStarting = false
   #onIdle: (() => void)[] = []
   readonly #memory: BufferPool
 
   constructor(deps: GroupCommitDeps, options: GroupCommitOptions) {
-    this.#commit = new FencedCommit(deps)
     this.#isBulk = deps.lane === 'bulk'
     this.#traffic = deps.traffic
     this.#receipts = deps.receipts
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
     this.#memory = deps.memory
-    const limits = { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST }
-    this.#openJob = new OpenJob(job => this.#commit.addJob(job), limits)
-    // The next connection may lead to another server, on which a worker has read the payload.
-    deps.redis.on('close', () => this.#openJob.close())
+    this.#turns = new PartitionTurns(deps, { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST })
   }
 
   /**
@@ -100,19 +101,22 @@ export class GroupCommit {
    * TransientError when Redis is not connected or receipts cannot be issued.
    */
   enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): void {
-    if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
+    if (!this.#turns.isUsable) throw new TransientError('redis is not connected')
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
     group.append(frame, place, request)
-    if (this.#inFlight) return
-    this.#inFlight = true
-    setImmediate(() => void this.#commitAll())
+    if (this.#isStarting) return
+    const turn = this.#turns.take()
+    if (turn === undefined) return
+    this.#isStarting = true
+    this.#inFlight++
+    setImmediate(() => void this.#commitAll(turn))
   }
 
   /** Resolves when no frame waits, no commit is in flight and every job is added. */
   async drain(): Promise<void> {
-    if (this.#inFlight) await new Promise<void>(resolve => this.#onIdle.push(resolve))
-    await this.#openJob.drain()
+    if (this.#inFlight > 0) await new Promise<void>(resolve => this.#onIdle.push(resolve))
+    await Promise.all(this.#turns.writers.map(({ openJob }) => openJob.drain()))
   }
 
   #groupFor(bytes: number, cost: number, arrivedAtMs: number): Group {
@@ -137,31 +141,37 @@ export class GroupCommit {
     return new Group(buffer, receipts, arrivedAtMs, performance.now() + this.#options.timeoutMs)
   }
 
-  async #commitAll(): Promise<void> {
+  async #commitAll(first: PartitionTurn): Promise<void> {
+    this.#isStarting = false
+    let turn = first
     let ended: Group | undefined
     let error: TransientError | undefined
     for (let group = this.#waiting.shift(); group !== undefined; group = this.#waiting.shift()) {
-      const committed = this.#commitGroup(group)
+      const committed = this.#commitGroup(group, turn.writer)
       // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
       ended?.answer(error)
       // Only one group fails. The groups that wait were never sent: each is tried within its own time.
       error = await committed
       ended = group
+      this.#turns.giveBack(turn)
+      // Without a usable partition, the group waits for the one before.
+      turn = this.#turns.take() ?? turn
     }
+    this.#turns.giveBack(turn)
     ended?.answer(error)
-    this.#inFlight = false
+    if (--this.#inFlight > 0) return
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
   }
 
   /** Sends a group before it returns, if nothing has to be waited for. Resolves with the error if it fails. */
-  async #commitGroup(group: Group): Promise<TransientError | undefined> {
+  async #commitGroup(group: Group, writer: PartitionWriter): Promise<TransientError | undefined> {
     const closed = group.close()
     const payload = closed instanceof Promise ? await closed : closed
     if (!this.#isBulk) this.#traffic.begin()
     else if (this.#traffic.isBusy) await this.#traffic.gap()
     try {
-      await this.#write(group, payload)
+      await this.#write(group, payload, writer)
       // The bytes of a failed group may still be in the socket, so only memory of a confirmed one is used again.
       this.#memory.giveBack(group.buffer)
       return undefined
@@ -172,56 +182,63 @@ export class GroupCommit {
     }
   }
 
-  async #write(group: Group, payload: Buffer): Promise<void> {
+  async #write(group: Group, payload: Buffer, writer: PartitionWriter): Promise<void> {
+    const { commit, target } = writer
     const { bytes, frames, surfaces, arrivedAtMs, held, deadline } = group
     const startedAt = performance.now()
-    if (!this.#commit.isUsable) await this.#commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
+    if (!commit.isUsable) await commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
     const priority = this.#options.priorityOf?.(held) ?? 0
     const content = { payload, bytes, frames, arrivedAtMs, surfaces, priority }
-    if (bytes > MAX_JOINED_BYTES) await this.#commit.write(newJobId(), content, this.#timeLeft(deadline))
-    else await this.#joinOrCreate(content, group)
+    if (bytes > MAX_JOINED_BYTES) await commit.write(newJobId(), content, this.#timeLeft(deadline, writer))
+    else await this.#joinOrCreate(content, group, writer)
+    if (!target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
 
-  async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group): Promise<void> {
-    const job = this.#openJob
+  async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: PartitionWriter): Promise<void> {
+    const { commit, openJob: job } = writer
     const { priority, bytes, frames } = content
     const size = { bytes, frames, cost }
     const jobId = job.joinable(size, priority)
     try {
       if (jobId !== undefined) {
-        if (await this.#commit.join(jobId, content, this.#timeLeft(deadline))) return job.joined(size)
+        if (await commit.join(jobId, content, this.#timeLeft(deadline, writer))) return job.joined(size)
         job.refused()
       }
-      await this.#create(content, size, this.#timeLeft(deadline))
+      await this.#create(content, size, this.#timeLeft(deadline, writer), writer)
     } catch (error) {
       job.close()
       throw error
     }
   }
 
-  async #create(content: SmallCommit, size: CommitSize, timeoutMs: number): Promise<void> {
+  async #create(
+    content: SmallCommit,
+    size: CommitSize,
+    timeoutMs: number,
+    { commit, openJob }: PartitionWriter,
+  ): Promise<void> {
     const { priority, frames, bytes } = content
     const jobId = newJobId()
     const job = { jobId, priority, data: { payloads: frames, bytes } }
-    const due = this.#openJob.takeDue(job)
+    const due = openJob.takeDue(job)
     try {
-      await this.#commit.create(jobId, content, timeoutMs, due)
+      await commit.create(jobId, content, timeoutMs, due)
     } catch (error) {
-      if (due !== undefined && due !== job) this.#openJob.add(due)
+      if (due !== undefined && due !== job) openJob.add(due)
       throw error
     }
-    this.#openJob.created(job, size, due === job)
+    openJob.created(job, size, due === job)
   }
 
   /**
    * Returns the time that a group has. The time since its oldest arrival counts, because the group may have waited for a
    * commit that took nearly as long. Throws a TransientError when the time is up or Redis is unavailable.
    */
-  #timeLeft(deadline: number): number {
+  #timeLeft(deadline: number, { commit }: PartitionWriter): number {
     const latest = deadline + MIN_COMMIT_MS
     const now = performance.now()
-    if (now >= latest || !this.#commit.isUsable) throw new TransientError('redis is not connected')
+    if (now >= latest || !commit.isUsable) throw new TransientError('redis is not connected')
     return Math.min(Math.max(MIN_COMMIT_MS, deadline - now), latest - now)
   }
 }

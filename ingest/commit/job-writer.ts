@@ -19,7 +19,7 @@ export interface NewJob {
   readonly priority: number
 }
 
-/** Adds jobs to one lane of a queue, in one transaction with the data that they refer to or after it. */
+/** Adds jobs to one lane of a partition, in one transaction with the data that they refer to or after it. */
 export interface JobWriter {
   /** False while Redis is unavailable: a write would fail. */
   readonly isUsable: boolean
@@ -48,6 +48,8 @@ export interface JobWriterDeps {
   readonly redis: Redis
   readonly queue: QueueName
   readonly lane: Lane
+  /** The partition of the queue, 0 by default. */
+  readonly partition?: number
   readonly logger: Logger
 }
 
@@ -70,7 +72,7 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
       markUsable()
       return
     }
-    const opened = openQueue(redis, deps.queue, deps.lane)
+    const opened = openQueue(redis, deps.queue, deps.lane, deps.partition)
     opened.on('error', error => logger.debug(errorFields(error), 'queue error'))
     opened.waitUntilReady().then(
       () => {

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis'
 import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
@@ -15,10 +14,10 @@ import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { RedisClock } from '../admission/redis-clock.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
-import { FencedCommit } from './fenced-commit.ts'
+import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
+import { type PartitionTargets, PartitionTurns, type PartitionWriter } from './partitions/partition-writer.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** A frame of more bytes is written in pieces, apart from the group commits, so that Redis serves others in between. */
@@ -27,12 +26,11 @@ export const LARGE_FRAME_BYTES = 4 * 1024 * 1024
 /** Time for each piece beyond that of the commit. A piece takes about 10 ms on a quiet machine. */
 const PIECE_MS = 250
 
-/** The collaborators of `LargeCommit`. `redis` is a producer's connection that only large commits use. */
+/** The collaborators of `LargeCommit`. Only large commits use the connections. */
 export interface LargeCommitDeps {
-  readonly redis: Redis
+  readonly targets: PartitionTargets
   readonly queue: IngestQueue
   readonly receipts: ReceiptIssuer
-  readonly clock: RedisClock
   readonly logger: Logger
   /** Large frames that this process writes at once, for all queues. */
   readonly slots: FairShares
@@ -56,13 +54,13 @@ export interface LargeCommitOptions {
 export class LargeCommit {
   readonly #deps: LargeCommitDeps
   readonly #options: LargeCommitOptions
-  readonly #commit: FencedCommit
+  readonly #turns: PartitionTurns
   readonly #inFlight = new Set<Promise<void>>()
 
   constructor(deps: LargeCommitDeps, options: LargeCommitOptions) {
     this.#deps = deps
     this.#options = options
-    this.#commit = new FencedCommit({ ...deps, lane: 'bulk' })
+    this.#turns = new PartitionTurns({ ...deps, lane: 'bulk' }, { frames: 1, cost: 0 })
   }
 
   /**
@@ -71,8 +69,11 @@ export class LargeCommit {
    */
   enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): boolean {
     const { receipts, slots, memory, queue } = this.#deps
-    if (!this.#commit.isUsable) throw new TransientError('redis is not connected')
+    const turn = this.#turns.take()
+    if (turn === undefined) throw new TransientError('redis is not connected')
     if (!receipts.isReady) throw new TransientError('the secret of receipts is unknown')
+    // Several large frames may be in flight to one server.
+    this.#turns.giveBack(turn)
     const owner = place.share.member
     if (!slots.take(owner, 1)) return false
     const commit = receipts.open(RECEIPT_KIND_OF_QUEUE[queue], frame.receivedAtMs)
@@ -80,7 +81,7 @@ export class LargeCommit {
     const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
     appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)
     const isPlain = frame.contentEncoding === 'identity'
-    const written = this.#write(payload, frame.receivedAtMs, isPlain, place)
+    const written = this.#write(payload, frame.receivedAtMs, isPlain, place, turn.writer)
       .finally(() => slots.give(owner, 1))
       .then(
         () => request.confirmed(receiptId),
@@ -96,11 +97,17 @@ export class LargeCommit {
     await Promise.allSettled(this.#inFlight)
   }
 
-  async #write(payload: Buffer, arrivedAtMs: number, isPlain: boolean, { share, cost }: RequestPlace): Promise<void> {
+  async #write(
+    payload: Buffer,
+    arrivedAtMs: number,
+    isPlain: boolean,
+    { share, cost }: RequestPlace,
+    writer: PartitionWriter,
+  ): Promise<void> {
     const { timeoutMs, priorityOf, onCommit } = this.#options
     const startedAt = performance.now()
     const jobId = newJobId()
-    await this.#sendPieces(jobId, isPlain ? await packPayload(payload) : payload)
+    await this.#sendPieces(jobId, isPlain ? await packPayload(payload) : payload, writer)
     const content = {
       payload: undefined,
       bytes: payload.length,
@@ -109,17 +116,18 @@ export class LargeCommit {
       surfaces: new Map([[share.member, { cost, requests: 1 }]]),
       priority: priorityOf(share.held),
     }
-    await this.#commit.write(jobId, content, timeoutMs)
+    await writer.commit.write(jobId, content, timeoutMs)
+    if (!writer.target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
     // A payload whose write failed may still be in the socket, so only memory of a confirmed one is used again.
     this.#deps.memory.giveBack(payload)
     onCommit?.(1, payload.length, performance.now() - startedAt)
   }
 
   /** Each piece has the timeout of the connection's commands, and all of them together have one by their size. */
-  async #sendPieces(jobId: string, payload: Buffer): Promise<void> {
-    const { redis, queue } = this.#deps
+  async #sendPieces(jobId: string, payload: Buffer, { target }: PartitionWriter): Promise<void> {
+    const { queue } = this.#deps
     const withinMs = this.#options.timeoutMs + (payload.length / PIECE_BYTES) * PIECE_MS
-    const pieces = writeInPieces(redis, queueKeys(queue).arriving(jobId), payload)
+    const pieces = writeInPieces(target.redis, queueKeys(queue, target.partition).arriving(jobId), payload)
     try {
       await withDeadline(pieces, withinMs, 'redis did not take the pieces in time')
     } catch (cause) {

@@ -3,6 +3,7 @@ import { type JobsOptions, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { queueTag } from './partitions/queue-tag.ts'
 
 /**
  * The lanes of a queue, each of which is a BullMQ queue. Requests of a surface with little unfinished work take the
@@ -20,7 +21,8 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
 
 /**
  * Returns the Redis keys of one partition of a queue. All have its hash tag, so that Redis Cluster keeps them on one node
- * and a script can use all of them. Each queue has one partition, 0. A payload key exists exactly until its bytes are stored.
+ * and a script can use all of them. A payload key exists exactly until its bytes are stored. Prices, pace, quota and the
+ * counters of edges belong to the whole queue and are in partition 0.
  *
  * - payload: the framed requests of one job (string)
  * - joined: frames that later commits have added to the payload (list)
@@ -42,7 +44,7 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
  *   created again from the payloads.
  */
 export function queueKeys(queue: QueueName, partition = 0) {
-  const root = `penstock:{${queue}.${partition}}`
+  const root = `penstock:{${queueTag(queue, partition)}}`
   const bull = `${root}:bull`
   const payloadPrefix = `${root}:payload:`
   return {
@@ -74,7 +76,7 @@ export function queueKeys(queue: QueueName, partition = 0) {
  * Keys of the sweeper of the installation, with a hash tag of their own.
  *
  * - lease: token of the process that sweeps, with an expiry (string)
- * - cursors: queue → score and job id of the payload that its walk has reached (hash)
+ * - cursors: queue and partition → score and job id of the payload that its walk has reached (hash)
  * - uploadsAdopted: exists for a day after the uploads of an older version were looked for (string)
  */
 export const SWEEPER_KEYS = {
@@ -111,10 +113,10 @@ export const JOB_OPTIONS: JobsOptions = {
 }
 
 /** Opens the producer side of a lane of a queue on a ready connection. */
-export function openQueue(redis: Redis, name: QueueName, lane: Lane): Queue<CommitJob> {
+export function openQueue(redis: Redis, name: QueueName, lane: Lane, partition = 0): Queue<CommitJob> {
   return new Queue<CommitJob>(lane, {
     connection: redis,
-    prefix: queueKeys(name).bull,
+    prefix: queueKeys(name, partition).bull,
     defaultJobOptions: JOB_OPTIONS,
     streams: { events: { maxLen: 100 } },
   })

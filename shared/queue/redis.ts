@@ -74,6 +74,8 @@ function failingAtOnce(commandTimeout: number) {
 
 /** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
 function withErrorLog(redis: Redis, logger: Logger): Redis {
+  // Each lane of each partition that a connection serves listens to it.
+  redis.setMaxListeners(0)
   let broken = false
   redis.on('error', error => {
     if (!broken) logger.warn(errorFields(error), 'redis connection failed')

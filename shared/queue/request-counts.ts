@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, RECEIPT_KIND_OF_QUEUE, type ReceiptKind } from '../../schemas/queues/names.ts'
+import type { QueueConnections } from './partitions/connections.ts'
+import { partitionsOf } from './partitions/queue-tag.ts'
 import { queueKeys } from './queue.ts'
 
 /**
@@ -46,7 +47,6 @@ export interface RequestCount {
 
 /** A count with its field in Redis. */
 interface StoredCount extends RequestCount {
-  readonly key: string
   readonly field: string
 }
 
@@ -57,27 +57,45 @@ export function countField(hour: number, member: string, outcome: RequestOutcome
 
 /**
  * Yields the counts of all queues that are in Redis, in pages, and removes those of each page that arrived before
- * `keepFromHour` when the next one is requested. Until then, the caller has stored them.
+ * `keepFromHour` when the next one is requested. Until then, the caller has stored them. A count is the sum of all partitions. It
+ * may be yielded several times, and the largest number is right: numbers grow until the first of them is removed.
  */
-export async function* takeRequestCounts(redis: Redis, keepFromHour: number): AsyncGenerator<readonly RequestCount[]> {
+export async function* takeRequestCounts(
+  queues: QueueConnections,
+  keepFromHour: number,
+): AsyncGenerator<readonly RequestCount[]> {
+  const { numbers } = await queues.partitions()
   for (const queue of ADMITTED_QUEUES) {
-    const key = queueKeys(queue).arrivals
-    for await (const page of redis.hscanStream(key, { count: 1_000 })) {
-      const counts = countsOf(key, RECEIPT_KIND_OF_QUEUE[queue], page as string[])
-      yield counts
-      const old = counts.filter(({ hour }) => hour < keepFromHour)
-      if (old.length > 0) await redis.hdel(key, ...old.map(({ field }) => field))
+    // The counts of edges are in partition 0.
+    const places = [...new Set([0, ...partitionsOf(queue, numbers)])].map(partition => ({
+      redis: partition === 0 ? queues.common : queues.at(queue, partition),
+      key: queueKeys(queue, partition).arrivals,
+    }))
+    for (const { redis, key } of places) {
+      for await (const page of redis.hscanStream(key, { count: 1_000 })) {
+        const counts = countsOf(RECEIPT_KIND_OF_QUEUE[queue], page as string[])
+        if (counts.length === 0) continue
+        const fields = counts.map(({ field }) => field)
+        const others = places.filter(place => place.key !== key)
+        const more = await Promise.all(others.map(place => place.redis.hmget(place.key, ...fields)))
+        yield counts.map((count, i) => ({
+          ...count,
+          requests: more.reduce((sum, ofPlace) => sum + Number(ofPlace[i] ?? 0), count.requests),
+        }))
+        const old = counts.filter(({ hour }) => hour < keepFromHour)
+        if (old.length > 0) await redis.hdel(key, ...old.map(({ field }) => field))
+      }
     }
   }
 }
 
-function countsOf(key: string, kind: ReceiptKind, page: readonly string[]): StoredCount[] {
+function countsOf(kind: ReceiptKind, page: readonly string[]): StoredCount[] {
   const counts: StoredCount[] = []
   for (let i = 0; i < page.length; i += 2) {
     const field = page[i] ?? ''
     const [hour, workspaceId = '', surfaceId = '', outcome] = field.split('/')
     counts.push({
-      ...{ key, field, kind, workspaceId, surfaceId },
+      ...{ field, kind, workspaceId, surfaceId },
       hour: Number(hour),
       outcome: outcome as RequestOutcome,
       requests: Number(page[i + 1]),

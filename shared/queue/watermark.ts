@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, QUEUES, type QueueName, RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
+import type { QueueConnections } from './partitions/connections.ts'
+import { partitionsOf } from './partitions/queue-tag.ts'
 import { queueKeys, shareMember } from './queue.ts'
 
 /**
@@ -53,7 +55,7 @@ export interface Watermarks {
   readonly surfaces: readonly SurfaceWatermarks[]
 }
 
-/** Bounds of one queue: the acceptance of its oldest request, and those of each surface. */
+/** Bounds of one partition of a queue: the acceptance of its oldest request, and those of each surface. */
 interface QueueBounds {
   readonly queue: QueueName
   readonly oldestMs: number
@@ -62,16 +64,17 @@ interface QueueBounds {
 
 /**
  * Reads what is settled of each surface (docs/contract.md#watermarks, docs/decisions/010-watermarks.md for the proof). Costs
- * O(log n) for each queue and surface. `redis` is the Redis of the queues.
+ * O(log n) for each queue, partition and surface.
  *
  * The time is read first. A surface without unfinished cost in a queue has nothing there that was accepted before. Any other
  * has nothing there that was accepted before the oldest payload of the queue, nor before the surface had nothing last.
  */
-export async function readWatermarks(redis: Redis, surfaces: readonly WatermarkSurface[]): Promise<Watermarks> {
-  const time = redisTimeMs(redis)
+export async function readWatermarks(
+  queues: QueueConnections,
+  surfaces: readonly WatermarkSurface[],
+): Promise<Watermarks> {
   const members = surfaces.map(shareMember)
-  const reads = await Promise.all(IN_ORDER_OF_PASSAGE.map(queue => readBounds(redis, queue, members)))
-  const readAtMs = await time
+  const { readAtMs, reads } = await readAllBounds(queues, members)
   const boundsOf = (index: number) => {
     const since = Object.fromEntries(QUEUES.map(queue => [queue, readAtMs])) as Record<QueueName, number>
     for (const { queue, surfaces: bounds } of reads) since[queue] = Math.min(since[queue], bounds[index] ?? readAtMs)
@@ -93,26 +96,30 @@ export async function readWatermarks(redis: Redis, surfaces: readonly WatermarkS
 /**
  * Returns a time in Unix ms, by the clock of Redis: everything that the workspace had accepted before it is settled, whatever
  * its surface, also one that is deleted. Work of other workspaces may hold it back, but not for ever. Compare it with
- * `redisTimeMs`, never with the clock of a process.
+ * `latestTimeMs`, never with the clock of a process.
  */
-export async function settledBeforeMs(redis: Redis, _workspaceId: string): Promise<number> {
-  const time = redisTimeMs(redis)
-  const reads = await Promise.all(IN_ORDER_OF_PASSAGE.map(queue => readBounds(redis, queue, [])))
-  return Math.min(await time, ...reads.map(({ oldestMs }) => oldestMs))
+export async function settledBeforeMs(queues: QueueConnections, _workspaceId: string): Promise<number> {
+  const { readAtMs, reads } = await readAllBounds(queues, [])
+  return Math.min(readAtMs, ...reads.map(({ oldestMs }) => oldestMs))
 }
 
 /** Returns the time before which everything that any surface had accepted is settled, by kind of request. */
 export async function readOldestWatermarks(
-  redis: Redis,
+  queues: QueueConnections,
 ): Promise<{ readonly readAtMs: number; readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>> }> {
-  const time = redisTimeMs(redis)
-  const reads = await Promise.all(IN_ORDER_OF_PASSAGE.map(queue => readBounds(redis, queue, [])))
-  const readAtMs = await time
+  const { readAtMs, reads } = await readAllBounds(queues, [])
   const settled = RECEIPT_KINDS.map(kind => {
     const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue))
     return [kind, Math.min(readAtMs, ...own.map(({ oldestMs }) => oldestMs))]
   })
   return { readAtMs, settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number> }
+}
+
+/** Returns the latest time of the servers of the queues in Unix ms. They have accepted nothing after it until then. */
+export async function latestTimeMs(queues: QueueConnections): Promise<number> {
+  const { readAtMs, numbers } = await queues.partitions()
+  const servers = new Set(QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(p => queues.at(queue, p))))
+  return Math.max(readAtMs, ...(await Promise.all([...servers].map(redisTimeMs))))
 }
 
 /** Returns the time of Redis in Unix ms, rounded down. */
@@ -121,9 +128,35 @@ export async function redisTimeMs(redis: Redis): Promise<number> {
   return seconds * 1_000 + Math.floor(microseconds / 1_000)
 }
 
-/** Reads the bounds of a queue. The commands are sent before it returns, so those of several queues keep their order. */
-async function readBounds(redis: Redis, queue: QueueName, members: readonly string[]): Promise<QueueBounds> {
-  const { pending, shares, busy } = queueKeys(queue)
+/**
+ * Reads the bounds of all queues and partitions, and a time before that: the earliest of the servers. A payload that moves on stays on
+ * its server, whose connection keeps the order of the commands.
+ */
+async function readAllBounds(
+  queues: QueueConnections,
+  members: readonly string[],
+): Promise<{ readonly readAtMs: number; readonly reads: readonly QueueBounds[] }> {
+  const { readAtMs, numbers } = await queues.partitions()
+  const places = IN_ORDER_OF_PASSAGE.flatMap(queue =>
+    partitionsOf(queue, numbers).map(partition => ({ queue, partition, redis: queues.at(queue, partition) })),
+  )
+  const others = new Set(places.map(({ redis }) => redis))
+  others.delete(queues.common)
+  const times = [...others].map(redisTimeMs)
+  const reads = await Promise.all(
+    places.map(({ queue, partition, redis }) => readBounds(redis, queue, partition, members)),
+  )
+  return { readAtMs: Math.min(readAtMs, ...(await Promise.all(times))), reads }
+}
+
+/** Reads the bounds of a partition. The commands are sent before it returns, so those of several queues keep their order. */
+async function readBounds(
+  redis: Redis,
+  queue: QueueName,
+  partition: number,
+  members: readonly string[],
+): Promise<QueueBounds> {
+  const { pending, shares, busy } = queueKeys(queue, partition)
   const some = members.length > 0
   const [oldest, costs, busySince] = await Promise.all([
     redis.zrange(pending, 0, '0', 'WITHSCORES'),

@@ -8,6 +8,7 @@ import { type ReplayLettersDeps, replayLetters } from '../../letters/replay-lett
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { newCommit } from '../../shared/ids/receipt.ts'
 import { createObjectStore } from '../../shared/object-store/object-store.ts'
+import { onOneServer } from '../../shared/queue/partitions/connections.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
@@ -34,11 +35,11 @@ export function connectLetters(
   const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
   const adder = createJobAdder(redis)
   const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
-  const jobs = new ReplayJobs(redis)
+  const jobs = new ReplayJobs(onOneServer(redis))
   const deps = {
     clickhouse,
     objects,
-    claims: new LetterClaims(redis, 30),
+    claims: new LetterClaims(onOneServer(redis), 30),
     jobs,
     now: Date.now,
   } satisfies ReplayLettersDeps

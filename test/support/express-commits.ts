@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { RedisClock } from '../../ingest/admission/redis-clock.ts'
 import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
+import { onePartition } from '../../ingest/commit/partitions/partition-writer.ts'
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
@@ -21,7 +22,15 @@ export function openExpressCommits(
   const receipts = createReceiptIssuer(() => Buffer.alloc(32))
   const logger = pino({ level: 'silent' })
   return new GroupCommit(
-    { redis, queue, lane: 'express', receipts, clock, traffic: new ExpressTraffic(), memory, logger },
+    {
+      targets: onePartition(redis, clock),
+      queue,
+      lane: 'express',
+      receipts,
+      traffic: new ExpressTraffic(),
+      memory,
+      logger,
+    },
     options,
   )
 }

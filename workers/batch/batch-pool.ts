@@ -1,4 +1,4 @@
-import { Budget } from '../../shared/concurrency/budget.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -14,10 +14,11 @@ import type { ExpressFirst } from './express-first.ts'
 import type { InsertPace } from './insert-pace.ts'
 import { InsertSlot } from './insert-slot.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
+import { LaneResources } from './lane-resources.ts'
 import { inBatchOfItsOwn, lockLost, nameAlone } from './name-alone.ts'
 import { BatchResumer } from './resume-batch.ts'
 import type { RowBatch } from './row-batch.ts'
-import { RowsPool } from './rows-pool.ts'
+import type { RowsPool } from './rows-pool.ts'
 import type { BatchStorer } from './store-batch.ts'
 
 /** Bounds of a batch pool. */
@@ -46,6 +47,8 @@ export interface BatchPoolDeps extends BatchSource {
   readonly lane: Lane
   /** The memory that the pools of the process share. */
   readonly memory: ColumnMemory
+  /** Resources that the partitions of the lane share. By default, the pool has its own. */
+  readonly resources?: LaneResources
   /** The order of the lanes of the process. */
   readonly expressFirst: ExpressFirst
   /** The times at which batches are inserted that are not full. */
@@ -62,7 +65,7 @@ interface OpenBatch {
 }
 
 /**
- * Collects the jobs of one lane into named batches (`workers/README.md`). One batch is open. Sealed batches wait for an insert
+ * Collects the jobs of one lane of a partition into named batches (`workers/README.md`). One batch is open. Sealed batches wait for an insert
  * slot. While all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an unavailable store
  * pauses the pool with bounded memory.
  */
@@ -85,11 +88,12 @@ export class BatchPool {
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
-    this.#fetched = new Budget(options.maxFetchedBytes)
-    this.#slots = new Budget(options.maxConcurrentInserts, () => this.#sealDue(this.#due))
+    const resources = deps.resources ?? new LaneResources({ ...deps, name: `${deps.queue} ${deps.lane}` }, options)
+    this.#fetched = resources.fetched
+    this.#slots = resources.slots
+    resources.join(() => this.#sealDue(this.#due))
     this.#suspects = new Suspects(deps.store, deps.logger)
-    const rows = Array.from({ length: options.maxConcurrentInserts + 1 }, deps.createRows)
-    this.#rowsPool = new RowsPool(`${deps.queue} ${deps.lane}`, deps.memory, rows)
+    this.#rowsPool = resources.rowsPool
     this.#resumer = new BatchResumer({ ...deps, rowsPool: this.#rowsPool, slots: this.#slots }, options)
   }
 

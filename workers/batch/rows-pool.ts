@@ -27,14 +27,19 @@ export class RowsPool {
     return rows ? Promise.resolve(rows) : new Promise(resolve => this.#wanted.push(resolve))
   }
 
+  /** Adds a row batch to the pool. */
+  add(rows: RowBatch): void {
+    const wanted = this.#wanted.shift()
+    if (wanted) wanted(rows)
+    else this.#idle.push(rows)
+  }
+
   /** Empties the rows for the next batch. */
   giveBack(rows: RowBatch): void {
     if (rows.capacityBytes > KEPT_BYTES) rows.shrink()
     else rows.reset()
     this.settle(rows)
-    const wanted = this.#wanted.shift()
-    if (wanted) wanted(rows)
-    else this.#idle.push(rows)
+    this.add(rows)
   }
 
   /** Reserves memory for a job that is appended to the rows, or returns false if it must wait. */

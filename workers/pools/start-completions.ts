@@ -13,7 +13,8 @@ import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/stor
 /** Starts the pool that builds the manifests of releases. */
 export function startCompletionsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const store = new RedisPayloadStore(deps.redis, 'completions')
+  const { redis, addJobs, place } = deps.at('completions', 0)
+  const store = new RedisPayloadStore(redis, 'completions', undefined, undefined, place)
   const completions: StoreCompletionsDeps = {
     redis: deps.redis,
     objects: deps.objects,
@@ -23,7 +24,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('completions', new RepeatedFailures()),
     held: new LaneBudget(config.COMPLETIONS_HELD_BYTES),
-    addJobs: deps.addJobs,
+    addJobs,
     logger,
     stopping: deps.stopping,
     now: Date.now,
@@ -33,7 +34,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
   }
   let isClosing = false
   const turns = new WorkspaceTurns(
-    { queue: 'completions', redis: deps.redis, isClosing: () => isClosing },
+    { queue: 'completions', redisOf: () => redis, isClosing: () => isClosing },
     config.COMPLETIONS_CONCURRENCY,
   )
   const pool = startPool(
@@ -41,7 +42,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => turns.run(job.jobId, () => storeCompletions(completions, job)),
+      process: (job, partition) => turns.run(job.jobId, partition, () => storeCompletions(completions, job)),
       onClosing: () => {
         isClosing = true
       },

@@ -4,6 +4,7 @@ import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
+import { perPartition } from './per-partition.ts'
 
 /** Jobs in progress, each of which writes 16 objects at the same time. */
 const CONCURRENT_JOBS = 4
@@ -11,20 +12,27 @@ const CONCURRENT_JOBS = 4
 const HELD_BYTES = 24 * 1024 * 1024
 
 /** Starts the pool that writes dead letters to the object store. */
-export function startDeadLettersPool({ config, logger, objects, redis, addJobs, stopping }: PoolsDeps): Pool {
-  const letters: StoreDeadLettersDeps = {
+export function startDeadLettersPool({ config, logger, objects, at, partitions, stopping }: PoolsDeps): Pool {
+  const shared = {
     objects,
-    store: new RedisPayloadStore(redis, 'dead-letters'),
     held: new LaneBudget(HELD_BYTES),
-    addJobs,
     logger,
     stopping,
-    onAttempt: attempt => pool.attempted(attempt),
+    onAttempt: (attempt: number) => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
   }
+  const lettersOf = perPartition((partition): StoreDeadLettersDeps => {
+    const { redis, addJobs, place } = at('dead-letters', partition)
+    return { ...shared, addJobs, store: new RedisPayloadStore(redis, 'dead-letters', undefined, undefined, place) }
+  })
   const pool = startPool(
     'dead-letters',
-    { redisUrl: config.REDIS_URL, logger, process: job => storeDeadLetters(letters, job) },
+    {
+      redisUrl: config.REDIS_URL,
+      logger,
+      partitions,
+      process: (job, partition) => storeDeadLetters(lettersOf(partition), job),
+    },
     poolOptions(config, CONCURRENT_JOBS),
   )
   return pool

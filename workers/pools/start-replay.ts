@@ -1,13 +1,15 @@
+import type { Redis } from 'ioredis'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
-import { openPayloadReader } from '../queue/payloads/payload-reader.ts'
+import { openPayloadReader, type PayloadReader } from '../queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
 import { type StoreReplayDeps, storeReplay } from '../replay/store-replay.ts'
 import { startInspection } from '../replay/threads/inspection-threads.ts'
+import { perPartition } from './per-partition.ts'
 
 /** Memory that is kept for packed payloads. */
 const IDLE_BYTES = 4 * 1024 * 1024
@@ -17,33 +19,39 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
   // On a connection of its own: a payload of 10 MiB would hold up the payloads of the other pools. The memory of a payload is not
   // given back: where the object store has answered before it has read a whole chunk, a connection may still send it.
-  const reader = openPayloadReader(deps.redis, logger, { maxIdleBytes: IDLE_BYTES })
-  const store = new RedisPayloadStore(deps.redis, 'replay', reader)
+  const readers = new Map<Redis, PayloadReader>()
+  const readerOf = (redis: Redis): PayloadReader => {
+    const reader = readers.get(redis) ?? openPayloadReader(redis, logger, { maxIdleBytes: IDLE_BYTES })
+    readers.set(redis, reader)
+    return reader
+  }
   const inspection = startInspection(logger)
-  const replay: StoreReplayDeps = {
+  const shared = {
     inspect: inspection.inspect,
     objects: deps.objects,
-    store,
-    confirmed: deps.confirmed,
-    suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('replay', new RepeatedFailures()),
     held: new LaneBudget(config.REPLAY_HELD_BYTES),
-    addJobs: deps.addJobs,
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
-    onAttempt: attempt => pool.attempted(attempt),
+    onAttempt: (attempt: number) => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
     onStored: deps.metrics.observeReplayJob,
   }
+  const replayOf = perPartition((partition): StoreReplayDeps => {
+    const { redis, confirmed, addJobs, place } = deps.at('replay', partition)
+    const store = new RedisPayloadStore(redis, 'replay', readerOf(redis), undefined, place)
+    return { ...shared, store, confirmed, partition, addJobs, suspects: new Suspects(store, logger) }
+  })
   const pool = startPool(
     'replay',
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => storeReplay(replay, job),
+      partitions: deps.partitions,
+      process: (job, partition) => storeReplay(replayOf(partition), job),
       onClosed: async () => {
-        reader.close()
+        for (const reader of readers.values()) reader.close()
         await inspection.close()
       },
     },

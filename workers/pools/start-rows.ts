@@ -6,14 +6,16 @@ import type { BatchSource } from '../batch/batch.ts'
 import { BatchPool } from '../batch/batch-pool.ts'
 import { InsertPace, LONGEST_WAIT } from '../batch/insert-pace.ts'
 import { JOB_LIMITS } from '../batch/job-limits.ts'
+import { LaneResources } from '../batch/lane-resources.ts'
 import type { RowBatch } from '../batch/row-batch.ts'
-import { BatchStorer } from '../batch/store-batch.ts'
+import { BatchStorer, type BatchStorerDeps } from '../batch/store-batch.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { SurfacePrices } from '../queue/payloads/surface-prices.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
+import { perPartition } from './per-partition.ts'
 
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
 export function startRowsPool(
@@ -26,11 +28,9 @@ export function startRowsPool(
   const { shards } = clickhouse
   const activeShards = shards && (() => shards.active())
   const source: BatchSource = { queue, kind, letterQuota: deps.letterQuota, activeShards }
-  const store = new RedisPayloadStore(deps.redis, queue, deps.payloads, deps.confirmed)
   const prices = new SurfacePrices(queue, deps)
-  const storer = new BatchStorer({
+  const inserts: Omit<BatchStorerDeps, 'store' | 'addJobs'> = {
     ...source,
-    store,
     insert: async ({ table: unit, columns, block }, deduplicationToken) => {
       const timing = { timeoutMs: config.INSERT_TIMEOUT_MS, signal: stopping }
       const table = tableOfUnit(unit)
@@ -45,49 +45,69 @@ export function startRowsPool(
       return onShardOfUnit(clickhouse, unit, shard => fenceInsert(shard, insert))
     },
     failures: metrics.watchFailures(queue, new RepeatedFailures()),
-    addJobs: deps.addJobs,
     logger,
     stopping,
     onStored: (batch, insertMs) => metrics.observeBatch(queue, batch, insertMs),
     onAttempt: attempt => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
-  })
+  }
   const onJobDecoded = metrics.decodeObserver(queue)
+  const options = {
+    maxRows: config.BATCH_MAX_ROWS,
+    maxBytes: config.BATCH_MAX_BYTES,
+    maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
+    maxWaitMs: LONGEST_WAIT * config.BATCH_MAX_AGE_MS,
+    maxFetchedBytes: config.POOL_FETCHED_BYTES,
+    jobLimits: JOB_LIMITS,
+  }
   // Each lane has its own batches and insert slots, so that an express job waits for no insert of the bulk lane.
-  const batchesOf = (lane: Lane) =>
-    new BatchPool(
-      {
-        ...source,
-        store,
-        storer,
-        createRows,
-        logger,
-        lane,
-        memory: deps.columnMemory,
-        expressFirst: deps.expressFirst,
-        pace: new InsertPace(deps, { queue, lane, intervalMs: config.BATCH_MAX_AGE_MS }),
-        onJobDecoded,
-        onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
-      },
-      {
-        maxRows: config.BATCH_MAX_ROWS,
-        maxBytes: config.BATCH_MAX_BYTES,
-        maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
-        maxWaitMs: LONGEST_WAIT * config.BATCH_MAX_AGE_MS,
-        maxFetchedBytes: config.POOL_FETCHED_BYTES,
-        jobLimits: JOB_LIMITS,
-      },
-    )
-  const batches = new Map(lanesOf(queue).map(lane => [lane, batchesOf(lane)]))
+  const lanes = new Map(
+    lanesOf(queue).map(lane => {
+      const memory = { name: `${queue} ${lane}`, memory: deps.columnMemory, createRows }
+      // The lanes of all partitions have one pace, because ClickHouse recognizes repeated inserts by their number.
+      const pace = new InsertPace(deps, { queue, lane, intervalMs: config.BATCH_MAX_AGE_MS })
+      return [lane, { resources: new LaneResources(memory, options), pace }] as const
+    }),
+  )
+  // A batch has jobs of one partition, because the script that names it uses keys of one.
+  const batches: BatchPool[] = []
+  const batchesOf = perPartition(partition => {
+    const { redis, payloads, confirmed, addJobs, place } = deps.at(queue, partition)
+    const store = new RedisPayloadStore(redis, queue, payloads, confirmed, place)
+    const storer = new BatchStorer({ ...inserts, store, addJobs })
+    const ofLanes = [...lanes].map(([lane, { resources, pace }]) => {
+      const pool = new BatchPool(
+        {
+          ...source,
+          store,
+          storer,
+          createRows,
+          logger,
+          lane,
+          memory: deps.columnMemory,
+          resources,
+          expressFirst: deps.expressFirst,
+          pace,
+          onJobDecoded,
+          onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
+        },
+        options,
+      )
+      batches.push(pool)
+      return [lane, pool] as const
+    })
+    return new Map<Lane, BatchPool>(ofLanes)
+  })
   const pool = startPool(
     queue,
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => (batches.get(job.lane) as BatchPool).process(job),
+      partitions: deps.partitions,
+      process: (job, partition) => (batchesOf(partition).get(job.lane) as BatchPool).process(job),
       onClosing: () => {
         prices.stop()
-        for (const pool of batches.values()) pool.close()
+        for (const batch of batches) batch.close()
       },
     },
     poolOptions(config, config.POOL_CONCURRENCY),

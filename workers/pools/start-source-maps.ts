@@ -17,9 +17,10 @@ const LARGE_BYTES = 8 * 1024 * 1024
 /** Starts the pool that writes parts and whole source maps to the object store. */
 export function startSourceMapsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
+  const { redis, addJobs, place } = deps.at('source-maps', 0)
   // On a connection of its own: a payload of 40 MiB would hold up the payloads of the other pools.
-  const reader = openPayloadReader(deps.redis, logger, { maxIdleBytes: IDLE_BYTES })
-  const store = new RedisPayloadStore(deps.redis, 'source-maps', reader)
+  const reader = openPayloadReader(redis, logger, { maxIdleBytes: IDLE_BYTES })
+  const store = new RedisPayloadStore(redis, 'source-maps', reader, undefined, place)
   const held = new LaneBudget(config.SOURCE_MAPS_HELD_BYTES)
   const uploads: StoreSourceMapsDeps = {
     redis: deps.redis,
@@ -34,7 +35,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
           bytes > LARGE_BYTES ? deps.columnMemory.runBeside('source-maps', bytes, work) : work(),
         ),
     },
-    addJobs: deps.addJobs,
+    addJobs,
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,

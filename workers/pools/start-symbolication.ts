@@ -21,6 +21,7 @@ import { createManifestReader } from '../symbolication/manifest-reader.ts'
 import { type SymbolicateJobDeps, symbolicateJob } from '../symbolication/symbolicate-job.ts'
 import { createMapGuards } from '../symbolication/tracing/map-guards.ts'
 import { createMapTracer, type MapTracer, TRACE_DEADLINE_MS } from '../symbolication/tracing/map-tracer.ts'
+import { perPartition } from './per-partition.ts'
 
 const QUERY_TIMEOUT_MS = 60_000
 /**
@@ -33,38 +34,45 @@ const CONCURRENT_JOBS = 8
 export function startSymbolicationPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
   const tracer = deps.metrics.watchCache('source_maps', startTracer(deps))
-  const store = new RedisPayloadStore(deps.redis, 'symbolication')
-  const suspects = new Suspects(store, logger)
-  const symbolication: SymbolicateJobDeps = {
+  const shared = {
     ...clickhouseAccess(deps),
-    store,
     manifests: deps.metrics.watchCache('manifests', createManifestReader(deps)),
     tracer,
-    addJobs: deps.addJobs,
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
     now: Date.now,
-    onAttempt: attempt => pool.attempted(attempt),
+    onAttempt: (attempt: number) => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
     onDone: deps.metrics.observeSymbolicationJob,
   }
+  const processIn = perPartition(partition => {
+    const { redis, addJobs, place } = deps.at('symbolication', partition)
+    const store = new RedisPayloadStore(redis, 'symbolication', undefined, undefined, place)
+    const suspects = new Suspects(store, logger)
+    const symbolication: SymbolicateJobDeps = { ...shared, store, addJobs }
+    return (job: TakenJob) =>
+      suspects.run(job, {
+        process: () => symbolicateJob(symbolication, job),
+        setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
+      })
+  })
   let isClosing = false
   const turns = new WorkspaceTurns(
-    { queue: 'symbolication', redis: deps.redis, isClosing: () => isClosing },
+    {
+      queue: 'symbolication',
+      redisOf: partition => deps.at('symbolication', partition).redis,
+      isClosing: () => isClosing,
+    },
     CONCURRENT_JOBS,
   )
-  const process = (job: TakenJob) =>
-    suspects.run(job, {
-      process: () => symbolicateJob(symbolication, job),
-      setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
-    })
   const pool = startPool(
     'symbolication',
     {
       redisUrl: config.REDIS_URL,
       logger,
-      process: job => turns.run(job.jobId, () => process(job)),
+      partitions: deps.partitions,
+      process: (job, partition) => turns.run(job.jobId, partition, () => processIn(partition)(job)),
       onClosing: () => {
         isClosing = true
       },

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
+import { partitionsOf } from '../../shared/queue/partitions/queue-tag.ts'
 import { lanesOf, queueKeys } from '../../shared/queue/queue.ts'
 
 /** Requests and bytes of a queue that are not finished. */
@@ -17,29 +18,49 @@ const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedBytes', 'doneByte
 const READ_TIMEOUT_MS = 1_000
 
 /** Returns the backlogs of the queues that only workers write to, or nothing if Redis does not respond. */
-export async function readInternalBacklogs(redis: Redis): Promise<readonly QueueBacklog[]> {
-  if (redis.status !== 'ready') return []
-  const read = Promise.all(INTERNAL_QUEUES.map(queue => readBacklog(redis, queue))).catch(() => [])
-  return Promise.race([read, delay(READ_TIMEOUT_MS, [], { ref: false })])
+export async function readInternalBacklogs(queues: QueueConnections): Promise<readonly QueueBacklog[]> {
+  if (queues.common.status !== 'ready') return []
+  const readAll = async () => {
+    const { numbers } = await queues.partitions()
+    return Promise.all(INTERNAL_QUEUES.map(queue => readBacklog(queues, queue, numbers)))
+  }
+  return Promise.race([readAll().catch(() => []), delay(READ_TIMEOUT_MS, [], { ref: false })])
 }
 
-async function readBacklog(redis: Redis, queue: QueueName): Promise<QueueBacklog> {
-  const counters = await redis.hmget(queueKeys(queue).flow, ...COUNTERS)
-  const [acceptedPayloads = 0, donePayloads = 0, acceptedBytes = 0, doneBytes = 0] = counters.map(Number)
-  return { queue, payloads: acceptedPayloads - donePayloads, bytes: acceptedBytes - doneBytes }
+async function readBacklog(
+  queues: QueueConnections,
+  queue: QueueName,
+  partitions: readonly number[],
+): Promise<QueueBacklog> {
+  const read = partitionsOf(queue, partitions).map(async partition => {
+    const counters = await queues.at(queue, partition).hmget(queueKeys(queue, partition).flow, ...COUNTERS)
+    const [acceptedPayloads = 0, donePayloads = 0, acceptedBytes = 0, doneBytes = 0] = counters.map(Number)
+    return { payloads: acceptedPayloads - donePayloads, bytes: acceptedBytes - doneBytes }
+  })
+  const sum = { payloads: 0, bytes: 0 }
+  for (const { payloads, bytes } of await Promise.all(read)) {
+    sum.payloads += payloads
+    sum.bytes += bytes
+  }
+  return { queue, ...sum }
 }
 
-/** Returns how many jobs of each queue wait to be taken, or undefined if Redis does not respond. */
+/** Returns how many jobs of each queue wait to be taken in these partitions, or undefined if Redis does not respond. */
 export async function readWaitingJobs(
-  redis: Redis,
-  queues: readonly QueueName[],
+  queues: QueueConnections,
+  names: readonly QueueName[],
+  partitions: readonly number[],
 ): Promise<ReadonlyMap<QueueName, number> | undefined> {
-  if (redis.status !== 'ready') return undefined
+  if (queues.common.status !== 'ready') return undefined
   const readOne = async (queue: QueueName): Promise<[QueueName, number]> => {
-    const lengths = await Promise.all(lanesOf(queue).map(lane => redis.llen(queueKeys(queue).waiting(lane))))
+    const lengths = await Promise.all(
+      partitionsOf(queue, partitions).flatMap(partition =>
+        lanesOf(queue).map(lane => queues.at(queue, partition).llen(queueKeys(queue, partition).waiting(lane))),
+      ),
+    )
     return [queue, lengths.reduce((sum, length) => sum + length, 0)]
   }
-  const read = Promise.all(queues.map(readOne)).then(
+  const read = Promise.all(names.map(readOne)).then(
     entries => new Map(entries),
     () => undefined,
   )

@@ -4,6 +4,8 @@ import type { Redis } from 'ioredis'
 import { COMMIT_JOB_VERSION, type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
+import { fixedPartitions, type PartitionFeed } from '../../shared/queue/partitions/partition-feed.ts'
+import { isDivided } from '../../shared/queue/partitions/queue-tag.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES, queueKeys } from '../../shared/queue/queue.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
@@ -39,8 +41,10 @@ export interface Pool {
 export interface PoolDeps {
   readonly redisUrl: string
   readonly logger: Logger
+  /** The partitions that are consumed, by default 0. */
+  readonly partitions?: PartitionFeed | undefined
   /** Settles when the payload is stored or dead-lettered. The job is retried later if it throws. */
-  readonly process: (job: TakenJob) => Promise<void>
+  readonly process: (job: TakenJob, partition: number) => Promise<void>
   /** Runs when the pool takes no more jobs and waits for those in progress. */
   readonly onClosing?: () => void
   /** Runs when no job is in progress any more. */
@@ -50,7 +54,7 @@ export interface PoolDeps {
 
 /** BullMQ options of a pool. */
 export interface PoolOptions {
-  /** Jobs of each lane in progress at the same time. */
+  /** Jobs of each lane in progress at the same time, which the partitions share: each has at least one. */
   readonly concurrency: number
   readonly lockMs: number
   readonly stalledCheckMs: number
@@ -94,87 +98,126 @@ export interface StartedPool extends Pool {
 }
 
 /**
- * Consumes both lanes of one queue with BullMQ. Jobs are retried without limit. Another worker takes up the job of a worker
- * that died.
+ * Consumes both lanes of one queue with BullMQ, in all partitions that this process looks at: one BullMQ worker for each lane of
+ * a partition, with a connection of its own on which it waits for jobs. Jobs are retried without limit. Another worker takes up
+ * the job of a worker that died.
  */
-export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): StartedPool {
-  const { logger, now = Date.now } = deps
-  const connection = connectWorker(deps.redisUrl, logger)
-  let activeJobs = 0
-  let lastProgressAt = now()
-  let lastAttemptAt = now()
-  let jobRetries = 0
-  let storeRetries = 0
+class QueueConsumer implements StartedPool {
+  readonly queue: QueueName
+  readonly #deps: PoolDeps
+  readonly #options: PoolOptions
+  readonly #now: () => number
+  readonly #feed: PartitionFeed
+  readonly #connection: Redis
+  readonly #consumed = new Map<number, readonly PatientWorker[]>()
+  readonly #ending = new Set<Promise<unknown>>()
+  readonly #unfollow: () => void
+  activeJobs = 0
+  lastProgressAt: number
+  lastAttemptAt: number
+  jobRetries = 0
+  storeRetries = 0
 
-  async function processJob(lane: Lane, job: Job<CommitJob>, token: string | undefined): Promise<void> {
-    if (job.id === undefined || token === undefined)
-      throw new TransientError('BullMQ delivered a job without an id or a lock')
-    activeJobs++
-    lastAttemptAt = now()
-    try {
-      const { version = COMMIT_JOB_VERSION, bytes } = commitJobSchema.parse(job.data)
-      if (version > COMMIT_JOB_VERSION)
-        throw new TransientError(`job version ${version} is newer than ${COMMIT_JOB_VERSION}`)
-      const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
-      await deps.process({ jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter })
-      lastProgressAt = now()
-    } finally {
-      activeJobs--
-      lastAttemptAt = now()
+  constructor(queue: QueueName, deps: PoolDeps, options: PoolOptions) {
+    this.queue = queue
+    this.#deps = deps
+    this.#options = options
+    this.#now = deps.now ?? Date.now
+    this.lastProgressAt = this.#now()
+    this.lastAttemptAt = this.#now()
+    this.#feed = (isDivided(queue) && deps.partitions) || fixedPartitions([0])
+    this.#connection = connectWorker(deps.redisUrl, deps.logger)
+    this.#unfollow = this.#feed.onChange(() => this.#follow())
+    this.#follow()
+  }
+
+  progress(): void {
+    this.lastProgressAt = this.#now()
+  }
+
+  attempted(attempt: number): void {
+    this.lastAttemptAt = this.#now()
+    if (attempt > 1) this.storeRetries++
+  }
+
+  async close(): Promise<void> {
+    this.#unfollow()
+    for (const partition of [...this.#consumed.keys()]) this.#end(partition)
+    this.#deps.onClosing?.()
+    await Promise.all(this.#ending)
+    this.#connection.disconnect()
+    await this.#deps.onClosed?.()
+  }
+
+  /** Starts and ends consumers, so that there is one for each partition. */
+  #follow(): void {
+    const { current } = this.#feed
+    for (const partition of this.#consumed.keys()) if (!current.includes(partition)) this.#end(partition)
+    const concurrency = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, current.length)))
+    for (const worker of [...this.#consumed.values()].flat()) worker.concurrency = concurrency
+    for (const partition of current) {
+      if (this.#consumed.has(partition)) continue
+      this.#consumed.set(
+        partition,
+        lanesOf(this.queue).map(lane => this.#consume(lane, partition, concurrency)),
+      )
     }
   }
 
-  const workers = lanesOf(queue).map(lane => {
-    const worker = new PatientWorker(lane, (job, token) => processJob(lane, job, token), {
-      connection,
-      prefix: queueKeys(queue).bull,
-      concurrency: options.concurrency,
-      lockDuration: options.lockMs,
-      stalledInterval: options.stalledCheckMs,
+  #end(partition: number): void {
+    const consumed = this.#consumed.get(partition)
+    if (consumed === undefined) return
+    this.#consumed.delete(partition)
+    const ended = Promise.all(consumed.map(worker => worker.close())).finally(() => this.#ending.delete(ended))
+    this.#ending.add(ended)
+  }
+
+  #consume(lane: Lane, partition: number, concurrency: number): PatientWorker {
+    const { queue } = this
+    const { logger } = this.#deps
+    const { lockMs, stalledCheckMs } = this.#options
+    const worker = new PatientWorker(lane, (job, token) => this.#process(lane, partition, job, token), {
+      connection: this.#connection,
+      prefix: queueKeys(queue, partition).bull,
+      concurrency,
+      lockDuration: lockMs,
+      stalledInterval: stalledCheckMs,
       maxStalledCount: Number(JOB_OPTIONS.attempts),
       removeOnComplete: { count: 0 },
       settings: { backoffStrategy: retryDelayMs },
       runRetryDelay: 1_000,
     })
-    worker.on('error', error => logger.warn({ queue, lane, ...errorFields(error) }, 'worker error'))
+    worker.on('error', error => logger.warn({ queue, lane, partition, ...errorFields(error) }, 'worker error'))
     worker.on('failed', (job, error) => {
       const attempt = job?.attemptsMade
-      jobRetries++
-      logger.warn({ queue, lane, jobId: job?.id, attempt, ...errorFields(error) }, 'job will be retried')
+      this.jobRetries++
+      const fields = { queue, lane, partition, jobId: job?.id, attempt, ...errorFields(error) }
+      logger.warn(fields, 'job will be retried')
     })
     return worker
-  })
-
-  return {
-    queue,
-    get activeJobs() {
-      return activeJobs
-    },
-    get lastProgressAt() {
-      return lastProgressAt
-    },
-    get lastAttemptAt() {
-      return lastAttemptAt
-    },
-    get jobRetries() {
-      return jobRetries
-    },
-    get storeRetries() {
-      return storeRetries
-    },
-    progress() {
-      lastProgressAt = now()
-    },
-    attempted(attempt) {
-      lastAttemptAt = now()
-      if (attempt > 1) storeRetries++
-    },
-    async close() {
-      const closed = Promise.all(workers.map(worker => worker.close()))
-      deps.onClosing?.()
-      await closed
-      connection.disconnect()
-      await deps.onClosed?.()
-    },
   }
+
+  async #process(lane: Lane, partition: number, job: Job<CommitJob>, token: string | undefined): Promise<void> {
+    if (job.id === undefined || token === undefined)
+      throw new TransientError('BullMQ delivered a job without an id or a lock')
+    this.activeJobs++
+    this.lastAttemptAt = this.#now()
+    try {
+      const { version = COMMIT_JOB_VERSION, bytes } = commitJobSchema.parse(job.data)
+      if (version > COMMIT_JOB_VERSION)
+        throw new TransientError(`job version ${version} is newer than ${COMMIT_JOB_VERSION}`)
+      const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
+      const taken = { jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter }
+      await this.#deps.process(taken, partition)
+      this.lastProgressAt = this.#now()
+    } finally {
+      this.activeJobs--
+      this.lastAttemptAt = this.#now()
+    }
+  }
+}
+
+/** Starts the consumer of a queue. */
+export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): StartedPool {
+  return new QueueConsumer(queue, deps, options)
 }

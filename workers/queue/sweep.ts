@@ -18,15 +18,15 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { NewPayload } from './payloads/payload-store.ts'
 import type { AddJobs } from './process-frames.ts'
 
-/** Creates an adder of jobs for payloads that are already in Redis. Jobs that exist are left alone. */
-export function createJobAdder(redis: Redis) {
+/** Creates an adder of jobs for payloads that are already in a partition of Redis. Jobs that exist are left alone. */
+export function createJobAdder(redis: Redis, partition = 0) {
   const queues = new Map<QueueName, ReturnType<typeof openQueue>>()
   return {
     /** Adds the jobs to the last lane of their queue: the payloads are late, or were too large to be decoded at once. */
     async add(name: QueueName, payloads: readonly NewPayload[]): Promise<void> {
       let queue = queues.get(name)
       if (queue === undefined) {
-        queue = openQueue(redis, name, lanesOf(name).at(-1) ?? 'express')
+        queue = openQueue(redis, name, lanesOf(name).at(-1) ?? 'express', partition)
         // The connection logs its own errors. Without a listener, BullMQ prints each of them to stderr.
         queue.on('error', () => {})
         queues.set(name, queue)
@@ -47,9 +47,14 @@ export function createJobAdder(redis: Redis) {
 
 /** Dependencies of a sweep. */
 export interface SweepDeps {
+  /** Reaches the partition that is swept. */
   readonly redis: Redis
+  /** Reaches the cursors of the sweeper. The same by default. */
+  readonly common?: Redis
   readonly logger: Logger
   readonly addJobs: AddJobs
+  /** The partition that is swept, 0 by default. */
+  readonly partition?: number
   readonly now?: () => number
 }
 
@@ -67,20 +72,22 @@ const HEAD_PAGES = 4
 const WALK_PAGES = 40
 
 /**
- * Adds the jobs of payloads that have no live job, because an edge or a worker died between writing the payload and adding its
+ * Adds the jobs of payloads of a partition that have no live job, because an edge or a worker died between writing the payload and adding its
  * job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added. Looks at all
  * payloads of a short queue and at a bounded part of a long one, where the next sweep continues.
  */
 export async function sweep(deps: SweepDeps, queue: QueueName, isStopped = () => false): Promise<number> {
-  const { redis } = deps
+  const { redis, common = redis, partition = 0 } = deps
   const head = await walk(deps, queue, { start: 0, pages: HEAD_PAGES, isStopped })
   if (head.last === undefined) return head.found
-  const cursor = await redis.hget(SWEEPER_KEYS.cursors, queue)
-  const reached = cursor === null ? 0 : await rankAfter(redis, queueKeys(queue).pending, cursor)
+  // The name that the cursor of partition 0 has had before there were others.
+  const field = partition === 0 ? queue : `${queue}.${partition}`
+  const cursor = await common.hget(SWEEPER_KEYS.cursors, field)
+  const reached = cursor === null ? 0 : await rankAfter(redis, queueKeys(queue, partition).pending, cursor)
   const rest = await walk(deps, queue, { start: Math.max(head.end, reached), pages: WALK_PAGES, isStopped })
   const next = rest.last && `${rest.last.arrivedAtMs} ${rest.last.jobId}`
-  if (next === undefined) await redis.hdel(SWEEPER_KEYS.cursors, queue)
-  else await redis.hset(SWEEPER_KEYS.cursors, queue, next)
+  if (next === undefined) await common.hdel(SWEEPER_KEYS.cursors, field)
+  else await common.hset(SWEEPER_KEYS.cursors, field, next)
   return head.found + rest.found
 }
 
@@ -104,7 +111,7 @@ async function walk(
   let end = start
   let last: Pending | undefined
   for (let left = pages; left > 0 && !isStopped(); ) {
-    const page = await readPage(deps, queueKeys(queue).pending, end)
+    const page = await readPage(deps, queueKeys(queue, deps.partition).pending, end)
     const rescued = await rescue(deps, queue, page)
     found += rescued
     end += page.length
@@ -145,12 +152,12 @@ async function rankAfter(redis: Redis, pending: string, cursor: string): Promise
 
 /** Adds the jobs of those payloads of a page that have none. Returns their number. */
 async function rescue(
-  { redis, logger, addJobs }: SweepDeps,
+  { redis, logger, addJobs, partition }: SweepDeps,
   queue: QueueName,
   page: readonly Pending[],
 ): Promise<number> {
   if (page.length === 0) return 0
-  const keys = queueKeys(queue)
+  const keys = queueKeys(queue, partition)
   let rescued = 0
   const orphans = await withoutJob(redis, keys, lanesOf(queue), page)
   await forEachConcurrently(orphans, { concurrency: CONCURRENT_RESCUES }, async jobId => {

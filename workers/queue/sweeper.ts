@@ -1,9 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { QUEUES } from '../../schemas/queues/names.ts'
+import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
+import { partitionsOf } from '../../shared/queue/partitions/queue-tag.ts'
+import { retirePartitions } from '../../shared/queue/partitions/retire-partitions.ts'
 import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
 import { adoptPayloads, adoptUploads } from './payloads/adopt-keys.ts'
-import { type SweepDeps, sweep } from './sweep.ts'
+import type { AddJobs } from './process-frames.ts'
+import { sweep } from './sweep.ts'
+
+/** Dependencies of the sweeper. */
+export interface SweeperDeps {
+  readonly queues: QueueConnections
+  /** Returns an adder of jobs to a partition. */
+  readonly jobsAt: (queue: QueueName, partition: number) => AddJobs
+  readonly logger: Logger
+  readonly now?: () => number
+}
 
 /** How long the lease of a sweeper lasts that does not renew it, because its process was killed or is suspended. */
 const LEASE_MS = 10_000
@@ -33,7 +47,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
  * holds the lease, and the others try again when it would expire. Two that sweep at the same time do no harm.
  */
 export class Sweeper {
-  readonly #deps: SweepDeps
+  readonly #deps: SweeperDeps
   readonly #intervalMs: number
   readonly #token = randomUUID()
   #isElected = false
@@ -44,7 +58,7 @@ export class Sweeper {
   #timer = setTimeout(() => void this.#tick(), 0)
 
   /** Starts at once. `intervalMs` is the time between two sweeps. */
-  constructor(deps: SweepDeps, intervalMs: number) {
+  constructor(deps: SweeperDeps, intervalMs: number) {
     this.#deps = deps
     this.#intervalMs = intervalMs
   }
@@ -58,14 +72,14 @@ export class Sweeper {
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    if (this.#isElected) this.#deps.redis.eval(GIVE_LEASE, 1, SWEEPER_KEYS.lease, this.#token).catch(() => {})
+    if (this.#isElected) this.#deps.queues.common.eval(GIVE_LEASE, 1, SWEEPER_KEYS.lease, this.#token).catch(() => {})
   }
 
   /** Takes or renews the lease, also while a sweep is running. */
   async #tick(): Promise<void> {
     let nextMs = Math.min(LEASE_MS / 3, this.#intervalMs)
     try {
-      const { redis } = this.#deps
+      const redis = this.#deps.queues.common
       const heldForMs = Number(await redis.eval(TAKE_LEASE, 1, SWEEPER_KEYS.lease, this.#token, LEASE_MS))
       this.#isElected = heldForMs === 0
       if (!this.#isElected) nextMs = Math.max(heldForMs, MIN_WAIT_MS)
@@ -80,21 +94,45 @@ export class Sweeper {
     if (this.#isSweeping) return
     this.#isSweeping = true
     await this.#adopt().catch(error => this.#warn('could not adopt keys of an older version', error))
-    for (const queue of QUEUES) {
-      try {
-        const found = await sweep(this.#deps, queue, () => this.#isStopped || !this.#isElected)
-        if (found > 0) this.#deps.logger.warn({ queue, found }, 'added the jobs of payloads without one')
-      } catch (error) {
-        this.#warn(`sweep of ${queue} failed`, error)
+    try {
+      const { numbers } = await this.#deps.queues.partitions()
+      for (const queue of QUEUES) {
+        for (const partition of partitionsOf(queue, numbers)) await this.#sweepOne(queue, partition)
       }
+      const retired = await retirePartitions(this.#deps.queues)
+      if (retired.length > 0)
+        this.#deps.logger.info({ partitions: retired }, 'partitions are empty and not used any more')
+    } catch (error) {
+      this.#warn('the partitions of the queues could not be read', error)
     }
     this.#sweptAtMs = performance.now()
     this.#isSweeping = false
   }
 
+  async #sweepOne(queue: QueueName, partition: number): Promise<void> {
+    const { queues, jobsAt, logger, now } = this.#deps
+    const deps = {
+      redis: queues.at(queue, partition),
+      common: queues.common,
+      addJobs: jobsAt(queue, partition),
+      partition,
+      logger,
+      ...(now && { now }),
+    }
+    try {
+      const found = await sweep(deps, queue, () => this.#isStopped || !this.#isElected)
+      if (found > 0) logger.warn({ queue, partition, found }, 'added the jobs of payloads without one')
+    } catch (error) {
+      this.#warn(`sweep of ${queue} failed`, error)
+    }
+  }
+
   async #adopt(): Promise<void> {
-    const { redis } = this.#deps
-    await adoptPayloads(this.#deps)
+    const { logger, queues } = this.#deps
+    // No earlier version has used a cluster, whose partitions begin with 1.
+    if (queues.first > 0) return
+    const redis = queues.common
+    await adoptPayloads({ redis, logger })
     if (this.#areUploadsAdopted) return
     if ((await redis.exists(SWEEPER_KEYS.uploadsAdopted)) === 0) {
       await adoptUploads(redis)

@@ -23,11 +23,11 @@ function setUp() {
       return encodePayload([{ ...frame, ...owner, body: Buffer.alloc(1_000) }]).subarray(start, end + 1)
     },
   }
-  const turns = new WorkspaceTurns({ queue: 'completions', redis: redis as never, isClosing: () => closing }, 2)
+  const turns = new WorkspaceTurns({ queue: 'completions', redisOf: () => redis as never, isClosing: () => closing }, 2)
   return {
     started,
     run: (jobId: string) =>
-      turns.run(jobId, () => {
+      turns.run(jobId, 0, () => {
         started.push(jobId)
         return new Promise<void>(resolve => open.set(jobId, resolve))
       }),

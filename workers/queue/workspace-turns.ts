@@ -16,7 +16,8 @@ const HELD_PER_WORKSPACE = 16
 /** Dependencies of {@link WorkspaceTurns}. */
 export interface WorkspaceTurnsDeps {
   readonly queue: QueueName
-  readonly redis: Pick<Redis, 'getrangeBuffer'>
+  /** Returns the connection to a partition of the queue. */
+  readonly redisOf: (partition: number) => Pick<Redis, 'getrangeBuffer'>
   /** Whether the pool takes no more jobs. Jobs that wait are then left to the next worker. */
   readonly isClosing: () => boolean
 }
@@ -38,9 +39,10 @@ export class WorkspaceTurns {
    * Runs the task of a job when it is the turn of its workspace. Throws a TransientError if the workspace has too many jobs
    * here or the pool is closing, and what the task throws.
    */
-  async run(jobId: string, task: () => Promise<void>): Promise<void> {
-    const { queue, redis, isClosing } = this.#deps
-    const owner = ownerOfPayload(await redis.getrangeBuffer(queueKeys(queue).payload(jobId), 0, OWNER_BYTES - 1))
+  async run(jobId: string, partition: number, task: () => Promise<void>): Promise<void> {
+    const { queue, redisOf, isClosing } = this.#deps
+    const key = queueKeys(queue, partition).payload(jobId)
+    const owner = ownerOfPayload(await redisOf(partition).getrangeBuffer(key, 0, OWNER_BYTES - 1))
     // A job without a payload was finished before, and does nothing.
     const workspaceId = owner?.workspaceId ?? ''
     if (this.#turns.tasksOf(workspaceId) >= HELD_PER_WORKSPACE) {

@@ -27,6 +27,8 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
   readonly inspect: LaneInspector
   /** Replicas that confirm commits, if there are any. */
   readonly confirmed?: Pick<ConfirmedScripts, 'untilReplicated'> | undefined
+  /** The partition of the jobs, 0 by default. */
+  readonly partition?: number
   /** Reports the counters of a job that this worker finished. */
   readonly onStored?: (stats: ReplayJobStats) => void
 }
@@ -40,7 +42,7 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
  * and the repeated upload of a client would be taken for a copy that needs none.
  */
 export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
-  await deps.confirmed?.untilReplicated('replay')
+  await deps.confirmed?.untilReplicated('replay', deps.partition ?? 0)
   const inspect: Inspector = (body, encoding) => deps.inspect(body, encoding, job.lane)
   const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
     const chunk = await storeChunk({ objects: deps.objects, inspect, retry }, job.jobId, index, frame)

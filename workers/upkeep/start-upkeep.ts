@@ -4,8 +4,9 @@ import { LetterClaims } from '../../letters/letter-claims.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
 import { hasUploads, removeUploads } from '../../shared/queue/remove-uploads.ts'
-import { redisTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
+import { latestTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { ObjectDeleter } from './delete-objects.ts'
@@ -19,8 +20,7 @@ import type { UpkeepMetrics } from './upkeep-metrics.ts'
 
 /** Dependencies of the upkeep. */
 export interface UpkeepDeps {
-  /** Redis of the queues. */
-  readonly redis: Redis
+  readonly queues: QueueConnections
   readonly directoryRedis: Redis
   /** A client whose statements may take minutes. */
   readonly clickhouse: ClickHouseClient
@@ -43,7 +43,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   const { logger, metrics, now = Date.now } = deps
   const stopping = new AbortController()
   const directory = createDirectory(deps.directoryRedis)
-  const claims = new LetterClaims(deps.redis, deps.retentionDays)
+  const claims = new LetterClaims(deps.queues, deps.retentionDays)
   const objects = new ObjectDeleter({
     objects: deps.objects,
     onDeleted: metrics.observeObjects,
@@ -55,8 +55,8 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     objects,
     store: deps.objects,
     claims,
-    settledBeforeMs: workspaceId => settledBeforeMs(deps.redis, workspaceId),
-    redisTimeMs: () => redisTimeMs(deps.redis),
+    settledBeforeMs: workspaceId => settledBeforeMs(deps.queues, workspaceId),
+    redisTimeMs: () => latestTimeMs(deps.queues),
     now,
     assertElected,
   })
@@ -106,8 +106,8 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
         directory,
         directoryRedis: deps.directoryRedis,
         releases,
-        hasUploads: release => hasUploads(deps.redis, release),
-        removeUploads: release => removeUploads(deps.redis, release),
+        hasUploads: release => hasUploads(deps.queues.common, release),
+        removeUploads: release => removeUploads(deps.queues.common, release),
         store: deps.objects,
         objects,
         logger,
@@ -128,7 +128,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
       lookEveryMs: 60_000,
       run: assertElected =>
         sweepMaps({
-          redis: deps.redis,
+          redis: deps.queues.common,
           directoryRedis: deps.directoryRedis,
           clickhouse: deps.clickhouse,
           directory,

@@ -17,9 +17,9 @@ export function addDeadLetters(parent: Command, context: StoresCommandContext): 
     context.withStores(async ({ store, clickhouse, objects, withQueues, retentionDays }) => {
       const workspace = await findWorkspace(store, slugOrId, context)
       if (workspace === undefined) return
-      await withQueues(async redis => {
-        const jobs = new ReplayJobs(redis)
-        const claims = new LetterClaims(redis, retentionDays)
+      await withQueues(async queues => {
+        const jobs = new ReplayJobs(queues)
+        const claims = new LetterClaims(queues, retentionDays)
         try {
           await run({ clickhouse, objects, claims, jobs, now: Date.now }, workspace)
         } finally {

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis'
+import type { QueueConnections } from '../../../shared/queue/partitions/connections.ts'
 import { takeRequestCounts } from '../../../shared/queue/request-counts.ts'
 import { type ClickHouseClient, classifyClickHouseError, onFirstShard } from '../../client.ts'
 
@@ -10,9 +10,13 @@ const HOUR_S = 3_600
  * Copies the counts of requests from Redis to `request_counts`, and removes old ones from Redis when they are copied. Safe to
  * repeat, and to run in several processes at once: the largest number counts, and numbers only grow.
  */
-export async function saveRequestCounts(redis: Redis, clickhouse: ClickHouseClient, nowMs: number): Promise<void> {
+export async function saveRequestCounts(
+  queues: QueueConnections,
+  clickhouse: ClickHouseClient,
+  nowMs: number,
+): Promise<void> {
   const keepFromHour = Math.floor(nowMs / 1_000 / HOUR_S) - KEPT_HOURS
-  for await (const counts of takeRequestCounts(redis, keepFromHour)) {
+  for await (const counts of takeRequestCounts(queues, keepFromHour)) {
     if (counts.length === 0) continue
     const values = counts.map(({ workspaceId, surfaceId, kind, outcome, hour, requests }) => ({
       workspace_id: workspaceId,

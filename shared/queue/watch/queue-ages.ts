@@ -1,44 +1,71 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
+import type { QueueConnections } from '../partitions/connections.ts'
+import { partitionsOf } from '../partitions/queue-tag.ts'
 import { queueKeys } from '../queue.ts'
+import { redisTimeMs } from '../watermark.ts'
 
 /** A report of metrics must not wait for Redis. */
 const READ_TIMEOUT_MS = 1_000
 
-/**
- * Returns the age of the oldest unfinished payload of each queue in seconds, by the clock of Redis. The age of an empty queue
- * is 0. Costs one read of one member for each queue, however long the queues are.
- */
-export async function readQueueAges(redis: Redis): Promise<ReadonlyMap<QueueName, number>> {
-  const [time, ...oldest] = await Promise.all([
-    redis.time(),
-    ...QUEUES.map(queue => redis.zrange(queueKeys(queue).pending, '0', '0', 'WITHSCORES')),
-  ])
-  const nowMs = Number(time[0]) * 1_000 + Number(time[1]) / 1_000
-  return new Map(QUEUES.map((queue, i) => [queue, ageSeconds(oldest[i]?.[1], nowMs)]))
+/** Age of the oldest unfinished payload of a partition, in seconds. 0 if it is empty. */
+export interface PartitionAge {
+  readonly queue: QueueName
+  readonly partition: number
+  readonly seconds: number
 }
 
-function ageSeconds(arrivedAtMs: string | undefined, nowMs: number): number {
-  return arrivedAtMs === undefined ? 0 : Math.max(0, nowMs - Number(arrivedAtMs)) / 1_000
+/**
+ * Returns the age of the oldest unfinished payload of each partition, by the clock of its server. Costs one read of one member
+ * for each, however long the queues are.
+ */
+export async function readQueueAges(queues: QueueConnections): Promise<readonly PartitionAge[]> {
+  const { numbers } = await queues.partitions()
+  const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
+  const connections = new Set(places.map(({ queue, partition }) => queues.at(queue, partition)))
+  const times = new Map([...connections].map(redis => [redis, redisTimeMs(redis)]))
+  return Promise.all(
+    places.map(async ({ queue, partition }) => {
+      const redis = queues.at(queue, partition)
+      const [, acceptedAtMs] = await redis.zrange(queueKeys(queue, partition).pending, '0', '0', 'WITHSCORES')
+      return { queue, partition, seconds: ageSeconds(acceptedAtMs, (await times.get(redis)) as number) }
+    }),
+  )
+}
+
+function ageSeconds(acceptedAtMs: string | undefined, nowMs: number): number {
+  return acceptedAtMs === undefined ? 0 : Math.max(0, nowMs - Number(acceptedAtMs)) / 1_000
 }
 
 /**
  * Shows the ages of all queues, those included that only workers write to. Edge and workers both report them, so that they
  * are known while one of the two is down. Nothing is shown while Redis does not answer.
  */
-export function watchQueueAges(metrics: Metrics, redis: Redis): void {
+export function watchQueueAges(metrics: Metrics, queues: QueueConnections): void {
+  const ofPartitions = metrics.gauge({
+    name: 'penstock_partition_oldest_age_seconds',
+    help: 'The same for each partition, over all queues.',
+    labelNames: ['partition'],
+  })
   metrics.gauge({
     name: 'penstock_queue_oldest_age_seconds',
     help: 'Time since the arrival of the oldest request that is accepted and not yet stored. 0 if there is none.',
     labelNames: ['queue'],
     async collect() {
       this.reset()
-      if (redis.status !== 'ready') return
-      const ages = readQueueAges(redis).catch(() => undefined)
-      const read = await Promise.race([ages, delay(READ_TIMEOUT_MS, undefined, { ref: false })])
-      for (const [queue, age] of read ?? []) this.set({ queue }, age)
+      ofPartitions.reset()
+      if (queues.common.status !== 'ready') return
+      const ages = readQueueAges(queues).catch(() => [])
+      const read = await Promise.race([ages, delay(READ_TIMEOUT_MS, [], { ref: false })])
+      for (const [queue, age] of oldestBy(read, ({ queue }) => queue)) this.set({ queue }, age)
+      for (const [partition, age] of oldestBy(read, place => place.partition)) ofPartitions.set({ partition }, age)
     },
   })
+}
+
+function oldestBy<K>(ages: readonly PartitionAge[], keyOf: (age: PartitionAge) => K): ReadonlyMap<K, number> {
+  const oldest = new Map<K, number>()
+  for (const age of ages) oldest.set(keyOf(age), Math.max(age.seconds, oldest.get(keyOf(age)) ?? 0))
+  return oldest
 }

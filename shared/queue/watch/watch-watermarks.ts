@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, RECEIPT_KINDS } from '../../../schemas/queues/names.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
+import type { QueueConnections } from '../partitions/connections.ts'
+import { partitionsOf } from '../partitions/queue-tag.ts'
 import { queueKeys } from '../queue.ts'
 import { readOldestWatermarks, readWatermarks, type WatermarkSurface } from '../watermark.ts'
 
@@ -14,15 +15,15 @@ const SHOWN_SURFACES = 20
  * Shows how far the watermarks are behind, by kind of request: for all surfaces together, and for those with the most
  * unfinished cost. A surface without a series has a lag between 0 and that of all. Nothing is shown while Redis does not answer.
  */
-export function watchWatermarks(metrics: Metrics, redis: Redis): void {
+export function watchWatermarks(metrics: Metrics, queues: QueueConnections): void {
   metrics.gauge({
     name: 'penstock_watermark_lag_seconds',
     help: 'Everything accepted longer ago than this is settled, by kind of request. An empty surface means all of them.',
     labelNames: ['signal', 'surface'],
     async collect() {
       this.reset()
-      if (redis.status !== 'ready') return
-      const lags = readLags(redis).catch(() => [])
+      if (queues.common.status !== 'ready') return
+      const lags = readLags(queues).catch(() => [])
       for (const { signal, surface, seconds } of await Promise.race([
         lags,
         delay(READ_TIMEOUT_MS, [], { ref: false }),
@@ -39,10 +40,10 @@ interface Lag {
   readonly seconds: number
 }
 
-async function readLags(redis: Redis): Promise<Lag[]> {
-  const all = await readOldestWatermarks(redis)
-  const surfaces = await busiestSurfaces(redis)
-  const { readAtMs, surfaces: marks } = await readWatermarks(redis, surfaces)
+async function readLags(queues: QueueConnections): Promise<Lag[]> {
+  const all = await readOldestWatermarks(queues)
+  const surfaces = await busiestSurfaces(queues)
+  const { readAtMs, surfaces: marks } = await readWatermarks(queues, surfaces)
   return RECEIPT_KINDS.flatMap(signal => [
     { signal, surface: '', seconds: (all.readAtMs - all.settledBeforeMs[signal]) / 1_000 },
     ...marks.flatMap(({ settledBeforeMs }, i) => {
@@ -52,9 +53,16 @@ async function readLags(redis: Redis): Promise<Lag[]> {
   ])
 }
 
-async function busiestSurfaces(redis: Redis): Promise<WatermarkSurface[]> {
-  const queues = [...ADMITTED_QUEUES, 'dead-letters'] as const
-  const lists = await Promise.all(queues.map(queue => redis.zrevrange(queueKeys(queue).shares, 0, SHOWN_SURFACES - 1)))
+async function busiestSurfaces(queues: QueueConnections): Promise<WatermarkSurface[]> {
+  const { numbers } = await queues.partitions()
+  const names = [...ADMITTED_QUEUES, 'dead-letters'] as const
+  const lists = await Promise.all(
+    names.flatMap(queue =>
+      partitionsOf(queue, numbers).map(partition =>
+        queues.at(queue, partition).zrevrange(queueKeys(queue, partition).shares, 0, SHOWN_SURFACES - 1),
+      ),
+    ),
+  )
   return [...new Set(lists.flat())].map(member => {
     const [workspaceId = '', surfaceId = ''] = member.split('/')
     return { workspaceId, surfaceId }

@@ -16,6 +16,7 @@ import { startNodeProcess } from '../../../deploy/local/processes/node-process.t
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { readWatermarks } from '../../../shared/queue/watermark.ts'
 import { encodeReplayMetadata } from '../../support/clients/encode-replay-metadata.ts'
@@ -150,7 +151,7 @@ async function untilSettled(): Promise<void> {
   await until(
     'everything is settled',
     async () => {
-      const { readAtMs, surfaces } = await readWatermarks(redis, SURFACES)
+      const { readAtMs, surfaces } = await readWatermarks(onOneServer(redis), SURFACES)
       return surfaces.every(({ unfinishedSinceMs }) =>
         Object.entries(unfinishedSinceMs).every(([queue, since]) => queue === 'symbolication' || since === readAtMs),
       )
@@ -276,7 +277,7 @@ it('fails when ClickHouse does not answer a query in time', async () => {
   const unanswered = createClickHouse({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` })
   // No counts have this prefix, so that a query is the first request.
   const emptyRedis = redis.duplicate({ keyPrefix: 'unanswered:' })
-  const deps = { redis: emptyRedis, clickhouse: unanswered, objects, now: Date.now }
+  const deps = { queues: onOneServer(emptyRedis), clickhouse: unanswered, objects, now: Date.now }
   const range = { from: hour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '', queryTimeoutMs: 100 }
   try {
     await expect(runAudit(deps, range)).rejects.toThrow('ClickHouse did not respond in time')
@@ -301,7 +302,7 @@ it.skipIf(isShards)(
       return result
     })
     const range = { from: firstHour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '' }
-    const { differences } = await runAudit({ redis, clickhouse, objects, now: Date.now }, range)
+    const { differences } = await runAudit({ queues: onOneServer(redis), clickhouse, objects, now: Date.now }, range)
     copied.mockRestore()
     const traces = await selectRequestBalance(clickhouse, { ...range, signal: AbortSignal.timeout(30_000) })
     expect(traces.find(found => found.kind === 'traces' && found.done > 0)).toMatchObject({ done: 1 })
@@ -357,8 +358,8 @@ it.skipIf(isShards)(
 
 it('keeps the counts of an hour when they have left Redis', async () => {
   const before = (await report()).requests
-  await saveRequestCounts(redis, clickhouse, Date.now() + 24 * HOUR_MS)
-  await saveRequestCounts(redis, clickhouse, Date.now() + 24 * HOUR_MS)
+  await saveRequestCounts(onOneServer(redis), clickhouse, Date.now() + 24 * HOUR_MS)
+  await saveRequestCounts(onOneServer(redis), clickhouse, Date.now() + 24 * HOUR_MS)
   expect(await redis.hlen(queueKeys('spans').arrivals)).toBe(0)
   expect((await report()).requests).toEqual(before)
 }, 60_000)

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { watchQueueAges } from '../../../shared/queue/watch/queue-ages.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
@@ -28,7 +29,7 @@ function seriesValue(text: string, name: string, label = ''): number | undefined
 
 it('the age of the oldest payload of every queue, worker-only ones included, is that of its first request', async () => {
   const metrics = createMetrics('test')
-  watchQueueAges(metrics, redis)
+  watchQueueAges(metrics, onOneServer(redis))
   const nowMs = Number((await redis.time())[0]) * 1_000
   await redis.zadd(queueKeys('receipts').pending, nowMs - 90_000, 'older', nowMs - 5_000, 'newer')
   const text = await metrics.registry.metrics()
@@ -42,7 +43,7 @@ it('a Redis that hangs is reported as down, without its old values', async () =>
   const report = () => {
     const metrics = createMetrics('test')
     watchRedis(metrics, { queues: redis })
-    watchQueueAges(metrics, redis)
+    watchQueueAges(metrics, onOneServer(redis))
     return metrics.registry.metrics()
   }
   const before = await report()

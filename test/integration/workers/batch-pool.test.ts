@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
@@ -703,7 +704,7 @@ describe('a batch that ClickHouse refuses again and again with a code that is no
 })
 
 it('counts the jobs that wait to be taken, and no others', async () => {
-  const waiting = async () => (await readWaitingJobs(redis, ['spans', 'receipts']))?.get('spans')
+  const waiting = async () => (await readWaitingJobs(onOneServer(redis), ['spans', 'receipts'], [0]))?.get('spans')
   const commit = await edge()
   await commit.enqueue(frame('a'))
   await commit.drain()

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { encodePayload } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys, SWEEPER_KEYS } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
@@ -34,7 +35,7 @@ afterAll(async () => {
 })
 
 function startSweeper(): Sweeper {
-  const sweeper = new Sweeper(deps, 200)
+  const sweeper = new Sweeper({ queues: onOneServer(redis), jobsAt: () => deps.addJobs, logger: deps.logger }, 200)
   sweepers.push(sweeper)
   return sweeper
 }

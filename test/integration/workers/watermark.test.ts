@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { watchWatermarks } from '../../../shared/queue/watch/watch-watermarks.ts'
 import { readWatermarks, redisTimeMs, settledBeforeMs } from '../../../shared/queue/watermark.ts'
@@ -71,7 +72,7 @@ async function post(key: string, name: string | undefined): Promise<void> {
 }
 
 async function watermark(surface = A) {
-  const { readAtMs, surfaces } = await readWatermarks(redis, [surface])
+  const { readAtMs, surfaces } = await readWatermarks(onOneServer(redis), [surface])
   return { readAtMs, tracesMs: surfaces[0]?.settledBeforeMs.traces ?? Number.NaN }
 }
 
@@ -79,11 +80,11 @@ it('stays before a request while workers are stopped, for its surface and kind o
   await post(keyOfA, 'first')
   const acknowledgedAt = await redisTimeMs(redis)
   await post(keyOfA, 'second')
-  const held = await readWatermarks(redis, [A, B])
+  const held = await readWatermarks(onOneServer(redis), [A, B])
   expect(held.surfaces[0]?.settledBeforeMs.traces).toBeLessThanOrEqual(acknowledgedAt)
   expect(held.surfaces[0]?.settledBeforeMs.logs).toBe(held.readAtMs)
   expect(held.surfaces[1]?.settledBeforeMs.traces).toBe(held.readAtMs)
-  expect(await settledBeforeMs(redis, A.workspaceId)).toBe(held.surfaces[0]?.settledBeforeMs.traces)
+  expect(await settledBeforeMs(onOneServer(redis), A.workspaceId)).toBe(held.surfaces[0]?.settledBeforeMs.traces)
 
   start('spans')
   await until('the watermark is current', async () => {
@@ -197,7 +198,7 @@ it('is listed for the surfaces of the workspace, with the age of the oldest requ
 it('is a metric for all surfaces together and for those with unfinished requests', async () => {
   await post(keyOfA, 'measured')
   const metrics = createMetrics('test')
-  watchWatermarks(metrics, redis)
+  watchWatermarks(metrics, onOneServer(redis))
   await until('the lag is shown', async () => {
     const lines = (await metrics.registry.metrics()).split('\n').filter(line => line.includes('signal="traces"'))
     const lagOf = (surface: string) =>

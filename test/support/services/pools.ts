@@ -2,19 +2,21 @@ import { pino } from 'pino'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
+import { FollowedPartitions } from '../../../shared/queue/partitions/partition-feed.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { parseConfig, replicasToConfirm } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { ExpressFirst } from '../../../workers/batch/express-first.ts'
-import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
+import { consumedPartitions, letterLimits, workersConfigSchema } from '../../../workers/config.ts'
+import { accessTo } from '../../../workers/connect.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
 import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
 import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
 import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
-import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import { connectDatabase } from '../cluster/connect.ts'
 import type { ServiceAddresses } from './services.ts'
 
@@ -48,13 +50,14 @@ export function startPools(
   const clickhouse = connectDatabase(clickhouseUrl, database)
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
   const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
-  const jobs = createJobAdder(redis)
+  const links = onOneServer(redis)
+  const partitions = new FollowedPartitions({ queues: links, logger, includes: consumedPartitions(config) })
   const metrics = createMetrics('test')
   const stopping = new AbortController()
   const releases = createReleaseStore(directoryRedis)
   const stores = {
     redis,
-    payloads,
+    partitions,
     clickhouse,
     objects,
     releases,
@@ -62,19 +65,20 @@ export function startPools(
     expressFirst: new ExpressFirst(),
   }
   const workerMetrics = createWorkerMetrics(metrics)
-  workerMetrics.watchBacklogs(() => readInternalBacklogs(redis))
+  workerMetrics.watchBacklogs(() => readInternalBacklogs(links))
   const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
   const replicas = replicasToConfirm(config)
   const confirming = replicas === 0 ? undefined : connectProducer(redisUrl, 5_000, logger)
-  const confirmed = confirming && { confirmed: new ConfirmedScripts(confirming, replicas) }
-  const deps = { ...stores, ...confirmed, config, addJobs: jobs.add, letterQuota, logger, stopping: stopping.signal }
+  const confirmed = confirming && new ConfirmedScripts(confirming, replicas)
+  const at = accessTo(links, { payloads, confirmed })
+  const deps = { ...stores, at, config, letterQuota, logger, stopping: stopping.signal }
   const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))
   return {
     metrics: () => metrics.registry.metrics(),
     async stop() {
       stopping.abort()
       await Promise.all(pools.map(pool => pool.close()))
-      await jobs.close()
+      partitions.stop()
       payloads.close()
       objects.close()
       await clickhouse.close()

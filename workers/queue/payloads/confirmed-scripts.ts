@@ -27,9 +27,9 @@ export class ConfirmedScripts {
    * Resolves once replicas have everything that Redis has written until now. WAIT covers the last write of its connection and
    * all before it, so the script writes a counter as it is.
    */
-  async untilReplicated(queue: QueueName): Promise<void> {
+  async untilReplicated(queue: QueueName, partition: number): Promise<void> {
     const addNothing = "return redis.call('HINCRBY', KEYS[1], 'acceptedPayloads', 0)"
-    await this.run(`#!lua flags=allow-oom\n${addNothing}`, [queueKeys(queue).flow], [])
+    await this.run(`#!lua flags=allow-oom\n${addNothing}`, [queueKeys(queue, partition).flow], [])
   }
 
   /**

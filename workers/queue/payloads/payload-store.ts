@@ -121,13 +121,22 @@ type ScriptCommands = Record<ScriptName, (numberOfKeys: number, ...args: ScriptA
 
 const ALONE_LIFETIME_S = 24 * 60 * 60
 
+/** A partition of a queue, and that of other queues to which its payloads move. Both are in one slot of a Redis Cluster. */
+export interface PartitionPlace {
+  readonly partition: number
+  readonly movesTo: number
+}
+
+const FIRST_PLACE: PartitionPlace = { partition: 0, movesTo: 0 }
+
 /**
- * The payloads of one queue in Redis. Every change is one script, so that a worker that dies leaves the state before the
+ * The payloads of one partition of a queue in Redis. Every change is one script, so that a worker that dies leaves the state before the
  * change or the state after it. Every script may be sent twice.
  */
 export class RedisPayloadStore implements PayloadStore {
   readonly #redis: Redis
   readonly #keys: QueueKeys
+  readonly #movesTo: number
   readonly #reader: Pick<PayloadReader, 'read' | 'giveBack'>
   readonly #confirmed: Pick<ConfirmedScripts, 'run'> | undefined
 
@@ -140,10 +149,12 @@ export class RedisPayloadStore implements PayloadStore {
     queue: QueueName,
     reader?: Pick<PayloadReader, 'read' | 'giveBack'>,
     confirmed?: Pick<ConfirmedScripts, 'run'>,
+    place: PartitionPlace = FIRST_PLACE,
   ) {
     this.#redis = redis
     this.#confirmed = confirmed
-    this.#keys = queueKeys(queue)
+    this.#keys = queueKeys(queue, place.partition)
+    this.#movesTo = place.movesTo
     this.#reader = reader ?? { read: (keys, jobId) => readWhole(redis, keys, jobId), giveBack() {} }
     for (const [name, lua] of Object.entries(PAYLOAD_SCRIPTS)) redis.defineCommand(name, { lua })
   }
@@ -226,13 +237,13 @@ export class RedisPayloadStore implements PayloadStore {
     moves: readonly Move[],
   ): Promise<Finished> {
     for (const move of moves) {
-      if (arrivesInPieces(move))
-        await writeInPieces(this.#redis, queueKeys(move.queue).arriving(move.jobId), move.payload)
+      if (!arrivesInPieces(move)) continue
+      await writeInPieces(this.#redis, queueKeys(move.queue, this.#movesTo).arriving(move.jobId), move.payload)
     }
     const counts = [frames, bytes, ...shareArguments(shares)]
     const reply = await this.#run(
       script,
-      [...keys, ...moves.flatMap(moveKeys)],
+      [...keys, ...moves.flatMap(move => moveKeys(move, this.#movesTo))],
       [...args, ...counts, ...moves.flatMap(moveArguments)],
     )
     if (reply === PIECES_ARE_GONE) throw new TransientError('the pieces of a moved payload have expired')
@@ -281,8 +292,8 @@ function arrivesInPieces({ payload }: NewPayload): boolean {
   return payload.length > PIECE_BYTES
 }
 
-function moveKeys({ queue, jobId }: Move): string[] {
-  const keys = queueKeys(queue)
+function moveKeys({ queue, jobId }: Move, partition: number): string[] {
+  const keys = queueKeys(queue, partition)
   return [keys.payload(jobId), keys.arriving(jobId), keys.pending, keys.flow, keys.shares]
 }
 

@@ -12,6 +12,7 @@ import type { Erasure } from '../../../../schemas/records/erasure.ts'
 import { createDirectory, type Directory, newId } from '../../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { encodeLetters } from '../../../../shared/queue/letters/letter-object.ts'
+import { onOneServer } from '../../../../shared/queue/partitions/connections.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { redisTimeMs, settledBeforeMs } from '../../../../shared/queue/watermark.ts'
 import { createMetrics } from '../../../../shared/runtime/metrics.ts'
@@ -81,7 +82,7 @@ const runPools = () => {
 }
 const runUpkeep = () => {
   upkeep = startUpkeep({
-    redis,
+    queues: onOneServer(redis),
     directoryRedis: redis,
     clickhouse: client,
     objects,
@@ -287,8 +288,8 @@ const depsOf = (directory: Directory) => ({
   erasures: directory,
   objects: { delete: async (_: string, keys: readonly string[]) => objects.deleteMany(keys) },
   store: objects,
-  claims: new LetterClaims(redis, 30),
-  settledBeforeMs: (id: string) => settledBeforeMs(redis, id),
+  claims: new LetterClaims(onOneServer(redis), 30),
+  settledBeforeMs: (id: string) => settledBeforeMs(onOneServer(redis), id),
   redisTimeMs: () => redisTimeMs(redis),
   now: Date.now,
   assertElected: async () => {},

@@ -9,6 +9,7 @@ import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { manifestKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
+import { onOneServer } from '../../../../shared/queue/partitions/connections.ts'
 import { hasUploads, removeUploads } from '../../../../shared/queue/remove-uploads.ts'
 import { createMetrics } from '../../../../shared/runtime/metrics.ts'
 import { expireReleases } from '../../../../workers/upkeep/expire-releases.ts'
@@ -111,7 +112,7 @@ it('deletes rows and objects past the retention of a workspace, counts them, and
   }))
   const metrics = createMetrics('test')
   const upkeep = startUpkeep({
-    redis,
+    queues: onOneServer(redis),
     directoryRedis: redis,
     clickhouse: client,
     objects,

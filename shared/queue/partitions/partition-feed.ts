@@ -1,0 +1,78 @@
+import { errorFields } from '../../runtime/errors.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { QueueConnections } from './connections.ts'
+
+/** Time between two reads of the registry. Payloads in a new partition wait for a worker this much longer at most. */
+const READ_EVERY_MS = 1_000
+
+/** The partitions that a process follows. */
+export interface PartitionFeed {
+  readonly current: readonly number[]
+  /** Calls the listener whenever the partitions have changed. Returns a function that ends this. */
+  onChange(listener: () => void): () => void
+}
+
+/** Collaborators of {@link FollowedPartitions}. */
+export interface FollowedPartitionsDeps {
+  readonly queues: Pick<QueueConnections, 'partitions' | 'first' | 'common'>
+  readonly logger: Logger
+  /** Returns whether this process looks at a partition. */
+  readonly includes?: (partition: number) => boolean
+}
+
+/** Follows the partitions that edges have registered, until it is stopped. */
+export class FollowedPartitions implements PartitionFeed {
+  readonly #deps: FollowedPartitionsDeps
+  readonly #listeners = new Set<() => void>()
+  readonly #timer: NodeJS.Timeout
+  #current: readonly number[]
+  #isReading = false
+
+  constructor(deps: FollowedPartitionsDeps) {
+    this.#deps = deps
+    this.#current = this.#included([deps.queues.first])
+    this.#timer = setInterval(() => void this.read(), READ_EVERY_MS).unref()
+    void this.read()
+  }
+
+  get current(): readonly number[] {
+    return this.#current
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Reads the registry once. A read that fails changes nothing. */
+  async read(): Promise<void> {
+    if (this.#isReading || this.#deps.queues.common.status !== 'ready') return
+    this.#isReading = true
+    try {
+      const read = this.#included((await this.#deps.queues.partitions()).numbers)
+      if (read.join() === this.#current.join()) return
+      this.#current = read
+      this.#deps.logger.info({ partitions: read }, 'partitions of the queues')
+      for (const listener of this.#listeners) listener()
+    } catch (error) {
+      this.#deps.logger.debug(errorFields(error), 'the partitions of the queues could not be read')
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  /** Ends the reads. */
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #included(partitions: readonly number[]): readonly number[] {
+    const { includes = () => true } = this.#deps
+    return partitions.filter(includes).sort((a, b) => a - b)
+  }
+}
+
+/** A feed of partitions that never change. */
+export function fixedPartitions(partitions: readonly number[]): PartitionFeed {
+  return { current: partitions, onChange: () => () => {} }
+}

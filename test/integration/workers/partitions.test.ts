@@ -1,0 +1,202 @@
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
+import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
+import { QUEUES } from '../../../schemas/queues/names.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
+import { PARTITIONS_KEY, readRegistry } from '../../../shared/queue/partitions/registry.ts'
+import { retirePartitions } from '../../../shared/queue/partitions/retire-partitions.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { readWatermarks } from '../../../shared/queue/watermark.ts'
+import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
+import { startPools, type TestPools } from '../../support/services/pools.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
+import { until } from '../../support/until.ts'
+
+const services = sharedServices()
+const redisUrl = `${services.redisUrl}/9`
+const SURFACE = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
+let redis: Redis
+let database: TestDatabase
+let clickhouse: ClickHouseClient
+let key: string
+const edges: TestEdge[] = []
+const pools: TestPools[] = []
+
+beforeAll(async () => {
+  redis = new Redis(redisUrl)
+  database = await createTestDatabase(services.clickhouseUrl, `partitions_${process.pid}`)
+  clickhouse = createClickHouse({ url: services.clickhouseUrl, database: database.name })
+})
+
+beforeEach(async () => {
+  await redis.flushdb()
+  key = await issueKey(createDirectory(redis), SURFACE)
+  for (const table of ['spans', 'request_counts']) await clickhouse.command({ query: `TRUNCATE TABLE ${table}` })
+})
+
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.stop()
+  for (const edge of edges.splice(0)) await edge.stop()
+})
+
+afterAll(async () => {
+  redis?.disconnect()
+  await clickhouse?.close()
+  await database?.drop()
+})
+
+/** Starts an edge that writes to this number of partitions, and waits until it has registered them. */
+async function openEdge(partitions: number, settings: Record<string, string> = {}): Promise<TestEdge> {
+  const edge = await startEdge(redisUrl, { QUEUE_PARTITIONS: String(partitions), ...settings })
+  edges.push(edge)
+  await until('the partitions are registered', async () => (await redis.hlen(PARTITIONS_KEY)) >= partitions)
+  return edge
+}
+
+function startWorkers(settings: Record<string, string> = {}): TestPools {
+  const started = startPools(QUEUES, { ...services, redisUrl }, database.name, settings)
+  pools.push(started)
+  return started
+}
+
+async function post(edge: TestEdge, name: string | undefined): Promise<void> {
+  const span = {
+    traceId: '5b8efff798038103d269b633813fc60c',
+    spanId: 'eee19b7ec3c1b174',
+    name,
+    startTimeUnixNano: '1790000000000000000',
+  }
+  const body =
+    name === undefined ? '{"broken' : JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
+  const headers = { 'content-type': 'application/json', 'x-service-public-key': key }
+  const response = await fetch(`${edge.baseUrl}/drain/v1/traces`, { method: 'POST', headers, body })
+  expect(response.status).toBe(200)
+}
+
+/** Sends spans one after the other until each of these partitions has accepted one. Returns the names of all spans. */
+async function postToAll(edge: TestEdge, partitions: readonly number[], prefix: string): Promise<string[]> {
+  const names: string[] = []
+  await until('each partition has accepted a request', async () => {
+    names.push(`${prefix}${names.length}`)
+    await post(edge, names.at(-1))
+    const accepted = await Promise.all(partitions.map(p => redis.hget(queueKeys('spans', p).flow, 'acceptedPayloads')))
+    return accepted.every(count => Number(count) > 0)
+  })
+  return names
+}
+
+const storedNames = async () =>
+  (await database.rows<{ name: string }>('SELECT name FROM spans')).map(({ name }) => name)
+
+async function untilStored(names: readonly string[]): Promise<void> {
+  await until('all spans are stored', async () => (await storedNames()).length >= names.length)
+  expect((await storedNames()).sort()).toEqual([...names].sort())
+}
+
+it('spreads commits over the partitions, and stores each request once', async () => {
+  const edge = await openEdge(4)
+  startWorkers()
+  const names = await postToAll(edge, [0, 1, 2, 3], 'a')
+  await untilStored(names)
+}, 60_000)
+
+it('stores what is in partitions that were added, and in those that are not written to any more', async () => {
+  const before = await openEdge(2)
+  startWorkers()
+  const names = await postToAll(before, [0, 1], 'before')
+  const after = await openEdge(5)
+  names.push(...(await postToAll(after, [0, 1, 2, 3, 4], 'raised')))
+  // Edges with different numbers run beside each other.
+  names.push(...(await postToAll(before, [0, 1], 'both')))
+  const [, raised] = edges.splice(0)
+  await before.stop()
+  await raised?.stop()
+  const lowered = await openEdge(1)
+  names.push(...(await postToAll(lowered, [0], 'lowered')))
+  await untilStored(names)
+}, 60_000)
+
+it('forgets a partition once no edge has registered it for an hour and nothing is in it', async () => {
+  const edge = await openEdge(3)
+  const queues = onOneServer(redis)
+  await postToAll(edge, [0, 1, 2], 'a')
+  await edge.stop()
+  edges.length = 0
+  expect(await retirePartitions(queues)).toEqual([])
+  const hourAgo = async (partition: number) => redis.hset(PARTITIONS_KEY, partition, `0 1 ${Date.now() - 1_000}`)
+  for (const partition of [0, 1, 2]) await hourAgo(partition)
+  expect(await retirePartitions(queues)).toEqual([])
+  startWorkers()
+  await until(
+    'all is stored',
+    async () => (await redis.exists(...[0, 1, 2].map(p => queueKeys('spans', p).pending))) === 0,
+  )
+  // Counts of requests leave Redis hours after their hour.
+  await saveRequestCounts(queues, clickhouse, Date.now() + 24 * 3_600_000)
+  await until('nothing is left', async () => {
+    await retirePartitions(queues)
+    return (await readRegistry(redis)).partitions.length === 1
+  })
+  expect((await readRegistry(redis)).partitions.map(({ partition }) => partition)).toEqual([0])
+}, 60_000)
+
+it('consumes the partitions that a process is for, and no watermark passes what waits in the others', async () => {
+  const edge = await openEdge(3)
+  const registeredAt = (await readWatermarks(onOneServer(redis), [SURFACE])).readAtMs
+  const names = await postToAll(edge, [0, 1, 2], 'a')
+  startWorkers({ WORKER_PARTITIONS: '0-1' })
+  const isEmpty = async (partition: number) => (await redis.exists(queueKeys('spans', partition).pending)) === 0
+  await until('its partitions are empty', async () => (await isEmpty(0)) && (await isEmpty(1)))
+  expect(await isEmpty(2)).toBe(false)
+  const waiting = await readWatermarks(onOneServer(redis), [SURFACE])
+  expect(waiting.surfaces[0]?.settledBeforeMs.traces).toBeLessThan(waiting.readAtMs)
+  expect(waiting.surfaces[0]?.settledBeforeMs.traces).toBeGreaterThanOrEqual(registeredAt)
+  startWorkers({ WORKER_PARTITIONS: '2' })
+  await untilStored(names)
+  const settled = await readWatermarks(onOneServer(redis), [SURFACE])
+  expect(settled.surfaces[0]?.settledBeforeMs.traces).toBe(settled.readAtMs)
+}, 60_000)
+
+it('refuses a surface by the sum of what it has in all partitions', async () => {
+  const limits = { QUEUE_MAX_PAYLOADS: '40', QUEUE_MAX_COST: '40000000', QUEUE_MAX_BYTES: '40000000' }
+  const edge = await openEdge(4, limits)
+  const send = () =>
+    post(edge, 'a').then(
+      () => true,
+      () => false,
+    )
+  await until('the surface is refused', async () => !(await send()))
+  const accepted = await Promise.all(
+    [0, 1, 2, 3].map(async p => Number((await redis.hget(queueKeys('spans', p).flow, 'acceptedPayloads')) ?? 0)),
+  )
+  expect(accepted.filter(count => count > 0).length).toBeGreaterThan(1)
+  expect(accepted.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(30)
+  const other = await openEdge(1, limits)
+  const sum = accepted.reduce((total, count) => total + count, 0)
+  const shown = new RegExp(`^penstock_queue_payloads\\{[^}]*queue="spans"[^}]*\\} ${sum}$`, 'm')
+  await until('another edge knows the sum', async () => shown.test(await other.metrics()))
+}, 60_000)
+
+it('counts the requests of an hour over all partitions, and moves letters within their partition', async () => {
+  const edge = await openEdge(3)
+  const names = await postToAll(edge, [0, 1, 2], 'a')
+  const letters = async (partition: number) =>
+    Number(await redis.hget(queueKeys('dead-letters', partition).flow, 'acceptedPayloads'))
+  startWorkers()
+  let broken = 0
+  await until('another partition than the first has had a letter', async () => {
+    await post(edge, undefined)
+    broken++
+    return (await letters(1)) + (await letters(2)) > 0
+  })
+  await untilStored(names)
+  await saveRequestCounts(onOneServer(redis), clickhouse, Date.now())
+  const [counted] = await database.rows<{ sum: string }>(
+    `SELECT sum(n) AS sum FROM (SELECT max(requests) AS n FROM request_counts WHERE outcome = 'accepted'
+     GROUP BY workspace_id, surface_id, signal, received_hour)`,
+  )
+  expect(Number(counted?.sum)).toBe(names.length + broken)
+}, 60_000)

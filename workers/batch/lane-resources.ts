@@ -1,0 +1,49 @@
+import { Budget } from '../../shared/concurrency/budget.ts'
+import type { ColumnMemory } from './column-memory.ts'
+import type { RowBatch } from './row-batch.ts'
+import { RowsPool } from './rows-pool.ts'
+
+/** Dependencies of the resources of a lane. */
+export interface LaneResourcesDeps {
+  /** Queue and lane, under which the memory is accounted for. */
+  readonly name: string
+  readonly memory: ColumnMemory
+  readonly createRows: () => RowBatch
+}
+
+/** Bounds of the resources of a lane. */
+export interface LaneResourcesOptions {
+  readonly maxConcurrentInserts: number
+  /** Payload bytes that are fetched from Redis and not yet decoded. */
+  readonly maxFetchedBytes: number
+}
+
+/** Open batches of a lane at the same time: as many as wait for their insert (`LONGEST_WAIT`). */
+const MAX_OPEN_BATCHES = 4
+
+/**
+ * Resources that the partitions of a lane share, so that memory and inserts of a process do not grow with their number. A partition that
+ * waits for rows holds none, and one that has rows waits for nothing but its insert.
+ */
+export class LaneResources {
+  readonly fetched: Budget
+  readonly slots: Budget
+  readonly rowsPool: RowsPool
+  readonly #createRows: () => RowBatch
+  readonly #onIdle: (() => void)[] = []
+
+  constructor({ name, memory, createRows }: LaneResourcesDeps, options: LaneResourcesOptions) {
+    this.fetched = new Budget(options.maxFetchedBytes)
+    this.slots = new Budget(options.maxConcurrentInserts, () => {
+      for (const listener of this.#onIdle) listener()
+    })
+    this.#createRows = createRows
+    this.rowsPool = new RowsPool(name, memory, Array.from({ length: options.maxConcurrentInserts }, createRows))
+  }
+
+  /** Adds a partition. `onIdle` is called each time that no insert of the lane runs any more. */
+  join(onIdle: () => void): void {
+    this.#onIdle.push(onIdle)
+    if (this.#onIdle.length <= MAX_OPEN_BATCHES) this.rowsPool.add(this.#createRows())
+  }
+}
