@@ -168,8 +168,11 @@ export class Admission {
       return { flow, shares }
     })
     const { prices } = queueKeys(queue)
-    const pricesRead = withPrices ? this.#redis.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined
-    return { ...sumOf(await Promise.all(read)), prices: await pricesRead }
+    const [pricesRead, counters] = await Promise.all([
+      withPrices ? this.#redis.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined,
+      Promise.all(read),
+    ])
+    return { ...sumOf(counters), prices: pricesRead }
   }
 }
 

@@ -142,11 +142,11 @@ async function readAllBounds(
   )
   const others = new Set(places.map(({ redis }) => redis))
   others.delete(queues.common)
-  const times = [...others].map(redisTimeMs)
-  const reads = await Promise.all(
-    places.map(({ queue, partition, redis }) => readBounds(redis, queue, partition, members)),
-  )
-  return { readAtMs: Math.min(readAtMs, ...(await Promise.all(times))), reads }
+  const [times, reads] = await Promise.all([
+    Promise.all([...others].map(redisTimeMs)),
+    Promise.all(places.map(({ queue, partition, redis }) => readBounds(redis, queue, partition, members))),
+  ])
+  return { readAtMs: Math.min(readAtMs, ...times), reads }
 }
 
 /** Reads the bounds of a partition. The commands are sent before it returns, so those of several queues keep their order. */

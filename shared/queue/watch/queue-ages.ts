@@ -24,14 +24,19 @@ export async function readQueueAges(queues: QueueConnections): Promise<readonly 
   const { numbers } = await queues.partitions()
   const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
   const connections = new Set(places.map(({ queue, partition }) => queues.at(queue, partition)))
-  const times = new Map([...connections].map(redis => [redis, redisTimeMs(redis)]))
-  return Promise.all(
-    places.map(async ({ queue, partition }) => {
-      const redis = queues.at(queue, partition)
-      const [, acceptedAtMs] = await redis.zrange(queueKeys(queue, partition).pending, '0', '0', 'WITHSCORES')
-      return { queue, partition, seconds: ageSeconds(acceptedAtMs, (await times.get(redis)) as number) }
-    }),
-  )
+  const [times, oldest] = await Promise.all([
+    Promise.all([...connections].map(async redis => [redis, await redisTimeMs(redis)] as const)),
+    Promise.all(
+      places.map(({ queue, partition }) =>
+        queues.at(queue, partition).zrange(queueKeys(queue, partition).pending, '0', '0', 'WITHSCORES'),
+      ),
+    ),
+  ])
+  const timeOf = new Map(times)
+  return places.map(({ queue, partition }, i) => {
+    const nowMs = timeOf.get(queues.at(queue, partition)) ?? 0
+    return { queue, partition, seconds: ageSeconds(oldest[i]?.[1], nowMs) }
+  })
 }
 
 function ageSeconds(acceptedAtMs: string | undefined, nowMs: number): number {
