@@ -166,7 +166,7 @@ export function connectEdge(
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
     endWaits: () => builds.deps.verdicts.stop(),
-    readQueues: createQueueLoads(stores.queues),
+    readQueues: createQueueLoads(queues),
   }
 }
 

@@ -87,7 +87,7 @@ const admin = createAdminServer({
     return wedged.length === 0 || `no progress: ${wedged.join(', ')}`
   },
   isReady,
-  readQueues: createQueueLoads(deps.redis),
+  readQueues: createQueueLoads(connections),
   logger,
 })
 lifecycle.onStop('admin server', () => admin.close())

@@ -69,7 +69,8 @@ export function watchQueueAges(metrics: Metrics, queues: QueueConnections): void
   })
 }
 
-function oldestBy<K>(ages: readonly PartitionAge[], keyOf: (age: PartitionAge) => K): ReadonlyMap<K, number> {
+/** Returns the age of the oldest payload by a part of its place. */
+export function oldestBy<K>(ages: readonly PartitionAge[], keyOf: (age: PartitionAge) => K): ReadonlyMap<K, number> {
   const oldest = new Map<K, number>()
   for (const age of ages) oldest.set(keyOf(age), Math.max(age.seconds, oldest.get(keyOf(age)) ?? 0))
   return oldest

@@ -1,7 +1,8 @@
-import type { Redis } from 'ioredis'
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import type { QueueConnections } from '../partitions/connections.ts'
+import { partitionsOf } from '../partitions/queue-tag.ts'
 import { queueKeys } from '../queue.ts'
-import { readQueueAges } from './queue-ages.ts'
+import { oldestBy, readQueueAges } from './queue-ages.ts'
 import { runningLoads, type WorkerLoad } from './worker-heartbeats.ts'
 
 /** What an autoscaler of the pools of one queue looks at. */
@@ -26,11 +27,11 @@ const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedCost', 'doneCost'
 const REMEMBERED_MS = 500
 
 /** Reads the loads of all queues from the Redis of the queues. Calls within half a second share one read. */
-export function createQueueLoads(redis: Redis, now: () => number = Date.now): () => Promise<QueueLoads> {
+export function createQueueLoads(queues: QueueConnections, now: () => number = Date.now): () => Promise<QueueLoads> {
   let read: { readonly atMs: number; readonly loads: Promise<QueueLoads> } | undefined
   return () => {
     if (read === undefined || now() - read.atMs > REMEMBERED_MS) {
-      const loads = readQueueLoads(redis)
+      const loads = readQueueLoads(queues)
       read = { atMs: now(), loads }
       loads.catch(() => {
         read = undefined
@@ -40,19 +41,31 @@ export function createQueueLoads(redis: Redis, now: () => number = Date.now): ()
   }
 }
 
-async function readQueueLoads(redis: Redis): Promise<QueueLoads> {
-  if (redis.status !== 'ready') throw new Error('redis is not connected')
+async function readQueueLoads(queues: QueueConnections): Promise<QueueLoads> {
+  if (queues.common.status !== 'ready') throw new Error('redis is not connected')
+  const { numbers } = await queues.partitions()
   const [ages, workers, ...flows] = await Promise.all([
-    readQueueAges(redis),
-    runningLoads(redis),
-    ...QUEUES.map(queue => redis.hmget(queueKeys(queue).flow, ...COUNTERS)),
+    readQueueAges(queues),
+    runningLoads(queues.common),
+    ...QUEUES.map(queue => readFlow(queues, queue, numbers)),
   ])
+  const oldest = oldestBy(ages, ({ queue }) => queue)
   const loads = QUEUES.map((queue, i) => {
-    const [accepted = 0, done = 0, acceptedCost = 0, doneCost = 0] = (flows[i] ?? []).map(Number)
+    const [accepted = 0, done = 0, acceptedCost = 0, doneCost = 0] = flows[i] ?? []
     const backlog = { requests: Math.max(0, accepted - done), costBytes: Math.max(0, acceptedCost - doneCost) }
-    return [queue, { ageSeconds: ages.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }] as const
+    return [queue, { ageSeconds: oldest.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }] as const
   })
   return Object.fromEntries(loads) as Record<QueueName, QueueLoad>
+}
+
+/** Returns the sums of the counters of all partitions of a queue. */
+async function readFlow(queues: QueueConnections, queue: QueueName, partitions: readonly number[]): Promise<number[]> {
+  const flows = await Promise.all(
+    partitionsOf(queue, partitions).map(partition =>
+      queues.at(queue, partition).hmget(queueKeys(queue, partition).flow, ...COUNTERS),
+    ),
+  )
+  return COUNTERS.map((_, i) => flows.reduce((sum, flow) => sum + Number(flow[i] ?? 0), 0))
 }
 
 function busyOf(queue: QueueName, workers: readonly WorkerLoad[]): Pick<QueueLoad, 'workers' | 'busyWorkers'> {

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { QUEUES } from '../../../schemas/queues/names.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { createQueueLoads } from '../../../shared/queue/watch/queue-loads.ts'
 import { startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
@@ -21,7 +22,7 @@ it('returns age and depth of each queue from what is accepted and not stored', a
   const nowMs = Number((await redis.time())[0]) * 1_000
   await redis.zadd(keys.pending, nowMs - 90_000, 'older', nowMs - 5_000, 'newer')
   await redis.hset(keys.flow, { acceptedPayloads: 50, donePayloads: 43, acceptedCost: 9_000, doneCost: 1_000 })
-  const { spans, ...others } = await createQueueLoads(redis)()
+  const { spans, ...others } = await createQueueLoads(onOneServer(redis))()
   expect(spans).toMatchObject({ requests: 7, costBytes: 8_000, workers: 0, busyWorkers: 0 })
   expect(spans.ageSeconds).toBeCloseTo(90, -1)
   expect(others).toEqual(Object.fromEntries(QUEUES.filter(queue => queue !== 'spans').map(queue => [queue, EMPTY])))
@@ -32,7 +33,7 @@ it('adds up how busy the workers of a queue are, until they stop', async () => {
   const first = startHeartbeat(redis, ['spans', 'logs'])
   while (performance.now() < until) Math.sqrt(until)
   const second = startHeartbeat(redis, ['spans'])
-  const loads = async () => createQueueLoads(redis)()
+  const loads = async () => createQueueLoads(onOneServer(redis))()
   await expect.poll(async () => (await loads()).spans.workers).toBe(2)
   const { spans, logs, metrics } = await loads()
   expect(logs.workers).toBe(1)
@@ -45,7 +46,7 @@ it('adds up how busy the workers of a queue are, until they stop', async () => {
 
 it('calls within half a second share one read', async () => {
   let atMs = 0
-  const read = createQueueLoads(redis, () => atMs)
+  const read = createQueueLoads(onOneServer(redis), () => atMs)
   expect((await read()).logs.requests).toBe(0)
   await redis.hset(queueKeys('logs').flow, { acceptedPayloads: 3 })
   atMs = 500
@@ -59,7 +60,7 @@ it('serves them at /queues of the admin port, and 503 while Redis does not answe
     registry: createMetrics('test').registry,
     isLive: () => true,
     isReady: () => true,
-    readQueues: createQueueLoads(redis),
+    readQueues: createQueueLoads(onOneServer(redis)),
     logger: createLogger('test', 'fatal'),
   })
   const url = `http://127.0.0.1:${await admin.listen('127.0.0.1', 0)}/queues`

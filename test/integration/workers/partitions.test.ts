@@ -50,7 +50,11 @@ afterAll(async () => {
 
 /** Starts an edge that writes to this number of partitions, and waits until it has registered them. */
 async function openEdge(partitions: number, settings: Record<string, string> = {}): Promise<TestEdge> {
-  const edge = await startEdge(redisUrl, { QUEUE_PARTITIONS: String(partitions), COMMIT_TIMEOUT_MS: '5000', ...settings })
+  const edge = await startEdge(redisUrl, {
+    QUEUE_PARTITIONS: String(partitions),
+    COMMIT_TIMEOUT_MS: '5000',
+    ...settings,
+  })
   edges.push(edge)
   await until('the partitions are registered', async () => (await redis.hlen(PARTITIONS_KEY)) >= partitions)
   return edge
