@@ -13,6 +13,7 @@ import { allOperations } from '../../../schemas/http/all-operations.ts'
 import { createAuthority } from '../../support/proxy/certificates.ts'
 import { chooseBackend, type HttpRoute } from '../../support/proxy/http-route.ts'
 import { findNginx, type RunningProxy, startNginx } from '../../support/proxy/start-nginx.ts'
+import { until } from '../../support/until.ts'
 
 /** The dependencies that the tables of routes read before a request. */
 const idle = { sinks: {}, counterOf: () => undefined, identityProviders: [], queries: {} } as never
@@ -76,6 +77,7 @@ describe.skipIf('fault' in found)('nginx', () => {
       edges: edge ?? [],
       apis: api ?? [],
       certificate: authority.issue('localhost'),
+      requestsPerAddress: 4,
     })
   })
   afterAll(async () => {
@@ -111,6 +113,32 @@ describe.skipIf('fault' in found)('nginx', () => {
     }
   })
 
+  it('refuses more requests of one address at once than it may have, as the service refuses', async () => {
+    const leave = new AbortController()
+    const held = Array.from({ length: 4 }, () => fetch(`${proxy.baseUrl}/hang`, { signal: leave.signal }))
+    const ended = Promise.allSettled(held)
+    const headers = { origin: 'https://shop.example' }
+    const answers = await Promise.all(
+      ['/drain/v1/traces', '/v3/findings'].map(path =>
+        until('it is refused', async () => {
+          const response = await fetch(proxy.baseUrl + path, { headers })
+          return response.status === 429 ? response : undefined
+        }),
+      ),
+    )
+    const message = 'too many requests of this address are in progress; retry after the delay'
+    const problem = { code: 'INGEST_BACKPRESSURE', message }
+    expect(await Promise.all(answers.map(answer => answer.json()))).toEqual([
+      problem,
+      { ...problem, service: 'gateway' },
+    ])
+    for (const answer of answers) expect(answer.headers.get('retry-after')).toBe('1')
+    expect(answers.map(answer => answer.headers.get('access-control-allow-origin'))).toEqual([headers.origin, null])
+    leave.abort()
+    await ended
+    await until('others are accepted', async () => (await fetch(`${proxy.baseUrl}/v3/findings`)).status === 200)
+  })
+
   async function ask(method: string, target: string): Promise<unknown> {
     const response = await fetch(proxy.baseUrl + target, { method })
     return { by: response.headers.get('x-name'), url: response.headers.get('x-url') }
@@ -120,6 +148,7 @@ describe.skipIf('fault' in found)('nginx', () => {
 /** Starts a server that answers with its name and the target of the request. */
 async function startNamed(name: string): Promise<{ server: Server; address: string }> {
   const server = createServer((request, response) => {
+    if (request.url === '/hang') return
     response.writeHead(200, { 'x-name': name, 'x-url': request.url })
     response.end()
   })

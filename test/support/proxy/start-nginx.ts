@@ -40,6 +40,8 @@ export interface ProxyOptions {
   readonly apis: readonly string[]
   /** Certificate for the name `localhost`. */
   readonly certificate: CertificateFiles
+  /** Requests in progress that one address may have, by default as many as in the file. */
+  readonly requestsPerAddress?: number
   /** Networks of trusted proxies. */
   readonly trusted?: readonly string[]
 }
@@ -51,7 +53,7 @@ export function findNginx() {
 
 /** Starts nginx with the files of `deploy/proxy/nginx`, in which only what an installation decides is replaced. */
 export async function startNginx(command: string, options: ProxyOptions): Promise<RunningProxy> {
-  const { dir, certificate, edges, apis, trusted = [] } = options
+  const { dir, certificate, edges, apis, requestsPerAddress = 1_000, trusted = [] } = options
   const port = await freePort()
   await cp(CONFIGURATION, dir, { recursive: true })
   const logFile = join(dir, 'access.log')
@@ -61,6 +63,7 @@ export async function startNginx(command: string, options: ProxyOptions): Promis
     ['tls/certificate.pem', certificate.certificate],
     ['tls/key.pem', certificate.key],
     ['/dev/stdout', logFile],
+    ['limit_conn penstock_address 1000;', `limit_conn penstock_address ${requestsPerAddress};`],
     ['#set_real_ip_from 10.0.0.0/8;', trusted.map(network => `set_real_ip_from ${network};\n`).join('')],
   ])
   const serversOf = (addresses: readonly string[]) =>
