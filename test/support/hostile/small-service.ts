@@ -134,7 +134,7 @@ export async function startSmallService({
       } finally {
         watch.stop()
       }
-      // What only a process that has ended would store is not waited for.
+      // Requests that only a process that has ended would store are not waited for.
       const deadlineMs = watch.hasEnded ? 0 : STORE_DEADLINE_MS
       const reports = await Promise.all(victims.map(victim => victim.end(deadlineMs)))
       const report = { victims: reports, containers: watch.reports(), machineShare: share.left() }
