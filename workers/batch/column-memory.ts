@@ -39,7 +39,7 @@ export class ColumnMemory {
   take(pool: string, bytes: number): boolean {
     if (this.#admitted.has(pool)) return false
     if (this.#shares.take(pool, bytes)) return true
-    for (const giveBack of this.#givers) giveBack()
+    this.giveBackIdle()
     if (this.#shares.take(pool, bytes)) return true
     if (this.#shares.heldBy(pool) > 0) return false
     this.#admitted.set(pool, bytes)
@@ -69,17 +69,11 @@ export class ColumnMemory {
   }
 
   /**
-   * Runs work that holds so much memory outside of columns that it counts like columns. All idle rows give their memory back
-   * before: a flood of small requests leaves up to 100 MB of it, and most processes never need it again.
+   * Lets all idle rows give their memory back, for other work of the process that needs much at once. A flood of small requests
+   * leaves up to 100 MB of it, and most processes never need it again.
    */
-  async runBeside<T>(pool: string, bytes: number, work: () => Promise<T>): Promise<T> {
+  giveBackIdle(): void {
     for (const giveBack of this.#givers) giveBack()
-    await this.reserve(pool, bytes)
-    try {
-      return await work()
-    } finally {
-      this.give(pool, bytes)
-    }
   }
 
   /**

@@ -11,7 +11,7 @@ import { type StoreSourceMapsDeps, storeSourceMaps } from '../source-maps/store-
 /** Memory that is kept for payloads of parts. */
 const IDLE_BYTES = 4 * 1024 * 1024
 
-/** Whole maps of more bytes share the memory of the process with the columns of the other pools. */
+/** Before a whole map of more bytes is read, the idle columns of the other pools give their memory back. */
 const LARGE_BYTES = 8 * 1024 * 1024
 
 /** Starts the pool that writes parts and whole source maps to the object store. */
@@ -31,9 +31,10 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     failures: deps.metrics.watchFailures('source-maps', new RepeatedFailures()),
     held: {
       run: (lane, bytes, work) =>
-        held.run(lane, bytes, () =>
-          bytes > LARGE_BYTES ? deps.columnMemory.runBeside('source-maps', bytes, work) : work(),
-        ),
+        held.run(lane, bytes, () => {
+          if (bytes > LARGE_BYTES) deps.columnMemory.giveBackIdle()
+          return work()
+        }),
     },
     addJobs,
     letterQuota: deps.letterQuota,
