@@ -15,20 +15,25 @@ afterEach(() => {
 interface FakeServer {
   readonly url: string
   readonly requests: string[]
+  /** Deduplication token and quorum of each of them. */
+  readonly tokens: readonly (readonly (string | null)[])[]
   close(): void
 }
 
 async function serverOf(shard: number, shards: number): Promise<FakeServer> {
   const requests: string[] = []
+  const tokens: (readonly (string | null)[])[] = []
   const server: Server = createServer((request, response) => {
     let body = ''
     request.on('data', chunk => {
       body += chunk
     })
     request.on('end', () => {
-      const query = new URL(request.url ?? '', 'http://_').searchParams.get('query') ?? body
+      const settings = new URL(request.url ?? '', 'http://_').searchParams
+      const query = settings.get('query') ?? body
       if (query.includes('shard_maps')) return response.end(`${JSON.stringify({ shard, shards, beginsAtMs: 0 })}\n`)
       requests.push(query)
+      tokens.push([settings.get('insert_deduplication_token'), settings.get('insert_quorum')])
       return response.end('[]')
     })
   })
@@ -38,7 +43,7 @@ async function serverOf(shard: number, shards: number): Promise<FakeServer> {
     server.close()
   }
   open.push(close)
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, close }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, tokens, close }
 }
 
 function clientOf(...shards: readonly (readonly FakeServer[])[]): ClickHouseClient {
@@ -76,6 +81,7 @@ it('repeats an insert with its token on another replica, with a quorum', async (
     await insertNative(replica, { table: 'spans', block: [Buffer.alloc(1)], deduplicationToken: 't', timeoutMs: 5_000 })
   })
   expect(used).toEqual(['0', '1'])
+  expect([...a.tokens, ...b.tokens]).toEqual([['t', 'auto']])
 })
 
 it('fails with a passing fault while no replica of a shard answers, and uses the others', async () => {

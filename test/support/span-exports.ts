@@ -47,11 +47,9 @@ export class SpanExports {
     this.#clients = Array.from({ length: 8 }, () => this.#export())
   }
 
-  /** Returns the number of exports tried since the last call. */
-  attempts(): number {
-    const count = this.#attempts
-    this.#attempts = 0
-    return count
+  /** Number of exports that were tried. */
+  get attempts(): number {
+    return this.#attempts
   }
 
   async stop(): Promise<void> {
@@ -157,8 +155,8 @@ export class SpanExports {
 export async function killDuring(exports: SpanExports, victim: Victim): Promise<void> {
   await until('exports are acknowledged', () => exports.acknowledged.length > 300)
   await victim.kill9()
-  exports.attempts()
-  await until('exports are tried during the outage', () => exports.attempts() > 20)
+  const tried = exports.attempts
+  await until('exports are tried during the outage', () => exports.attempts > tried + 20)
   await victim.restart()
   const before = exports.acknowledged.length
   await until('exports are acknowledged again', () => exports.acknowledged.length > before + 300)

@@ -9,6 +9,7 @@ import { selectTraceSkeleton } from '../../../clickhouse/queries/traces/select-t
 import { selectRows } from '../../../clickhouse/select.ts'
 import { type ClickHouseCluster, startClickHouseCluster } from '../../support/cluster/clickhouse-cluster.ts'
 import { createDatabase, insertExceptions, insertSpans } from '../../support/services/api.ts'
+import { until } from '../../support/until.ts'
 
 const QUERY_LOG = `<query_log><database>system</database><table>query_log</table>
   <flush_interval_milliseconds>1000</flush_interval_milliseconds></query_log>`
@@ -43,7 +44,7 @@ async function queriesOn(text: string): Promise<number[]> {
 
 describe('reads of a trace', () => {
   it('reach the shard of the trace and no other', async () => {
-    const traces = Array.from({ length: 8 }, () => randomBytes(16).toString('hex'))
+    const traces = Array.from({ length: 24 }, () => randomBytes(16).toString('hex'))
     await insertSpans(
       client,
       traces.flatMap(traceId => ['01', '02'].map(id => ({ traceId, spanId: `00000000000000${id}` }))),
@@ -64,7 +65,11 @@ describe('reads of a trace', () => {
       expect(rows).toBe(2)
     }
     // The text of each of the five reads contains this, and a read of both shards would be in the log of each.
-    const [first = 0, second = 0] = await queriesOn('trace_id = unhex(')
+    // A server logs a query after it has answered.
+    const [first = 0, second = 0] = await until('all reads are logged', async () => {
+      const queries = await queriesOn('trace_id = unhex(')
+      return (queries[0] ?? 0) + (queries[1] ?? 0) >= 5 * traces.length ? queries : undefined
+    })
     expect(first + second).toBe(5 * traces.length)
     expect(Math.min(first, second)).toBeGreaterThan(0)
     const [ofFirst, ofSecond] = await onEachShard(client, async shard => {
@@ -80,7 +85,7 @@ describe('reads of a trace', () => {
       params: { workspaceId: 'ws_1' },
       signal: AbortSignal.timeout(20_000),
     })
-    expect(row?.traces).toBe('8')
-    for (const queries of await queriesOn('uniqExact(')) expect(queries).toBeGreaterThan(0)
+    expect(row?.traces).toBe('24')
+    await until('both shards have logged it', async () => (await queriesOn('uniqExact(')).every(queries => queries > 0))
   })
 })

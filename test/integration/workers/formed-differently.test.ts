@@ -35,7 +35,10 @@ const url = `${services.redisUrl}/9`
 const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
 const keys = queueKeys('logs')
 const DAY_MS = 86_400_000
-/** Tests of where an insert has landed know the only part of a table that one server has. */
+/**
+ * Tests of where an insert has landed know the only part of a table that one server has. Which shards have rows of one of two days is
+ * not recorded.
+ */
 const isShards = isCluster(services.clickhouseUrl)
 const NOW = Date.now()
 const opened: (() => Promise<unknown> | unknown)[] = []
@@ -370,15 +373,18 @@ describe('a batch that a newer version forms differently', () => {
     expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
   })
 
-  it('keeps the outcome that receipts report already of requests of two days, though not all tables have rows of both', async () => {
-    const requests = [...['steady 1', 'steady 2'].map(name => request(name, NOW - DAY_MS)), request('changed')]
-    await upgrade('refuses', 'accepts', AFTER_LAST, requests)
-    const { letters, ...tables } = await stored()
-    const once = { 'steady 1': 1, 'steady 2': 1 }
-    expect(tables).toEqual({ logs: once, exceptions: once })
-    expect(letters).toEqual([{ body: 'changed', reason: 'truncated', storedTables: [] }])
-    expect(await database.rows('SELECT sum(payloads) AS requests FROM ingest_log')).toEqual([{ requests: 3 }])
-  })
+  it.skipIf(isShards)(
+    'keeps the outcome that receipts report already of requests of two days, though not all tables have rows of both',
+    async () => {
+      const requests = [...['steady 1', 'steady 2'].map(name => request(name, NOW - DAY_MS)), request('changed')]
+      await upgrade('refuses', 'accepts', AFTER_LAST, requests)
+      const { letters, ...tables } = await stored()
+      const once = { 'steady 1': 1, 'steady 2': 1 }
+      expect(tables).toEqual({ logs: once, exceptions: once })
+      expect(letters).toEqual([{ body: 'changed', reason: 'truncated', storedTables: [] }])
+      expect(await database.rows('SELECT sum(payloads) AS requests FROM ingest_log')).toEqual([{ requests: 3 }])
+    },
+  )
 
   it('completes the views of an insert that had landed without them', async () => {
     const attach = () => clickhouse.command({ query: 'ATTACH TABLE findings_from_exceptions' })
