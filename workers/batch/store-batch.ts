@@ -19,9 +19,9 @@ import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
 import type { Batch, BatchSource } from './batch.ts'
 import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
-import type { InsertSlot } from './insert-slot.ts'
 import { divideBatch, type FenceInsert, findLanded } from './outcome/divide-batch.ts'
 import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
+import type { InsertSlot } from './schedule/insert-slot.ts'
 
 /**
  * Batches leave requests for stacks out while the queue `symbolication` has less left of this than the surface has in it. So

@@ -8,7 +8,7 @@ import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts
 import { parseConfig, replicasToConfirm } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
-import { ExpressFirst } from '../../../workers/batch/express-first.ts'
+import { ExpressFirst } from '../../../workers/batch/schedule/express-first.ts'
 import { consumedPartitions, letterLimits, workersConfigSchema } from '../../../workers/config.ts'
 import { accessTo } from '../../../workers/connect.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../../schemas/queues/names.ts'
-import { type Lane, queueKeys } from '../../shared/queue/queue.ts'
-import { errorFields } from '../../shared/runtime/errors.ts'
-import type { Logger } from '../../shared/runtime/logger.ts'
+import type { QueueName } from '../../../schemas/queues/names.ts'
+import { type Lane, queueKeys } from '../../../shared/queue/queue.ts'
+import { errorFields } from '../../../shared/runtime/errors.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
 
 /** A pause saves the times of this many inserts at most. They follow it at once, in addition to the one that is due. */
 const SAVED_INSERTS = 3

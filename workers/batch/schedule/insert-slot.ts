@@ -1,4 +1,4 @@
-import type { Budget } from '../../shared/concurrency/budget.ts'
+import type { Budget } from '../../../shared/concurrency/budget.ts'
 
 /** A place among the inserts of a pool. A batch that its store keeps refusing leaves it to other batches while it waits. */
 export class InsertSlot {
