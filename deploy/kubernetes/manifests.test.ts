@@ -68,7 +68,8 @@ describe.runIf(helm !== undefined)('the chart', () => {
 
   for (const [name, args] of Object.entries(COMBINATIONS)) {
     describe(name, () => {
-      const manifests = manifestsOf(args)
+      // The body runs where Helm is missing too, to collect the tests that are skipped.
+      const manifests = helm === undefined ? [] : manifestsOf(args)
 
       it('renders objects that Kubernetes, KEDA, the Prometheus operator and the Gateway API know', () => {
         expect(manifests.flatMap(validatorOf())).toEqual([])
