@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
+import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
 import { CHART, findHelm, type Manifest, NO_HELM, render } from './render.ts'
 import { chartSettings, OWN_SETTINGS } from './write-settings.ts'
@@ -9,6 +10,7 @@ const helm = findHelm()
 if (helm === undefined) console.warn(NO_HELM)
 
 const SECRET = ['--set', 'secrets.existingSecret=stores']
+const ROUTE = ['--set', 'httpRoute.enabled=true', '--set', 'httpRoute.parentRefs[0].name=gateway']
 const COMBINATIONS: Readonly<Record<string, readonly string[]>> = {
   'the defaults': SECRET,
   'values-small.yaml': [...SECRET, '-f', join(CHART, 'values-small.yaml')],
@@ -181,6 +183,13 @@ describe.runIf(helm !== undefined)('the chart', () => {
     expect(refusal('workers.pools.more.queues={logs}')).toContain('the queue logs is in two pools')
     expect(refusal('secrets.existingSecret=')).toContain('name the Secret')
     expect(refusal('httpRoute.enabled=true')).toContain('name the Gateway')
+  })
+
+  it('puts edge and API behind one address by the rules that are tested in deploy/proxy', () => {
+    const file = new URL('../proxy/gateway/httproute.yaml', import.meta.url)
+    const tested = load(readFileSync(file, 'utf8')) as Manifest
+    const route = manifestsOf([...SECRET, ...ROUTE]).find(({ kind }) => kind === 'HTTPRoute')
+    expect(route?.spec.rules).toEqual(tested.spec.rules)
   })
 
   it('starts no workers while they are paused', () => {

@@ -1,0 +1,235 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Cluster, findCluster } from '../support/kubernetes/cluster.ts'
+import {
+  type Installation,
+  install,
+  type Load,
+  type LoadReport,
+  NAMESPACE,
+  removeInstallation,
+} from '../support/kubernetes/installation.ts'
+import { until } from '../support/until.ts'
+
+const found = await findCluster()
+if (typeof found === 'string') console.warn(`SKIPPED, no chart is installed: ${found}`)
+
+const SPANS = 20
+/** A value that changes every pod. */
+const UPGRADED = ['podAnnotations.upgraded=yes']
+/** An age of the oldest request, in seconds, from which on a queue is old: twice what adds a worker. */
+const OLD_SECONDS = 10
+/** Minutes of steady load in which workers may not be removed and added again. The whole time is ten. */
+const STEADY_MINUTES = Number(process.env.KUBERNETES_STEADY_MINUTES || 2)
+
+interface Pod {
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
+  readonly status: {
+    readonly phase: string
+    readonly conditions: readonly { readonly type: string; readonly status: string }[]
+    readonly containerStatuses?: readonly { readonly restartCount: number }[]
+  }
+}
+
+describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
+  const cluster = found as Cluster
+  const { kubectl, kubectlWith } = cluster
+  let installation: Installation
+
+  beforeAll(async () => {
+    installation = await install(cluster)
+  })
+  afterAll(async () => {
+    if (process.env.KUBERNETES_KEEP) return
+    await removeInstallation(cluster)
+    await cluster.stop()
+  })
+
+  const podsOf = async (selector = '') => {
+    const labels = `app.kubernetes.io/instance=penstock${selector}`
+    return (
+      JSON.parse(await kubectl('-n', NAMESPACE, 'get', 'pods', '-l', labels, '-o', 'json')).items as Pod[]
+    ).filter(({ metadata }) => metadata.labels['app.kubernetes.io/component'] !== 'migrate')
+  }
+  const isReady = ({ status }: Pod) =>
+    status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+  const isSettled = async () => {
+    const { spans, receipts } = await installation.queues()
+    return spans?.requests === 0 && receipts?.requests === 0
+  }
+  /** Compares what a client knows with what is stored. */
+  async function expectExact(load: Load, report: LoadReport): Promise<void> {
+    await until('everything is stored', isSettled, { deadlineMs: 120_000, everyMs: 1_000 })
+    const unconfirmed = report.unconfirmed.map(n => `unhex('${load.run}${n.toString(16).padStart(16, '0')}')`)
+    const others = unconfirmed.length === 0 ? '' : `AND trace_id NOT IN (${unconfirmed.join(',')})`
+    const [stored] = await installation.query<Record<string, string>>(
+      `SELECT count() AS spans, uniqExact(trace_id, span_id) AS distinct, uniqExact(trace_id) AS traces FROM spans
+       WHERE startsWith(hex(trace_id), '${load.run.toUpperCase()}') ${others}`,
+    )
+    const acknowledged = report.statuses[200] ?? 0
+    const expected = { spans: acknowledged * load.spans, distinct: acknowledged * load.spans, traces: acknowledged }
+    expect(Object.fromEntries(Object.entries(stored ?? {}).map(([name, value]) => [name, Number(value)]))).toEqual(
+      expected,
+    )
+  }
+  const expectOnlyAcknowledged = (report: LoadReport) => {
+    expect(report.statuses).toEqual({ 200: report.sent })
+    expect(report.errors).toEqual({})
+    expect(report.skipped).toBe(0)
+  }
+
+  it('has every pod ready, without a restart, in a namespace that refuses others than restricted pods', async () => {
+    const pods = await podsOf()
+    expect(pods.length).toBe(8)
+    expect(pods.filter(pod => !isReady(pod)).map(({ metadata }) => metadata.name)).toEqual([])
+    expect(
+      pods.flatMap(({ status }) => status.containerStatuses ?? []).filter(({ restartCount }) => restartCount > 0),
+    ).toEqual([])
+    const root = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'root' },
+      spec: { containers: [{ name: 'a', image: 'a' }] },
+    }
+    await expect(kubectlWith(JSON.stringify(root), '-n', NAMESPACE, 'apply')).rejects.toThrow(
+      'violates PodSecurity "restricted',
+    )
+  })
+
+  it('replaces all processes under load: no request fails, and each is stored once', async () => {
+    const before = await podsOf()
+    const load = await installation.startLoad(SPANS, [[900, 25]])
+    await installation.upgrade(...UPGRADED)
+    const after = await podsOf()
+    const report = await load.finish()
+    console.log('upgrade:', JSON.stringify(report))
+    expect(after.filter(({ metadata }) => before.some(pod => pod.metadata.name === metadata.name))).toEqual([])
+    expectOnlyAcknowledged(report)
+    await expectExact(load, report)
+  })
+
+  it('evicts all pods of a node within the budgets: no request fails, and each is stored once', async () => {
+    const load = await installation.startLoad(SPANS, [[900, 25]])
+    const evicted = await podsOf()
+    let refusals = 0
+    const least = new Map<string, number>()
+    const evict = async (name: string): Promise<boolean> => {
+      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: NAMESPACE } }
+      const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}/eviction`
+      try {
+        await kubectlWith(JSON.stringify(eviction), 'create', '--raw', path)
+        return true
+      } catch (error) {
+        if (!String(error).includes('disruption budget')) throw error
+        refusals += 1
+        return false
+      }
+    }
+    const left = new Set(evicted.map(({ metadata }) => metadata.name))
+    await until(
+      'every pod is evicted',
+      async () => {
+        for (const name of [...left]) if (await evict(name)) left.delete(name)
+        const ready = Map.groupBy(
+          (await podsOf()).filter(isReady),
+          pod => pod.metadata.labels['app.kubernetes.io/component'] ?? '',
+        )
+        for (const component of ['edge', 'api', 'workers-spans', 'workers-others']) {
+          least.set(component, Math.min(least.get(component) ?? 2, ready.get(component)?.length ?? 0))
+        }
+        return left.size === 0
+      },
+      { deadlineMs: 600_000, everyMs: 500 },
+    )
+    await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment', '--timeout=180s')
+    const report = await load.finish()
+    console.log(
+      'eviction:',
+      JSON.stringify({ evicted: evicted.length, refusals, ...Object.fromEntries(least) }),
+      JSON.stringify(report),
+    )
+    expect(refusals).toBeGreaterThan(0)
+    expect([...least.values()]).toEqual([1, 1, 1, 1])
+    expectOnlyAcknowledged(report)
+    await expectExact(load, report)
+  })
+
+  it('adds workers of 0.15 CPU while a queue is old, works off three times what one takes, and removes them afterwards', async context => {
+    const hasKeda = await kubectl('get', 'crd', 'scaledobjects.keda.sh').then(
+      () => true,
+      () => false,
+    )
+    if (!hasKeda) return context.skip('the cluster has no KEDA')
+    const pool = 'workers.pools.spans'
+    const limited = [
+      ...UPGRADED,
+      `${pool}.resources.requests.cpu=50m`,
+      `${pool}.resources.requests.memory=128Mi`,
+      `${pool}.resources.limits.cpu=150m`,
+      `${pool}.resources.limits.memory=640Mi`,
+    ]
+    const workers = async () => (await podsOf(',app.kubernetes.io/component=workers-spans')).length
+
+    await installation.upgrade(...limited, `${pool}.replicas=1`)
+    const capacity = await measureCapacity()
+    console.log(`one worker of 0.15 CPU stores ${capacity.toFixed(0)} exports of ${LARGE} spans a second`)
+
+    const scaleDown = `${pool}.autoscaling.scaleDownSeconds=${Math.max(60, Math.round(STEADY_MINUTES * 30))}`
+    await installation.upgrade(...limited, `${pool}.autoscaling.enabled=true`, `${pool}.autoscaling.max=7`, scaleDown)
+    await until('the pool has one worker', async () => (await workers()) === 1, { deadlineMs: 180_000, everyMs: 1_000 })
+    const load = await installation.startLoad(LARGE, [[120 + STEADY_MINUTES * 60, 3 * capacity]])
+    const startedAt = performance.now()
+    const history: { atS: number; workers: number; ageSeconds: number; busy: number }[] = []
+    const observe = async () => {
+      const { spans } = await installation.queues()
+      const { ageSeconds = 0, busyWorkers: busy = 0 } = spans ?? {}
+      history.push({
+        atS: Math.round((performance.now() - startedAt) / 1_000),
+        workers: await workers(),
+        ageSeconds,
+        busy,
+      })
+      console.log('step:', JSON.stringify(history.at(-1)))
+      await delay(3_000)
+    }
+    while (performance.now() - startedAt < (120 + STEADY_MINUTES * 60) * 1_000) await observe()
+    const report = await load.finish({ wait: true })
+    const steady = history.filter(({ atS }) => atS >= 120)
+    expect(Math.max(...history.map(each => each.workers))).toBeGreaterThan(3)
+    expect(Math.max(...steady.map(({ ageSeconds }) => ageSeconds))).toBeLessThan(OLD_SECONDS)
+    const reversals = history.filter(({ workers: now }, i) => {
+      const before = history[i - 1]?.workers ?? now
+      return now > before && history.slice(0, i).some(({ workers: then }) => then > before)
+    })
+    expect(reversals).toEqual([])
+    await until('the pool has one worker again', async () => (await workers()) === 1, {
+      deadlineMs: 900_000,
+      everyMs: 3_000,
+    })
+    console.log(`one worker again after ${Math.round((performance.now() - startedAt) / 1_000)} s`)
+    expect(report.statuses).toEqual({ 200: report.sent })
+    await expectExact(load, report)
+  })
+
+  const LARGE = 200
+  /** Returns how many exports one worker stores in a second, from how fast a backlog falls. */
+  async function measureCapacity(): Promise<number> {
+    const load = await installation.startLoad(LARGE, [[90, 200]])
+    const storedExports = async () => {
+      const [row] = await installation.query<{ n: string }>(
+        `SELECT count() / ${LARGE} AS n FROM spans WHERE startsWith(hex(trace_id), '${load.run.toUpperCase()}')`,
+      )
+      return { n: Number(row?.n ?? 0), at: performance.now() }
+    }
+    await until('the worker is behind', async () => ((await installation.queues()).spans?.ageSeconds ?? 0) > 4, {
+      deadlineMs: 60_000,
+      everyMs: 500,
+    })
+    const first = await storedExports()
+    await delay(15_000)
+    const last = await storedExports()
+    const report = await load.finish()
+    await expectExact(load, report)
+    return (last.n - first.n) / ((last.at - first.at) / 1_000)
+  }
+})
