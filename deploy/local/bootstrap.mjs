@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
-const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|bench|soak [arguments]'
+const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench|soak [arguments]'
 /** Node runs TypeScript files from 22.18 and 23.6 on, and uWebSockets.js has binaries up to Node 23. */
 const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
@@ -19,6 +19,7 @@ const [task, ...rest] = process.argv.slice(2)
 const commands = {
   start: ['deploy/local/main.ts', ...rest],
   test: ['node_modules/vitest/vitest.mjs', 'run', ...rest],
+  compose: ['test/support/containers/run-tests.ts', ...rest],
   bench: ['bench/main.ts', ...rest],
   soak: ['bench/soak.ts', ...rest],
 }

@@ -34,9 +34,9 @@ const input = createInterface({ input: process.stdin })
 let miniflare
 
 input.once('line', async line => {
-  const { dir, port, bucket, accessKeyId, secretAccessKey } = JSON.parse(line)
+  const { dir, host = '127.0.0.1', hostname, port, bucket, accessKeyId, secretAccessKey } = JSON.parse(line)
   miniflare = new Miniflare({
-    host: '127.0.0.1',
+    host,
     port,
     cf: false,
     telemetry: { enabled: false },
@@ -44,6 +44,8 @@ input.once('line', async line => {
     modules: true,
     script: 'export default { fetch: () => new Response("ok") }',
     compatibilityDate: '2026-07-01',
+    // Other names of this server than those of the loopback interface are refused.
+    ...(hostname && { routes: [`${hostname}/*`] }),
     r2Buckets: { B0: { id: bucket, s3Credentials: { accessKeyId, secretAccessKey } } },
     r2Persist: dir,
   })

@@ -15,6 +15,9 @@ import type { Installation } from './installation.ts'
 import type { Ledger, LedgerEntry } from './ledger.ts'
 import { REPLAY_SESSION } from './payloads.ts'
 
+/** The stores that the ledger is compared with. */
+export type StoredState = Pick<Installation, 'secrets' | 's3' | 'clickhouse' | 'redis' | 'control'>
+
 /** The column of each table that contains the id of a row. */
 const ID_COLUMNS: Readonly<Record<string, string>> = {
   spans: 'name',
@@ -29,7 +32,7 @@ const OBJECT_BYTES = 1024 * 1024
 const MOST_FAULTS = 20
 
 /** Waits until no queue has anything left. */
-export async function untilSettled({ redis }: Installation, deadlineMs: number): Promise<void> {
+export async function untilSettled({ redis }: Pick<StoredState, 'redis'>, deadlineMs: number): Promise<void> {
   let left: Record<string, number> = {}
   await until(
     'every queue is empty',
@@ -49,7 +52,7 @@ export async function untilSettled({ redis }: Installation, deadlineMs: number):
  * differences, of each kind the first ones. Every queue must be empty.
  */
 export async function compareLedger(
-  installation: Installation,
+  installation: StoredState,
   ledger: Ledger,
   builds: readonly SentBuild[],
 ): Promise<string[]> {
@@ -74,7 +77,7 @@ export async function compareLedger(
 }
 
 /** Every acknowledged row is stored once, every unknown one at most once with all of its payload, and there is no other. */
-async function compareRows(installation: Installation, ledger: Ledger): Promise<string[]> {
+async function compareRows(installation: StoredState, ledger: Ledger): Promise<string[]> {
   const faults: string[] = []
   for (const [table, column] of Object.entries(ID_COLUMNS)) {
     const rows = await select<{ id: string; count: string }>(
@@ -105,7 +108,7 @@ function faultOf(entry: LedgerEntry, counts: readonly number[]): string | undefi
 }
 
 /** Every stored chunk has one object with the bytes that were sent, and there is no object without a row. */
-async function compareObjects(installation: Installation, ledger: Ledger, objects: ObjectStore): Promise<string[]> {
+async function compareObjects(installation: StoredState, ledger: Ledger, objects: ObjectStore): Promise<string[]> {
   const faults: string[] = []
   const keys = new Set(await keysBelow(objects, 'replays/'))
   const rows = await select<{ key: string; sha256: string }>(
@@ -128,7 +131,7 @@ async function compareObjects(installation: Installation, ledger: Ledger, object
 }
 
 /** Every acknowledged export that is broken is one dead letter with its row, and nothing else is a dead letter. */
-async function compareLetters(installation: Installation, ledger: Ledger, objects: ObjectStore): Promise<string[]> {
+async function compareLetters(installation: StoredState, ledger: Ledger, objects: ObjectStore): Promise<string[]> {
   const faults: string[] = []
   const counts = new Map<string, number>()
   const rows = await select<{ id: string; count: string }>(
@@ -159,7 +162,7 @@ async function compareLetters(installation: Installation, ledger: Ledger, object
 
 /** The log contains every receipt that a client has once, and counts the rows that are stored. */
 async function compareReceipts(
-  installation: Installation,
+  installation: StoredState,
   ledger: Ledger,
   builds: readonly SentBuild[],
 ): Promise<string[]> {
@@ -205,7 +208,7 @@ const TABLES_OF_SIGNAL: Readonly<Record<string, readonly string[]>> = {
 
 /** Every completed build has its map in the manifest, in the object store and in the table. */
 async function compareBuilds(
-  { control, secrets, ...installation }: Installation,
+  { control, secrets, ...installation }: StoredState,
   builds: readonly SentBuild[],
   objects: ObjectStore,
 ): Promise<string[]> {
@@ -232,7 +235,7 @@ async function compareBuilds(
 }
 
 /** The tables that are derived from others count what those contain. */
-async function compareViews(installation: Installation): Promise<string[]> {
+async function compareViews(installation: StoredState): Promise<string[]> {
   const [counts] = await select<Record<string, string>>(
     installation,
     `SELECT

@@ -7,12 +7,12 @@ import type { FaultProxy } from './fault-proxy.ts'
 import type { ChaosProcess, ChaosServer, Installation } from './installation.ts'
 import type { SentinelRedis } from './sentinel-redis.ts'
 
-/** A fault that was applied and has ended. */
-export interface Fault {
+/** A fault that was applied and has ended, of an installation of processes by default. */
+export interface Fault<I = Installation> {
   /** Kind of the fault, for the counts. */
   readonly kind: string
   /** Applies the fault, prints it, waits and ends it. */
-  run(installation: Installation, random: Random, print: (text: string) => void): Promise<void>
+  run(installation: I, random: Random, print: (text: string) => void): Promise<void>
 }
 
 /** Kinds of faults of processes and their links, one of which happens at a time. */

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { seededRandom } from '../payloads/scramble-message.ts'
 import type { Fault } from './faults.ts'
-import type { Installation } from './installation.ts'
 
 /** Pause between two faults of a lane, in which the service recovers and stores. */
 const PAUSE_MS = 2_000
@@ -11,9 +10,9 @@ const PAUSE_MS = 2_000
  * that it was dealt, so that every kind occurs. Kinds, victims and durations follow from the seed; how long a restart
  * takes does not.
  */
-export async function runFaults(
-  installation: Installation,
-  deck: readonly Fault[],
+export async function runFaults<I>(
+  installation: I,
+  deck: readonly Fault<I>[],
   { seed, forMs, print }: { seed: number; forMs: number; print: (text: string) => void },
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}

@@ -7,6 +7,7 @@ import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { clusterSettings, migrateDatabase } from '../cluster/connect.ts'
+import { startComposedStack } from '../containers/composed-stack.ts'
 import { type Services, type ServicesOptions, s3Settings, startServices } from './services.ts'
 
 const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'api/main.ts' } as const
@@ -43,8 +44,12 @@ export interface StackOptions {
   readonly log?: LineLog
 }
 
-/** Starts the servers and every process of the product with these settings. */
+/**
+ * Starts the servers and every process of the product with these settings. In `npm run test:compose`, starts containers instead,
+ * with the settings of test/support/containers/compose.local.yaml.
+ */
 export async function startStack(settings: Record<string, string> = {}, options: StackOptions = {}): Promise<Stack> {
+  if (process.env.PENSTOCK_STACK === 'compose') return startComposedStack()
   const services = await startServices(options.services)
   const secrets = await loadSecrets(services.dir)
   const redis = new Redis(services.redisUrl)
