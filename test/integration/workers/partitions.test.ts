@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
@@ -48,15 +49,17 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Starts an edge that writes to this number of partitions, and waits until it has registered them. */
+/** Starts an edge that writes to this number of partitions, and waits until it has registered them and counts all of them. */
 async function openEdge(partitions: number, settings: Record<string, string> = {}): Promise<TestEdge> {
-  const edge = await startEdge(redisUrl, {
-    QUEUE_PARTITIONS: String(partitions),
-    COMMIT_TIMEOUT_MS: '5000',
-    ...settings,
-  })
+  const logged: string[] = []
+  const logger = pino({ level: 'info' }, { write: line => void logged.push(line) })
+  const own = { QUEUE_PARTITIONS: String(partitions), COMMIT_TIMEOUT_MS: '5000', ...settings }
+  const edge = await startEdge(redisUrl, own, logger)
   edges.push(edge)
   await until('the partitions are registered', async () => (await redis.hlen(PARTITIONS_KEY)) >= partitions)
+  // Admission follows the registry, and knows the first partition from the beginning.
+  const counted = `"partitions":[0,${Array.from({ length: partitions - 1 }, (_, i) => i + 1).join()}`
+  await until('admission counts them', () => partitions === 1 || logged.some(line => line.includes(counted)))
   return edge
 }
 
