@@ -74,8 +74,9 @@ function failingAtOnce(commandTimeout: number) {
 
 /** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
 function withErrorLog(redis: Redis, logger: Logger): Redis {
-  // Each lane of each partition that a connection serves listens to it.
-  redis.setMaxListeners(0)
+  // Each lane of each partition that a connection serves listens to it. Not 0, which means the same to Node.js: BullMQ adds
+  // 3 for each queue to what stands here, and 3 is a limit.
+  redis.setMaxListeners(Infinity)
   let broken = false
   redis.on('error', error => {
     if (!broken) logger.warn(errorFields(error), 'redis connection failed')
