@@ -12,6 +12,7 @@ import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { runningWorkers, startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
+import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -45,6 +46,21 @@ describe('migrate', () => {
       await rm(directory, { recursive: true })
       await client.command({ query: `DROP DATABASE IF EXISTS ${database}` })
     }
+  })
+
+  it('leads to the same tables as the short way that other tests take', async () => {
+    const quick = `${database}_quick`
+    await migrate(client, { database, retentionDays: 30, logger })
+    await migrateQuickly(client, { database: quick, retentionDays: 30, logger })
+    const tablesOf = (name: string) =>
+      select(
+        `SELECT name, replaceAll(create_table_query, '${name}.', '') AS statement FROM system.tables
+         WHERE database = '${name}' ORDER BY name`,
+      )
+    expect(await tablesOf(quick)).toEqual(await tablesOf(database))
+    const journalOf = (name: string) => select(`SELECT id, checksum FROM ${name}.schema_migrations ORDER BY id`)
+    expect(await journalOf(quick)).toEqual(await journalOf(database))
+    await client.command({ query: `DROP DATABASE ${quick}` })
   })
 
   it('applies each file once when five processes migrate at the same time', async () => {

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
+import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedLogTables } from '../../support/oracles/logs-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
@@ -48,7 +48,7 @@ describe('the table of logs', () => {
   beforeAll(async () => {
     const connection = { url: clickhouseUrl }
     const admin = createClickHouse(connection)
-    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+    await migrateQuickly(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()
     client = createClickHouse({ ...connection, database: DATABASE })
   })

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { createMetricsBatch } from '../../../workers/otlp/metrics/metrics.ts'
+import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedPoints } from '../../support/oracles/metrics-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
@@ -37,7 +37,7 @@ describe('the table of metric points', () => {
   beforeAll(async () => {
     const connection = { url: clickhouseUrl }
     const admin = createClickHouse(connection)
-    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+    await migrateQuickly(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()
     client = createClickHouse({ ...connection, database: DATABASE })
   })

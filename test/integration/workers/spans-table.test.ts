@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import { createSpansBatch } from '../../../workers/otlp/traces/spans.ts'
+import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedTables } from '../../support/oracles/otlp-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
@@ -39,7 +39,7 @@ describe('the tables of spans and exceptions', () => {
   beforeAll(async () => {
     const connection = { url: clickhouseUrl }
     const admin = createClickHouse(connection)
-    await migrate(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+    await migrateQuickly(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()
     client = createClickHouse({ ...connection, database: DATABASE })
   })

@@ -2,9 +2,9 @@ import { pino } from 'pino'
 import { type ClickHouseClient, createClickHouse, onEachShard, onFirstShard } from '../../../clickhouse/client.ts'
 import { createClusterClient } from '../../../clickhouse/cluster/cluster.ts'
 import { clusterDatabase } from '../../../clickhouse/cluster/shard-maps.ts'
-import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts'
 import { clickhouseAddresses } from '../../../shared/runtime/config.ts'
+import { migrateQuickly } from '../migrate-quickly.ts'
 import { TEST_CLUSTER } from './clickhouse-cluster.ts'
 
 /** Whether tests of this address run on a cluster instead of one server. */
@@ -29,7 +29,7 @@ export async function migrateDatabase(url: string, database: string): Promise<vo
   }))
   const cluster = { name: TEST_CLUSTER, addresses, isReplicated: false }
   if (isCluster(url)) await migrateCluster(servers, { ...options, cluster, mapDelayMs: 0 })
-  else for (const { client } of servers) await migrate(client, options)
+  else for (const { client } of servers) await migrateQuickly(client, options)
   for (const { client } of servers) await client.close()
 }
 
