@@ -1,16 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
+import { SHARD_MAPS_TABLE } from '../../clickhouse/cluster/shard-maps.ts'
 
 async function select<T>(client: ClickHouseClient, query: string, params: Record<string, string> = {}): Promise<T[]> {
   return (await client.query({ query, query_params: params, format: 'JSONEachRow' })).json<T>()
 }
 
-/** Empties every table that stores parts, except the journal of migrations. */
+/** Empties every table that stores parts, except those that migrations write. */
 export async function truncateTables(client: ClickHouseClient, database: string): Promise<void> {
   const tables = await select<{ name: string }>(
     client,
     `SELECT name FROM system.tables
-     WHERE database = {database: String} AND engine LIKE '%MergeTree' AND name != 'schema_migrations'`,
+     WHERE database = {database: String} AND engine LIKE '%MergeTree'
+       AND NOT startsWith(name, 'schema_migrations') AND name != '${SHARD_MAPS_TABLE}'`,
     { database },
   )
   for (const { name } of tables) {

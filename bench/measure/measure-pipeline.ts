@@ -67,14 +67,14 @@ export async function measurePipeline(
   try {
     return await measureOnce(clickhouse, contender, load, durationMs)
   } catch (error) {
-    await untilSame(() => countRows(clickhouse.client, contender))
-    await truncateTables(clickhouse.client, contender.database)
+    await untilSame(() => countRows(clickhouse, contender))
+    await onEachServer(clickhouse, client => truncateTables(client, contender.database))
     throw error
   }
 }
 
 async function measureOnce(
-  { client }: BenchClickHouse,
+  clickhouse: BenchClickHouse,
   contender: PipelineContender,
   load: PipelineLoad,
   durationMs: number,
@@ -87,16 +87,16 @@ async function measureOnce(
     meter.begin()
     startedAt = performance.now()
   })
-  await untilStored(client, contender, sent.accepted)
+  await untilStored(clickhouse, contender, sent.accepted)
   const seconds = (performance.now() - startedAt) / 1_000
-  await settleMerges(client)
+  await onEachServer(clickhouse, settleMerges)
   const use = meter.end()
   const after = await contender.inserts()
   const countersAfter = await contender.counters?.()
   // Duplicates can appear late.
-  assertStored(contender, await countRows(client, contender), sent.accepted)
-  const storedBytes = await bytesOnDisk(client, contender.database)
-  await truncateTables(client, contender.database)
+  assertStored(contender, await countRows(clickhouse, contender), sent.accepted)
+  const storedBytes = await sumOfServers(clickhouse, client => bytesOnDisk(client, contender.database))
+  await onEachServer(clickhouse, client => truncateTables(client, contender.database))
   return {
     records: sent.accepted,
     seconds,
@@ -110,17 +110,13 @@ async function measureOnce(
   }
 }
 
-async function untilStored(
-  client: BenchClickHouse['client'],
-  contender: PipelineContender,
-  accepted: number,
-): Promise<void> {
+async function untilStored(clickhouse: BenchClickHouse, contender: PipelineContender, accepted: number): Promise<void> {
   const deadline = performance.now() + STORED_DEADLINE_MS
   let stored = -1
   let grewAt = performance.now()
   for (;;) {
     const now = performance.now()
-    const found = await countRows(client, contender)
+    const found = await countRows(clickhouse, contender)
     if (found >= accepted) return assertStored(contender, found, accepted)
     if (found > stored) grewAt = now
     else if (now - grewAt > STALL_MS || now > deadline) {
@@ -138,8 +134,24 @@ function assertStored({ name }: PipelineContender, found: number, accepted: numb
   if (found !== accepted) throw new Error(`${name}: ${found} records can be queried, ${accepted} were accepted`)
 }
 
-async function countRows(client: BenchClickHouse['client'], { database, table }: PipelineContender): Promise<number> {
-  const result = await client.query({ query: `SELECT count() AS n FROM ${database}.${table}`, format: 'JSONEachRow' })
-  const [row] = await result.json<{ n: number }>()
-  return Number(row?.n)
+/** Returns the rows of all servers, each of which has its own. */
+function countRows(clickhouse: BenchClickHouse, { database, table }: PipelineContender): Promise<number> {
+  return sumOfServers(clickhouse, async client => {
+    const result = await client.query({
+      query: `SELECT count() AS n FROM ${database}.${table}`,
+      format: 'JSONEachRow',
+    })
+    const [row] = await result.json<{ n: number }>()
+    return Number(row?.n)
+  })
+}
+
+type Client = BenchClickHouse['client']
+
+function onEachServer<T>({ client, shards = [] }: BenchClickHouse, work: (client: Client) => Promise<T>): Promise<T[]> {
+  return Promise.all(shards.length > 0 ? shards.map(shard => work(shard.client)) : [work(client)])
+}
+
+async function sumOfServers(clickhouse: BenchClickHouse, work: (client: Client) => Promise<number>): Promise<number> {
+  return (await onEachServer(clickhouse, work)).reduce((sum, count) => sum + count, 0)
 }

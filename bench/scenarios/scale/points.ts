@@ -52,6 +52,7 @@ const FLEETS: readonly { readonly needs?: string; readonly points: readonly Scal
       ofFleet('4 partitions, 4 workers', { partitions: 4, workers: 4 }),
     ],
   },
+  { needs: CLUSTER_SETTING, points: [ofFleet('2 shards', { shards: 2 })] },
 ]
 
 const ENV_EXAMPLE = new URL('../../../deploy/env.example', import.meta.url)

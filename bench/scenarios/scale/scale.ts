@@ -44,9 +44,9 @@ export const scenario: Scenario = {
 }
 
 async function measurePoint(stage: ScaleStage, fleets: Fleets, { fleet, load }: ScalePoint): Promise<PipelineMeasured> {
-  const contender = await fleets.run(fleet)
+  const { contender, clickhouse } = await fleets.run(fleet)
   await stage.redis.rewriteLog()
-  const measured = await measurePipeline(stage.clickhouse, contender, load, roundMs(stage.context))
+  const measured = await measurePipeline(clickhouse, contender, load, roundMs(stage.context))
   return { ...measured, use: useByKind(measured.use) }
 }
 
