@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type OperatedInstallation, startOperatedInstallation } from '../../support/operate/installation.ts'
+
+let installation: OperatedInstallation
+
+beforeAll(async () => {
+  installation = await startOperatedInstallation()
+})
+
+afterAll(() => installation?.stop())
+
+it('the commands that show what is full work under load', async () => {
+  const { clients, adminUrl } = installation
+  const page = await installation.openPage('scale.md', { ADMIN_URL: adminUrl })
+  await clients.untilServed(30_000)
+  for (const heading of page.left()) await page.run(heading)
+  expect(page.left()).toEqual([])
+}, 60_000)
+
+it('plans are made and compared as the page shows', async () => {
+  const page = await installation.openPage('sizing.md', { DIR: installation.services.dir })
+  await page.run('A plan')
+  await page.run('With costs of your machine')
+  const [plain, gzip] = (await page.run('Compare two plans')).trim().split('\n').map(Number)
+  expect(plain).toBeGreaterThan(0)
+  expect(gzip).toBeGreaterThan(0)
+  expect(page.left()).toEqual([])
+}, 60_000)
