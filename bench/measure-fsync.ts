@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -8,6 +8,7 @@ import { TABLE_SETTINGS } from '../clickhouse/migrate/table-settings.ts'
 import { freePort } from '../deploy/local/ports.ts'
 import { startClickHouse } from '../deploy/local/stores/clickhouse.ts'
 import { createLogsBatch } from '../workers/otlp/logs/logs.ts'
+import { meterProcesses } from './measure/process-meter.ts'
 import { logPayload } from './payloads/log-payload.ts'
 
 /**
@@ -19,12 +20,7 @@ const parent = process.argv[2] ?? tmpdir()
 const dir = await mkdtemp(join(parent, 'penstock-fsync-'))
 const server = await startClickHouse({ dir, port: await freePort(), password: 'measure', log: () => {} })
 const admin = createClickHouse({ url: server.url })
-const TICKS_PER_SECOND = 100
-
-async function cpuSeconds(): Promise<number> {
-  const fields = (await readFile(`/proc/${server.pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
-}
+const meter = meterProcesses({ ClickHouse: server.pid })
 
 async function measure(fsync: boolean, rows: number, inserts: number): Promise<string> {
   const database = `measure_${fsync ? 'on' : 'off'}`
@@ -50,14 +46,15 @@ async function measure(fsync: boolean, rows: number, inserts: number): Promise<s
   const [block] = batch.tables()
   if (block === undefined) throw new Error('the batch is empty')
   const times: number[] = []
-  const [cpu, startedAt] = [await cpuSeconds(), performance.now()]
+  meter.begin()
+  const startedAt = performance.now()
   for (let i = 0; i < inserts; i++) {
     const at = performance.now()
     await insertNative(client, { ...block, deduplicationToken: `${Date.now()}:${i}`, timeoutMs: 60_000 })
     times.push(performance.now() - at)
   }
   const seconds = (performance.now() - startedAt) / 1_000
-  const used = (await cpuSeconds()) - cpu
+  const used = meter.end().ClickHouse?.cpuSeconds ?? 0
   await client.close()
   times.sort((a, b) => a - b)
   const at = (share: number) => (times[Math.floor((times.length - 1) * share)] as number).toFixed(1)

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { insertNative } from '../clickhouse/client.ts'
 import { onShardOfUnit, tableOfUnit } from '../clickhouse/cluster/shard-units.ts'
 import { startClickHouseCluster } from '../test/support/cluster/clickhouse-cluster.ts'
@@ -6,28 +5,18 @@ import { connectDatabase, migrateDatabase } from '../test/support/cluster/connec
 import type { TableBlock } from '../workers/batch/row-batch.ts'
 import { shardBlocks } from '../workers/batch/shard-blocks.ts'
 import { createSpansBatch } from '../workers/otlp/traces/spans.ts'
+import { meterProcesses } from './measure/process-meter.ts'
 import { tracePayload } from './payloads/trace-payload.ts'
 
 /**
- * `node bench/measure-shards.ts [rounds]` inserts the same batches of 100,000 spans into one server and into two shards, in turn,
- * and prints spans per second, the CPU of ClickHouse and what dividing the rows costs a worker. Two batches are inserted at the same
- * time, as by the slots of a lane. All servers are on this machine: what two of them gain needs cores for both.
+ * `node bench/measure-shards.ts [rounds]` inserts the same batches of 100,000 spans into one server and into two shards, in
+ * turn, and prints spans per second, the CPU of ClickHouse and what dividing the rows costs a worker. Two batches are inserted
+ * at the same time, as by the slots of a lane. All servers are on this machine: what two of them gain needs cores for both.
  */
 const ROWS = 100_000
 const BATCHES = 10
 const AT_ONCE = 2
-const TICKS_PER_SECOND = 100
 const rounds = Number(process.argv[2] ?? 3)
-
-async function cpuSeconds(pids: readonly number[]): Promise<number> {
-  const ticks = await Promise.all(
-    pids.map(async pid => {
-      const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
-      return Number(fields[11]) + Number(fields[12])
-    }),
-  )
-  return ticks.reduce((sum, own) => sum + own, 0) / TICKS_PER_SECOND
-}
 
 function formBlocks(): readonly TableBlock[] {
   const batch = createSpansBatch()
@@ -53,8 +42,9 @@ async function measure(shards: number, blocks: readonly TableBlock[]): Promise<s
   try {
     await migrateDatabase(cluster.url, 'penstock')
     const client = connectDatabase(cluster.url, 'penstock')
-    const pids = cluster.shards.map(({ pid }) => pid)
-    const [cpu, own, startedAt] = [await cpuSeconds(pids), process.cpuUsage(), performance.now()]
+    const meter = meterProcesses(Object.fromEntries(cluster.shards.map(({ pid }) => [`shard ${pid}`, pid])))
+    meter.begin()
+    const [own, startedAt] = [process.cpuUsage(), performance.now()]
     let next = 0
     const slot = async () => {
       while (next < BATCHES) {
@@ -74,7 +64,7 @@ async function measure(shards: number, blocks: readonly TableBlock[]): Promise<s
     await Promise.all(Array.from({ length: AT_ONCE }, slot))
     const seconds = (performance.now() - startedAt) / 1_000
     const { user, system } = process.cpuUsage(own)
-    const used = (await cpuSeconds(pids)) - cpu
+    const used = Object.values(meter.end()).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
     await client.close()
     const millions = (ROWS * BATCHES) / 1e6
     return (

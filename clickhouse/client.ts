@@ -61,7 +61,10 @@ export interface ClickHouseConnection {
   readonly password?: string
   /** `default` if left out. Migrations connect without a database, because it may not exist yet. */
   readonly database?: string
-  /** How long a connection of the official client may stay silent. The deadlines of single calls are shorter. Reads have only theirs. */
+  /**
+   * How long a connection of the official client may stay silent. The deadlines of single calls are shorter. Reads have only
+   * theirs.
+   */
   readonly requestTimeoutMs?: number
   readonly maxConnections?: number
   /** Settings of every query, unless the query has its own. */

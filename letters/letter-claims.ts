@@ -133,8 +133,9 @@ export interface ReplayPayload {
 
 /**
  * Claims of dead letters: a hash for each job that contained them, in the first partition of the queue, into which they are
- * replayed whatever partition they come from. So a claim is found again whatever the number of partitions is. A letter is claimed in the step that accepts its payload, so of any number of replays one is stored. A
- * claim lasts as long as the letter may, also when the row with the outcome of its replay is late.
+ * replayed whatever partition they come from. So a claim is found again whatever the number of partitions is. A letter is
+ * claimed in the step that accepts its payload, so of any number of replays one is stored. A claim lasts as long as the letter
+ * may, also when the row with the outcome of its replay is late.
  */
 export class LetterClaims {
   readonly #queues: QueueConnections

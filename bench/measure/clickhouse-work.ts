@@ -2,7 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
 import { SHARD_MAPS_TABLE } from '../../clickhouse/cluster/shard-maps.ts'
 
-async function select<T>(client: ClickHouseClient, query: string, params: Record<string, string> = {}): Promise<T[]> {
+async function select<T>(
+  client: ClickHouseClient,
+  query: string,
+  params: Record<string, string | string[]> = {},
+): Promise<T[]> {
   return (await client.query({ query, query_params: params, format: 'JSONEachRow' })).json<T>()
 }
 
@@ -32,12 +36,8 @@ export async function settleMerges(client: ClickHouseClient): Promise<void> {
 
 /** Returns the blocks written to MergeTree tables since the server started, and their rows. */
 export async function writtenBlocks(client: ClickHouseClient): Promise<{ inserts: number; rows: number }> {
-  const events = await select<{ event: string; value: number }>(
-    client,
-    `SELECT event, value FROM system.events WHERE event IN ('MergeTreeDataWriterBlocks', 'MergeTreeDataWriterRows')`,
-  )
-  const counted = (name: string) => Number(events.find(({ event }) => event === name)?.value ?? 0)
-  return { inserts: counted('MergeTreeDataWriterBlocks'), rows: counted('MergeTreeDataWriterRows') }
+  const [inserts, rows] = await counters(client, ['MergeTreeDataWriterBlocks', 'MergeTreeDataWriterRows'])
+  return { inserts, rows }
 }
 
 /** Returns the bytes of all active parts of a database on disk. */
@@ -52,10 +52,17 @@ export async function bytesOnDisk(client: ClickHouseClient, database: string): P
 
 /** Returns the bytes that the server has received and sent since it started. */
 export async function networkBytes(client: ClickHouseClient): Promise<{ received: number; sent: number }> {
+  const [received, sent] = await counters(client, ['NetworkReceiveBytes', 'NetworkSendBytes'])
+  return { received, sent }
+}
+
+/** Returns counters of the server since it started. One that it has not counted is 0. */
+async function counters(client: ClickHouseClient, names: [string, string]): Promise<[number, number]> {
   const events = await select<{ event: string; value: number }>(
     client,
-    `SELECT event, value FROM system.events WHERE event IN ('NetworkReceiveBytes', 'NetworkSendBytes')`,
+    'SELECT event, value FROM system.events WHERE event IN {names: Array(String)}',
+    { names },
   )
   const counted = (name: string) => Number(events.find(({ event }) => event === name)?.value ?? 0)
-  return { received: counted('NetworkReceiveBytes'), sent: counted('NetworkSendBytes') }
+  return [counted(names[0]), counted(names[1])]
 }

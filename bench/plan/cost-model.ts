@@ -53,7 +53,10 @@ interface Line {
   readonly perInsert: number
 }
 
-/** Returns how often something that has a fixed cost happens for a span: a batch in workers, an insert into a shard in ClickHouse. */
+/**
+ * Returns how often something that has a fixed cost happens for a span: a batch in workers, an insert into a shard in
+ * ClickHouse.
+ */
 const FIXED_PER_SPAN: Record<CpuName, (batch: BatchShape) => number> = {
   edgeCpu: () => 0,
   redisCpu: () => 0,
@@ -65,9 +68,9 @@ const FIXED_PER_SPAN: Record<CpuName, (batch: BatchShape) => number> = {
 const LEAST_PART = 0.1
 
 /**
- * Fits the costs to measured points. A span costs the same in the edge and in Redis whatever the fleet is. In workers a batch has
- * a cost besides, and in ClickHouse each insert into a shard, because it makes parts that are merged. Payloads and values of the spans change
- * the cost as they did with one of each.
+ * Fits the costs to measured points. A span costs the same in the edge and in Redis whatever the fleet is. In workers a batch
+ * has a cost besides, and in ClickHouse each insert into a shard, because it makes parts that are merged. Payloads and values of
+ * the spans change the cost as they did with one of each.
  */
 export function fitModel(points: readonly MeasuredPoint[]): CostModel {
   const fleets = points.filter(isUsualLoad)
@@ -137,7 +140,10 @@ const constant = (values: readonly number[]): Line => ({
 
 type Point = readonly [x: number, y: number]
 
-/** Returns the line of least squares. It never falls and never begins below 0: more inserts cost no less, and spans cost something. */
+/**
+ * Returns the line of least squares. It never falls and never begins below 0: more inserts cost no less, and spans cost
+ * something.
+ */
 function lineThrough(points: readonly Point[]): Line {
   const mean = (at: 0 | 1) => points.reduce((sum, point) => sum + point[at], 0) / points.length
   const [meanX, meanY] = [mean(0), mean(1)]

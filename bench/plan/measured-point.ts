@@ -7,8 +7,8 @@ const positive = z.number().positive()
 const share = z.union([z.literal(0), z.literal(1)])
 
 /**
- * Resources that one fleet has used under one load. CPU times are seconds for a million spans, of all processes of a kind; bytes are of
- * one span.
+ * Resources that one fleet has used under one load. CPU times are seconds for a million spans, of all processes of a kind; bytes
+ * are of one span.
  */
 export const measuredPointSchema = z.object({
   workers: positive,

@@ -55,7 +55,10 @@ export const WINDOW_MEMORY_SHARE = 0.5
 const LEAST_SHARE_FOR_ROWS = 0.2
 /** Share of a disk that is in use. Merges need the rest. */
 const DISK_SHARE = 0.7
-/** Inserts a second of a partition that up to four workers consume. Each further one adds an insert (docs/decisions/028-insert-pace.md). */
+/**
+ * Inserts a second of a partition that up to four workers consume. Each further one adds an insert
+ * (docs/decisions/028-insert-pace.md).
+ */
 const PACED_INSERTS_PER_SECOND = 4
 /** Bounds of one installation: partitions of a queue, CLICKHOUSE_INSERTS_PER_SECOND, shards. */
 const MOST_PARTITIONS = 64

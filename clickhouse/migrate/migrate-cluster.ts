@@ -21,9 +21,9 @@ const DAY_MS = 86_400_000
 const SLACK_DAYS = 7
 
 /**
- * Migrates the servers of a cluster in turn. The clients are as those of `migrate`. Every server has a journal of its own, so that a
- * shard or a replica that is added later gets the same schema. Throws as `migrate` does, also if the servers are not the cluster
- * that the settings name.
+ * Migrates the servers of a cluster in turn. The clients are as those of `migrate`. Every server has a journal of its own, so
+ * that a shard or a replica that is added later gets the same schema. Throws as `migrate` does, also if the servers are not the
+ * cluster that the settings name.
  */
 export async function migrateCluster(servers: readonly ClusterServer[], options: MigrateClusterOptions): Promise<void> {
   const { cluster, database, tableSettings = TABLE_SETTINGS, retentionDays, now = Date.now } = options

@@ -11,7 +11,10 @@ import { objectStoreSettings, parseConfig, retentionSettings } from '../../share
 import { errorFields } from '../../shared/runtime/errors.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 
-/** Creates the bucket if it does not exist, and gives it the rules of deploy/object-store, for the retention of this installation. */
+/**
+ * Creates the bucket if it does not exist, and gives it the rules of deploy/object-store, for the retention of this
+ * installation.
+ */
 const config = parseConfig(z.object({ ...objectStoreSettings, ...retentionSettings }), process.env)
 const logger = createLogger('bucket', 'info')
 const { client, name: Bucket } = openBucket({

@@ -48,8 +48,8 @@ const LISTED_PRICES = 1_000
 const MEMORY_RETRY_S = 10
 
 /**
- * Follows the shares of the surfaces in all queues, each of which is the sum of its partitions. Polls their counters in Redis, so that deciding on a request costs no
- * round trip.
+ * Follows the shares of the surfaces in all queues, each of which is the sum of its partitions. Polls their counters in Redis,
+ * so that deciding on a request costs no round trip.
  */
 export class Admission {
   readonly #redis: Redis

@@ -81,7 +81,9 @@ accept()
 return 'claimed'
 `
 
-/** KEYS parts of the path, sealed paths, bytes of sealed claims; ARGV name of the release in the budget, `sealed` as it was read. */
+/**
+ * KEYS parts of the path, sealed paths, bytes of sealed claims; ARGV name of the release in the budget, `sealed` as it was read.
+ */
 const FORGET_SEALED = `
 ${LIFT}
 ${CLAIMS_BYTES}

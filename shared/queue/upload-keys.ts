@@ -13,9 +13,9 @@ export const UPLOAD_LIFETIME_S = 24 * 60 * 60
  * - signed: path → JSON of DeclaredMap, as the last sign call declared it, until a manifest names the map (hash)
  * - singles: path → `sha256:size` of the last single upload (hash, written by the worker)
  * - parts: for each path (hash): `{part}` → `sha256:size`, the claim; `stored:{part}` → Unix time at which its object was
- *   stored; `waits:{part}` → 1 while its payload waits; `waiting` → number of these; `bytes` → sum of the sizes; `assembled` → `count:sha256:size`, the map that was
- *   assembled from the first `count` parts, once it is stored; `sealed` → the sequence of the manifest that contains this
- *   map, if there is one
+ *   stored; `waits:{part}` → 1 while its payload waits; `waiting` → number of these; `bytes` → sum of the sizes; `assembled` →
+ *   `count:sha256:size`, the map that was assembled from the first `count` parts, once it is stored; `sealed` → the sequence of
+ *   the manifest that contains this map, if there is one
  * - claimed: SHA-256 of each path whose claims expire (set)
  * - sealed: SHA-256 of each path whose claims a manifest keeps (set)
  * - completion: JSON of the CompletionRecord of one request, which the SHA-256 of its body identifies

@@ -129,8 +129,8 @@ export async function redisTimeMs(redis: Redis): Promise<number> {
 }
 
 /**
- * Reads the bounds of all queues and partitions, and a time before that: the earliest of the servers. A payload that moves on stays on
- * its server, whose connection keeps the order of the commands.
+ * Reads the bounds of all queues and partitions, and a time before that: the earliest of the servers. A payload that moves on
+ * stays on its server, whose connection keeps the order of the commands.
  */
 async function readAllBounds(
   queues: QueueConnections,

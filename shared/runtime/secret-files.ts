@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** Settings that are, or may contain, a secret. Each may be given as a file instead: `KEY_PEPPER_FILE` names that of `KEY_PEPPER`. */
+/**
+ * Settings that are, or may contain, a secret. Each may be given as a file instead: `KEY_PEPPER_FILE` names that of
+ * `KEY_PEPPER`.
+ */
 export const SECRET_SETTINGS = [
   'REDIS_URL',
   'CONTROL_REDIS_URL',

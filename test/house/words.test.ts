@@ -52,6 +52,16 @@ function matches(): string[] {
     )
 }
 
+function longCommentLines(): string[] {
+  return trackedFiles()
+    .filter(file => file.endsWith('.ts'))
+    .flatMap(file =>
+      readFileSync(ROOT + file, 'utf8')
+        .split('\n')
+        .flatMap((line, i) => (/^ *(\*|\/\/|\/\*\*) /.test(line) && line.length > 132 ? [`${file}:${i + 1}`] : [])),
+    )
+}
+
 describe('the words', () => {
   it('have a list of phrases, each with what to write instead', () => {
     for (const { source, instead } of readPhrases()) expect(instead, source).not.toBe('')
@@ -60,5 +70,9 @@ describe('the words', () => {
   it('avoid the suspect phrases', () => {
     expect(ACCEPTED.length).toBeLessThan(20)
     expect(matches()).toEqual([])
+  })
+
+  it('stand in comments of at most 132 characters a line', () => {
+    expect(longCommentLines()).toEqual([])
   })
 })

@@ -13,10 +13,10 @@ interface Schema {
   readonly journal: readonly object[]
 }
 
-/** Stands for the name of the database in kept statements. Nothing else in them contains it. */
+/** Replaces the name of the database in kept statements. Nothing else in them contains it. */
 const TEMPLATE = 'penstock_schema_template'
 const KEPT_IN = join(ROOT, 'node_modules/.cache/schema')
-/** What decides on the schema: the migrations, the code that runs them, and the version of ClickHouse. */
+/** Files that decide on the schema: the migrations, the code that runs them, and the version of ClickHouse. */
 const SOURCES = ['clickhouse/migrations', 'clickhouse/migrate', 'node_modules/chdb/package.json']
 
 /**

@@ -65,9 +65,9 @@ interface OpenBatch {
 }
 
 /**
- * Collects the jobs of one lane of a partition into named batches (`workers/README.md`). One batch is open. Sealed batches wait for an insert
- * slot. While all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an unavailable store
- * pauses the pool with bounded memory.
+ * Collects the jobs of one lane of a partition into named batches (`workers/README.md`). One batch is open. Sealed batches wait
+ * for an insert slot. While all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an
+ * unavailable store pauses the pool with bounded memory.
  */
 export class BatchPool {
   readonly #deps: BatchPoolDeps

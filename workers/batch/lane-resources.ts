@@ -22,8 +22,8 @@ export interface LaneResourcesOptions {
 const MAX_OPEN_BATCHES = 4
 
 /**
- * Resources that the partitions of a lane share, so that memory and inserts of a process do not grow with their number. A partition that
- * waits for rows holds none, and one that has rows waits for nothing but its insert.
+ * Resources that the partitions of a lane share, so that memory and inserts of a process do not grow with their number. A
+ * partition that waits for rows holds none, and one that has rows waits for nothing but its insert.
  */
 export class LaneResources {
   readonly fetched: Budget

@@ -72,9 +72,9 @@ const HEAD_PAGES = 4
 const WALK_PAGES = 40
 
 /**
- * Adds the jobs of payloads of a partition that have no live job, because an edge or a worker died between writing the payload and adding its
- * job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added. Looks at all
- * payloads of a short queue and at a bounded part of a long one, where the next sweep continues.
+ * Adds the jobs of payloads of a partition that have no live job, because an edge or a worker died between writing the payload
+ * and adding its job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added. Looks
+ * at all payloads of a short queue and at a bounded part of a long one, where the next sweep continues.
  */
 export async function sweep(deps: SweepDeps, queue: QueueName, isStopped = () => false): Promise<number> {
   const { redis, common = redis, partition = 0 } = deps

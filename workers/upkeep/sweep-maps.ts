@@ -33,10 +33,10 @@ const STATEMENT_TIMEOUT_MS = 300_000
 const FAULTS_IN_A_ROW = 10
 
 /**
- * Deletes the maps that no current manifest and no upload of their workspace has named for UNUSED_FOR_MS, with their rows. A
- * run that finds a map unused only notes it, and a later run deletes it (docs/decisions/026-unused-maps.md). The maps of a workspace
- * stay while one of its manifests cannot be read. It may be interrupted anywhere. Ages are by the clock of Redis. After a fault the
- * run continues with the next workspace, and throws the first fault at its end.
+ * Deletes the maps that no current manifest and no upload of their workspace has named for UNUSED_FOR_MS, with their rows. A run
+ * that finds a map unused only notes it, and a later run deletes it (docs/decisions/026-unused-maps.md). The maps of a workspace
+ * stay while one of its manifests cannot be read. It may be interrupted anywhere. Ages are by the clock of Redis. After a fault
+ * the run continues with the next workspace, and throws the first fault at its end.
  */
 export async function sweepMaps(deps: SweepMapsDeps): Promise<void> {
   let fault: unknown

@@ -90,8 +90,8 @@ describe('reads of findings', () => {
     rowsRead = 0
     const finding = await loadFinding(client, { workspaceId, findingId }, {}, Date.now(), signal())
     expect(finding?.occurrenceCount).toBe((DAYS * OCCURRENCES_A_DAY) / FINDINGS)
-    // Out of 400,000 occurrences and as many rows of five minutes, it reads the days twice, one or two granules of 64 for each hour,
-    // and one or two granules of 8,192 occurrences of the last day.
+    // Out of 400,000 occurrences and as many rows of five minutes, it reads the days twice, one or two granules of 64 for each
+    // hour, and one or two granules of 8,192 occurrences of the last day.
     expect(rowsRead).toBeLessThanOrEqual(80_000)
 
     const [trace] = await (

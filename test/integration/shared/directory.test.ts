@@ -201,7 +201,8 @@ describe('surfaces', () => {
     for (let round = 0; round < 30; round++) {
       const surface = aSurface()
       await store.putSurface(surface)
-      // Each begins a round trip later than the one before, so that some fall between the reads and the transaction of the deletion.
+      // Each begins a round trip later than the one before, so that some fall between the reads and the transaction of the
+      // deletion.
       const create = async (turns: number) => {
         for (let turn = 0; turn < turns; turn++) await redis.ping()
         return store.createSurfaceKey(aSurfaceKey({ surfaceId: surface.id }))

@@ -36,8 +36,8 @@ const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
 const keys = queueKeys('logs')
 const DAY_MS = 86_400_000
 /**
- * Tests of where an insert has landed know the only part of a table that one server has. Which shards have rows of one of two days is
- * not recorded.
+ * Tests of where an insert has landed know the only part of a table that one server has. Which shards have rows of one of two
+ * days is not recorded.
  */
 const isShards = isCluster(services.clickhouseUrl)
 const NOW = Date.now()

@@ -8,7 +8,10 @@ import { keepRestartable, SERVER_PASSWORD, type TestService } from '../services/
 /** Name of the cluster in the configuration of every node. */
 export const TEST_CLUSTER = 'shards'
 
-/** Servers that are the shards of one cluster, each with one replica. Its URL is as in CLICKHOUSE_URL, its process the first shard. */
+/**
+ * Servers that are the shards of one cluster, each with one replica. Its URL is as in CLICKHOUSE_URL, its process the first
+ * shard.
+ */
 export interface ClickHouseCluster extends TestService {
   readonly shards: readonly TestService[]
 }

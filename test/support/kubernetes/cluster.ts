@@ -22,8 +22,9 @@ export interface Cluster {
 }
 
 /**
- * Returns the cluster of KUBECONFIG, else one that the program of KUBERNETES_TOOL starts: `up` prints a line `KUBECONFIG=…` and may
- * print one `PATH=…`, `keda` installs KEDA, `load IMAGE…` makes images known, and `down` ends it. Returns the reason if there is none.
+ * Returns the cluster of KUBECONFIG, else one that the program of KUBERNETES_TOOL starts: `up` prints a line `KUBECONFIG=…` and
+ * may print one `PATH=…`, `keda` installs KEDA, `load IMAGE…` makes images known, and `down` ends it. Returns the reason if
+ * there is none.
  */
 export async function findCluster(): Promise<Cluster | string> {
   const { KUBECONFIG: kubeconfig, KUBERNETES_TOOL: tool } = process.env

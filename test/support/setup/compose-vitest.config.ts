@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config'
 const MINUTES = Number(process.env.CHAOS_MINUTES || 5)
 
 /**
- * Configuration of `npm run test:compose`: tests of the containers that compose.yaml describes, and those of test/e2e that look at a
- * whole installation from outside. Each file starts one of its own (PENSTOCK_STACK, test/support/services/stack.ts).
+ * Configuration of `npm run test:compose`: tests of the containers that compose.yaml describes, and those of test/e2e that look
+ * at a whole installation from outside. Each file starts one of its own (PENSTOCK_STACK, test/support/services/stack.ts).
  */
 export default defineConfig({
   test: {

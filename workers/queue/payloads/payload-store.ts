@@ -130,8 +130,8 @@ export interface PartitionPlace {
 const FIRST_PLACE: PartitionPlace = { partition: 0, movesTo: 0 }
 
 /**
- * The payloads of one partition of a queue in Redis. Every change is one script, so that a worker that dies leaves the state before the
- * change or the state after it. Every script may be sent twice.
+ * The payloads of one partition of a queue in Redis. Every change is one script, so that a worker that dies leaves the state
+ * before the change or the state after it. Every script may be sent twice.
  */
 export class RedisPayloadStore implements PayloadStore {
   readonly #redis: Redis

@@ -7,7 +7,10 @@ import { F64, I32, I64 } from './wasm-values.ts'
 const TIMESTAMP = Buffer.from('"timestamp":')
 const TYPE = Buffer.from('"type":')
 
-/** Writes the code that reads time and type of each event. The last of several members with the same name counts, as in JSON.parse. */
+/**
+ * Writes the code that reads time and type of each event. The last of several members with the same name counts, as in
+ * JSON.parse.
+ */
 export class EventFacts {
   readonly count: I32
   /** Whether a member cannot be read here. */
