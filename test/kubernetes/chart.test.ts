@@ -23,7 +23,12 @@ const OLD_SECONDS = 10
 const STEADY_MINUTES = Number(process.env.KUBERNETES_STEADY_MINUTES || 2)
 
 interface Pod {
-  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
+  readonly metadata: {
+    readonly name: string
+    readonly labels: Readonly<Record<string, string>>
+    /** Set when the pod was told to end. */
+    readonly deletionTimestamp?: string
+  }
   readonly status: {
     readonly phase: string
     readonly conditions: readonly { readonly type: string; readonly status: string }[]
@@ -45,11 +50,18 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     await cluster.stop()
   })
 
-  const podsOf = async (selector = '') => {
+  const allPods = async (selector = '') => {
     const labels = `app.kubernetes.io/instance=penstock${selector}`
-    return (
-      JSON.parse(await kubectl('-n', NAMESPACE, 'get', 'pods', '-l', labels, '-o', 'json')).items as Pod[]
-    ).filter(({ metadata }) => metadata.labels['app.kubernetes.io/component'] !== 'migrate')
+    const pods: Pod[] = JSON.parse(await kubectl('-n', NAMESPACE, 'get', 'pods', '-l', labels, '-o', 'json')).items
+    return pods.filter(({ metadata }) => metadata.labels['app.kubernetes.io/component'] !== 'migrate')
+  }
+  /** Returns the pods that are not about to end. */
+  const podsOf = async (selector = '') =>
+    (await allPods(selector)).filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const untilGone = (pods: readonly Pod[]) => {
+    const names = new Set(pods.map(({ metadata }) => metadata.name))
+    const areGone = async () => !(await allPods()).some(({ metadata }) => names.has(metadata.name))
+    return until('the replaced pods have ended', areGone, { deadlineMs: 120_000, everyMs: 500 })
   }
   const isReady = ({ status }: Pod) =>
     status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
@@ -72,6 +84,8 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       expected,
     )
   }
+  const summary = ({ unconfirmed, ...report }: LoadReport) =>
+    JSON.stringify({ ...report, unconfirmed: unconfirmed.length })
   const expectOnlyAcknowledged = (report: LoadReport) => {
     expect(report.statuses).toEqual({ 200: report.sent })
     expect(report.errors).toEqual({})
@@ -100,10 +114,10 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     const before = await podsOf()
     const load = await installation.startLoad(SPANS, [[900, 25]])
     await installation.upgrade(...UPGRADED)
-    const after = await podsOf()
+    await untilGone(before)
     const report = await load.finish()
-    console.log('upgrade:', JSON.stringify(report))
-    expect(after.filter(({ metadata }) => before.some(pod => pod.metadata.name === metadata.name))).toEqual([])
+    console.log('upgrade:', summary(report))
+    expect((await podsOf()).length).toBe(before.length)
     expectOnlyAcknowledged(report)
     await expectExact(load, report)
   })
@@ -142,11 +156,12 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       { deadlineMs: 600_000, everyMs: 500 },
     )
     await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment', '--timeout=180s')
+    await untilGone(evicted)
     const report = await load.finish()
     console.log(
       'eviction:',
       JSON.stringify({ evicted: evicted.length, refusals, ...Object.fromEntries(least) }),
-      JSON.stringify(report),
+      summary(report),
     )
     expect(refusals).toBeGreaterThan(0)
     expect([...least.values()]).toEqual([1, 1, 1, 1])

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -25,6 +25,8 @@ export interface LoadReport {
   readonly errors: Readonly<Record<string, number>>
   /** Numbers of the exports that were not acknowledged. */
   readonly unconfirmed: readonly number[]
+  /** What the first of them got, with the second in which they were sent. */
+  readonly failures: readonly string[]
   readonly maxMs: number
 }
 
@@ -64,8 +66,9 @@ async function buildStores(image: string): Promise<void> {
   const packages = ['chdb', 'ffi-rs', 'miniflare'].map(name => `${name}@${devDependencies[name]}`).join(' ')
   const context = await mkdtemp(join(tmpdir(), 'penstock-stores-'))
   try {
-    await copyFile(`${ROOT}deploy/local/stores/clickhouse-server.mjs`, join(context, 'clickhouse-server.mjs'))
-    await copyFile(`${HERE}s3-server.mjs`, join(context, 's3-server.mjs'))
+    for (const server of ['clickhouse-server.mjs', 's3-server.mjs']) {
+      await copyFile(`${ROOT}deploy/local/stores/${server}`, join(context, server))
+    }
     await buildImage(image, `${HERE}stores.Dockerfile`, context, '--build-arg', `PACKAGES=${packages}`)
   } finally {
     await rm(context, { recursive: true })
@@ -79,29 +82,20 @@ export async function install(cluster: Cluster): Promise<Installation> {
   await removeInstallation(cluster)
   for (const namespace of [NAMESPACE, STORES]) await kubectl('create', 'namespace', namespace)
   await kubectl('label', 'namespace', NAMESPACE, 'pod-security.kubernetes.io/enforce=restricted')
-  const stores = (await readFile(`${HERE}stores.yaml`, 'utf8')).replaceAll('STORES_IMAGE', images.stores)
+  const stores = (await readFile(`${HERE}stores.yaml`, 'utf8'))
+    .replaceAll('STORES_IMAGE', images.stores)
+    .replaceAll('STORES_NAMESPACE', STORES)
   await kubectlWith(stores, '-n', STORES, 'apply')
   await kubectl('-n', STORES, 'create', 'configmap', 'load', `--from-file=${HERE}load.mjs`)
   await kubectl('-n', NAMESPACE, 'create', 'secret', 'generic', 'stores', ...secretLiterals())
   await kubectl('-n', STORES, 'rollout', 'status', 'deployment', '--timeout=180s')
 
   const values = [`image.repository=${images.product}`, `image.tag=${TAG}`]
+  const chart = await chartFor(cluster)
   const upgrade = async (...more: string[]) => {
     const set = [...values, ...more].flatMap(value => ['--set', value])
-    await cluster.helm(
-      'upgrade',
-      '--install',
-      'penstock',
-      CHART,
-      '-n',
-      NAMESPACE,
-      '-f',
-      `${HERE}values.yaml`,
-      ...set,
-      '--wait',
-      '--timeout',
-      '10m',
-    )
+    const where = ['-n', NAMESPACE, '-f', `${HERE}values.yaml`]
+    await cluster.helm('upgrade', '--install', 'penstock', chart, ...where, ...set, '--wait', '--timeout', '10m')
   }
   await upgrade()
   const penstock = (...args: string[]) =>
@@ -164,6 +158,20 @@ export async function install(cluster: Cluster): Promise<Installation> {
   }
 }
 
+/**
+ * Returns the folder of the chart. An API server that was built without its version reports one that Helm cannot compare with
+ * `kubeVersion`, so it gets a copy of the chart without this line.
+ */
+async function chartFor({ kubectl }: Cluster): Promise<string> {
+  const { gitVersion } = JSON.parse(await kubectl('get', '--raw', '/version'))
+  if (!String(gitVersion).startsWith('v0.0.0-')) return CHART
+  const copy = join(await mkdtemp(join(tmpdir(), 'penstock-chart-')), 'penstock')
+  await cp(CHART, copy, { recursive: true })
+  const file = join(copy, 'Chart.yaml')
+  await writeFile(file, (await readFile(file, 'utf8')).replace(/^kubeVersion:.*$/m, ''))
+  return copy
+}
+
 /** Removes what an earlier run has left. */
 export async function removeInstallation({ kubectl }: Cluster): Promise<void> {
   await kubectl('delete', 'namespace', NAMESPACE, STORES, '--ignore-not-found', '--timeout=180s')
@@ -196,6 +204,7 @@ function loadPod(name: string, image: string, load: string): string {
           image,
           command: ['node', '/load/load.mjs'],
           env: [{ name: 'LOAD', value: load }],
+          resources: { requests: { cpu: '100m', memory: '64Mi' } },
           volumeMounts: [{ name: 'load', mountPath: '/load' }],
         },
       ],

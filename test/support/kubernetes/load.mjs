@@ -7,12 +7,13 @@ const { url, key, run, spans, phases } = JSON.parse(process.env.LOAD ?? '')
 const TICK_MS = 20
 /** Above it, exports are left out and counted, as a client with a full queue would. */
 const MAX_IN_FLIGHT = 400
+const MAX_FAILURES = 5
 
 const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'cluster-test' } }] }
 const template = JSON.stringify({
   resourceSpans: [{ resource, scopeSpans: [{ spans: Array.from({ length: spans }, (_, i) => spanOf(i)) }] }],
 })
-const report = { sent: 0, skipped: 0, statuses: {}, errors: {}, unconfirmed: [], maxMs: 0 }
+const report = { sent: 0, skipped: 0, statuses: {}, errors: {}, unconfirmed: [], failures: [], maxMs: 0 }
 let inFlight = 0
 let stopping = false
 process.once('SIGTERM', () => {
@@ -47,17 +48,23 @@ async function send(number) {
   try {
     const headers = { 'x-service-public-key': key, 'content-type': 'application/json' }
     const response = await fetch(`${url}/drain/v1/traces`, { method: 'POST', headers, body })
-    await response.arrayBuffer()
+    const text = await response.text()
     report.statuses[response.status] = (report.statuses[response.status] ?? 0) + 1
-    if (response.status !== 200) report.unconfirmed.push(number)
+    if (response.status !== 200) fail(number, startedAt, `${response.status} ${text}`)
   } catch (error) {
     const code = error.cause?.code ?? error.name
     report.errors[code] = (report.errors[code] ?? 0) + 1
-    report.unconfirmed.push(number)
+    fail(number, startedAt, code)
   } finally {
     report.maxMs = Math.max(report.maxMs, Math.round(performance.now() - startedAt))
     inFlight -= 1
   }
+}
+
+function fail(number, startedAt, reason) {
+  report.unconfirmed.push(number)
+  const after = `${Math.round(startedAt / 1_000)} s`
+  if (report.failures.length < MAX_FAILURES) report.failures.push(`${after}: ${reason.slice(0, 200)}`)
 }
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
