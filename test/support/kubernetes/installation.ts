@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +26,7 @@ export interface LoadReport {
   readonly errors: Readonly<Record<string, number>>
   /** Numbers of the exports that were not acknowledged. */
   readonly unconfirmed: readonly number[]
-  /** What the first of them got, with the second in which they were sent. */
+  /** Results of the first of them, with the second in which they were sent. */
   readonly failures: readonly string[]
   readonly maxMs: number
 }
@@ -165,7 +166,9 @@ export async function install(cluster: Cluster): Promise<Installation> {
 async function chartFor({ kubectl }: Cluster): Promise<string> {
   const { gitVersion } = JSON.parse(await kubectl('get', '--raw', '/version'))
   if (!String(gitVersion).startsWith('v0.0.0-')) return CHART
-  const copy = join(await mkdtemp(join(tmpdir(), 'penstock-chart-')), 'penstock')
+  const dir = await mkdtemp(join(tmpdir(), 'penstock-chart-'))
+  process.once('exit', () => rmSync(dir, { recursive: true }))
+  const copy = join(dir, 'penstock')
   await cp(CHART, copy, { recursive: true })
   const file = join(copy, 'Chart.yaml')
   await writeFile(file, (await readFile(file, 'utf8')).replace(/^kubeVersion:.*$/m, ''))
