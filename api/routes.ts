@@ -20,7 +20,9 @@ import { readReplayEventsRoute } from './replay/read-replay-events.ts'
 import { readRetentionRoute } from './retention/read-retention.ts'
 import { replaceRetentionRoute } from './retention/replace-retention.ts'
 import { readSessionRoute } from './sessions/read-session.ts'
+import { readTraceColumnsRoute } from './traces/columns/read-trace-columns.ts'
 import { readTraceRoute } from './traces/read-trace.ts'
+import { readSpansRoute } from './traces/spans/read-spans.ts'
 import { listWatermarksRoute } from './watermarks/list-watermarks.ts'
 import { createSurfaceRoute } from './workspaces/create-surface.ts'
 import { createSurfaceKeyRoute } from './workspaces/create-surface-key.ts'
@@ -37,6 +39,8 @@ import { updateSurfaceKeyRoute } from './workspaces/update-surface-key.ts'
 export function createApiRoutes(deps: ApiDeps): readonly Route[] {
   return [
     readTraceRoute(deps),
+    readTraceColumnsRoute(deps),
+    readSpansRoute(deps),
     listFindingsRoute(deps),
     readFindingRoute(deps),
     listFindingTracesRoute(deps),

@@ -12,6 +12,7 @@ import {
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
 import { invalid, type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from './outcome.ts'
+import { acceptsGzip } from './packed-json.ts'
 import { type ReadShares, withinShares } from './read-shares.ts'
 import type { Resource } from './resource.ts'
 
@@ -47,6 +48,8 @@ export interface GuardedRequest<Q> {
   readonly deadline: AbortSignal
   /** Fires when the client leaves before the response is complete, which may be after the deadline. */
   readonly closed: AbortSignal
+  /** Whether the client reads a response that is compressed with gzip. */
+  readonly acceptsGzip: boolean
   /** The request as the log names it. */
   readonly exchange: IdentifiedRequest
 }
@@ -70,6 +73,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const closed = head.closed()
       const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
       const param = paramsOf(head)
+      const readsGzip = acceptsGzip(head.header('accept-encoding'))
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
       const access = await authenticate(
         head.header('authorization'),
@@ -83,7 +87,10 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       if (!query.ok) return refusalReply(invalid(query.fault).problem, operation)
       const { caller } = access
       const { workspaceId } = caller
-      const request = { caller, workspaceId, query: query.value, param, deadline, closed, exchange }
+      const request = {
+        ...{ caller, workspaceId, query: query.value, param, deadline, closed, exchange },
+        acceptsGzip: readsGzip,
+      }
       const { unavailable } = resource
       const makeReply = async () => renderOutcome(await run(request), { operation, reply })
       const shared = { owner: workspaceId, operation, signal: deadline }

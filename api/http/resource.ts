@@ -36,3 +36,13 @@ export const SESSIONS: Resource = {
     retryAfterSeconds: 5,
   },
 }
+
+/** Whole traces and their spans. */
+export const TRACES: Resource = {
+  notFound: { code: 'NOT_FOUND', message: 'there is no such trace or span, or it is no longer retained' },
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'traces are unavailable: retry after the delay',
+    retryAfterSeconds: 5,
+  },
+}

@@ -31,16 +31,23 @@ export class TraceSkeleton {
   #ends = new Uint32Array(2 * FIRST_CAPACITY)
   #receivedAt = new Uint32Array(2 * FIRST_CAPACITY)
   #digests = new Uint32Array(2 * FIRST_CAPACITY)
-  #textBytes = new Uint32Array(FIRST_CAPACITY)
+  #textBytes: Uint32Array<ArrayBuffer>
   #occurrences = new Uint32Array(FIRST_CAPACITY)
   #rows: Uint32Array<ArrayBuffer>
-  #isError = new Uint8Array(FIRST_CAPACITY)
+  #isError: Uint8Array<ArrayBuffer>
   /** A hash table over span ids, with open addressing. A slot contains number + 1, or 0 if it is free. At most half is used. */
   #slots = new Uint32Array(2 * FIRST_CAPACITY)
+  readonly #keepsColumns: boolean
 
-  /** `keepsRows`: whether `rowOf` is used. */
-  constructor({ keepsRows }: { readonly keepsRows: boolean }) {
+  /**
+   * `keepsRows`: whether `rowOf` is used. `keepsColumns`: whether times and parents of single spans are read after `arrange`.
+   * Sizes and errors are then not kept: the shape lacks them.
+   */
+  constructor({ keepsRows, keepsColumns = false }: { readonly keepsRows: boolean; readonly keepsColumns?: boolean }) {
     this.#rows = new Uint32Array(keepsRows ? FIRST_CAPACITY : 0)
+    this.#keepsColumns = keepsColumns
+    this.#textBytes = new Uint32Array(keepsColumns ? 0 : FIRST_CAPACITY)
+    this.#isError = new Uint8Array(keepsColumns ? 0 : FIRST_CAPACITY)
   }
 
   /** The number of distinct spans. */
@@ -48,8 +55,11 @@ export class TraceSkeleton {
     return this.#size
   }
 
-  /** Adds the row whose head (`SPAN_HEAD`) is at `row`. `textBytes` is what its texts add to a response. */
-  add(view: DataView, row: number, textBytes: number, isError: boolean): void {
+  /**
+   * Adds the row whose head (`SPAN_HEAD`) is at `row`. `textBytes` is what its texts add to a response, and `rowOf` returns
+   * `kept` for its span if this row is the one to show.
+   */
+  add(view: DataView, row: number, textBytes: number, isError: boolean, kept: number = row): void {
     if (this.#size === this.#occurrences.length) this.#grow()
     const high = view.getUint32(row + SPAN_AT.spanId)
     const low = view.getUint32(row + SPAN_AT.spanId + 4)
@@ -58,7 +68,7 @@ export class TraceSkeleton {
     if (known !== 0) {
       const number = known - 1
       this.#occurrences[number] = this.occurrences(number) + 1
-      if (this.#precedes(view, row, number)) this.#set(number, view, row, textBytes, isError)
+      if (this.#precedes(view, row, number)) this.#set(number, view, row, textBytes, isError, kept)
       return
     }
     const number = this.#size++
@@ -66,7 +76,7 @@ export class TraceSkeleton {
     this.#ids[2 * number] = high
     this.#ids[2 * number + 1] = low
     this.#occurrences[number] = 1
-    this.#set(number, view, row, textBytes, isError)
+    this.#set(number, view, row, textBytes, isError, kept)
   }
 
   /** Returns how many rows of the span were added. */
@@ -74,7 +84,7 @@ export class TraceSkeleton {
     return this.#occurrences[number] ?? 0
   }
 
-  /** Returns the position of the row to show for the span, as it was added. */
+  /** Returns what names the row to show for the span, as it was added. */
   rowOf(number: number): number {
     return this.#rows[number] ?? 0
   }
@@ -84,9 +94,27 @@ export class TraceSkeleton {
     return hexOf(this.#ids[2 * number]) + hexOf(this.#ids[2 * number + 1])
   }
 
+  /** Returns the id of the parent of the span in hex. Needs `keepsColumns`. */
+  parentSpanId(number: number): string {
+    return hexOf(this.#parentIds[2 * number]) + hexOf(this.#parentIds[2 * number + 1])
+  }
+
+  /** Returns how many nanoseconds after another span the span starts, exact up to 2^53. Needs `keepsColumns`. */
+  nanosAfterStart(number: number, other: number): number {
+    return nanosBetween(this.#starts, other, this.#starts, number)
+  }
+
+  /**
+   * Returns how long the span took in nanoseconds, exact up to 2^53, negative if it ends before it starts. Needs
+   * `keepsColumns`.
+   */
+  durationNanos(number: number): number {
+    return nanosBetween(this.#starts, number, this.#ends, number)
+  }
+
   /**
    * Sorts the spans, links them to their parents, and counts roots and missing parents. Frees each column as soon as nothing
-   * needs it: afterwards no row can be added, and ids, rows and occurrences can still be read.
+   * needs it: afterwards no row can be added, and ids, rows, occurrences and kept columns can still be read.
    */
   arrange(): ArrangedTrace {
     free(this.#receivedAt, this.#digests)
@@ -94,9 +122,10 @@ export class TraceSkeleton {
     const first = 2 * (numbers[0] ?? 0)
     const startedAtUnixNano = bigOf(this.#starts[first], this.#starts[first + 1])
     const endedAtUnixNano = this.#lastEnd()
-    free(this.#starts, this.#ends)
+    if (!this.#keepsColumns) free(this.#starts, this.#ends)
     const shape = this.#shapeOf(numbers)
-    free(this.#parentIds, this.#textBytes, this.#isError, this.#slots)
+    if (!this.#keepsColumns) free(this.#parentIds)
+    free(this.#textBytes, this.#isError, this.#slots)
     let rootCount = 0
     let danglingParentCount = 0
     for (const parent of shape.parents) {
@@ -128,8 +157,8 @@ export class TraceSkeleton {
       positions[number] = position
     })
     const parents = new Int32Array(numbers.length)
-    const isError = new Uint8Array(numbers.length)
-    const sizes = new Uint32Array(numbers.length)
+    const isError = new Uint8Array(this.#keepsColumns ? 0 : numbers.length)
+    const sizes = new Uint32Array(this.#keepsColumns ? 0 : numbers.length)
     numbers.forEach((number, position) => {
       parents[position] = this.#parentPosition(number, positions)
       isError[position] = this.#isError[number] ?? 0
@@ -174,7 +203,7 @@ export class TraceSkeleton {
     return false
   }
 
-  #set(number: number, view: DataView, row: number, textBytes: number, isError: boolean): void {
+  #set(number: number, view: DataView, row: number, textBytes: number, isError: boolean, kept: number): void {
     const at = 2 * number
     this.#parentIds[at] = view.getUint32(row + SPAN_AT.parentSpanId)
     this.#parentIds[at + 1] = view.getUint32(row + SPAN_AT.parentSpanId + 4)
@@ -187,7 +216,7 @@ export class TraceSkeleton {
     this.#digests[at] = view.getUint32(row + SPAN_AT.digest + 4, true)
     this.#digests[at + 1] = view.getUint32(row + SPAN_AT.digest, true)
     this.#textBytes[number] = textBytes
-    this.#rows[number] = row
+    this.#rows[number] = kept
     this.#isError[number] = isError ? 1 : 0
   }
 
@@ -232,6 +261,11 @@ function isBefore(high: number, low: number, otherHigh: number, otherLow: number
 function compareAt(words: Uint32Array, a: number, b: number): number {
   const high = (words[2 * a] ?? 0) - (words[2 * b] ?? 0)
   return high === 0 ? (words[2 * a + 1] ?? 0) - (words[2 * b + 1] ?? 0) : high
+}
+
+/** Returns the nanoseconds from the time of one span to that of another. */
+function nanosBetween(from: Uint32Array, a: number, to: Uint32Array, b: number): number {
+  return ((to[2 * b] ?? 0) - (from[2 * a] ?? 0)) * 2 ** 32 + (to[2 * b + 1] ?? 0) - (from[2 * a + 1] ?? 0)
 }
 
 function bigOf(high = 0, low = 0): bigint {

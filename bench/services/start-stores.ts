@@ -110,7 +110,10 @@ export interface BenchShard {
 /** Database of the product's tables. */
 export const BENCH_DATABASE = 'penstock'
 
-/** Starts an empty cluster with the schema of this checkout. Its processes need CLICKHOUSE_CLUSTER: {@link TEST_CLUSTER}. */
+/**
+ * Starts a cluster with the schema of this checkout, empty. Its processes need CLICKHOUSE_CLUSTER, which is {@link
+ * TEST_CLUSTER}.
+ */
 export async function startBenchCluster(context: ScenarioContext, count: number): Promise<BenchClickHouse> {
   const cluster = await startClickHouseCluster({ shards: count })
   context.onEnd(() => cluster.stop())

@@ -16,7 +16,7 @@ import { readOpenApi } from './service/operations.ts'
 import { heartbeat, identifySessionWith, readSession } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain } from './telemetry/operations.ts'
-import { readTrace } from './traces/operations.ts'
+import { readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
 import { listWatermarks } from './watermarks/operations.ts'
 import {
   createSurface,
@@ -56,6 +56,8 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     readFinding,
     listFindingTraces,
     readTrace,
+    readTraceColumns,
+    readSpans,
     listDeadLetters,
     readDeadLetter,
     readDeadLetterBody,

@@ -52,6 +52,8 @@ export interface Operation extends RoutedOperation {
   readonly receiptStatuses?: readonly number[]
   /** Whether the response is the body of a dead letter, as an attachment. */
   readonly isLetterBody?: boolean
+  /** Whether the response is compressed for clients that accept it. */
+  readonly isCompressible?: boolean
   /** Whether the operation accepts `If-None-Match` and returns 304 when the client has the current response. */
   readonly isConditional?: boolean
   /** The operation's problems, except those that `problemsOf` adds. */
@@ -82,6 +84,7 @@ export const TAGS = {
   sessions: 'The end user of a session, its devices and its recording.',
   releases: 'Source maps and build reports of releases.',
   findings: 'Grouped exceptions, and the traces in which they occurred.',
+  traces: 'Whole traces, whether a finding occurred in them or not.',
   'dead-letters': 'Requests that could not be stored, as they were sent.',
   retention: 'How long data is kept, and the erasure of a person.',
   workspaces: 'Surfaces, keys and workspace API keys.',

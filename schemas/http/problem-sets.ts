@@ -48,6 +48,11 @@ export const secretKeyProblems: readonly DocumentedProblem[] = [
   },
 ]
 
+/** The same where the server refuses a stalled body before the route does, so in the name of the gateway. */
+function gatewayBodyProblems(service: ProblemService): DocumentedProblem[] {
+  return bodyProblems(service).map(problem => (problem.status === 408 ? { ...problem, service: 'gateway' } : problem))
+}
+
 /**
  * Returns the problems of operations that a signed-in user, a workload or a workspace key calls. A refusal for a share names
  * the same service as an unavailable store, because a client waits out both.
@@ -118,6 +123,17 @@ export const watermarksProblems = [
   ),
 ]
 
+const traceProblems = callerProblems(
+  { code: 'NOT_FOUND', when: 'there is no such trace or span, or it is no longer retained' },
+  { code: 'INGEST_INFRA_UNAVAILABLE', when: 'traces are unavailable; retry after the delay' },
+)
+
+/** Problems of operations that read traces. */
+export const tracesProblems = [queryFault('api-analytics'), ...traceProblems]
+
+/** Problems of operations that read what a body names of traces. */
+export const traceBodyProblems = [...gatewayBodyProblems('api-analytics'), ...traceProblems]
+
 /** Problems of operations that read dead letters. */
 export const lettersProblems = [
   queryFault('operation'),
@@ -153,10 +169,7 @@ export const workspaceListProblems = [queryFault('operation'), ...workspaceProbl
 
 /** Problems of operations that create surfaces and keys. */
 export const workspaceCreationProblems: readonly DocumentedProblem[] = [
-  ...bodyProblems('operation').map(problem =>
-    // The server refuses a stalled body before the route does, so in the name of the gateway.
-    problem.status === 408 ? { ...problem, service: 'gateway' as const } : problem,
-  ),
+  ...gatewayBodyProblems('operation'),
   ...workspaceProblems.filter(({ code }) => code !== 'INGEST_BACKPRESSURE'),
   {
     code: 'INGEST_BACKPRESSURE',

@@ -78,8 +78,13 @@ export const HEADERS = {
   ),
   Vary: described(
     z.string().optional(),
-    'The request headers that the response depends on. Present with an `Origin`.',
+    'The request headers that the response depends on. Present with an `Origin`, and where a response may be compressed.',
     'Origin',
+  ),
+  'Content-Encoding': described(
+    z.literal('gzip').optional(),
+    'How the response is compressed. Absent if the client does not accept gzip.',
+    'gzip',
   ),
 } as const
 type HeaderName = keyof typeof HEADERS
@@ -100,12 +105,13 @@ const CORS_HEADERS: readonly HeaderName[] = [
 
 /** Returns the headers of an operation's responses of one status, as references to their components. */
 export function headersOf(operation: Operation, status: number): Pick<ZodOpenApiResponseObject, 'headers'> {
-  const { cors, isConditional, isLetterBody, credentials, receiptStatuses = [] } = operation
+  const { cors, isConditional, isLetterBody, isCompressible, credentials, receiptStatuses = [] } = operation
   const isPrivate = credentials.includes('sessionToken')
   const names: HeaderName[] = [
     'X-Content-Type-Options',
     ...(status >= 400 || isPrivate || isConditional ? (['Cache-Control'] as const) : []),
     ...(status < 400 && isConditional ? (['ETag'] as const) : []),
+    ...(status < 400 && isCompressible ? (['Vary', 'Content-Encoding'] as const) : []),
     ...(status < 400 && isLetterBody ? LETTER_HEADERS : []),
     ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),

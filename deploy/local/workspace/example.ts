@@ -12,6 +12,7 @@ import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 /** An export request, and the ids under which its span can be read. */
 export interface Example {
   traceId: string
+  spanId: string
   findingId: string
   body: Uint8Array
 }
@@ -26,6 +27,7 @@ const EXCEPTION = {
 /** Returns an OTLP export of one failed span with an exception, which creates a finding. */
 export function exampleExport(owner: { workspaceId: string; surfaceId: string }, nowMs: number): Example {
   const traceId = randomBytes(16)
+  const spanId = randomBytes(8)
   const endTimeUnixNano = BigInt(nowMs) * 1_000_000n
   const request = create(ExportTraceServiceRequestSchema, {
     resourceSpans: [
@@ -37,7 +39,7 @@ export function exampleExport(owner: { workspaceId: string; surfaceId: string },
             spans: [
               {
                 traceId,
-                spanId: randomBytes(8),
+                spanId,
                 name: 'GET /checkout',
                 kind: Span_SpanKind.SERVER,
                 startTimeUnixNano: endTimeUnixNano - 42_000_000n,
@@ -64,6 +66,7 @@ export function exampleExport(owner: { workspaceId: string; surfaceId: string },
   })
   return {
     traceId: traceId.toString('hex'),
+    spanId: spanId.toString('hex'),
     findingId: findingIdOf({ ...owner, serviceName: SERVICE, ...EXCEPTION }),
     body: toBinary(ExportTraceServiceRequestSchema, request),
   }

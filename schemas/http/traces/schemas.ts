@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { exactObject, jsonObjectSchema, listOf, text } from '../fields.ts'
 import { pageLimit } from '../page.ts'
 
 /** Most spans that GET /v3/findings/{findingId}/traces/{traceId} returns (docs/contract.md#trace). */
@@ -64,3 +65,141 @@ export const traceSchema = z
   })
 /** A trace. */
 export type Trace = z.infer<typeof traceSchema>
+
+const spanIndexes = z.array(z.number().int().min(0))
+const wholeNumbers = z.array(z.number().int())
+
+/** The columns of a trace. Every column of `spans` has an entry for each span, in the order of their starts and ids. */
+export const traceColumnsSchema = z
+  .strictObject({
+    traceId: traceIdSchema,
+    spanCount: z.number().int().min(1),
+    rootCount: z.number().int().min(0).meta({ description: 'Number of spans without a parent.' }),
+    danglingParentCount: z
+      .number()
+      .int()
+      .min(0)
+      .meta({ description: 'Number of spans whose parent is not retained in the trace.' }),
+    startedAtUnixNano: unixNano,
+    endedAtUnixNano: unixNano,
+    wallDurationMs: z.number(),
+    truncated: z
+      .boolean()
+      .meta({ description: 'Whether more than 1,000,000 stored spans made the columns incomplete.' }),
+    names: z.array(z.string()).meta({ description: 'The distinct names of spans, cut after 256 characters.' }),
+    services: z.array(z.string()).meta({ description: 'The distinct names of services, cut after 256 characters.' }),
+    repeated: z
+      .strictObject({ spans: spanIndexes, counts: z.array(z.number().int().min(2)) })
+      .meta({ description: 'Spans that were received more than once, and how often.' }),
+    missingParents: z
+      .array(
+        z.strictObject({
+          spanId,
+          firstChild: z.number().int().min(0).meta({ description: 'Index of the first span that names it.' }),
+          childCount: z.number().int().min(1),
+          isRemote: z.boolean().optional().meta({
+            description: 'Whether the parent is of another service, as its first child states. Absent if it does not.',
+          }),
+        }),
+      )
+      .meta({ description: 'Parents that are not retained in the trace, the first 1,000.' }),
+    spans: z.strictObject({
+      ids: z
+        .string()
+        .regex(/^[0-9a-f]*$/)
+        .meta({ description: 'The span ids one after the other, 16 hex digits each.' }),
+      startDeltaNanos: wholeNumbers.meta({
+        description:
+          'Nanoseconds from the start of the span before. 0 for the first, which starts at `startedAtUnixNano`.',
+      }),
+      durationNanos: wholeNumbers.meta({ description: 'Negative for a span that ends before it starts.' }),
+      parents: wholeNumbers.meta({
+        description: 'Index of the parent. -1 for a root, -2 if the parent is not retained in the trace.',
+      }),
+      names: wholeNumbers.meta({ description: 'Index in `names`. -1 if the distinct names have more than 4 MiB.' }),
+      services: wholeNumbers.meta({ description: 'Index in `services`. -1 if these have more than 1 MiB.' }),
+      kinds: wholeNumbers.meta({ description: 'SpanKind of OTLP.' }),
+      statuses: wholeNumbers.meta({ description: 'StatusCode of OTLP.' }),
+      flags: wholeNumbers.meta({ description: 'Flags of OTLP.' }),
+    }),
+  })
+  .meta({ id: 'TraceColumns', description: 'All spans of a trace as columns, without their details.' })
+/** The columns of a trace. */
+export type TraceColumns = z.infer<typeof traceColumnsSchema>
+
+/** Most spans whose details one request reads. */
+export const SPAN_DETAILS_MAX = 200
+
+/** Body of POST /v3/traces/{traceId}/spans. */
+export const readSpansBodySchema = exactObject({
+  spanIds: listOf(
+    text.regex(/^[0-9a-f]{16}$/, 'must have 16 hex digits in lower case'),
+    SPAN_DETAILS_MAX,
+    'must be a list of span ids',
+  ).refine(ids => ids.length > 0, 'must have at least one item'),
+})
+
+const attribute = z
+  .strictObject({
+    key: z.string(),
+    type: z.enum(['empty', 'string', 'bool', 'int', 'double', 'array', 'kvlist', 'bytes']),
+    value: z.string().meta({ description: 'The value as text: lists and maps as JSON, bytes as base64.' }),
+  })
+  .meta({ id: 'Attribute', description: 'An attribute of OTLP.' })
+const attributes = z.array(attribute)
+const droppedCount = z.number().int().min(0)
+const flags = z.number().int().min(0)
+
+/** A span with everything that was received. */
+export const spanDetailsSchema = traceSpanSchema
+  .omit({ danglingParentSpanId: true })
+  .extend({
+    surfaceId: z.string(),
+    receivedAt: z.iso.datetime(),
+    traceState: z.string(),
+    flags,
+    attributes,
+    droppedAttributesCount: droppedCount,
+    events: z.array(
+      z.strictObject({ timeUnixNano: unixNano, name: z.string(), attributes, droppedAttributesCount: droppedCount }),
+    ),
+    droppedEventsCount: droppedCount,
+    links: z.array(
+      z.strictObject({
+        traceId: z.string(),
+        spanId: z.string(),
+        traceState: z.string(),
+        flags,
+        attributes,
+        droppedAttributesCount: droppedCount,
+      }),
+    ),
+    droppedLinksCount: droppedCount,
+    findingIds: z.array(z.string()).meta({ description: 'The findings of its exceptions, at most eight.' }),
+    resource: z.strictObject({
+      attributes: jsonObjectSchema,
+      droppedAttributesCount: droppedCount,
+      schemaUrl: z.string(),
+    }),
+    scope: z.strictObject({
+      name: z.string(),
+      version: z.string(),
+      attributes: jsonObjectSchema,
+      droppedAttributesCount: droppedCount,
+      schemaUrl: z.string(),
+    }),
+  })
+  .meta({ id: 'SpanDetails', description: 'A span with everything that was received.' })
+/** A span with everything that was received. */
+export type SpanDetails = z.infer<typeof spanDetailsSchema>
+
+/** Response of POST /v3/traces/{traceId}/spans. */
+export const spansSchema = z.strictObject({
+  traceId: traceIdSchema,
+  spans: z.array(spanDetailsSchema).meta({ description: 'In the order of the request.' }),
+  rest: z.array(spanId).meta({ description: 'Spans for which this response had no room: ask for them again.' }),
+  tooLarge: z.array(spanId).meta({ description: 'Spans of more than 4 MiB, which no response has room for.' }),
+  absent: z.array(spanId).meta({ description: 'Spans that are not retained in the trace.' }),
+})
+/** Response of POST /v3/traces/{traceId}/spans. */
+export type Spans = z.infer<typeof spansSchema>

@@ -6,8 +6,8 @@ import { ROOT } from '../../../deploy/local/config.ts'
 /** A page of docs/operate whose commands a test runs as an operator does. */
 export interface OperatePage {
   /**
-   * Runs the commands below a heading, in order, and returns their output. Throws if one fails, or if its output has not the lines
-   * that the page shows.
+   * Runs the commands below a heading, in order. Throws if one fails, or if its output has not the lines that the page shows.
+   * Returns the output.
    */
   run(heading: string, env?: Readonly<Record<string, string>>): Promise<string>
   /** Headings with commands that have not run. */

@@ -11,6 +11,7 @@ export interface Things {
   readonly sessionId: string
   readonly findingId: string
   readonly traceId: string
+  readonly spanId: string
   readonly releaseSlug: string
   /** SHA-256 of a source map that the release has. */
   readonly mapHash: string
@@ -148,6 +149,11 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     'absent',
     ({ findingId, traceId }) => `/v3/findings/${findingId}/traces/${traceId}`,
   ),
+  read('GET /v3/traces/:traceId', 'absent', ({ traceId }) => `/v3/traces/${traceId}`),
+  row('POST /v3/traces/:traceId/spans', READERS, 'absent', ({ traceId, spanId }) => ({
+    path: `/v3/traces/${traceId}/spans`,
+    body: { spanIds: [spanId] },
+  })),
   read('GET /v3/sessions/:sessionId', 'absent', ({ sessionId }) => `/v3/sessions/${sessionId}`),
   read(
     'GET /v3/sessions/:sessionId/replay',

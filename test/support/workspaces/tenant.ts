@@ -46,6 +46,7 @@ export function absentThings(): Things {
     sessionId: newSessionId(),
     findingId: `fnd_${'a'.repeat(26)}`,
     traceId: hex(16),
+    spanId: hex(8),
     releaseSlug: releaseSlugOf({ workspaceId: newId('ws'), surfaceId: newId('srf'), name: RELEASE_VERSION }),
     mapHash: hex(32),
     receiptId: `rct_${'a'.repeat(44)}_${newId('srf')}`,
@@ -142,7 +143,7 @@ async function sendTelemetry(
   owner: { workspaceId: string; surfaceId: string },
   publicKey: string,
   sessionId: string,
-): Promise<Pick<Things, 'findingId' | 'traceId' | 'receiptId'>> {
+): Promise<Pick<Things, 'findingId' | 'traceId' | 'spanId' | 'receiptId'>> {
   const headers = { 'x-service-public-key': publicKey }
   const send = (path: string, body: unknown, more: Record<string, string> = {}) =>
     expectOk(call(edgeUrl, `POST ${path}`, { body, headers: { ...headers, ...more } }))
@@ -154,14 +155,14 @@ async function sendTelemetry(
     await send(`/v3/replay/upload/${sessionId}`, events, { 'x-replay-metadata': metadata })
   }
   const exportTrace = async () => {
-    const { traceId, findingId, body } = exampleExport(owner, Date.now())
+    const { traceId, spanId, findingId, body } = exampleExport(owner, Date.now())
     const response = await fetch(`${edgeUrl}/drain/v1/traces`, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/x-protobuf' },
       body,
     })
     if (!response.ok) throw new Error(`the export was answered ${response.status}`)
-    return { traceId, findingId, receiptId: response.headers.get(RECEIPT_HEADER) ?? '' }
+    return { traceId, spanId, findingId, receiptId: response.headers.get(RECEIPT_HEADER) ?? '' }
   }
   await exportTrace()
   const damaged = await fetch(`${edgeUrl}/drain/v1/traces`, {

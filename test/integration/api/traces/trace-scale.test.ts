@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../../deploy/local/processes/node-process.ts'
-import { type Trace, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
+import { type Trace, type TraceColumns, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
 import {
   AUDIENCE,
   createDatabase,
@@ -180,6 +180,40 @@ describe('traces of any shape and size', () => {
     // The container has 256 MiB. The rest is for those pages of the program that are in use.
     expect(peak).toBeLessThan(224 * 1024 ** 2)
   }, 60_000)
+
+  it('are read as columns up to a million spans, in the memory of a small container', async () => {
+    const name = "concat('GET /api/resource-', toString(number % 50), '/:id')"
+    const traceId = await storeMany(1_000_000, { parent: 'intDiv(number, 10)', name })
+    const peak = await peakDuring(async () => {
+      const { spanCount, rootCount, truncated, spans } = await readColumns(traceId)
+      expect({ spanCount, rootCount, truncated }).toEqual({ spanCount: 1_000_000, rootCount: 9, truncated: false })
+      expect(spans.ids.length).toBe(16_000_000)
+      expect(spans.parents.slice(9, 12)).toEqual([0, 0, 0])
+    })
+    expect(peak).toBeLessThan(224 * 1024 ** 2)
+    const plain = await fetch(`${baseUrl}/v3/traces/${traceId}`, {
+      headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' },
+    })
+    expect(plain.status).toBe(400)
+    expect(await plain.json()).toMatchObject({ message: expect.stringContaining('accept-encoding must include gzip') })
+  }, 120_000)
+
+  it('are read as columns in part with over a million spans, with the end of the whole', async () => {
+    const traceId = await storeMany(1_000_100, { parent: '1' })
+    const { spanCount, truncated, startedAtUnixNano, endedAtUnixNano } = await readColumns(traceId)
+    expect({ spanCount, truncated, startedAtUnixNano, endedAtUnixNano }).toEqual({
+      spanCount: 1_000_000,
+      truncated: true,
+      startedAtUnixNano: String(START + 1n),
+      endedAtUnixNano: String(START + 1_001_100n),
+    })
+  }, 120_000)
+
+  async function readColumns(traceId: string): Promise<TraceColumns> {
+    const response = await fetch(`${baseUrl}/v3/traces/${traceId}`, { headers: { authorization: `Bearer ${token}` } })
+    expect(response.status).toBe(200)
+    return (await response.json()) as TraceColumns
+  }
 
   /**
    * Measures the largest memory of the API during the work, as counted by the kernel, in bytes. Pages of files are left out: 60 MB

@@ -1,0 +1,106 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import {
+  COLUMNS_AT,
+  type ColumnsRow,
+  selectTraceColumns,
+} from '../../../clickhouse/queries/traces/select-trace-columns.ts'
+import { selectTraceEnd } from '../../../clickhouse/queries/traces/select-trace-end.ts'
+import { type ArrangedTrace, TraceSkeleton } from '../trace-skeleton.ts'
+import { TextIndex } from './text-index.ts'
+
+/** All spans of a trace, as columns. */
+export interface TraceColumns {
+  readonly skeleton: TraceSkeleton
+  readonly arranged: ArrangedTrace
+  /** Further columns of the rows of the skeleton: `skeleton.rowOf` is the position in each column. */
+  readonly facts: SpanFacts
+  readonly names: readonly string[]
+  readonly services: readonly string[]
+  /** Whether further stored rows were not examined. */
+  readonly truncated: boolean
+}
+
+/** Columns of the stored rows of a trace, in the order in which they were read. */
+export interface SpanFacts {
+  readonly flags: Uint32Array
+  readonly kinds: Uint8Array
+  readonly statuses: Uint8Array
+  /** Indexes of texts, or NOT_KEPT. */
+  readonly names: Int32Array
+  readonly services: Int32Array
+}
+
+const FIRST_CAPACITY = 1_024
+/** Limits of the distinct texts of a response. */
+const NAME_BYTES = 4 * 1024 * 1024
+const SERVICE_BYTES = 1024 * 1024
+
+/**
+ * Loads the columns of a trace (docs/contract.md#trace-columns), or undefined if nothing of it is retained. At most `maxRows`
+ * stored rows are examined, the first ones by start. Throws a TransientError if ClickHouse does not respond before the signal
+ * fires. A million spans take 90 MB.
+ */
+export async function loadColumns(
+  client: ClickHouseClient,
+  key: TraceKey,
+  maxRows: number,
+  signal: AbortSignal,
+): Promise<TraceColumns | undefined> {
+  const skeleton = new TraceSkeleton({ keepsRows: true, keepsColumns: true })
+  const facts = new GrowingFacts()
+  const names = new TextIndex(NAME_BYTES)
+  const services = new TextIndex(SERVICE_BYTES)
+  let rowCount = 0
+  const add = (found: ColumnsRow) => {
+    const { bytes, view, row } = found
+    if (rowCount === maxRows) {
+      rowCount++
+      return
+    }
+    facts.add(
+      view.getUint32(row + COLUMNS_AT.flags, true),
+      view.getUint8(row + COLUMNS_AT.kind),
+      view.getUint8(row + COLUMNS_AT.statusCode),
+      names.indexOf(bytes, found.nameStart, found.nameEnd),
+      services.indexOf(bytes, found.serviceStart, found.serviceEnd),
+    )
+    skeleton.add(view, row, 0, false, rowCount++)
+  }
+  await selectTraceColumns(client, key, maxRows + 1, add, signal)
+  if (skeleton.size === 0) return undefined
+  const truncated = rowCount > maxRows
+  const examined = skeleton.arrange()
+  // If only a part was examined, the end is that of the whole, and the start that of the part, which has the first spans.
+  const arranged = truncated ? { ...examined, endedAtUnixNano: await selectTraceEnd(client, key, signal) } : examined
+  return { skeleton, arranged, facts, names: names.texts(), services: services.texts(), truncated }
+}
+
+/** Columns that grow with each row. */
+class GrowingFacts implements SpanFacts {
+  #size = 0
+  flags = new Uint32Array(FIRST_CAPACITY)
+  kinds = new Uint8Array(FIRST_CAPACITY)
+  statuses = new Uint8Array(FIRST_CAPACITY)
+  names = new Int32Array(FIRST_CAPACITY)
+  services = new Int32Array(FIRST_CAPACITY)
+
+  add(flags: number, kind: number, status: number, name: number, service: number): void {
+    if (this.#size === this.flags.length) this.#grow()
+    const row = this.#size++
+    this.flags[row] = flags
+    this.kinds[row] = kind
+    this.statuses[row] = status
+    this.names[row] = name
+    this.services[row] = service
+  }
+
+  #grow(): void {
+    const doubled = (buffer: ArrayBuffer) => buffer.transfer(2 * buffer.byteLength)
+    this.flags = new Uint32Array(doubled(this.flags.buffer))
+    this.kinds = new Uint8Array(doubled(this.kinds.buffer))
+    this.statuses = new Uint8Array(doubled(this.statuses.buffer))
+    this.names = new Int32Array(doubled(this.names.buffer))
+    this.services = new Int32Array(doubled(this.services.buffer))
+  }
+}

@@ -1,0 +1,132 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import type { TraceKey } from './select-trace.ts'
+import { OF_TRACE, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
+
+/** Keys, texts of the values and types of attributes. */
+export type AttributeColumns = readonly [keys: string[], values: string[], types: AttributeType[]]
+/** Type of the value of an attribute, as the tables store it. */
+export type AttributeType = 'empty' | 'string' | 'bool' | 'int' | 'double' | 'array' | 'kvlist' | 'bytes'
+
+/** A stored row of a span with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
+export interface SpanDetailsRow {
+  readonly spanId: string
+  readonly parentSpanId: string
+  readonly surfaceId: string
+  readonly receivedAtMs: string
+  readonly serviceName: string
+  readonly resource: string
+  readonly resourceDroppedAttributesCount: number
+  readonly resourceSchemaUrl: string
+  readonly scopeName: string
+  readonly scopeVersion: string
+  readonly scopeAttributes: string
+  readonly scopeSchemaUrl: string
+  readonly scopeDroppedAttributesCount: number
+  readonly traceState: string
+  readonly flags: number
+  readonly name: string
+  readonly kind: number
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+  readonly statusCode: number
+  readonly statusMessage: string
+  readonly attributeColumns: AttributeColumns
+  readonly droppedAttributesCount: number
+  readonly eventColumns: readonly (readonly [
+    time: string,
+    name: string,
+    attributes: AttributeColumns,
+    dropped: number,
+  ])[]
+  readonly droppedEventsCount: number
+  readonly linkColumns: readonly (readonly [
+    traceId: string,
+    spanId: string,
+    traceState: string,
+    flags: number,
+    attributes: AttributeColumns,
+    dropped: number,
+  ])[]
+  readonly droppedLinksCount: number
+  readonly sessionId: string
+  readonly httpRoute: string
+  readonly httpStatusCode: number
+  readonly findingIds: string
+}
+
+/** Limit of a result in the memory of ClickHouse. */
+const RESULT_BYTES = 8 * 1024 * 1024
+
+const attributeColumns = (of: string) => `(mapKeys(${of}attributes), mapValues(${of}attributes), ${of}attribute_types)`
+
+const COLUMNS = `
+  lower(hex(span_id)) AS spanId, lower(hex(parent_span_id)) AS parentSpanId, surface_id AS surfaceId,
+  toUnixTimestamp64Milli(received_at) AS receivedAtMs, service_name AS serviceName, resource,
+  resource_dropped_attributes_count AS resourceDroppedAttributesCount, resource_schema_url AS resourceSchemaUrl,
+  scope_name AS scopeName, scope_version AS scopeVersion, scope_attributes AS scopeAttributes,
+  scope_schema_url AS scopeSchemaUrl, scope_dropped_attributes_count AS scopeDroppedAttributesCount,
+  trace_state AS traceState, flags, name, kind, start_time_unix_nano AS startTimeUnixNano,
+  end_time_unix_nano AS endTimeUnixNano, status_code AS statusCode, status_message AS statusMessage,
+  ${attributeColumns('')} AS attributeColumns, dropped_attributes_count AS droppedAttributesCount,
+  arrayMap(e -> (e.time_unix_nano, e.name, ${attributeColumns('e.')}, e.dropped_attributes_count), events) AS eventColumns,
+  dropped_events_count AS droppedEventsCount,
+  arrayMap(l -> (lower(hex(l.trace_id)), lower(hex(l.span_id)), l.trace_state, l.flags, ${attributeColumns('l.')},
+                 l.dropped_attributes_count), links) AS linkColumns,
+  dropped_links_count AS droppedLinksCount, session_id AS sessionId, http_route AS httpRoute,
+  http_status_code AS httpStatusCode, finding_ids AS findingIds`
+
+const OF_SPANS = `${OF_TRACE} AND span_id IN (SELECT toFixedString(unhex(arrayJoin({spanIds: Array(String)})), 8))`
+
+/**
+ * Returns the stored rows of these spans (16 hex digits each), of each span the one to show first. With `onePerSpan` only
+ * these. Fails with ClickHouse's code 396 if the rows have more than `RESULT_BYTES`.
+ */
+export function selectSpanDetails(
+  client: ClickHouseClient,
+  key: TraceKey,
+  { spanIds, onePerSpan }: { readonly spanIds: readonly string[]; readonly onePerSpan: boolean },
+  signal: AbortSignal,
+): Promise<SpanDetailsRow[]> {
+  return selectRows(client, {
+    query: `SELECT ${COLUMNS} FROM spans WHERE ${OF_SPANS} ORDER BY ${SPAN_PRECEDENCE} ${onePerSpan ? 'LIMIT 1 BY span_id' : ''}`,
+    params: { ...key, spanIds },
+    signal,
+    settings: {
+      ...TRACE_READ_SETTINGS,
+      max_result_bytes: String(RESULT_BYTES),
+      result_overflow_mode: 'throw',
+      // Tuples are arrays.
+      output_format_json_named_tuples_as_objects: 0,
+    },
+    trace: key,
+  })
+}
+
+/** Size of a span. */
+export interface SpanSize {
+  readonly spanId: string
+  /** Bytes of its largest row in the memory of ClickHouse. */
+  readonly bytes: string
+  /** Number of its rows. */
+  readonly rows: string
+}
+
+/** Returns the sizes of these spans. */
+export function selectSpanSizes(
+  client: ClickHouseClient,
+  key: TraceKey,
+  spanIds: readonly string[],
+  signal: AbortSignal,
+): Promise<SpanSize[]> {
+  return selectRows(client, {
+    query: `
+      SELECT lower(hex(span_id)) AS spanId, count() AS rows,
+             max(byteSize(name, status_message, trace_state, attributes, events, links, toString(resource), toString(scope_attributes))) AS bytes
+      FROM spans WHERE ${OF_SPANS} GROUP BY span_id`,
+    params: { ...key, spanIds },
+    signal,
+    settings: TRACE_READ_SETTINGS,
+    trace: key,
+  })
+}
