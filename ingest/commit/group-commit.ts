@@ -153,9 +153,7 @@ export class GroupCommit {
       // Only one group fails. The groups that wait were never sent: each is tried within its own time.
       error = await committed
       ended = group
-      this.#turns.giveBack(turn)
-      // Without a usable partition, the group waits for the one before.
-      turn = this.#turns.take() ?? turn
+      turn = this.#turns.next(turn)
     }
     this.#turns.giveBack(turn)
     ended?.answer(error)

@@ -105,6 +105,15 @@ export class PartitionTurns {
     return undefined
   }
 
+  /** Gives a server back and occupies the next. Without a usable partition, the next group waits for that of this turn. */
+  next(turn: PartitionTurn): PartitionTurn {
+    this.giveBack(turn)
+    const next = this.take()
+    if (next !== undefined) return next
+    this.#busy.add(turn.node)
+    return turn
+  }
+
   /** Gives a server back. */
   giveBack({ node }: PartitionTurn): void {
     this.#busy.delete(node)

@@ -53,8 +53,13 @@ export interface Installation {
   readonly edgeUrls: readonly string[]
   /** Why the disks of the servers cannot be filled, if so. */
   readonly noDisks: string | undefined
-  /** Starts one more process of the product in this directory. */
-  startProcess(kind: 'edge' | 'workers', name: string, tree: string): Promise<ChaosProcess>
+  /** Starts one more process of the product in this directory, with further settings of its own. */
+  startProcess(
+    kind: 'edge' | 'workers',
+    name: string,
+    tree: string,
+    settings?: Readonly<Record<string, string>>,
+  ): Promise<ChaosProcess>
   /** Ends of processes that no fault has caused. */
   unexpectedEnds(): string[]
   stop(): Promise<void>
@@ -153,7 +158,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     ...(replication && { REDIS_DURABILITY: 'replicated' }),
     ...options.settings,
   }
-  const startProcess: Installation['startProcess'] = async (kind, name, tree) => {
+  const startProcess: Installation['startProcess'] = async (kind, name, tree, own) => {
     const links: Record<string, FaultProxy> = {}
     const linkTo = async (name: ServerName) => {
       const link = await startLink(name)
@@ -166,6 +171,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
       REDIS_URL: await linkTo('redis'),
       CONTROL_REDIS_URL: await linkTo('control'),
       S3_ENDPOINT: await linkTo('s3'),
+      ...own,
     }
     const member =
       kind === 'edge'

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { ROOT } from '../../deploy/local/config.ts'
+import { onOneServer } from '../../shared/queue/partitions/connections.ts'
+import { queueKeys } from '../../shared/queue/queue.ts'
+import { type Balancer, startBalancer } from '../support/chaos/balancer.ts'
+import { startClients } from '../support/chaos/clients.ts'
+import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
+import { type ChaosProcess, type Installation, startInstallation } from '../support/chaos/installation.ts'
+import { until } from '../support/until.ts'
+
+const MINUTES = Number(process.env.CHAOS_MINUTES || 1)
+const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31))
+/** Requests per second of each kind of payload. */
+const RATE = 4
+const STAY_MS = 3_000
+const SERVED_DEADLINE_MS = 60_000
+const SETTLE_DEADLINE_MS = 120_000
+const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7]
+
+it('raising the partitions from 2 to 8 and lowering them, while pools come and go, keeps the ledger', async () => {
+  console.log(`to repeat: CHAOS_SEED=${SEED}`)
+  const settings = { QUEUE_PARTITIONS: '2' }
+  const installation = await startInstallation({ edges: 2, workers: 2, settings })
+  const balancer = await startBalancer()
+  try {
+    let edges = installation.edges
+    for (const { member } of edges) balancer.add(member.port as number)
+    const clients = startClients({ edgeUrls: [balancer.url], secrets: installation.secrets, seed: SEED, rate: RATE })
+    const { ledger, builds } = clients
+    await clients.untilServed(SERVED_DEADLINE_MS)
+    const endsAt = performance.now() + MINUTES * 60_000
+    do {
+      for (const partitions of ['8', '2']) {
+        edges = await rollIn(installation, balancer, edges, partitions)
+        const pool = await installation.startProcess('workers', `workers beside ${partitions} partitions`, ROOT)
+        await clients.untilServed(SERVED_DEADLINE_MS)
+        if (partitions === '8') await untilAllAccept(installation)
+        await delay(STAY_MS)
+        await pool.member.kill9()
+        console.log(`${partitions} partitions: ${JSON.stringify(ledger.answers())}`)
+      }
+    } while (performance.now() < endsAt)
+    await clients.untilServed(SERVED_DEADLINE_MS)
+    await clients.stop()
+    for (const build of builds.sent) {
+      if (build.isUploaded && !build.isCompleted) await builds.complete(build, SETTLE_DEADLINE_MS)
+    }
+    await untilSettled(installation, SETTLE_DEADLINE_MS)
+    console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
+    expect((await onOneServer(installation.redis).partitions()).numbers).toEqual(EIGHT)
+    expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
+    // 400 and 401 are the answers to the requests that have to be refused.
+    expect(Object.keys(ledger.answers()).sort()).toEqual(['200', '400', '401'])
+    expect(installation.unexpectedEnds()).toEqual([])
+  } finally {
+    await balancer.close()
+    await installation.stop()
+  }
+})
+
+/** Replaces one edge after the other by one with this number of partitions. */
+async function rollIn(
+  installation: Installation,
+  balancer: Balancer,
+  running: readonly ChaosProcess[],
+  partitions: string,
+): Promise<ChaosProcess[]> {
+  const replaced: ChaosProcess[] = []
+  for (const { member } of running) {
+    const name = `edge with ${partitions} partitions`
+    const next = await installation.startProcess('edge', name, ROOT, { QUEUE_PARTITIONS: partitions })
+    balancer.add(next.member.port as number)
+    await balancer.drain(member.port as number)
+    await member.stop()
+    replaced.push(next)
+  }
+  return replaced
+}
+
+/** Waits until every partition has accepted a request, of whatever queue. */
+async function untilAllAccept({ redis }: Installation): Promise<void> {
+  await until(
+    'each partition has accepted requests',
+    async () => {
+      const counts = await Promise.all(
+        EIGHT.flatMap(partition =>
+          (['spans', 'logs', 'metrics'] as const).map(queue =>
+            redis.hget(queueKeys(queue, partition).flow, 'acceptedPayloads'),
+          ),
+        ),
+      )
+      return EIGHT.every(partition => counts.slice(3 * partition, 3 * partition + 3).some(Number))
+    },
+    { deadlineMs: 60_000, everyMs: 200 },
+  )
+}
