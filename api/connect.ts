@@ -14,8 +14,9 @@ import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
-import { onOneServer } from '../shared/queue/partitions/connections.ts'
-import { connectProducer } from '../shared/queue/redis.ts'
+import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
+import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
+import { type ConnectTo, connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import { readWatermarks } from '../shared/queue/watermark.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -78,9 +79,12 @@ export function connectApi(
 ): ConnectedApi {
   const redis = connectProducer(config.CONTROL_REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
-  const queuesRedis = connectProducer(config.REDIS_URL, REDIS_TIMEOUT_MS, logger)
+  const servers = new QueueServers(config.REDIS_URL)
+  const queuesRedis = servers.connectProducer(REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis of the queues', () => queuesRedis.disconnect())
-  const queues = onOneServer(queuesRedis)
+  const connect = (to: ConnectTo) => connectProducer(to, REDIS_TIMEOUT_MS, logger)
+  const queues = new QueueLinks({ servers, common: queuesRedis, connect })
+  lifecycle.onStop('redis of the partitions', () => queues.close())
   const clickhouse = connectClickHouse(config, {
     requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
     // The queries of the streams come on top of those of the requests.

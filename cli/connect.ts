@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis'
 import { adoptDirectory } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
-import { onOneServer } from '../shared/queue/partitions/connections.ts'
-import { connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
+import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
+import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
+import { type ConnectTo, connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -25,11 +26,16 @@ export async function withDirectory<T>(
   logger: Logger,
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
-  const connect = (url: string) => connectProducer(url, COMMAND_TIMEOUT_MS, logger)
+  const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
   return withRedis(connect(config.CONTROL_REDIS_URL), async redis => {
     await adoptDirectory(redis, logger)
-    const withQueues: DirectoryConnection['withQueues'] = work =>
-      withRedis(connect(config.REDIS_URL), redis => work(onOneServer(redis)))
+    const withQueues: DirectoryConnection['withQueues'] = work => {
+      const servers = new QueueServers(config.REDIS_URL)
+      return withRedis(servers.connectProducer(COMMAND_TIMEOUT_MS, logger), async common => {
+        const links = new QueueLinks({ servers, common, connect })
+        return work(links).finally(() => links.close())
+      })
+    }
     return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
   })
 }

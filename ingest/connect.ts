@@ -9,9 +9,8 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { type StoreWatches, watchStores } from '../shared/queue/durability-watch.ts'
-import { onOneServer, type QueueConnections } from '../shared/queue/partitions/connections.ts'
-import { FollowedPartitions } from '../shared/queue/partitions/partition-feed.ts'
-import { UsedPartitions } from '../shared/queue/partitions/used-partitions.ts'
+import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
+import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
 import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
@@ -39,10 +38,10 @@ import { ExpressTraffic } from './commit/express-traffic.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
 import { LargeCommit } from './commit/large-commit.ts'
-import { LaneTargets } from './commit/partitions/lane-targets.ts'
-import type { PartitionTargets } from './commit/partitions/partition-writer.ts'
+import type { LaneTargets } from './commit/partitions/lane-targets.ts'
 import { createReceiptIssuer, followReceiptSecret, type ReceiptIssuer } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
+import { type Followed, followPartitions, type PartitionsWiring, usePartitions } from './connect-partitions.ts'
 import type { BuildDeps, IngestDeps } from './deps.ts'
 import { createIngestMetrics, type IngestMetrics } from './metrics.ts'
 import { VerdictWaits } from './releases/verdict-waits.ts'
@@ -59,22 +58,17 @@ export interface Edge {
 }
 
 /** Collaborators that every part of the wiring uses. */
-interface Wiring {
-  readonly config: IngestConfig
-  readonly logger: Logger
+interface Wiring extends PartitionsWiring {
   readonly metrics: IngestMetrics
-  readonly lifecycle: Lifecycle
-  /** Opens a connection that is closed when the process stops. Each kind of write has its own, so that none waits for another. */
-  readonly connect: (url: string) => Redis
 }
 
 /** Collaborators that the sinks of all queues share. */
 interface SinkParts {
   readonly admission: Admission
-  /** The clock of the Redis of the queues. */
-  readonly clock: RedisClock
-  /** Returns the partitions that are written to on a connection. */
-  readonly targetsOf: (redis: Redis) => PartitionTargets
+  /** Returns the clock of a server of the queues. */
+  readonly clockOf: (server: string) => RedisClock
+  /** Returns the partitions that one more lane writes to. */
+  readonly openLane: () => LaneTargets
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
@@ -96,42 +90,54 @@ export function connectEdge(
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): Edge {
-  const opened: { readonly url: string; readonly redis: Redis }[] = []
-  const connect = (url: string): Redis => {
-    const redis = connectProducer(url, config.COMMIT_TIMEOUT_MS, logger)
-    opened.push({ url, redis })
+  const servers = new QueueServers(config.REDIS_URL)
+  const opened: { readonly server: string; readonly redis: Redis }[] = []
+  const keep = (redis: Redis, server: string): Redis => {
+    opened.push({ server, redis })
     lifecycle.onStop('redis', () => redis.disconnect())
     return redis
   }
-  const wiring: Wiring = { config, logger, metrics: createIngestMetrics(metrics), lifecycle, connect }
+  const connect: Wiring['connect'] = (to, server) => keep(connectProducer(to, config.COMMIT_TIMEOUT_MS, logger), server)
+  const connectCommon = () => keep(servers.connectProducer(config.COMMIT_TIMEOUT_MS, logger), FIRST_SERVER)
+  const wiring: Wiring = {
+    ...{ config, logger, lifecycle, servers, connect, connectCommon },
+    metrics: createIngestMetrics(metrics),
+  }
   const directoryUrl = config.CONTROL_REDIS_URL
-  const directoryRedis = connect(directoryUrl)
-  if (directoryUrl === config.REDIS_URL) logger.warn(SHARED_REDIS)
+  const isShared = directoryUrl === config.REDIS_URL
+  const directoryRedis = connect(directoryUrl, isShared ? FIRST_SERVER : DIRECTORY)
+  if (isShared) logger.warn(SHARED_REDIS)
   const adoption = adoptOnConnect(directoryRedis, logger)
   const { effectiveSurfaceKey } = createDirectory(directoryRedis)
-  const clock = new RedisClock()
-  const reconnect = (at: string) =>
-    void opened.filter(({ url }) => url === at).map(({ redis }) => redis.disconnect(true))
-  const stores = { queues: connect(config.REDIS_URL), directory: directoryRedis }
-  const queues = onOneServer(stores.queues)
-  const durability = watchStores({ ...stores, reconnect, logger, metrics, lifecycle }, config)
+  const clocks = new Map<string, RedisClock>()
+  const clockOf = (server: string): RedisClock => {
+    const clock = clocks.get(server) ?? new RedisClock()
+    clocks.set(server, clock)
+    return clock
+  }
+  const reconnect = (to: string) =>
+    void opened.filter(({ server }) => server === to).map(({ redis }) => redis.disconnect(true))
+  const stores = { queues: connectCommon(), directory: directoryRedis }
+  const queues = new QueueLinks({ servers, common: stores.queues, connect })
+  const durability = watchStores({ queues, directory: directoryRedis, reconnect, logger, metrics, lifecycle }, config)
   const countFailure = (queue: QueueName) => {
     wiring.metrics.countCommitFailure(queue)
     durability.queues.recheck()
   }
+  const followed = followPartitions(wiring)
   const parts: SinkParts = {
     durability,
-    admission: connectAdmission(wiring, clock),
-    clock,
-    targetsOf: usePartitions(wiring, queues, clock),
+    admission: connectAdmission(wiring, followed, clockOf),
+    clockOf,
+    openLane: usePartitions(wiring, { queues, followed, clockOf, durability }),
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
   }
   const tallies = new RequestTallies(stores.queues, logger, now)
   lifecycle.onStop('counts of requests', () => tallies.stop())
-  const { sinks, connections } = connectSinks(wiring, parts)
-  watchRedis(metrics, stores)
+  const { sinks, lanes } = connectSinks(wiring, parts)
+  watchRedis(metrics, { ...stores, queues: queues.at('spans', servers.first) })
   watchQueueAges(metrics, queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
@@ -145,9 +151,14 @@ export function connectEdge(
   const publicKeys = createPublicKeyAuthenticator(keys)
   const caches = { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache }
   watchCaches(metrics, caches)
-  followCredentialChanges({ subscriber: connect(directoryUrl), logger }, Object.values(caches))
+  followCredentialChanges(
+    { subscriber: connect(directoryUrl, isShared ? FIRST_SERVER : DIRECTORY), logger },
+    Object.values(caches),
+  )
 
-  const required = [directoryRedis, ...connections, ...builds.connections]
+  // Where there are several servers, those that are connected take the commits of the others.
+  const required = [directoryRedis, ...(servers.isOne ? builds.connections : [])]
+  const areConnected = () => required.every(redis => redis.status === 'ready') && lanes.every(lane => lane.isConnected)
   return {
     deps: {
       ...builds.deps,
@@ -160,8 +171,8 @@ export function connectEdge(
       now,
     },
     isReady: () => {
-      if (!required.every(redis => redis.status === 'ready')) return 'redis is not connected'
-      if (!clock.isKnown) return 'the clock of redis is not known yet'
+      if (!areConnected()) return 'redis is not connected'
+      if (![...clocks.values()].some(clock => clock.isKnown)) return 'the clock of redis is not known yet'
       if (durability.fault !== undefined) return durability.fault
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
@@ -170,35 +181,17 @@ export function connectEdge(
   }
 }
 
-/** Registers the partitions that this process writes to. Returns a function that gives them to a connection. */
-function usePartitions(
-  { config, logger, lifecycle }: Wiring,
-  queues: QueueConnections,
-  clock: RedisClock,
-): (redis: Redis) => PartitionTargets {
-  const followers: LaneTargets[] = []
-  const used = new UsedPartitions({
-    queues,
-    logger,
-    count: config.QUEUE_PARTITIONS,
-    onChange: partitions => {
-      for (const targets of followers) targets.follow(partitions)
-    },
-  })
-  lifecycle.onStop('partitions', () => used.stop())
-  return redis => {
-    const targets = new LaneTargets({ redis, clock, mayUse: partition => used.mayUse(partition) }, queues.first)
-    followers.push(targets)
-    return targets
-  }
-}
+/** Names of servers in the list of connections. */
+const FIRST_SERVER = '0'
+const DIRECTORY = 'directory'
 
-function connectAdmission({ config, logger, metrics, lifecycle, connect }: Wiring, clock: RedisClock): Admission {
-  const connections = onOneServer(connect(config.REDIS_URL))
-  const partitions = new FollowedPartitions({ queues: connections, logger })
-  lifecycle.onStop('partitions of others', () => partitions.stop())
+function connectAdmission(
+  { config, logger, metrics, lifecycle }: Wiring,
+  { links, partitions }: Followed,
+  clockOf: (server: string) => RedisClock,
+): Admission {
   const admission = new Admission(
-    { connections, partitions, queues: ADMITTED_QUEUES, logger, clock, onRefused: metrics.countRefusal },
+    { links, partitions, queues: ADMITTED_QUEUES, logger, clockOf, onRefused: metrics.countRefusal },
     {
       limits: {
         maxCost: config.QUEUE_MAX_COST,
@@ -221,7 +214,7 @@ function sinkDeps({ failures, durability }: SinkParts) {
 /** The sinks of the queues that are written by group commits. */
 interface ConnectedSinks {
   readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
-  readonly connections: readonly Redis[]
+  readonly lanes: readonly LaneTargets[]
 }
 
 /** Large frames that this process writes at once. One surface alone may write half of them. */
@@ -234,17 +227,16 @@ const MAX_LARGE_FRAMES = 8
 const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
-  const { config, logger, metrics, lifecycle, connect } = wiring
+  const { config, logger, metrics, lifecycle } = wiring
   const { admission, receipts, memory } = parts
-  const connections: Redis[] = []
-  const connectOne = (): Redis => {
-    const redis = connect(config.REDIS_URL)
-    connections.push(redis)
-    parts.durability.queues.follow(redis)
-    return redis
+  const lanes: LaneTargets[] = []
+  const openLane = (): LaneTargets => {
+    const lane = parts.openLane()
+    lanes.push(lane)
+    return lane
   }
   const large = {
-    targets: parts.targetsOf(connectOne()),
+    targets: openLane(),
     slots: new FairShares(MAX_LARGE_FRAMES),
   }
   const traffic = new ExpressTraffic()
@@ -256,7 +248,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
-        { ...common, targets: parts.targetsOf(connectOne()), lane },
+        { ...common, targets: openLane(), lane },
         {
           maxCommitBytes: config.COMMIT_MAX_BYTES,
           maxCommitFrames: config.COMMIT_MAX_FRAMES,
@@ -276,7 +268,7 @@ function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
     return [queue, createFrameSink({ queue, commits, largeCommit, shares, ...sinkDeps(parts) })] as const
   })
-  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, connections }
+  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, lanes }
 }
 
 /** Connects what only the routes with a secret key use. */
@@ -287,8 +279,9 @@ function connectBuilds(
   directoryRedis: Redis,
 ): { deps: BuildDeps; connections: readonly Redis[] } {
   const { config, metrics, lifecycle } = wiring
-  const connect = () => wiring.connect(config.REDIS_URL)
-  const [partsRedis, completionsRedis, uploads] = [connect(), connect(), connect()]
+  const uploads = wiring.connectCommon()
+  const parted = connectConditionalSink(wiring, parts, 'source-maps')
+  const completions = connectConditionalSink(wiring, parts, 'completions')
   const releases = createReleaseStore(directoryRedis)
   const directoryMemory = new DirectoryMemory({ redis: directoryRedis, logger: wiring.logger })
   lifecycle.onStop('memory of the directory', () => directoryMemory.stop())
@@ -305,8 +298,8 @@ function connectBuilds(
       secretKeys: createSecretKeyAuthenticator(keys),
       releases,
       releaseLookup: createReleaseLookup(releases),
-      parts: connectConditionalSink(wiring, parts, 'source-maps', partsRedis),
-      completions: connectConditionalSink(wiring, parts, 'completions', completionsRedis),
+      parts: parted.sink,
+      completions: completions.sink,
       signing: { releases, objects, uploads },
       directoryMemory: { refuse: () => parts.durability.directory.refuse() ?? directoryMemory.refuse() },
       refuseForMemory: () => parts.durability.queues.refuse() ?? parts.admission.refuseForMemory(),
@@ -314,21 +307,23 @@ function connectBuilds(
       onPart: metrics.countPart,
       onCompletion: metrics.countCompletion,
     },
-    connections: [partsRedis, completionsRedis, uploads],
+    connections: [parted.redis, completions.redis, uploads],
   }
 }
 
 function connectConditionalSink(
-  { config, logger, metrics, lifecycle }: Wiring,
+  { config, logger, metrics, lifecycle, servers, connect }: Wiring,
   parts: SinkParts,
   queue: 'source-maps' | 'completions',
-  redis: Redis,
-): ConditionalSink {
-  const { admission, clock, receipts, durability, memory } = parts
-  durability.queues.follow(redis)
+): { readonly sink: ConditionalSink; readonly redis: Redis } {
+  const { admission, clockOf, receipts, durability, failures, memory } = parts
+  const server = servers.serverOf(queue, 0)
+  const redis = connect(servers.addressOf(server), server)
+  const watch = durability.queues.of(server)
+  watch.follow(redis)
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
-    { redis, queue, receipts, clock, memory, logger, minReplicas: replicasToConfirm(config) },
+    { redis, queue, receipts, clock: clockOf(server), memory, logger, minReplicas: replicasToConfirm(config) },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: held => shares.bulkPriority(held),
@@ -336,12 +331,13 @@ function connectConditionalSink(
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return createConditionalSink(queue, { commit, shares, ...sinkDeps(parts) })
+  return { sink: createConditionalSink(queue, { commit, shares, failures, durability: watch }), redis }
 }
 
-function connectVerdicts({ config, logger, metrics, lifecycle, connect }: Wiring, redis: Redis): VerdictWaits {
+function connectVerdicts({ config, logger, metrics, lifecycle, servers, connect }: Wiring, redis: Redis): VerdictWaits {
+  const server = servers.serverOf('completions', 0)
   const verdicts = new VerdictWaits(
-    { redis, subscriber: connect(config.REDIS_URL), logger },
+    { redis, subscriber: connect(servers.addressOf(server), server), logger },
     {
       maxWaiting: config.VERDICT_MAX_WAITING,
       deadlineMs: config.VERDICT_TIMEOUT_MS,

@@ -4,11 +4,14 @@ import { connectBackups } from '../shared/backup/connect.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { watchStores } from '../shared/queue/durability-watch.ts'
-import { onOneServer, type QueueConnections } from '../shared/queue/partitions/connections.ts'
+import type { QueueConnections } from '../shared/queue/partitions/connections.ts'
 import { FollowedPartitions } from '../shared/queue/partitions/partition-feed.ts'
+import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
+import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
 import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { watchWatermarks } from '../shared/queue/watch/watch-watermarks.ts'
@@ -59,9 +62,11 @@ export function connectWorkers(
   { queues, logger, lifecycle, metrics, processMetrics }: WorkersWiring,
   stopping: AbortSignal,
 ): ConnectedWorkers {
-  const redis = connectConsumer(config.REDIS_URL, logger)
+  const servers = new QueueServers(config.REDIS_URL)
+  const redis = servers.connectConsumer(logger)
   lifecycle.onStop('redis', () => redis.disconnect())
-  const links = onOneServer(redis)
+  const links = new QueueLinks({ servers, common: redis, connect: to => connectConsumer(to, logger) })
+  lifecycle.onStop('redis of the partitions', () => links.close())
   metrics.watchBacklogs(() => readInternalBacklogs(links))
   watchQueueAges(processMetrics, links)
   watchWatermarks(processMetrics, links)
@@ -69,22 +74,24 @@ export function connectWorkers(
   lifecycle.onStop('partitions', () => partitions.stop())
   const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
-  const reconnect = (url: string) => (url === config.REDIS_URL ? redis : directoryRedis).disconnect(true)
-  const stores = { queues: redis, directory: directoryRedis, reconnect }
+  const reconnect = (server: string) => (server === 'directory' ? directoryRedis : links.to(server)).disconnect(true)
+  const stores = { queues: links, directory: directoryRedis, reconnect }
   const durability = watchStores({ ...stores, logger, metrics: processMetrics, lifecycle }, config)
-  const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
-  lifecycle.onStop('payload reader', () => payloads.close())
-  const confirmed = openConfirmedScripts(config, logger, lifecycle)
+  const watchServers = () => {
+    for (const partition of partitions.current) durability.queues.of(servers.serverOf('spans', partition))
+  }
+  partitions.onChange(watchServers)
   const clickhouse = connectClickHouse(config)
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   const adoption = adoptOnConnect(directoryRedis, logger)
-  const at = accessTo(links, { payloads, confirmed })
+  const at = accessTo(links, config, logger, lifecycle)
   const deps: PoolsDeps = {
     config,
     redis,
     at,
+    servers,
     partitions,
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
@@ -121,37 +128,40 @@ export function connectWorkers(
   }
 }
 
-/** Returns what pools use of each partition. A server has one reader of payloads, and a partition one adder of jobs. */
-export function accessTo(
-  queues: QueueConnections,
-  { payloads, confirmed }: Pick<PartitionAccess, 'payloads' | 'confirmed'>,
-): PoolsDeps['at'] {
-  const adders = new Map<number, AddJobs>()
-  return (queue, partition) => {
-    const redis = queues.at(queue, partition)
-    const movesTo = queues.movesTo(queue, partition)
-    let addJobs = adders.get(movesTo)
-    if (addJobs === undefined) {
-      addJobs = createJobAdder(redis, movesTo).add
-      adders.set(movesTo, addJobs)
-    }
-    return { redis, payloads, confirmed, addJobs, place: { partition, movesTo } }
-  }
-}
-
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */
 const CONFIRMED_SCRIPT_MS = 5_000
 
-function openConfirmedScripts(
+/** Returns what pools use of each partition. A server has one reader of payloads, and a partition one adder of jobs. */
+export function accessTo(
+  links: QueueLinks,
   config: WorkersConfig,
   logger: Logger,
-  lifecycle: Lifecycle,
-): ConfirmedScripts | undefined {
+  lifecycle: Pick<Lifecycle, 'onStop'>,
+): PoolsDeps['at'] {
+  const memory = new BufferPool(config.POOL_FETCHED_BYTES)
   const replicas = replicasToConfirm(config)
-  if (replicas === 0) return undefined
-  const redis = connectProducer(config.REDIS_URL, CONFIRMED_SCRIPT_MS, logger)
-  lifecycle.onStop('redis of confirmed scripts', () => redis.disconnect())
-  return new ConfirmedScripts(redis, replicas)
+  const ofServers = new Map<string, Pick<PartitionAccess, 'payloads' | 'confirmed'>>()
+  const adders = new Map<number, AddJobs>()
+
+  function openServer(server: string): Pick<PartitionAccess, 'payloads' | 'confirmed'> {
+    const payloads = openPayloadReader(links.to(server), logger, { maxIdleBytes: config.POOL_FETCHED_BYTES, memory })
+    lifecycle.onStop('payload reader', () => payloads.close())
+    if (replicas === 0) return { payloads }
+    const redis = connectProducer(links.servers.addressOf(server), CONFIRMED_SCRIPT_MS, logger)
+    lifecycle.onStop('redis of confirmed scripts', () => redis.disconnect())
+    return { payloads, confirmed: new ConfirmedScripts(redis, replicas) }
+  }
+
+  return (queue, partition) => {
+    const server = links.servers.serverOf(queue, partition)
+    const ofServer = ofServers.get(server) ?? openServer(server)
+    ofServers.set(server, ofServer)
+    const redis = links.to(server)
+    const movesTo = links.movesTo(queue, partition)
+    const addJobs = adders.get(movesTo) ?? createJobAdder(redis, movesTo).add
+    adders.set(movesTo, addJobs)
+    return { ...ofServer, redis, addJobs, place: { partition, movesTo } }
+  }
 }
 
 /** A statement that deletes rows ends on the server before this client stops waiting for it. */

@@ -4,6 +4,7 @@ import type { QueueName } from '../schemas/queues/names.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { PartitionFeed } from '../shared/queue/partitions/partition-feed.ts'
+import type { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { ColumnMemory } from './batch/column-memory.ts'
 import type { ExpressFirst } from './batch/schedule/express-first.ts'
@@ -32,6 +33,7 @@ export interface PoolsDeps {
   readonly redis: Redis
   /** Returns what is used of a partition, the same for each call. */
   readonly at: (queue: QueueName, partition: number) => PartitionAccess
+  readonly servers: QueueServers
   /** The partitions that this process consumes. */
   readonly partitions: PartitionFeed
   readonly columnMemory: ColumnMemory

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue, QueueName } from '../../schemas/queues/names.ts'
-import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
 import type { PartitionFeed } from '../../shared/queue/partitions/partition-feed.ts'
+import type { QueueLinks } from '../../shared/queue/partitions/queue-links.ts'
 import { partitionsOf } from '../../shared/queue/partitions/queue-tag.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
@@ -14,13 +14,13 @@ import { costRules, decodedLimit, type QueueLimits } from './request-cost.ts'
 
 /** The collaborators of `Admission`. */
 export interface AdmissionDeps {
-  readonly connections: QueueConnections
+  readonly links: QueueLinks
   /** The partitions that edges write to or have written to. */
   readonly partitions: Pick<PartitionFeed, 'current'>
   readonly queues: readonly AdmittedQueue[]
   readonly logger: Logger
-  /** The clock that every poll corrects. */
-  readonly clock: RedisClock
+  /** Returns the clock of a server, which every poll corrects. */
+  readonly clockOf: (server: string) => RedisClock
   /** Called for each refused request. */
   readonly onRefused?: (queue: AdmittedQueue, reason: RefusalReason) => void
   readonly now?: () => number
@@ -52,12 +52,12 @@ const MEMORY_RETRY_S = 10
  * so that deciding on a request costs no round trip.
  */
 export class Admission {
-  readonly #redis: Redis
-  readonly #connections: QueueConnections
+  readonly #links: QueueLinks
   readonly #partitions: Pick<PartitionFeed, 'current'>
   readonly #logger: Logger
-  readonly #clock: RedisClock
-  readonly #memory: RedisMemory
+  readonly #clockOf: (server: string) => RedisClock
+  /** The servers of partitions, with what the last poll that succeeded has found. */
+  readonly #servers = new Map<string, FollowedServer>()
   readonly #options: AdmissionOptions
   readonly #random: () => number
   readonly #queues: ReadonlyMap<AdmittedQueue, QueueShares>
@@ -70,12 +70,10 @@ export class Admission {
 
   constructor(deps: AdmissionDeps, options: AdmissionOptions) {
     const { queues, now = Date.now, random = Math.random, onRefused = () => {} } = deps
-    this.#connections = deps.connections
-    this.#redis = deps.connections.common
+    this.#links = deps.links
     this.#partitions = deps.partitions
     this.#logger = deps.logger
-    this.#clock = deps.clock
-    this.#memory = new RedisMemory(deps.logger, 'queues')
+    this.#clockOf = deps.clockOf
     this.#options = options
     this.#random = random
     const deadLetters = new QueueShares({
@@ -103,8 +101,7 @@ export class Admission {
       { queue: 'dead-letters', shares: deadLetters },
     ]
     this.#timer = setInterval(() => void this.#poll(), options.pollMs)
-    this.#redis.on('ready', () => void this.#poll())
-    this.#redis.on('close', () => this.#clock.reset())
+    this.#links.common.on('ready', () => void this.#poll())
     void this.#poll()
   }
 
@@ -132,7 +129,7 @@ export class Admission {
   }
 
   async #poll(): Promise<void> {
-    if (this.#polling || this.#redis.status !== 'ready') return
+    if (this.#polling || this.#links.common.status !== 'ready') return
     this.#polling = true
     try {
       await this.#read(this.#polls++ % POLLS_PER_PRICES === 0)
@@ -143,42 +140,103 @@ export class Admission {
     }
   }
 
+  /** Reads all servers. The counters of one that does not answer stay as they were read before. */
   async #read(withPrices: boolean): Promise<void> {
-    const redis = this.#redis
     for (const { shares } of this.#polled) shares.beginPoll()
+    const places = this.#placesByServer()
+    const [prices, ...reads] = await Promise.all([
+      withPrices ? this.#readPrices() : undefined,
+      ...[...places].map(([server, own]) => this.#readServer(server, own).then(() => undefined, asError)),
+    ])
+    if (reads.every(failure => failure !== undefined)) throw reads[0]
+    const servers = [...places.keys()].map(server => this.#servers.get(server))
+    this.#memoryShare = Math.max(0, ...servers.map(server => server?.memoryShare ?? 0))
+    const memoryFree = 1 - this.#memoryShare / this.#options.maxMemoryShare
+    for (const { queue, shares } of this.#polled) {
+      const counters = sumOf(servers.flatMap(server => server?.counters.get(queue) ?? []))
+      shares.endPoll({ ...counters, prices: prices?.get(queue) }, memoryFree)
+    }
+  }
+
+  #placesByServer(): ReadonlyMap<string, readonly Place[]> {
+    const places = this.#polled.flatMap(({ queue, shares }) =>
+      partitionsOf(queue, this.#partitions.current).map(partition => ({ queue, partition, shares })),
+    )
+    return Map.groupBy(places, ({ queue, partition }) => this.#links.servers.serverOf(queue, partition))
+  }
+
+  async #readServer(server: string, places: readonly Place[]): Promise<void> {
+    const followed = this.#serverOf(server)
+    const { redis } = followed
     const [time, memory, ...counters] = await Promise.all([
       redis.time(),
       redis.info('memory'),
-      ...this.#polled.map(({ queue, shares }) => this.#readCounters(queue, shares.listedSurfaces, withPrices)),
+      ...places.map(({ queue, partition, shares }) => readCounters(redis, queue, partition, shares.listedSurfaces)),
     ])
-    this.#clock.observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
-    this.#memoryShare = this.#memory.usedShare(memory)
-    const memoryFree = 1 - this.#memoryShare / this.#options.maxMemoryShare
-    for (const [i, { shares }] of this.#polled.entries()) shares.endPoll(counters[i] as QueueCounters, memoryFree)
+    this.#clockOf(server).observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
+    followed.memoryShare = followed.memory.usedShare(memory)
+    followed.counters = new Map()
+    for (const [i, { queue }] of places.entries()) {
+      followed.counters.set(queue, [...(followed.counters.get(queue) ?? []), counters[i] as PartitionCounters])
+    }
   }
 
-  async #readCounters(queue: QueueName, listedSurfaces: number, withPrices: boolean): Promise<QueueCounters> {
-    const read = partitionsOf(queue, this.#partitions.current).map(async partition => {
-      const redis = this.#connections.at(queue, partition)
-      const keys = queueKeys(queue, partition)
-      const [flow, shares] = await Promise.all([
-        redis.hgetall(keys.flow),
-        redis.zrevrange(keys.shares, 0, listedSurfaces - 1, 'WITHSCORES'),
-      ])
-      return { flow, shares }
+  #serverOf(server: string): FollowedServer {
+    let followed = this.#servers.get(server)
+    if (followed === undefined) {
+      const redis = this.#links.to(server)
+      followed = { redis, memory: new RedisMemory(this.#logger, 'queues'), memoryShare: 0, counters: new Map() }
+      this.#servers.set(server, followed)
+      redis.on('close', () => this.#clockOf(server).reset())
+    }
+    return followed
+  }
+
+  async #readPrices(): Promise<ReadonlyMap<QueueName, readonly string[]>> {
+    const read = this.#polled.map(async ({ queue }) => {
+      const { prices } = queueKeys(queue)
+      return [queue, await this.#links.common.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES')] as const
     })
-    const { prices } = queueKeys(queue)
-    const [pricesRead, counters] = await Promise.all([
-      withPrices ? this.#redis.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES') : undefined,
-      Promise.all(read),
-    ])
-    return { ...sumOf(counters), prices: pricesRead }
+    return new Map(await Promise.all(read))
   }
 }
 
+const asError = (error: unknown) => error as Error
+
+type PartitionCounters = Omit<QueueCounters, 'prices'>
+
+/** A partition that is polled. */
+interface Place {
+  readonly queue: QueueName
+  readonly partition: number
+  readonly shares: QueueShares
+}
+
+/** A server, and what its last poll has found. */
+interface FollowedServer {
+  readonly redis: Redis
+  readonly memory: RedisMemory
+  memoryShare: number
+  counters: Map<QueueName, readonly PartitionCounters[]>
+}
+
+async function readCounters(
+  redis: Redis,
+  queue: QueueName,
+  partition: number,
+  listedSurfaces: number,
+): Promise<PartitionCounters> {
+  const keys = queueKeys(queue, partition)
+  const [flow, shares] = await Promise.all([
+    redis.hgetall(keys.flow),
+    redis.zrevrange(keys.shares, 0, listedSurfaces - 1, 'WITHSCORES'),
+  ])
+  return { flow, shares }
+}
+
 /** Returns the sum of the counters of all partitions of a queue. */
-function sumOf(counters: readonly Omit<QueueCounters, 'prices'>[]): Omit<QueueCounters, 'prices'> {
-  if (counters.length === 1) return counters[0] as QueueCounters
+function sumOf(counters: readonly PartitionCounters[]): PartitionCounters {
+  if (counters.length === 1) return counters[0] as PartitionCounters
   const flow: Record<string, string> = {}
   const costs = new Map<string, number>()
   for (const counter of counters) {

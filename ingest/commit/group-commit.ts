@@ -31,6 +31,8 @@ export interface GroupCommitDeps {
   readonly logger: Logger
   /** The number of replicas that must have a commit before it is confirmed. None by default. */
   readonly minReplicas?: number
+  /** The clock of the jobs that commits join, in ms. */
+  readonly now?: () => number
 }
 
 /** The bounds of a group commit. */

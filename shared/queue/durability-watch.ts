@@ -6,6 +6,7 @@ import { type Lifecycle, withDeadline } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { type AofSettings, durabilityFault, isReplica } from './durability.ts'
+import type { QueueLinks } from './partitions/queue-links.ts'
 
 /** The collaborators of a watch. */
 export interface DurabilityWatchDeps {
@@ -205,9 +206,72 @@ async function readAofSettings(redis: Redis): Promise<AofSettings> {
   return settings
 }
 
+/** The collaborators of {@link QueueWatches}. */
+interface QueueWatchesDeps {
+  readonly links: QueueLinks
+  readonly logger: Logger
+  readonly reconnect: (server: string) => void
+}
+
+/** Watches every server of the queues. Where there are several, one that breaks the promise stops its own partitions only. */
+export class QueueWatches {
+  readonly #deps: QueueWatchesDeps
+  readonly #promise: DurabilitySettings
+  readonly #watches = new Map<string, DurabilityWatch>()
+
+  constructor(deps: QueueWatchesDeps, promise: DurabilitySettings) {
+    this.#deps = deps
+    this.#promise = promise
+    this.of(deps.links.servers.serverOf('spans', deps.links.first))
+  }
+
+  /** Returns the watch of a server, which begins with the first call. */
+  of(server: string): DurabilityWatch {
+    let watch = this.#watches.get(server)
+    if (watch === undefined) {
+      const { links, logger, reconnect } = this.#deps
+      const deps = { redis: links.to(server), store: 'queues', logger, reconnect: () => reconnect(server) } as const
+      watch = new DurabilityWatch(deps, this.#promise)
+      this.#watches.set(server, watch)
+    }
+    return watch
+  }
+
+  /** Why no server keeps what it confirms, or undefined. */
+  get fault(): string | undefined {
+    const faults = [...this.#watches.values()].map(watch => watch.fault)
+    return faults.includes(undefined) ? undefined : faults[0]
+  }
+
+  /** Whether each server keeps what it confirms. */
+  get areAllKept(): boolean {
+    return [...this.#watches.values()].every(watch => watch.fault === undefined)
+  }
+
+  /** Returns INGEST_INFRA_UNAVAILABLE for a request that would be acknowledged while no server keeps it, or undefined. */
+  refuse(): Problem | undefined {
+    let problem: Problem | undefined
+    for (const watch of this.#watches.values()) {
+      problem = watch.refuse()
+      if (problem === undefined) return undefined
+    }
+    return problem
+  }
+
+  /** Checks all servers soon, because a write was not confirmed. */
+  recheck(): void {
+    for (const watch of this.#watches.values()) watch.recheck()
+  }
+
+  /** Ends the checks. */
+  stop(): void {
+    for (const watch of this.#watches.values()) watch.stop()
+  }
+}
+
 /** The watches of the Redis that a process writes to. They are one if both are the same server. */
 export interface StoreWatches {
-  readonly queues: DurabilityWatch
+  readonly queues: QueueWatches
   readonly directory: DurabilityWatch
   /** Why the process is not ready, or undefined. */
   readonly fault: string | undefined
@@ -215,10 +279,11 @@ export interface StoreWatches {
 
 /** The collaborators of `watchStores`. */
 export interface StoreWatchesDeps {
-  readonly queues: Redis
+  /** Connections to the servers of the queues, for this alone. */
+  readonly queues: QueueLinks
   readonly directory: Redis
-  /** Replaces the connections to the Redis with this address. */
-  readonly reconnect: (url: string) => void
+  /** Replaces the connections of the process to a server of the queues, or to the directory. */
+  readonly reconnect: (server: string | 'directory') => void
   readonly logger: Logger
   readonly metrics: Metrics
   readonly lifecycle: Pick<Lifecycle, 'onStop'>
@@ -229,23 +294,21 @@ export function watchStores(
   { queues, directory, reconnect, logger, metrics, lifecycle }: StoreWatchesDeps,
   config: DurabilitySettings & { readonly REDIS_URL: string; readonly CONTROL_REDIS_URL: string },
 ): StoreWatches {
-  const watch = (store: 'queues' | 'directory', redis: Redis, url: string): DurabilityWatch => {
-    // No write to the directory waits for replicas.
-    const isAlone = store === 'directory' && config.REDIS_DURABILITY === 'replicated'
-    const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config
-    const started = new DurabilityWatch({ redis, store, logger, reconnect: () => reconnect(url) }, promise)
-    lifecycle.onStop(`durability of the ${store}`, () => started.stop())
-    return started
-  }
-  const ofQueues = watch('queues', queues, config.REDIS_URL)
+  const ofQueues = new QueueWatches({ links: queues, logger, reconnect }, config)
+  lifecycle.onStop('durability of the queues', () => ofQueues.stop())
   const isShared = config.CONTROL_REDIS_URL === config.REDIS_URL
-  const ofDirectory = isShared ? ofQueues : watch('directory', directory, config.CONTROL_REDIS_URL)
+  // No write to the directory waits for replicas.
+  const isAlone = config.REDIS_DURABILITY === 'replicated'
+  const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config
+  const deps = { redis: directory, store: 'directory', logger, reconnect: () => reconnect('directory') } as const
+  const ofDirectory = isShared ? ofQueues.of('0') : new DurabilityWatch(deps, promise)
+  lifecycle.onStop('durability of the directory', () => ofDirectory.stop())
   metrics.gauge({
     name: 'penstock_redis_durable',
     help: '1 if this Redis keeps what it confirms as REDIS_DURABILITY promises, else 0. /readyz has the reason.',
     labelNames: ['store'],
     collect() {
-      this.set({ store: 'queues' }, ofQueues.fault === undefined ? 1 : 0)
+      this.set({ store: 'queues' }, ofQueues.areAllKept ? 1 : 0)
       this.set({ store: 'directory' }, ofDirectory.fault === undefined ? 1 : 0)
     },
   })

@@ -1,23 +1,40 @@
-import { Redis, type RedisOptions } from 'ioredis'
+import { connect as connectPlain } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { AbstractConnector, type RedisOptions as AllOptions, Redis } from 'ioredis'
 import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { readRedisAddress } from '../runtime/redis-address.ts'
+import { readRedisAddress } from '../runtime/redis/redis-address.ts'
+import { parseRedisTarget, type RedisTarget } from '../runtime/redis/redis-group.ts'
+import { accessOf, type ClusterMap } from './partitions/cluster-map.ts'
+
+/** Options without the one that changes the types of replies. */
+type RedisOptions = Omit<AllOptions, 'replyMapping'>
+
+/** A place to connect to: an address, or the master of one slot of a cluster. */
+export type ConnectTo = string | Exclude<RedisTarget, { kind: 'cluster' }> | SlotAddress
+
+/** One slot of a Redis Cluster, whose connections lead to its current master. */
+export interface SlotAddress {
+  readonly kind: 'slot'
+  readonly map: ClusterMap
+  readonly slot: number
+}
 
 /**
- * Errors of a server that is a replica, or is becoming one. The address may lead to another server by now, and ioredis
- * itself keeps a connection for as long as it is open.
+ * Errors of a server that is a replica, is becoming one, or has not got the slot of a command. The address may lead to another
+ * server by now, and ioredis itself keeps a connection for as long as it is open. The command was not run.
  */
-const FROM_REPLICA = /^(?:READONLY|UNBLOCKED|MASTERDOWN)\b/
+const FROM_ANOTHER = /^(?:READONLY|UNBLOCKED|MASTERDOWN|MOVED|ASK|TRYAGAIN|CLUSTERDOWN)\b/
 
 /**
  * Connects a producer. Commands fail at once instead of waiting for the connection, and are never sent twice. A command
  * whose reply was lost may have run, so its caller must report "unavailable".
  */
-export function connectProducer(url: string, commandTimeoutMs: number, logger: Logger): Redis {
+export function connectProducer(to: ConnectTo, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
-    openRedis(url, {
+    open(to, {
       ...failingAtOnce(commandTimeoutMs),
-      reconnectOnError: error => FROM_REPLICA.test(error.message),
+      reconnectOnError: error => FROM_ANOTHER.test(error.message),
       retryStrategy: attempt => Math.min(50 * attempt, 1_000),
     }),
     logger,
@@ -28,9 +45,9 @@ export function connectProducer(url: string, commandTimeoutMs: number, logger: L
  * Connects for a transaction of several requests (WATCH, MULTI). The connection is never made again, because commands that
  * follow on another one would run at once, outside of the transaction. Once it is lost, all commands fail.
  */
-export function connectForTransaction(url: string, commandTimeoutMs: number, logger: Logger): Redis {
+export function connectForTransaction(to: ConnectTo, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
-    openRedis(url, {
+    open(to, {
       ...failingAtOnce(commandTimeoutMs),
       reconnectOnError: () => false,
       retryStrategy: () => null,
@@ -40,14 +57,14 @@ export function connectForTransaction(url: string, commandTimeoutMs: number, log
 }
 
 /**
- * Connects a consumer (a BullMQ worker). Its commands wait without limit until Redis is available again. A command that a
- * replica has refused is sent again on the next connection.
+ * Connects a consumer (a BullMQ worker). Its commands wait without limit until Redis is available again. A command that another
+ * server than the master of its keys has refused is sent again on the next connection.
  */
-export function connectConsumer(url: string, logger: Logger): Redis {
+export function connectConsumer(to: ConnectTo, logger: Logger): Redis {
   return withErrorLog(
-    openRedis(url, {
+    open(to, {
       maxRetriesPerRequest: null,
-      reconnectOnError: error => (FROM_REPLICA.test(error.message) ? 2 : false),
+      reconnectOnError: error => (FROM_ANOTHER.test(error.message) ? 2 : false),
       connectTimeout: 5_000,
       retryStrategy: attempt => Math.min(100 * attempt, 2_000),
     }),
@@ -55,10 +72,49 @@ export function connectConsumer(url: string, logger: Logger): Redis {
   )
 }
 
-/** Opens a connection to an address, with the files of its TLS. */
-function openRedis(address: string, options: Omit<RedisOptions, 'replyMapping'>): Redis {
-  const { url, tls } = readRedisAddress(address)
-  return new Redis(url, { ...options, ...(tls && { tls }) })
+function open(to: ConnectTo, options: RedisOptions): Redis {
+  const address = typeof to === 'string' ? parseRedisTarget(to) : to
+  if (address === undefined || address.kind === 'cluster') throw new RangeError('the address is not that of one Redis')
+  if (address.kind === 'server') {
+    const { url, tls } = readRedisAddress(address.url)
+    return new Redis(url, { ...options, ...(tls && { tls }) })
+  }
+  if (address.kind === 'slot') return new Redis({ ...options, ...address.map.access, Connector: connectorTo(address) })
+  const { nodes, name, sentinelPassword } = address
+  return new Redis({
+    ...options,
+    ...accessOf(address),
+    sentinels: [...nodes],
+    name,
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+    sentinelRetryStrategy: attempt => Math.min(100 * attempt, 1_000),
+  })
+}
+
+/** Returns a connector class that looks the master of the slot up for each connection. */
+function connectorTo({ map, slot }: SlotAddress) {
+  return class extends AbstractConnector {
+    readonly #options: RedisOptions
+
+    constructor(options: unknown) {
+      const own = options as RedisOptions
+      super(own.disconnectTimeout ?? 2_000)
+      this.#options = own
+    }
+
+    async connect() {
+      this.connecting = true
+      const master = await map.masterOf(slot)
+      if (!this.connecting) throw new Error('Connection is closed.')
+      const { tls } = this.#options
+      const socket = tls ? connectTls({ ...tls, ...master }) : connectPlain(master)
+      socket.once('error', error => {
+        this.firstError = error
+      })
+      this.stream = socket
+      return socket
+    }
+  }
 }
 
 /** Options with which commands fail at once instead of waiting for the connection, and are never sent twice. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { faultOfRedisAddress } from './redis-address.ts'
+import { faultOfRedisAddress } from './redis/redis-address.ts'
+import { parseRedisTarget, parseRedisTargets } from './redis/redis-group.ts'
 import { type Environment, readSecretFiles, SECRET_SETTINGS } from './secret-files.ts'
 
 /** Lists every fault of the environment at once, one line each. */
@@ -70,22 +71,39 @@ const checkFiles = (url: string, context: z.RefinementCtx): void => {
 /** Address of a Redis. `rediss:` is TLS, whose files are parameters of the address (`readRedisAddress`). */
 export const redisUrl = z.url({ protocol: /^rediss?$/ }).superRefine(checkFiles)
 
+const FORMS = 'must be redis://, redis+sentinel:// or redis+cluster://, or each with rediss'
+/** Address of the queues: one Redis, several of them with commas between, or a group. */
+const queuesUrl = z.string().superRefine((text, context) => {
+  const targets = parseRedisTargets(text)
+  if (targets === undefined) context.addIssue({ code: 'custom', message: FORMS })
+  for (const target of targets ?? []) if (target.kind === 'server') checkFiles(target.url, context)
+})
+
 /** Settings of the connections to Redis. */
 export const redisSettings = {
-  REDIS_URL: redisUrl.default('redis://127.0.0.1:4379'),
+  /**
+   * Redis of the queues: one server, `redis+sentinel://a:26379,b:26379/name`, `redis+cluster://a:6379,b:6379`, or several servers,
+   * over which partitions are spread. Further servers are only appended, because a partition stays on the server it began on.
+   */
+  REDIS_URL: queuesUrl.default('redis://127.0.0.1:4379'),
   /**
    * Redis of the directory (workspaces, users, surfaces, keys) and the releases. It has no default, because with the address
    * of REDIS_URL the queues and the releases can take each other's memory, and with another one the directory is elsewhere.
    */
   CONTROL_REDIS_URL: z
-    .url({
-      protocol: /^rediss?$/,
+    .string({
       error: ({ input }) =>
         input === undefined
           ? 'is required: set the Redis of the directory and the releases, or the value of REDIS_URL if they share its memory'
           : undefined,
     })
-    .superRefine(checkFiles),
+    .superRefine((text, context) => {
+      const target = parseRedisTarget(text)
+      if (target?.kind === 'server') checkFiles(text, context)
+      else if (target?.kind !== 'sentinel') {
+        context.addIssue({ code: 'custom', message: 'must be redis:// or redis+sentinel://, or the same with rediss' })
+      }
+    }),
 }
 
 /** What a confirmed write of Redis survives (docs/contract.md#durability). */

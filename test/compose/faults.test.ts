@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { onOneServer } from '../../shared/queue/partitions/connections.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { runFaults } from '../support/chaos/run-faults.ts'
@@ -62,7 +63,7 @@ it('after lost, paused and disconnected containers, what is stored is what the l
   }
   console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
   console.log(`answers: ${JSON.stringify(ledger.answers())}`)
-  await untilSettled({ redis }, SETTLE_DEADLINE_MS)
+  await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
   expect(await compareLedger({ secrets, s3, clickhouse, redis, control }, ledger, builds.sent)).toEqual([])
   expect(Object.keys(ledger.answers()).filter(answer => /^5/.test(answer) && answer !== '503')).toEqual([])
   const total = Object.values(faults).reduce((sum, count) => sum + count, 0)

@@ -53,7 +53,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   ingest: [
     ['ingest/config.ts', 'ingest/auth/', 'ingest/admission/'],
     ['ingest/commit/'],
-    ['ingest/releases/'],
+    ['ingest/releases/', 'ingest/connect-partitions.ts'],
     ['ingest/routes/', 'ingest/metrics.ts', 'ingest/deps.ts'],
     ['ingest/routes.ts', 'ingest/connect.ts'],
     ['ingest/main.ts'],

@@ -16,6 +16,7 @@ export function openExpressCommits(
   options: GroupCommitOptions,
   queue: IngestQueue = 'spans',
   memory: BufferPool = new BufferPool(8 * 1024 * 1024),
+  now: () => number = () => performance.now(),
 ): GroupCommit {
   const clock = new RedisClock()
   clock.observe(Date.now())
@@ -30,6 +31,7 @@ export function openExpressCommits(
       traffic: new ExpressTraffic(),
       memory,
       logger,
+      now,
     },
     options,
   )

@@ -40,7 +40,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
   const pool = startPool(
     'completions',
     {
-      redisUrl: config.REDIS_URL,
+      servers: deps.servers,
       logger,
       process: (job, partition) => turns.run(job.jobId, partition, () => storeCompletions(completions, job)),
       onClosing: () => {

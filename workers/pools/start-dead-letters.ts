@@ -12,7 +12,7 @@ const CONCURRENT_JOBS = 4
 const HELD_BYTES = 24 * 1024 * 1024
 
 /** Starts the pool that writes dead letters to the object store. */
-export function startDeadLettersPool({ config, logger, objects, at, partitions, stopping }: PoolsDeps): Pool {
+export function startDeadLettersPool({ config, logger, objects, at, servers, partitions, stopping }: PoolsDeps): Pool {
   const shared = {
     objects,
     held: new LaneBudget(HELD_BYTES),
@@ -28,7 +28,7 @@ export function startDeadLettersPool({ config, logger, objects, at, partitions, 
   const pool = startPool(
     'dead-letters',
     {
-      redisUrl: config.REDIS_URL,
+      servers,
       logger,
       partitions,
       process: (job, partition) => storeDeadLetters(lettersOf(partition), job),

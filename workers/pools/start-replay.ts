@@ -46,7 +46,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   const pool = startPool(
     'replay',
     {
-      redisUrl: config.REDIS_URL,
+      servers: deps.servers,
       logger,
       partitions: deps.partitions,
       process: (job, partition) => storeReplay(replayOf(partition), job),

@@ -101,7 +101,7 @@ export function startRowsPool(
   const pool = startPool(
     queue,
     {
-      redisUrl: config.REDIS_URL,
+      servers: deps.servers,
       logger,
       partitions: deps.partitions,
       process: (job, partition) => (batchesOf(partition).get(job.lane) as BatchPool).process(job),

@@ -47,7 +47,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
   const pool = startPool(
     'source-maps',
     {
-      redisUrl: config.REDIS_URL,
+      servers: deps.servers,
       logger,
       process: job => storeSourceMaps(uploads, job),
       onClosed: async () => reader.close(),

@@ -69,7 +69,7 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
   const pool = startPool(
     'symbolication',
     {
-      redisUrl: config.REDIS_URL,
+      servers: deps.servers,
       logger,
       partitions: deps.partitions,
       process: (job, partition) => turns.run(job.jobId, partition, () => processIn(partition)(job)),

@@ -5,9 +5,10 @@ import { COMMIT_JOB_VERSION, type CommitJob, commitJobSchema } from '../../schem
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { fixedPartitions, type PartitionFeed } from '../../shared/queue/partitions/partition-feed.ts'
+import type { QueueServers } from '../../shared/queue/partitions/queue-servers.ts'
 import { isDivided } from '../../shared/queue/partitions/queue-tag.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES, queueKeys } from '../../shared/queue/queue.ts'
-import { connectConsumer } from '../../shared/queue/redis.ts'
+import { type ConnectTo, connectConsumer } from '../../shared/queue/redis.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { HeldJob } from './payloads/payload-store.ts'
@@ -39,7 +40,7 @@ export interface Pool {
 
 /** Dependencies of a pool. */
 export interface PoolDeps {
-  readonly redisUrl: string
+  readonly servers: QueueServers
   readonly logger: Logger
   /** The partitions that are consumed, by default 0. */
   readonly partitions?: PartitionFeed | undefined
@@ -64,8 +65,8 @@ export interface PoolOptions {
  * Connects a worker whose scripts, BullMQ's included, Redis runs even if its memory is full. Taking and finishing jobs is
  * what frees the memory, and needs little of it.
  */
-function connectWorker(url: string, logger: Logger): Redis {
-  const connection = connectConsumer(url, logger)
+function connectWorker(to: ConnectTo, logger: Logger): Redis {
+  const connection = connectConsumer(to, logger)
   const define = connection.defineCommand.bind(connection)
   connection.defineCommand = (name, script) => define(name, { ...script, lua: `#!lua flags=allow-oom\n${script.lua}` })
   return connection
@@ -108,7 +109,8 @@ class QueueConsumer implements StartedPool {
   readonly #options: PoolOptions
   readonly #now: () => number
   readonly #feed: PartitionFeed
-  readonly #connection: Redis
+  /** Connections of this pool by the name of the server. */
+  readonly #connections = new Map<string, Redis>()
   readonly #consumed = new Map<number, readonly PatientWorker[]>()
   readonly #ending = new Set<Promise<unknown>>()
   readonly #unfollow: () => void
@@ -126,7 +128,6 @@ class QueueConsumer implements StartedPool {
     this.lastProgressAt = this.#now()
     this.lastAttemptAt = this.#now()
     this.#feed = (isDivided(queue) && deps.partitions) || fixedPartitions([0])
-    this.#connection = connectWorker(deps.redisUrl, deps.logger)
     this.#unfollow = this.#feed.onChange(() => this.#follow())
     this.#follow()
   }
@@ -145,7 +146,7 @@ class QueueConsumer implements StartedPool {
     for (const partition of [...this.#consumed.keys()]) this.#end(partition)
     this.#deps.onClosing?.()
     await Promise.all(this.#ending)
-    this.#connection.disconnect()
+    for (const connection of this.#connections.values()) connection.disconnect()
     await this.#deps.onClosed?.()
   }
 
@@ -177,7 +178,7 @@ class QueueConsumer implements StartedPool {
     const { logger } = this.#deps
     const { lockMs, stalledCheckMs } = this.#options
     const worker = new PatientWorker(lane, (job, token) => this.#process(lane, partition, job, token), {
-      connection: this.#connection,
+      connection: this.#connectionOf(partition),
       prefix: queueKeys(queue, partition).bull,
       concurrency,
       lockDuration: lockMs,
@@ -195,6 +196,17 @@ class QueueConsumer implements StartedPool {
       logger.warn(fields, 'job will be retried')
     })
     return worker
+  }
+
+  #connectionOf(partition: number): Redis {
+    const { servers, logger } = this.#deps
+    const server = servers.serverOf(this.queue, partition)
+    let connection = this.#connections.get(server)
+    if (connection === undefined) {
+      connection = connectWorker(servers.addressOf(server), logger)
+      this.#connections.set(server, connection)
+    }
+    return connection
   }
 
   async #process(lane: Lane, partition: number, job: Job<CommitJob>, token: string | undefined): Promise<void> {

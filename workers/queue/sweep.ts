@@ -49,12 +49,12 @@ export function createJobAdder(redis: Redis, partition = 0) {
 export interface SweepDeps {
   /** Reaches the partition that is swept. */
   readonly redis: Redis
-  /** Reaches the cursors of the sweeper. The same by default. */
-  readonly common?: Redis
+  /** Reaches the cursors of the sweeper. */
+  readonly common: Redis
   readonly logger: Logger
   readonly addJobs: AddJobs
-  /** The partition that is swept, 0 by default. */
-  readonly partition?: number
+  /** The partition that is swept. */
+  readonly partition: number
   readonly now?: () => number
 }
 
@@ -77,7 +77,7 @@ const WALK_PAGES = 40
  * at all payloads of a short queue and at a bounded part of a long one, where the next sweep continues.
  */
 export async function sweep(deps: SweepDeps, queue: QueueName, isStopped = () => false): Promise<number> {
-  const { redis, common = redis, partition = 0 } = deps
+  const { redis, common, partition } = deps
   const head = await walk(deps, queue, { start: 0, pages: HEAD_PAGES, isStopped })
   if (head.last === undefined) return head.found
   // The name that the cursor of partition 0 has had before there were others.

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
 import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
 import { partitionsOf } from '../../shared/queue/partitions/queue-tag.ts'
@@ -96,9 +97,10 @@ export class Sweeper {
     await this.#adopt().catch(error => this.#warn('could not adopt keys of an older version', error))
     try {
       const { numbers } = await this.#deps.queues.partitions()
-      for (const queue of QUEUES) {
-        for (const partition of partitionsOf(queue, numbers)) await this.#sweepOne(queue, partition)
-      }
+      const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
+      const { queues } = this.#deps
+      const byServer = Map.groupBy(places, ({ queue, partition }) => queues.at(queue, partition))
+      await Promise.all([...byServer].map(([server, own]) => this.#sweepServer(server, own)))
       const retired = await retirePartitions(this.#deps.queues)
       if (retired.length > 0)
         this.#deps.logger.info({ partitions: retired }, 'partitions are empty and not used any more')
@@ -107,6 +109,15 @@ export class Sweeper {
     }
     this.#sweptAtMs = performance.now()
     this.#isSweeping = false
+  }
+
+  /** A server that is not connected holds up no other. Its partitions are swept when it is back. */
+  async #sweepServer(
+    server: Redis,
+    places: readonly { readonly queue: QueueName; readonly partition: number }[],
+  ): Promise<void> {
+    if (server.status !== 'ready') return
+    for (const { queue, partition } of places) await this.#sweepOne(queue, partition)
   }
 
   async #sweepOne(queue: QueueName, partition: number): Promise<void> {

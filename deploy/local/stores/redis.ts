@@ -10,6 +10,8 @@ import type { LocalService, LocalServiceOptions } from './service.ts'
 export interface RedisOptions extends LocalServiceOptions {
   /** Memory limit in the notation of Redis; the edge accepts nothing above 70 % of it. Default: `2gb`. */
   maxMemory?: string
+  /** Further settings, as in redis.conf. */
+  settings?: Readonly<Record<string, string>>
   /** Password of the only user, in hex or another text without spaces and quotes. */
   password: string
 }
@@ -36,6 +38,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalService> {
     save: '',
     daemonize: 'no',
     loglevel: 'warning',
+    ...options.settings,
   }
   const file = join(options.dir, 'redis.conf')
   const lines = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)

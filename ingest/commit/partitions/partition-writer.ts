@@ -29,6 +29,7 @@ export function onePartition(redis: Redis, clock: RedisClock): PartitionTargets 
 /** The collaborators of the writers of a lane. */
 export interface PartitionTurnsDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'partition'> {
   readonly targets: PartitionTargets
+  readonly now?: () => number
 }
 
 /** Writes the commits of one lane to one partition. */
@@ -37,10 +38,10 @@ export class PartitionWriter {
   readonly commit: FencedCommit
   readonly openJob: OpenJob
 
-  constructor(target: PartitionTarget, deps: Omit<FencedCommitDeps, keyof PartitionTarget>, limits: OpenJobLimits) {
+  constructor(target: PartitionTarget, deps: Omit<PartitionTurnsDeps, 'targets'>, limits: OpenJobLimits) {
     this.target = target
     this.commit = new FencedCommit({ ...deps, ...target })
-    this.openJob = new OpenJob(job => this.commit.addJob(job), limits)
+    this.openJob = new OpenJob(job => this.commit.addJob(job), limits, deps.now)
     // The next connection may lead to another server, on which a worker has read the payload.
     target.redis.on('close', () => this.openJob.close())
   }

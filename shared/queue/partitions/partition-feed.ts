@@ -26,6 +26,8 @@ export class FollowedPartitions implements PartitionFeed {
   readonly #listeners = new Set<() => void>()
   readonly #timer: NodeJS.Timeout
   #current: readonly number[]
+  /** Partitions that this process registers again and again. */
+  #registered: readonly number[] = []
   #isReading = false
 
   constructor(deps: FollowedPartitionsDeps) {
@@ -49,11 +51,7 @@ export class FollowedPartitions implements PartitionFeed {
     if (this.#isReading || this.#deps.queues.common.status !== 'ready') return
     this.#isReading = true
     try {
-      const read = this.#included((await this.#deps.queues.partitions()).numbers)
-      if (read.join() === this.#current.join()) return
-      this.#current = read
-      this.#deps.logger.info({ partitions: read }, 'partitions of the queues')
-      for (const listener of this.#listeners) listener()
+      this.#take((await this.#deps.queues.partitions()).numbers)
     } catch (error) {
       this.#deps.logger.debug(errorFields(error), 'the partitions of the queues could not be read')
     } finally {
@@ -61,9 +59,24 @@ export class FollowedPartitions implements PartitionFeed {
     }
   }
 
+  /** Takes partitions that this process has just registered, which the next read would find too late. */
+  add(registered: readonly number[]): void {
+    this.#registered = registered
+    this.#take(this.#current)
+  }
+
   /** Ends the reads. */
   stop(): void {
     clearInterval(this.#timer)
+  }
+
+  #take(numbers: readonly number[]): void {
+    // A read may have begun before the registration.
+    const found = this.#included([...new Set([...numbers, ...this.#registered])])
+    if (found.join() === this.#current.join()) return
+    this.#current = found
+    this.#deps.logger.info({ partitions: found }, 'partitions of the queues')
+    for (const listener of this.#listeners) listener()
   }
 
   #included(partitions: readonly number[]): readonly number[] {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
+import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
@@ -125,7 +126,7 @@ function worker(store: TokenStore, options: WorkerOptions = {}) {
   )
   const pool = startPool(
     'spans',
-    { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.close() },
+    { servers: new QueueServers(url), logger, process: job => batches.process(job), onClosing: () => batches.close() },
     { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
   )
   opened.push(async () => {
@@ -157,7 +158,7 @@ function startDeadLetters(objects: StoreDeadLettersDeps['objects']): void {
   }
   const pool = startPool(
     'dead-letters',
-    { redisUrl: url, logger, process: job => storeDeadLetters(deps, job) },
+    { servers: new QueueServers(url), logger, process: job => storeDeadLetters(deps, job) },
     { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
   )
   opened.push(async () => {
@@ -725,7 +726,7 @@ it('the sweeper adds the missing job of a payload', async () => {
   worker(store)
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
+  expect(await sweep({ redis, common: redis, partition: 0, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
   await expectAllDone()
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })
@@ -743,7 +744,7 @@ it('the sweeper looks only at what waits in its queue, however many other keys R
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
   await redis.config('RESETSTAT')
-  await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')
+  await sweep({ redis, common: redis, partition: 0, addJobs: jobs.add, logger, now: later }, 'spans')
   const { zrange = 0, scan = 0, keys: keysCalls = 0 } = await calls()
   expect({ zrange, scan, keysCalls }).toEqual({ zrange: 1, scan: 0, keysCalls: 0 })
 })
@@ -754,7 +755,7 @@ it('the sweeper skips a payload that it cannot read', async () => {
   await redis.zadd(keys.pending, 0, 'a', 0, 'b', 0, 'c', 0, 'orphan')
   const jobs = createJobAdder(redis)
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
+  expect(await sweep({ redis, common: redis, partition: 0, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
   expect(await redis.exists(keys.job('bulk', 'orphan'))).toBe(1)
 })
 
@@ -821,7 +822,7 @@ it('a job that fails again and again does not grow', async () => {
   const pool = startPool(
     'spans',
     {
-      redisUrl: url,
+      servers: new QueueServers(url),
       logger,
       process: () => {
         attempts++

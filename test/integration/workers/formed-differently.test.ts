@@ -9,6 +9,7 @@ import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables
 import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { selectRowBalance } from '../../../clickhouse/queries/audit/select-row-balance.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
 import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
@@ -175,7 +176,12 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
   const pool = takesJobs
     ? startPool(
         'logs',
-        { redisUrl: url, logger, process: job => batches.process(job), onClosing: () => batches.close() },
+        {
+          servers: new QueueServers(url),
+          logger,
+          process: job => batches.process(job),
+          onClosing: () => batches.close(),
+        },
         { concurrency: 8, lockMs: 5_000, stalledCheckMs: 500 },
       )
     : undefined

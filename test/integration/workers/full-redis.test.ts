@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
@@ -38,7 +39,7 @@ function startFinishingPool() {
   const pool = startPool(
     'spans',
     {
-      redisUrl: server.url,
+      servers: new QueueServers(server.url),
       logger,
       async process({ jobId }) {
         await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })

@@ -16,7 +16,7 @@ const SWEPT_PAYLOADS = 22_000
 const logger = pino({ level: 'silent' })
 const redis = connectConsumer(`${sharedServices().redisUrl}/12`, logger)
 const jobs = createJobAdder(redis)
-const deps = { redis, logger, addJobs: jobs.add }
+const deps = { redis, common: redis, partition: 0, logger, addJobs: jobs.add }
 const keys = queueKeys('spans')
 let sweepers: Sweeper[] = []
 

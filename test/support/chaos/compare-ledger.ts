@@ -6,7 +6,6 @@ import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
-import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { partitionsOf } from '../../../shared/queue/partitions/queue-tag.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { namedReceipts, receiptName } from '../clients/named-receipts.ts'
@@ -34,16 +33,16 @@ const OBJECT_BYTES = 1024 * 1024
 const MOST_FAULTS = 20
 
 /** Waits until no partition of any queue has anything left. */
-export async function untilSettled({ redis }: Pick<StoredState, 'redis'>, deadlineMs: number): Promise<void> {
+export async function untilSettled({ queues }: Pick<Installation, 'queues'>, deadlineMs: number): Promise<void> {
   let left: Record<string, number> = {}
   await until(
     'every queue is empty',
     async () => {
-      const { numbers } = await onOneServer(redis).partitions()
+      const { numbers } = await queues.partitions()
       const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
       const counts = await Promise.all(
         places.map(async ({ queue, partition }) => {
-          const count = await redis.zcard(queueKeys(queue, partition).pending)
+          const count = await queues.at(queue, partition).zcard(queueKeys(queue, partition).pending)
           return [`${queue}.${partition}`, count] as const
         }),
       )

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { ROOT } from '../../../deploy/local/config.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
@@ -9,6 +10,10 @@ import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { onOneServer, type QueueConnections } from '../../../shared/queue/partitions/connections.ts'
+import { QueueLinks } from '../../../shared/queue/partitions/queue-links.ts'
+import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
+import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { keepRestartable, type S3Access, SERVER_PASSWORD, type TestService } from '../services/services.ts'
 import { FaultProxy } from './fault-proxy.ts'
 import { type Member, startMember } from './member.ts'
@@ -42,6 +47,8 @@ export interface Installation {
   readonly clickhouse: ClickHouseClient
   /** A connection to the primary Redis that no fault disturbs. */
   readonly redis: Redis
+  /** Connections to the servers of the queues that no fault disturbs. */
+  readonly queues: QueueConnections
   /** A connection to the Redis of the directory that no fault disturbs. */
   readonly control: Redis
   /** The pair of Redis servers, if there is a replica. */
@@ -75,6 +82,8 @@ export interface InstallationOptions {
   readonly diskBytes?: number
   /** Whether Redis has a replica, which Sentinel promotes. */
   readonly isReplicated?: boolean
+  /** Address of the queues, if they are not in the one Redis of the installation. No link to it can fail. */
+  readonly queuesUrl?: string
   /** Directory of the product that creates the tables and the workspace, and whose processes are started. Default: this one. */
   readonly tree?: string
 }
@@ -127,6 +136,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     return redis
   }
   const [redis, control] = [await connectTo('redis'), await connectTo('control')]
+  const queues = connectQueues(options.queuesUrl, redis, onStop)
   const tree = options.tree ?? ROOT
   await provisionWith(tree, control, secrets)
   await migrateWith(tree, services.clickhouse.url)
@@ -168,7 +178,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     }
     const settings = {
       ...env,
-      REDIS_URL: await linkTo('redis'),
+      REDIS_URL: options.queuesUrl ?? (await linkTo('redis')),
       CONTROL_REDIS_URL: await linkTo('control'),
       S3_ENDPOINT: await linkTo('s3'),
       ...own,
@@ -196,6 +206,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     s3: { endpoint: services.s3.url, ...access },
     clickhouse,
     redis,
+    queues,
     control,
     replication,
     servers,
@@ -207,6 +218,19 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     unexpectedEnds: () =>
       [...edges, ...workers].flatMap(({ name, member }) => member.unexpectedEnds.map(end => `${name}: ${end}`)),
   }
+}
+
+function connectQueues(url: string | undefined, redis: Redis, onStop: OnStop): QueueConnections {
+  if (url === undefined) return onOneServer(redis)
+  const servers = new QueueServers(url)
+  const logger = pino({ level: 'silent' })
+  const common = servers.connectConsumer(logger)
+  const links = new QueueLinks({ servers, common, connect: to => connectConsumer(to, logger) })
+  onStop(() => {
+    links.close()
+    common.disconnect()
+  })
+  return links
 }
 
 async function mountDisks(

@@ -3,6 +3,7 @@
  * begins with "killer". Its inserts go to a Redis hash by their tokens. Usage: mortal-worker.ts REDIS_URL
  */
 import { Redis } from 'ioredis'
+import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
@@ -63,6 +64,11 @@ const batches = new BatchPool(
 )
 startPool(
   'spans',
-  { redisUrl, logger, process: job => batches.process(job), onClosing: () => batches.close() },
+  {
+    servers: new QueueServers(redisUrl),
+    logger,
+    process: job => batches.process(job),
+    onClosing: () => batches.close(),
+  },
   { concurrency: 32, lockMs: 400, stalledCheckMs: 200 },
 )

@@ -2,10 +2,11 @@ import { pino } from 'pino'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
-import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { FollowedPartitions } from '../../../shared/queue/partitions/partition-feed.ts'
-import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
-import { parseConfig, replicasToConfirm } from '../../../shared/runtime/config.ts'
+import { QueueLinks } from '../../../shared/queue/partitions/queue-links.ts'
+import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
+import { connectConsumer } from '../../../shared/queue/redis.ts'
+import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'
 import { ExpressFirst } from '../../../workers/batch/schedule/express-first.ts'
@@ -15,8 +16,6 @@ import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
 import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
 import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
-import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
-import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { connectDatabase } from '../cluster/connect.ts'
 import type { ServiceAddresses } from './services.ts'
 
@@ -45,12 +44,14 @@ export function startPools(
     JOB_STALLED_CHECK_MS: '500',
     ...settings,
   })
-  const redis = connectConsumer(redisUrl, logger)
+  const redis = new QueueServers(redisUrl).connectConsumer(logger)
   const directoryRedis = connectConsumer(directoryRedisUrl, logger)
   const clickhouse = connectDatabase(clickhouseUrl, database)
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
-  const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES })
-  const links = onOneServer(redis)
+  const servers = new QueueServers(redisUrl)
+  const links = new QueueLinks({ servers, common: redis, connect: to => connectConsumer(to, logger) })
+  const closers: (() => unknown)[] = []
+  const lifecycle = { onStop: (_name: string, close: () => unknown) => void closers.push(close) }
   const partitions = new FollowedPartitions({ queues: links, logger, includes: consumedPartitions(config) })
   const metrics = createMetrics('test')
   const stopping = new AbortController()
@@ -67,11 +68,8 @@ export function startPools(
   const workerMetrics = createWorkerMetrics(metrics)
   workerMetrics.watchBacklogs(() => readInternalBacklogs(links))
   const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
-  const replicas = replicasToConfirm(config)
-  const confirming = replicas === 0 ? undefined : connectProducer(redisUrl, 5_000, logger)
-  const confirmed = confirming && new ConfirmedScripts(confirming, replicas)
-  const at = accessTo(links, { payloads, confirmed })
-  const deps = { ...stores, at, config, letterQuota, logger, stopping: stopping.signal }
+  const at = accessTo(links, config, logger, lifecycle)
+  const deps = { ...stores, at, servers, config, letterQuota, logger, stopping: stopping.signal }
   const pools = queues.map(queue => POOLS[queue]({ ...deps, metrics: workerMetrics }))
   return {
     metrics: () => metrics.registry.metrics(),
@@ -79,11 +77,11 @@ export function startPools(
       stopping.abort()
       await Promise.all(pools.map(pool => pool.close()))
       partitions.stop()
-      payloads.close()
+      for (const close of closers) close()
+      links.close()
       objects.close()
       await clickhouse.close()
       redis.disconnect()
-      confirming?.disconnect()
       directoryRedis.disconnect()
     },
   }

@@ -23,6 +23,8 @@ export interface PayloadReader {
 export interface PayloadReaderOptions {
   /** Bytes of memory that are kept while no payload uses them. */
   readonly maxIdleBytes: number
+  /** Memory that several readers share, instead of `maxIdleBytes` of its own. */
+  readonly memory?: BufferPool
 }
 
 /**
@@ -31,16 +33,18 @@ export interface PayloadReaderOptions {
  * collections and one copy less.
  */
 export function openPayloadReader(redis: Redis, logger: Logger, options: PayloadReaderOptions): PayloadReader {
-  const pool = new BufferPool(options.maxIdleBytes)
+  const pool = options.memory ?? new BufferPool(options.maxIdleBytes)
   const kept = new Map<number, Buffer>()
   let lastNumber = 0
   const keep = (value: Buffer) => {
     kept.set(++lastNumber, value)
     return lastNumber
   }
-  // With TLS the decoder owns the memory of the bytes, so ioredis reads payloads like any other reply.
+  // With TLS the decoder owns the memory of the bytes, so ioredis reads payloads like any other reply. So it does where it looks
+  // an address up for each connection.
+  const isLookedUp = redis.options.sentinels != null || redis.options.Connector !== undefined
   const connection = redis.duplicate(
-    redis.options.tls ? {} : { Connector: connectorInto({ take: length => pool.take(length), keep }) },
+    redis.options.tls || isLookedUp ? {} : { Connector: connectorInto({ take: length => pool.take(length), keep }) },
   )
   connection.on('error', error => logger.debug(errorFields(error), 'payload connection failed'))
   // Redis sends an interrupted reply again from its beginning.

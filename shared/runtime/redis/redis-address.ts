@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { PermanentError } from './errors.ts'
+import { PermanentError } from '../errors.ts'
 
 /** Address of a Redis without the names of files, and the options of its TLS. */
 export interface RedisAddress {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { parseConfig, redisSettings } from './config.ts'
+import { parseConfig, redisSettings } from '../config.ts'
 import { readRedisAddress } from './redis-address.ts'
 
 const file = fileURLToPath(import.meta.url)
