@@ -133,6 +133,8 @@ function withErrorLog(redis: Redis, logger: Logger): Redis {
   // Each lane of each partition that a connection serves listens to it. Not 0, which means the same to Node.js: BullMQ adds
   // 3 for each queue to what stands here, and 3 is a limit.
   redis.setMaxListeners(Infinity)
+  // Each of the commands in flight that a former master refuses listens to the end of the connection.
+  redis.on('connect', () => redis.stream.setMaxListeners(Infinity))
   let broken = false
   redis.on('error', error => {
     if (!broken) logger.warn(errorFields(error), 'redis connection failed')

@@ -12,8 +12,8 @@ export interface RedisCluster {
   /** Address for the processes of the product. */
   readonly url: string
   readonly nodes: readonly TestService[]
-  /** Kills the master of the slot, waits until its replica is promoted, and starts it again as a replica. */
-  failOver(slot: number): Promise<void>
+  /** Kills the master of the slot, waits until its replica is promoted, and starts it again as a replica. Returns its address. */
+  failOver(slot: number): Promise<string>
   stop(): Promise<void>
 }
 
@@ -62,6 +62,7 @@ export async function startRedisCluster(dir: string): Promise<RedisCluster> {
           async () => (await Promise.all(nodes.map(isWhole))).every(Boolean),
           DEADLINE,
         )
+        return master.url
       },
       stop,
     }

@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { partitionSlot } from '../../shared/queue/partitions/queue-tag.ts'
+import { queueKeys } from '../../shared/queue/queue.ts'
+import { startClients } from '../support/chaos/clients.ts'
+import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
+import { startInstallation } from '../support/chaos/installation.ts'
+import { type RedisCluster, startRedisCluster } from '../support/cluster/redis-cluster.ts'
+
+const MINUTES = Number(process.env.CHAOS_MINUTES || 1)
+const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31))
+/** Requests per second of each kind of payload. */
+const RATE = 4
+const STAY_MS = 2_000
+const SERVED_DEADLINE_MS = 60_000
+const SETTLE_DEADLINE_MS = 180_000
+const PARTITIONS = [1, 2, 3, 4, 5, 6]
+
+let dir: string
+let cluster: RedisCluster
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'penstock-cluster-'))
+  cluster = await startRedisCluster(dir)
+})
+
+afterAll(async () => {
+  await cluster?.stop()
+  await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+})
+
+it('killing the masters of a Redis Cluster one after the other, whose replicas are promoted, keeps the ledger', async () => {
+  console.log(`to repeat: CHAOS_SEED=${SEED}`)
+  const settings = { QUEUE_PARTITIONS: String(PARTITIONS.length), REDIS_DURABILITY: 'replicated' }
+  const installation = await startInstallation({ edges: 2, workers: 2, settings, queuesUrl: cluster.url })
+  try {
+    const { edgeUrls, secrets, queues } = installation
+    const clients = startClients({ edgeUrls, secrets, seed: SEED, rate: RATE })
+    const { ledger, builds } = clients
+    await clients.untilServed(SERVED_DEADLINE_MS)
+    const endsAt = performance.now() + MINUTES * 60_000
+    const killed = new Set<string>()
+    for (let i = 0; performance.now() < endsAt || killed.size < 3; i++) {
+      const partition = PARTITIONS[i % PARTITIONS.length] as number
+      const before = ledger.answers()['200'] ?? 0
+      killed.add(await cluster.failOver(partitionSlot(partition)))
+      const acknowledged = (ledger.answers()['200'] ?? 0) - before
+      await clients.untilServed(SERVED_DEADLINE_MS)
+      console.log(`master of partition ${partition} killed: ${acknowledged} requests acknowledged until all were whole`)
+      await delay(STAY_MS)
+    }
+    await clients.stop()
+    for (const build of builds.sent) {
+      if (build.isUploaded && !build.isCompleted) await builds.complete(build, SETTLE_DEADLINE_MS)
+    }
+    await untilSettled(installation, SETTLE_DEADLINE_MS)
+    console.log(`ledger: ${JSON.stringify(ledger.summary())}, answers: ${JSON.stringify(ledger.answers())}`)
+    expect((await queues.partitions()).numbers).toEqual(PARTITIONS)
+    const accepted = PARTITIONS.map(partition =>
+      queues.at('spans', partition).hget(queueKeys('spans', partition).flow, 'acceptedPayloads'),
+    )
+    expect((await Promise.all(accepted)).map(Number).every(count => count > 0)).toBe(true)
+    expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
+    expect(installation.unexpectedEnds()).toEqual([])
+  } finally {
+    await installation.stop()
+  }
+})
