@@ -53,6 +53,7 @@ it('killing the masters of a Redis Cluster one after the other, whose replicas a
       await delay(STAY_MS)
     }
     await clients.stop()
+    console.log('the clients have stopped')
     for (const build of builds.sent) {
       if (build.isUploaded && !build.isCompleted) await builds.complete(build, SETTLE_DEADLINE_MS)
     }

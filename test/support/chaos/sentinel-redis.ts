@@ -17,6 +17,8 @@ export interface RedisNode {
 
 /** Two Redis servers, of which Sentinel promotes the replica when the primary is down. */
 export interface SentinelRedis {
+  /** Address for processes that ask Sentinel themselves. */
+  readonly url: string
   /** The server that Sentinel names as the primary. */
   readonly primary: RedisNode
   /** Leads this link to the primary, now and after each promotion. */
@@ -64,6 +66,7 @@ export async function startSentinelRedis(dir: string): Promise<SentinelRedis> {
     })
   }, POLL_MS)
   return {
+    url: `redis+sentinel://default:${SERVER_PASSWORD}@127.0.0.1:${sentinel.port}/${NAME}`,
     get primary() {
       return primary as RedisNode
     },
