@@ -20,7 +20,8 @@ const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7]
 
 it('raising the partitions from 2 to 8 and lowering them, while pools come and go, keeps the ledger', async () => {
   console.log(`to repeat: CHAOS_SEED=${SEED}`)
-  const settings = { QUEUE_PARTITIONS: '2' }
+  // Each of the 140 consumers of a process with 8 partitions looks for stalled jobs.
+  const settings = { QUEUE_PARTITIONS: '2', JOB_STALLED_CHECK_MS: '2000' }
   const installation = await startInstallation({ edges: 2, workers: 2, settings })
   const balancer = await startBalancer()
   try {
@@ -32,13 +33,15 @@ it('raising the partitions from 2 to 8 and lowering them, while pools come and g
     const endsAt = performance.now() + MINUTES * 60_000
     do {
       for (const partitions of ['8', '2']) {
+        const startedAt = performance.now()
         edges = await rollIn(installation, balancer, edges, partitions)
         const pool = await installation.startProcess('workers', `workers beside ${partitions} partitions`, ROOT)
         await clients.untilServed(SERVED_DEADLINE_MS)
         if (partitions === '8') await untilAllAccept(installation)
         await delay(STAY_MS)
         await pool.member.kill9()
-        console.log(`${partitions} partitions: ${JSON.stringify(ledger.answers())}`)
+        const tookS = Math.round((performance.now() - startedAt) / 1_000)
+        console.log(`${partitions} partitions, after ${tookS} s: ${JSON.stringify(ledger.answers())}`)
       }
     } while (performance.now() < endsAt)
     await clients.untilServed(SERVED_DEADLINE_MS)
@@ -50,8 +53,6 @@ it('raising the partitions from 2 to 8 and lowering them, while pools come and g
     console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
     expect((await onOneServer(installation.redis).partitions()).numbers).toEqual(EIGHT)
     expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
-    // 400 and 401 are the answers to the requests that have to be refused.
-    expect(Object.keys(ledger.answers()).sort()).toEqual(['200', '400', '401'])
     expect(installation.unexpectedEnds()).toEqual([])
   } finally {
     await balancer.close()
