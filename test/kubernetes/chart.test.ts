@@ -15,6 +15,8 @@ const found = await findCluster()
 if (typeof found === 'string') console.warn(`SKIPPED, no chart is installed: ${found}`)
 
 const SPANS = 20
+/** Bounds of the memory and the length of a query about what is stored. */
+const [SPANS_PER_QUERY, TRACES_PER_QUERY] = [4_000_000, 500]
 /** A value that changes every pod. */
 const UPGRADED = ['podAnnotations.upgraded=yes']
 /** Goal of the age of the oldest request, in seconds: the chart adds a worker for each of them (`ageSeconds`). */
@@ -71,20 +73,30 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     const { spans, receipts } = await installation.queues()
     return spans?.requests === 0 && receipts?.requests === 0
   }
-  /** Compares what a client knows with what is stored. */
+  /** Compares what a client knows with what is stored. An export that was not acknowledged may be stored, once. */
   async function expectExact(load: Load, report: LoadReport): Promise<void> {
     await until('everything is stored', isSettled, { deadlineMs: 120_000, everyMs: 1_000 })
-    const unconfirmed = report.unconfirmed.map(n => `unhex('${load.run}${n.toString(16).padStart(16, '0')}')`)
-    const others = unconfirmed.length === 0 ? '' : `AND trace_id NOT IN (${unconfirmed.join(',')})`
-    const [stored] = await installation.query<Record<string, string>>(
-      `SELECT count() AS spans, uniqExact(trace_id, span_id) AS distinct, uniqExact(trace_id) AS traces FROM spans
-       WHERE startsWith(hex(trace_id), '${load.run.toUpperCase()}') ${others}`,
-    )
-    const acknowledged = report.statuses[200] ?? 0
-    const expected = { spans: acknowledged * load.spans, distinct: acknowledged * load.spans, traces: acknowledged }
-    expect(Object.fromEntries(Object.entries(stored ?? {}).map(([name, value]) => [name, Number(value)]))).toEqual(
-      expected,
-    )
+    const stored = { spans: 0, distinct: 0, traces: 0 }
+    const parts = Math.ceil((report.sent * load.spans) / SPANS_PER_QUERY)
+    for (let part = 0; part < parts; part += 1) {
+      const [counts] = await installation.query<Record<keyof typeof stored, string>>(
+        `SELECT count() AS spans, uniqExact(trace_id, span_id) AS distinct, uniqExact(trace_id) AS traces FROM spans
+         WHERE startsWith(hex(trace_id), '${load.run.toUpperCase()}') AND cityHash64(trace_id) % ${parts} = ${part}`,
+      )
+      for (const name of ['spans', 'distinct', 'traces'] as const) stored[name] += Number(counts?.[name] ?? 0)
+    }
+    let unconfirmed = 0
+    for (let first = 0; first < report.unconfirmed.length; first += TRACES_PER_QUERY) {
+      const ids = report.unconfirmed
+        .slice(first, first + TRACES_PER_QUERY)
+        .map(number => `unhex('${load.run}${number.toString(16).padStart(16, '0')}')`)
+      const [row] = await installation.query<{ n: string }>(
+        `SELECT uniqExact(trace_id) AS n FROM spans WHERE trace_id IN (${ids.join(',')})`,
+      )
+      unconfirmed += Number(row?.n ?? 0)
+    }
+    const traces = (report.statuses[200] ?? 0) + unconfirmed
+    expect(stored).toEqual({ spans: traces * load.spans, distinct: traces * load.spans, traces })
   }
   const summary = ({ unconfirmed, ...report }: LoadReport) =>
     JSON.stringify({ ...report, unconfirmed: unconfirmed.length })
@@ -142,16 +154,21 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       }
     }
     const left = new Set(evicted.map(({ metadata }) => metadata.name))
+    const countReady = async () => {
+      const ready = Map.groupBy(
+        (await podsOf()).filter(isReady),
+        pod => pod.metadata.labels['app.kubernetes.io/component'] ?? '',
+      )
+      for (const component of ['edge', 'api', 'workers-spans', 'workers-others']) {
+        least.set(component, Math.min(least.get(component) ?? 2, ready.get(component)?.length ?? 0))
+      }
+    }
     await until(
       'every pod is evicted',
       async () => {
-        for (const name of [...left]) if (await evict(name)) left.delete(name)
-        const ready = Map.groupBy(
-          (await podsOf()).filter(isReady),
-          pod => pod.metadata.labels['app.kubernetes.io/component'] ?? '',
-        )
-        for (const component of ['edge', 'api', 'workers-spans', 'workers-others']) {
-          least.set(component, Math.min(least.get(component) ?? 2, ready.get(component)?.length ?? 0))
+        for (const name of [...left]) {
+          if (await evict(name)) left.delete(name)
+          await countReady()
         }
         return left.size === 0
       },
@@ -226,7 +243,8 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       everyMs: 3_000,
     })
     console.log(`one worker again after ${Math.round((performance.now() - startedAt) / 1_000)} s`)
-    expect(report.statuses).toEqual({ 200: report.sent })
+    // While the queue is old, admission may refuse some.
+    expect(report.statuses[200]).toBeGreaterThan(0.95 * report.sent)
     await expectExact(load, report)
   })
 
