@@ -14,8 +14,8 @@ const HOUR = 60 * MINUTE
 /** A worker with a core decodes about as much, and one with 0.15 of a core a sixth of it. Starting takes the latter ten seconds. */
 const [CORE, SHARE_OF_CORE] = [60 * MB, 9 * MB]
 const TEN_MINUTES = 10 * MINUTE
-/** Requests are old from this age on, in seconds. */
-const OLD = 10
+/** Requests are old from this age on, in seconds: each of them adds a worker. */
+const OLD = 5
 
 it.each([
   ['a core', CORE, 10],
