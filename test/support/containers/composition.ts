@@ -19,7 +19,7 @@ const LOCAL = fileURLToPath(new URL('compose.local.yaml', import.meta.url))
 /** Address of the bucket on the S3 server of `npm start`. */
 const S3_PATH = '/cdn-cgi/local/r2/s3'
 const OUTPUT_BYTES = 64 * 1024 * 1024
-const HEALTHY_DEADLINE_MS = 120_000
+const HEALTHY_DEADLINE_MS = 240_000
 const run = promisify(execFile)
 
 /** A service of compose.yaml. */
@@ -163,8 +163,9 @@ async function untilHealthy(names: readonly string[]): Promise<void> {
       () => false,
     )
   }
-  const areHealthy = async () => (await Promise.all(names.map(isHealthy))).every(Boolean)
-  await until('every container is healthy', areHealthy, { deadlineMs: HEALTHY_DEADLINE_MS, everyMs: 250 })
+  const untilOneIs = (name: string) =>
+    until(`${name} is healthy`, () => isHealthy(name), { deadlineMs: HEALTHY_DEADLINE_MS, everyMs: 500 })
+  await Promise.all(names.map(untilOneIs))
 }
 
 /** Returns the users of the ClickHouse of `npm start`, of which one may connect from other containers. */
