@@ -1,12 +1,17 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROOT } from '../../deploy/local/config.ts'
-import { onOneServer } from '../../shared/queue/partitions/connections.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { startRedis } from '../../deploy/local/stores/redis.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { type Balancer, startBalancer } from '../support/chaos/balancer.ts'
 import { startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { type ChaosProcess, type Installation, startInstallation } from '../support/chaos/installation.ts'
+import { keepRestartable, SERVER_PASSWORD, type TestService } from '../support/services/services.ts'
 import { until } from '../support/until.ts'
 
 const MINUTES = Number(process.env.CHAOS_MINUTES || 1)
@@ -18,11 +23,26 @@ const SERVED_DEADLINE_MS = 60_000
 const SETTLE_DEADLINE_MS = 120_000
 const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7]
 
+let dir: string
+let redis: TestService
+
+// Without a proxy: one for hundreds of connections would be slower than all processes.
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'penstock-partitions-'))
+  const port = await freePort()
+  redis = await keepRestartable(() => startRedis({ dir, port, password: SERVER_PASSWORD, log: () => {} }))
+})
+
+afterAll(async () => {
+  await redis?.kill9()
+  await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+})
+
 it('raising the partitions from 2 to 8 and lowering them, while pools come and go, keeps the ledger', async () => {
   console.log(`to repeat: CHAOS_SEED=${SEED}`)
   // Each of the 140 consumers of a process with 8 partitions looks for stalled jobs.
   const settings = { QUEUE_PARTITIONS: '2', JOB_STALLED_CHECK_MS: '2000' }
-  const installation = await startInstallation({ edges: 2, workers: 2, settings })
+  const installation = await startInstallation({ edges: 2, workers: 2, settings, queuesUrl: redis.url })
   const balancer = await startBalancer()
   try {
     let edges = installation.edges
@@ -51,7 +71,7 @@ it('raising the partitions from 2 to 8 and lowering them, while pools come and g
     }
     await untilSettled(installation, SETTLE_DEADLINE_MS)
     console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
-    expect((await onOneServer(installation.redis).partitions()).numbers).toEqual(EIGHT)
+    expect((await installation.queues.partitions()).numbers).toEqual(EIGHT)
     expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
     expect(installation.unexpectedEnds()).toEqual([])
   } finally {
@@ -80,14 +100,14 @@ async function rollIn(
 }
 
 /** Waits until every partition has accepted a request, of whatever queue. */
-async function untilAllAccept({ redis }: Installation): Promise<void> {
+async function untilAllAccept({ queues }: Installation): Promise<void> {
   await until(
     'each partition has accepted requests',
     async () => {
       const counts = await Promise.all(
         EIGHT.flatMap(partition =>
           (['spans', 'logs', 'metrics'] as const).map(queue =>
-            redis.hget(queueKeys(queue, partition).flow, 'acceptedPayloads'),
+            queues.at(queue, partition).hget(queueKeys(queue, partition).flow, 'acceptedPayloads'),
           ),
         ),
       )
