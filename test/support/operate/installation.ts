@@ -10,9 +10,9 @@ import { startNodeProcess } from '../../../deploy/local/processes/node-process.t
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
 import { type Clients, startClients } from '../chaos/clients.ts'
 import { compareLedger, untilSettled } from '../chaos/compare-ledger.ts'
-import type { Installation } from '../chaos/installation.ts'
 import { type Relay, startRelay } from '../redis-pair.ts'
 import { startEdge, type TestEdge } from '../services/edge.ts'
 import { type S3Access, type Services, s3Settings, startServices } from '../services/services.ts'
@@ -153,10 +153,9 @@ async function start(
         const s3 = accessOf(settings)
         const stored = createClickHouse({ url: settings.CLICKHOUSE_URL ?? '', database: 'penstock' })
         try {
-          // The stores are all that the comparison reads of an installation.
-          const installation = { redis, control, clickhouse: stored, s3, secrets } as Installation
-          await untilSettled(installation, SETTLE_DEADLINE_MS)
-          expect(await compareLedger(installation, clients.ledger, clients.builds.sent)).toEqual([])
+          await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
+          const state = { redis, control, clickhouse: stored, s3, secrets }
+          expect(await compareLedger(state, clients.ledger, clients.builds.sent)).toEqual([])
         } finally {
           await stored.close()
           control.disconnect()
