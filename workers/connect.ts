@@ -142,13 +142,18 @@ export function accessTo(
   const replicas = replicasToConfirm(config)
   const ofServers = new Map<string, Pick<PartitionAccess, 'payloads' | 'confirmed'>>()
   const adders = new Map<number, AddJobs>()
+  const closing: (() => void)[] = []
+  // Registered before the pools, which are closed first and need these connections until then, also those that they open.
+  lifecycle.onStop('payload readers', () => {
+    for (const close of closing) close()
+  })
 
   function openServer(server: string): Pick<PartitionAccess, 'payloads' | 'confirmed'> {
     const payloads = openPayloadReader(links.to(server), logger, { maxIdleBytes: config.POOL_FETCHED_BYTES, memory })
-    lifecycle.onStop('payload reader', () => payloads.close())
+    closing.push(() => payloads.close())
     if (replicas === 0) return { payloads }
     const redis = connectProducer(links.servers.addressOf(server), CONFIRMED_SCRIPT_MS, logger)
-    lifecycle.onStop('redis of confirmed scripts', () => redis.disconnect())
+    closing.push(() => redis.disconnect())
     return { payloads, confirmed: new ConfirmedScripts(redis, replicas) }
   }
 
