@@ -47,12 +47,13 @@ const HOUR_MS = 3_600_000
 const RATE = 3
 const SEED = 1
 const SETTLE_DEADLINE_MS = 60_000
-const STOP_DEADLINE_MS = 15_000
+const STOP_DEADLINE_MS = 45_000
 const WORKERS_SETTINGS = {
   JOB_LOCK_MS: '2000',
   JOB_STALLED_CHECK_MS: '500',
   SWEEP_INTERVAL_MS: '1000',
-  SHUTDOWN_DEADLINE_MS: '4000',
+  // A quarter of it is for inserts that were begun, however slow this machine is.
+  SHUTDOWN_DEADLINE_MS: '40000',
   LOG_LEVEL: 'fatal',
 }
 
