@@ -23,8 +23,10 @@ const shared = {
 /** Tests of reads, writes and deletions that also run on two shards of ClickHouse. */
 const CLUSTER_TESTS = [
   'api/{findings,sessions,retention}.test.ts',
+  'api/sessions/{list-sessions,timeline}.test.ts',
+  'api/logs/*.test.ts',
   'api/receipts/{accepted,not-stored,replayed}.test.ts',
-  'api/traces/{membership,read-trace,trace-access}.test.ts',
+  'api/traces/{completeness,list-traces,membership,read-trace,trace-access}.test.ts',
   'cli/sessions.test.ts',
   'clickhouse/findings-snapshot.test.ts',
   'letters/*.test.ts',
@@ -47,7 +49,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
-          include: ['{schemas,shared,clickhouse,letters,ingest,workers,api,cli,deploy,bench}/**/*.test.ts'],
+          include: ['{schemas,shared,clickhouse,letters,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts'],
           // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
           testTimeout: 300_000,
         },

@@ -15,8 +15,8 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import { createRemoteKeys } from './auth/remote-keys.ts'
 import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './auth/verify-token.ts'
 
-/** URL of a JWKS. `fetch` refuses a URL with a user name or password, and its error, which is logged, would show them. */
-const jwksUrl = z
+/** URL that is fetched. `fetch` refuses a URL with a user name or password, and its error, which is logged, would show them. */
+const fetchedUrl = z
   .url({ protocol: /^https?$/ })
   .refine(text => !hasCredentials(text), 'must not have a user name or password')
 
@@ -37,6 +37,12 @@ export const apiConfigSchema = z
     API_ADMIN_PORT: port(4301),
     /** How long one read may take in total, in ms. Then it returns 503. */
     API_QUERY_TIMEOUT_MS: count(10_000),
+    /**
+     * Most stored log records that one query of a search reads. A search of more is refused, with a message that states how to
+     * narrow it. A million records take 0.1 to 0.2 CPU s of ClickHouse where words or attributes are compared
+     * (docs/decisions/031).
+     */
+    LOG_SEARCH_ROWS: count(100_000_000),
     ...retentionSettings,
     /** How many replays may be read at once. A workspace may read as many as are still free; further ones return 429. */
     REPLAY_STREAMS: count(16),
@@ -48,7 +54,7 @@ export const apiConfigSchema = z
     /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
     KEY_PEPPER: z.string().refine(pepper => Buffer.byteLength(pepper) >= 32, 'must have at least 32 bytes'),
     /** Keys of session tokens: exactly one of the two is set. The key is an SPKI PEM, in which `\n` may replace line breaks. */
-    AUTH_JWKS_URL: jwksUrl.optional(),
+    AUTH_JWKS_URL: fetchedUrl.optional(),
     AUTH_PUBLIC_KEY: z
       .string()
       .transform(pem => pem.replaceAll('\\n', '\n'))
@@ -59,8 +65,19 @@ export const apiConfigSchema = z
       .optional(),
     AUTH_ISSUER: z.string(),
     AUTH_AUDIENCE: z.string(),
+    /**
+     * The OpenID provider that signs the users of the console in, as its discovery document names itself. Unset: there is no
+     * console. Its access tokens must be session tokens.
+     */
+    CONSOLE_ISSUER: fetchedUrl.optional(),
+    /** Id of the console at this provider, as a public client with PKCE. Its redirect URI is `<address>/console/`. */
+    CONSOLE_CLIENT_ID: z.string().default('penstock-console'),
+    /** Scopes that the console asks for. */
+    CONSOLE_SCOPE: z.string().default('openid'),
+    /** The parameter `audience`, without which some providers give tokens that are no JWTs. */
+    CONSOLE_AUDIENCE: z.string().optional(),
     /** Workload identity: all three are set, or none. Without them no workload is accepted. */
-    WORKLOAD_JWKS_URL: jwksUrl.optional(),
+    WORKLOAD_JWKS_URL: fetchedUrl.optional(),
     WORKLOAD_ISSUER: z.string().optional(),
     WORKLOAD_AUDIENCE: z.string().optional(),
   })

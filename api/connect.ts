@@ -14,11 +14,12 @@ import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
+import { readKeyUsage } from '../shared/queue/key-usage.ts'
 import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
 import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
 import { type ConnectTo, connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
-import { readWatermarks } from '../shared/queue/watermark.ts'
+import { readOldestWatermarks, readWatermarks } from '../shared/queue/watermark.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -28,6 +29,7 @@ import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import type { ApiDeps } from './deps.ts'
 import { cachedRetention } from './http/retention-cache.ts'
+import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 
 /** The dependencies of the routes, connected. */
 export interface ConnectedApi {
@@ -42,10 +44,18 @@ const REDIS_TIMEOUT_MS = 1_000
  * still free. Together with the limits of a read they bound the memory of the process (docs/contract.md#read-shares).
  */
 const SHARES = {
-  /** Requests in progress, with up to five queries each, and requests that wait for one of them to finish. */
+  /** Requests in progress, with up to six queries each, and requests that wait for one of them to finish. */
   requests: { slots: 32, waiting: 512 },
   /** Lists of findings, which read a row for each finding and day, and use all cores of ClickHouse for it. */
   findingLists: { slots: 8, waiting: 64 },
+  /** Searches of logs, which use all cores of ClickHouse, with up to 4 MiB of records each. */
+  logSearches: { slots: 8, waiting: 64 },
+  /** Lists and timelines of sessions. A list reads every request of its window of time, with all cores. */
+  sessionReads: { slots: 8, waiting: 64 },
+  /** Reads of metrics, which may sort millions of points in ClickHouse. */
+  metricReads: { slots: 4, waiting: 64 },
+  /** Searches of traces, which read 8,192 rows for each trace that they look at, with all cores. */
+  traceSearches: { slots: 8, waiting: 64 },
   /**
    * Large traces in memory. The largest takes 100 MB. Two would not fit into 256 MB, and would not be read faster either,
    * because most of the time is that of the only thread.
@@ -125,6 +135,7 @@ export function connectApi(
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
+      keyUsage: (workspaceId, day) => readKeyUsage(queuesRedis, workspaceId, day),
       firstKeptDay: async (workspaceId, kind) =>
         firstKeptDay(keptDays(await retentionOf(workspaceId), kind, config.RETENTION_DAYS), now()),
       findingLists: new FairSlots(SHARES.findingLists),
@@ -133,9 +144,13 @@ export function connectApi(
       letterObjects: objects,
       letterSteps: new FairSlots(SHARES.letterSteps),
       logger,
+      logSearches: new FairSlots(SHARES.logSearches),
+      logSearchRows: config.LOG_SEARCH_ROWS,
+      metricReads: new FairSlots(SHARES.metricReads),
       now,
       manifestPages: new FairSlots(SHARES.manifestPages),
       objects,
+      oldestWatermarks: () => readOldestWatermarks(queues),
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       removeUploads: release => removeUploads(queuesRedis, release),
       receiptSecret: () => readReceiptSecret(redis),
@@ -146,7 +161,10 @@ export function connectApi(
         chunks: new FairShares(SHARES.replayChunks),
       },
       retentionDays: config.RETENTION_DAYS,
+      sessionReads: new FairSlots(SHARES.sessionReads),
       shares: { requests: new FairSlots(SHARES.requests), replyBytes: new FairShares(SHARES.replyBytes) },
+      traceQueues: connectTraceQueues(queues),
+      traceSearches: new FairSlots(SHARES.traceSearches),
       watermarks: surfaces => readWatermarks(queues, surfaces),
     },
     // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.

@@ -7,12 +7,14 @@ import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../shared/ids/release-key.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
-import type { WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
+import type { KeyUsage } from '../shared/queue/key-usage.ts'
+import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { RowKind } from '../shared/runtime/retention.ts'
 import type { Authenticate } from './auth/caller.ts'
 import type { ReadShares } from './http/read-shares.ts'
 import type { ReplayShares } from './replay/read-replay-events.ts'
+import type { TraceQueues } from './traces/completeness/trace-queues.ts'
 
 /** Everything that the routes of the API use. Only `connect.ts` and `routes.ts` see it; a route declares its own part. */
 export interface ApiDeps {
@@ -23,6 +25,8 @@ export interface ApiDeps {
   readonly directory: Directory
   /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
   readonly keyPepper: string
+  /** Reads the usage of the public keys of a workspace on a day from the Redis of the queues. */
+  readonly keyUsage: (workspaceId: string, day: number) => Promise<KeyUsage[]>
   /** Returns the first day whose data of a kind is shown to readers of a workspace, in days since 1970. */
   readonly firstKeptDay: (workspaceId: string, kind: RowKind) => Promise<number>
   /** Slots for large traces. */
@@ -35,11 +39,19 @@ export interface ApiDeps {
   readonly logger: Logger
   /** Slots for lists of findings. */
   readonly findingLists: Pick<FairSlots, 'run'>
+  /** Most stored records that one query of a search of logs reads. */
+  readonly logSearchRows: number
+  /** Slots for searches of logs. */
+  readonly logSearches: Pick<FairSlots, 'run'>
+  /** Slots for reads of metrics. */
+  readonly metricReads: Pick<FairSlots, 'run'>
   /** Slots for pages of manifests. */
   readonly manifestPages: Pick<FairSlots, 'run'>
   readonly now: () => number
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
   readonly queryTimeoutMs: number
+  /** Reads the watermarks of all surfaces together from the Redis of the queues. */
+  readonly oldestWatermarks: () => Promise<OldestWatermarks>
   /** Removes the uploads of a release from the Redis of the queues. */
   readonly removeUploads: (release: ReleaseKey) => Promise<void>
   readonly receiptSecret: () => Promise<Buffer | undefined>
@@ -47,7 +59,13 @@ export interface ApiDeps {
   readonly replayJobs: Pick<ReplayJobs, 'add'>
   readonly replayShares: ReplayShares
   readonly retentionDays: number
+  /** Slots for lists and timelines of sessions. */
+  readonly sessionReads: Pick<FairSlots, 'run'>
   readonly shares: ReadShares
+  /** Watermark and refusals of requests with spans. */
+  readonly traceQueues: TraceQueues
+  /** Slots for searches of traces. */
+  readonly traceSearches: Pick<FairSlots, 'run'>
   /** Reads the watermarks of surfaces from the Redis of the queues. */
   readonly watermarks: (surfaces: readonly WatermarkSurface[]) => Promise<Watermarks>
 }

@@ -5,6 +5,7 @@ import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { apiConfigSchema } from './config.ts'
 import { connectApi } from './connect.ts'
+import { createConsoleRoutes } from './console/console-routes.ts'
 import { createApiRoutes } from './routes.ts'
 
 const config = parseConfig(apiConfigSchema, process.env)
@@ -14,7 +15,7 @@ const metrics = createMetrics('api')
 const api = connectApi(config, logger, metrics, lifecycle)
 
 await serve({
-  routes: createApiRoutes(api.deps),
+  routes: [...createApiRoutes(api.deps), ...createConsoleRoutes(config, logger)],
   port: config.API_PORT,
   adminPort: config.API_ADMIN_PORT,
   settings: config,

@@ -62,6 +62,18 @@ export interface BackupCommandContext extends CommandOutput {
   readonly now: () => number
 }
 
+/** What a command uses that reads from the API. */
+export interface ReadCommandContext extends CommandOutput {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The working directory. */
+  readonly directory: string
+  readonly fetch: typeof fetch
+  /** Writes text to stdout and waits while the reader is slow. */
+  readonly write: (text: string) => Promise<void>
+  /** Registers a function that runs once, when the process is asked to stop. */
+  readonly onStop: (stop: () => void) => void
+}
+
 /** Dependencies of `sourcemaps upload`. It needs no store. */
 export interface UploadCommandContext extends CommandOutput {
   readonly env: Readonly<Record<string, string | undefined>>

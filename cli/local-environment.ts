@@ -55,6 +55,17 @@ export async function findLocalService(
   return text === undefined ? undefined : serviceSchema.parse(JSON.parse(text))
 }
 
+const apiSchema = z.object({ baseUrl: z.url({ protocol: /^https?$/ }), sessionToken: z.string() })
+
+/** Returns the URL of the local installation and a token of its user, or undefined if `npm start` has never run here. */
+export async function findLocalApi(
+  env: Environment,
+  directory: string,
+): Promise<z.infer<typeof apiSchema> | undefined> {
+  const text = await readIfPresent(credentialsPath(env, directory))
+  return text === undefined ? undefined : apiSchema.parse(JSON.parse(text))
+}
+
 /** Returns the private key that signs session tokens of the local installation, or undefined if there is none. */
 export async function readSigningKey(env: Environment, directory: string): Promise<string | undefined> {
   const path = resolve(localDirectory(env, directory), 'secrets.json')

@@ -23,6 +23,7 @@ const context: ProgramContext = {
   withBackups: async run => withBackups(parseConfig(backupConfigSchema, await environment()), logger, run),
   withStores: async run => withStores(parseConfig(cliConfigSchema, await environment()), logger, run),
   write: text => writeText(process.stdout, text),
+  fetch,
   stdin: process.stdin,
   stderr: process.stderr,
   env: process.env,

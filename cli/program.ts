@@ -5,6 +5,7 @@ import type {
   BackupCommandContext,
   CommandOutput,
   DirectoryCommandContext,
+  ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
@@ -18,6 +19,9 @@ import { addDirectoryRestore } from './commands/directory/restore.ts'
 import { addErasures } from './commands/erasures.ts'
 import { addKeys } from './commands/key/key.ts'
 import { addMembers } from './commands/member.ts'
+import { addFindings } from './commands/reads/findings.ts'
+import { addLogs } from './commands/reads/logs.ts'
+import { addTrace } from './commands/reads/trace.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
 import { addSessionsDelete } from './commands/sessions/delete.ts'
@@ -33,6 +37,7 @@ export interface ProgramContext
   extends StoresCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
+    ReadCommandContext,
     UploadCommandContext {}
 
 /** Adds every command to the program. */
@@ -41,6 +46,7 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addAudit(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)
+  addReads(program, context)
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }
 
@@ -65,6 +71,13 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addDirectoryBackup(directory, context)
   addDirectoryBackups(directory, context)
   addDirectoryRestore(directory, context)
+}
+
+/** Adds the commands that read from the API. */
+export function addReads(program: Command, context: ReadCommandContext): void {
+  addTrace(program, context)
+  addFindings(program, context)
+  addLogs(program, context)
 }
 
 /** Runs the command that the words name. An error becomes one line on stderr and an exit code. */

@@ -40,6 +40,11 @@ export function rowOf(cells: readonly string[], widths: readonly number[]): stri
     .trimEnd()
 }
 
+/** Returns a number with a noun, such as `1 span` or `2 spans`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** Escapes control and format characters as `\u{…}`, so that foreign text cannot control the terminal. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, char => `\\u{${char.codePointAt(0)?.toString(16)}}`)

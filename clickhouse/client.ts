@@ -221,6 +221,17 @@ export function clickHouseText(error: unknown): string | undefined {
   return undefined
 }
 
+/** Codes of ClickHouse for queries over one of their limits. */
+export const OVER_LIMIT_CODES = {
+  /** It would read more rows than `max_rows_to_read`. */
+  rowsRead: 158,
+  /** It would read more bytes than `max_bytes_to_read`. */
+  bytesRead: 307,
+  memory: 241,
+  /** Its result has more rows or bytes than it may. */
+  result: 396,
+} as const
+
 /** Returns whether ClickHouse raised a classified error with this code. */
 export function isClickHouseCode(error: unknown, code: number): boolean {
   const cause = error instanceof Error ? error.cause : undefined

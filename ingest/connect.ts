@@ -28,6 +28,7 @@ import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/authenticate-surface.ts'
 import { DailyUsage } from './auth/daily-usage.ts'
 import { followCredentialChanges } from './auth/key-cache.ts'
+import { KeyCounts } from './auth/key-counts.ts'
 import { LimitsOfKeys } from './auth/key-limits.ts'
 import { LookupBudget } from './auth/lookup-budget.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
@@ -148,7 +149,9 @@ export function connectEdge(
     lookupBudget: new LookupBudget(Date.now, () => wiring.metrics.countKeyRefusal('unseenKeys')),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
-  const publicKeys = createPublicKeyAuthenticator(keys)
+  const counts = new KeyCounts(stores.queues, logger, now)
+  lifecycle.onStop('counts of keys', () => counts.stop())
+  const publicKeys = createPublicKeyAuthenticator({ ...keys, counts })
   const caches = { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache }
   watchCaches(metrics, caches)
   followCredentialChanges(

@@ -3,8 +3,10 @@ import type { LetterClaims } from '../../letters/letter-claims.ts'
 import { purgeLetters } from '../../letters/purge-letters.ts'
 import { purgeDeadLetters } from '../../schemas/http/dead-letters/operations.ts'
 import { type LettersPurged, purgeLettersSchema } from '../../schemas/http/dead-letters/schemas.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { type Outcome, okReply } from '../http/outcome.ts'
 import { presentSkipped } from './present-letter.ts'
@@ -14,6 +16,7 @@ import { cursorOf } from './selection.ts'
 
 interface Deps extends CreationRouteDeps, RunStepDeps {
   readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'addChange'>
   readonly letterClaims: LetterClaims
   readonly now: () => number
   readonly letterObjects: Pick<ObjectStore, 'head' | 'get' | 'put' | 'deleteMany'>
@@ -26,12 +29,15 @@ export function purgeDeadLettersRoute(deps: Deps): Route {
     resource: DEAD_LETTERS,
     body: purgeLettersSchema,
     reply: okReply,
-    async create({ caller: { workspaceId }, body }): Promise<Outcome<LettersPurged>> {
+    async create({ caller, body }): Promise<Outcome<LettersPurged>> {
+      const { workspaceId } = caller
+      const change = { action: 'dead-letters.purged', subject: '' } as const
       const stepDeps = { clickhouse, objects, claims, now }
       const requested = { operation: purgeDeadLetters, workspaceId, body }
-      const done = await runStep(deps, requested, (selection, step, signal) =>
-        purgeLetters(stepDeps, workspaceId, selection, step, signal),
-      )
+      const done = await runStep(deps, requested, async (selection, step, signal) => {
+        await deps.directory.addChange(workspaceId, authorOf(caller, now()), change)
+        return purgeLetters(stepDeps, workspaceId, selection, step, signal)
+      })
       if (!done.ok) return done
       const { purged, skipped, next } = done.value
       const nextCursor = next ? cursorOf(next.after) : null

@@ -4,6 +4,7 @@ import type { ErasureSubject } from '../../schemas/records/erasure.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { ACTIVE_ERASURES_MAX } from '../../shared/directory/erasures.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
@@ -21,8 +22,11 @@ export function createErasureRoute(deps: Deps): Route {
   return creationRoute(deps, createErasure, {
     resource: ERASURE,
     body: createErasureSchema,
-    async create({ caller: { workspaceId, userId }, body }): Promise<Outcome<ErasureAnswer>> {
-      const request = { workspaceId, subject: subjectOf(body), createdBy: userId, now: deps.now() }
+    async create({ caller, body }): Promise<Outcome<ErasureAnswer>> {
+      const { workspaceId, userId } = caller
+      const now = deps.now()
+      const author = authorOf(caller, now)
+      const request = { workspaceId, subject: subjectOf(body), createdBy: userId, now, author }
       const erasure = await queryDirectory(deps.directory.createErasure(request))
       if (erasure === 'too_many_erasures') return invalid(TOO_MANY)
       return { ok: true, value: { erasure: presentErasure(erasure) } }

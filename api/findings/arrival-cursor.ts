@@ -1,13 +1,9 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ArrivalKey } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import type { FindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { CLICKHOUSE_SHARDS_MAX } from '../../shared/runtime/config.ts'
-import { decodeCursor, encodeCursor, INVALID_CURSOR } from '../http/cursor.ts'
+import { decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, type ListIdentity, OTHER_LIST } from '../http/cursor.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
-
-/** The values that identify a list, such as its workspace and filters. A cursor is valid only in the list that returned it. */
-export type ListIdentity = readonly unknown[]
 
 /** A cursor of a list that is ordered by arrival. */
 export interface ArrivalCursor {
@@ -59,17 +55,10 @@ export function decodeArrivalCursor(
   const cursor = decodeCursor(cursorSchema, text)
   if (!cursor.ok || cursor.value === undefined) return cursor
   const { snapshot } = cursor.value
-  if (cursor.value.list !== digestOf(list)) {
-    return invalid('cursor is for a list with other filters: start again without it')
-  }
+  if (cursor.value.list !== digestOf(list)) return OTHER_LIST
   if (snapshot && snapshot.asOfMs > nowMs + CLOCK_DIFFERENCE_MS) return INVALID_CURSOR
   if (snapshot && nowMs - snapshot.asOfMs > SNAPSHOT_MAX_AGE_MS) {
     return invalid('cursor is older than a day: start again without it')
   }
   return cursor
-}
-
-/** Returns 72 bits of a digest. They only distinguish filters; a match grants no access. */
-function digestOf(list: ListIdentity): string {
-  return createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, 12)
 }

@@ -3,11 +3,11 @@ import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/quer
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { listFindingTraces } from '../../schemas/http/findings/operations.ts'
 import { type FindingTrace, type FindingTracesPage, findingIdSchema } from '../../schemas/http/findings/schemas.ts'
-import { pageQuerySchema } from '../../schemas/http/page.ts'
+import { type PageQuery, pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
-import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS, notFound } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
@@ -19,27 +19,32 @@ interface Deps extends GuardedRouteDeps {
 
 /** Returns the route that lists the traces in which a finding occurred, newest first by its first arrival in each trace. */
 export function listFindingTracesRoute(deps: Deps): Route {
-  const { clickhouse } = deps
   return guardedRoute(deps, listFindingTraces, {
     resource: FINDINGS,
     query: pageQuerySchema,
-    async run({ workspaceId, param, query: { limit, cursor }, deadline }): Promise<Outcome<FindingTracesPage>> {
-      const findingId = param('findingId')
-      const list = ['finding traces', workspaceId, findingId]
-      const after = decodeArrivalCursor(list, cursor, deps.now())
-      if (!after.ok) return after
-      if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
-      const page = { workspaceId, findingId, limit: limit + 1, after: after.value?.last }
-      const rows = await selectFindingTraces(clickhouse, page, deadline)
-      // A finding may have no traces, or none after the cursor.
-      if (rows.length === 0) {
-        const [finding] = await selectFindings(clickhouse, { workspaceId, findingIds: [findingId] }, deadline)
-        if (finding === undefined) return notFound(FINDINGS)
-      }
-      const { shown, nextCursor } = cutPage(rows, limit, last => encodeArrivalCursor(list, { last }))
-      return { ok: true, value: { traces: shown.map(presentTrace), nextCursor } }
-    },
+    run: ({ param, ...request }) => readFindingTraces(deps, request, param('findingId')),
   })
+}
+
+/** Reads a page of the traces in which a finding occurred. */
+export async function readFindingTraces(
+  { clickhouse, now }: Omit<Deps, keyof GuardedRouteDeps>,
+  { workspaceId, query: { limit, cursor }, deadline }: CallerRead<PageQuery>,
+  findingId: string,
+): Promise<Outcome<FindingTracesPage>> {
+  const list = ['finding traces', workspaceId, findingId]
+  const after = decodeArrivalCursor(list, cursor, now())
+  if (!after.ok) return after
+  if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
+  const page = { workspaceId, findingId, limit: limit + 1, after: after.value?.last }
+  const rows = await selectFindingTraces(clickhouse, page, deadline)
+  // A finding may have no traces, or none after the cursor.
+  if (rows.length === 0) {
+    const [finding] = await selectFindings(clickhouse, { workspaceId, findingIds: [findingId] }, deadline)
+    if (finding === undefined) return notFound(FINDINGS)
+  }
+  const { shown, nextCursor } = cutPage(rows, limit, last => encodeArrivalCursor(list, { last }))
+  return { ok: true, value: { traces: shown.map(presentTrace), nextCursor } }
 }
 
 function presentTrace(row: FindingTraceRow): FindingTrace {

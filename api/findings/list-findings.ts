@@ -1,61 +1,103 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { Buckets } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
+import { selectFindingsCounts } from '../../clickhouse/queries/findings/select-findings-counts.ts'
 import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { listFindings } from '../../schemas/http/findings/operations.ts'
-import type { FindingsPage } from '../../schemas/http/findings/schemas.ts'
-import { listFindingsQuerySchema } from '../../schemas/http/findings/schemas.ts'
+import {
+  type FindingsPage,
+  LIST_BUCKETS_MAX,
+  type ListFindingsQuery,
+  listFindingsQuerySchema,
+} from '../../schemas/http/findings/schemas.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
-import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
+import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
+import { chooseBuckets, type RequestedTime } from './load-finding.ts'
 import { presentFinding } from './present-finding.ts'
+import { type ChooseDeps, chooseFindings } from './work/choose-findings.ts'
+import { loadStandings } from './work/load-standings.ts'
 
-interface Deps extends GuardedRouteDeps {
+interface Deps extends GuardedRouteDeps, ChooseDeps {
   readonly clickhouse: ClickHouseClient
   /** Slots for the queries that search for a page. */
   readonly findingLists: Pick<FairSlots, 'run'>
   readonly now: () => number
 }
 
-/**
- * Returns the route that lists the findings of a workspace, by the latest arrival first (docs/contract.md#findings). All
- * pages of a list show what was stored when its first page was read.
- */
+/** Returns the route that lists the findings of a workspace, by the latest arrival first (docs/contract.md#findings). */
 export function listFindingsRoute(deps: Deps): Route {
-  const { clickhouse } = deps
   return guardedRoute(deps, listFindings, {
     resource: FINDINGS,
     query: listFindingsQuerySchema,
-    async run({ workspaceId, query, deadline }): Promise<Outcome<FindingsPage>> {
-      const { limit, cursor, surface, service, from, to, q } = query
-      const filter = {
-        surfaceId: surface,
-        serviceName: service,
-        fromMs: from === undefined ? undefined : Date.parse(from),
-        toMs: to === undefined ? undefined : Date.parse(to),
-        text: q,
-      }
-      const list = ['findings', workspaceId, surface, service, filter.fromMs, filter.toMs, q]
-      const after = decodeArrivalCursor(list, cursor, deps.now())
-      if (!after.ok) return after
-      const snapshot = after.value?.snapshot ?? (await selectFindingsSnapshot(clickhouse, deadline))
-      const page = { workspaceId, snapshot, filter, limit: limit + 1, after: after.value?.last }
-      const search = () => selectFindingsPage(clickhouse, page, deadline)
-      const arrivals = await deps.findingLists.run(workspaceId, search, deadline)
-      const { shown, nextCursor } = cutPage(arrivals, limit, last => encodeArrivalCursor(list, { last, snapshot }))
-      const findingIds = shown.map(({ id }) => id)
-      const rows = await selectFindings(clickhouse, { workspaceId, findingIds }, deadline)
-      const rowsById = new Map(rows.map(row => [row.id, row]))
-      const findings = findingIds.flatMap(id => {
-        const row = rowsById.get(id)
-        // A finding can expire between the two queries.
-        return row === undefined ? [] : [presentFinding(row)]
-      })
-      return { ok: true, value: { findings, nextCursor } }
-    },
+    run: request => readFindingsPage(deps, request),
   })
+}
+
+/** Reads a page of findings. All pages of a list show what was stored when its first page was read. */
+export async function readFindingsPage(
+  deps: Omit<Deps, keyof GuardedRouteDeps>,
+  { workspaceId, query, deadline }: CallerRead<ListFindingsQuery>,
+): Promise<Outcome<FindingsPage>> {
+  const { clickhouse } = deps
+  const { limit, cursor, surface, service, from, to, q, status, occurrences: wantsCounts } = query
+  const filter = {
+    surfaceId: surface,
+    serviceName: service,
+    fromMs: from === undefined ? undefined : Date.parse(from),
+    toMs: to === undefined ? undefined : Date.parse(to),
+    text: q,
+  }
+  const list = ['findings', workspaceId, surface, service, filter.fromMs, filter.toMs, q, ...(status ? [status] : [])]
+  const after = decodeArrivalCursor(list, cursor, deps.now())
+  if (!after.ok) return after
+  const snapshot = after.value?.snapshot ?? (await selectFindingsSnapshot(clickhouse, deadline))
+  const search = async () => {
+    const chosen = status && (await chooseFindings(deps, workspaceId, status, deadline))
+    const page = {
+      workspaceId,
+      snapshot,
+      filter: { ...filter, chosen },
+      limit: limit + 1,
+      after: after.value?.last,
+    }
+    return selectFindingsPage(clickhouse, page, deadline)
+  }
+  const arrivals = await deps.findingLists.run(workspaceId, search, deadline)
+  const { shown, nextCursor } = cutPage(arrivals, limit, last => encodeArrivalCursor(list, { last, snapshot }))
+  const findingIds = shown.map(({ id }) => id)
+  const buckets = wantsCounts === 'true' ? bucketsOf(filter, deps.now()) : undefined
+  const [rows, standings, counts] = await Promise.all([
+    selectFindings(clickhouse, { workspaceId, findingIds }, deadline),
+    loadStandings(deps, workspaceId, findingIds, deadline),
+    buckets && selectFindingsCounts(clickhouse, { workspaceId, findingIds }, buckets, deadline),
+  ])
+  const rowsById = new Map(rows.map(row => [row.id, row]))
+  // A finding can expire between the two queries.
+  const known = findingIds.flatMap((id, i) => {
+    const row = rowsById.get(id)
+    return row === undefined ? [] : [{ finding: presentFinding(row, standings.get(id)), counts: counts?.[i] ?? [] }]
+  })
+  const findings = known.map(({ finding }) => finding)
+  if (buckets === undefined) return { ok: true, value: { findings, nextCursor } }
+  const occurrences = {
+    from: rfc3339FromUnixMs(buckets.from * 1_000),
+    to: rfc3339FromUnixMs(buckets.to * 1_000),
+    bucketSeconds: buckets.bucketSeconds,
+    counts: known.map(entry => entry.counts),
+  }
+  return { ok: true, value: { findings, nextCursor, occurrences } }
+}
+
+const DAY_MS = 86_400_000
+
+/** Returns the buckets of the requested time, or of the last 24 hours. */
+function bucketsOf({ fromMs, toMs }: Pick<RequestedTime, 'fromMs' | 'toMs'>, nowMs: number): Buckets {
+  return chooseBuckets({ fromMs, toMs, firstMs: (toMs ?? nowMs) - DAY_MS, nowMs }, LIST_BUCKETS_MAX)
 }

@@ -103,11 +103,14 @@ export interface RequestedTime {
 }
 
 /**
- * Chooses the smallest buckets that cover the requested time with at most `OCCURRENCE_BUCKETS_MAX` of them. If no time is
+ * Chooses the smallest buckets that cover the requested time with at most `bucketsMax` of them. If no time is
  * requested, the buckets cover all that is retained, and are at least an hour long. If even days are too many, the beginning
  * of the time is left out.
  */
-export function chooseBuckets({ fromMs, toMs, firstMs, nowMs }: RequestedTime): Buckets {
+export function chooseBuckets(
+  { fromMs, toMs, firstMs, nowMs }: RequestedTime,
+  bucketsMax = OCCURRENCE_BUCKETS_MAX,
+): Buckets {
   const end = inRange((toMs ?? Math.max(nowMs, fromMs ?? nowMs)) / 1_000)
   const start = Math.min(inRange((fromMs ?? firstMs) / 1_000), end)
   const least = fromMs === undefined && toMs === undefined ? HOUR_SECONDS : 0
@@ -115,10 +118,10 @@ export function chooseBuckets({ fromMs, toMs, firstMs, nowMs }: RequestedTime): 
     if (bucketSeconds < least) continue
     const from = Math.floor(start / bucketSeconds) * bucketSeconds
     const to = Math.ceil(end / bucketSeconds) * bucketSeconds
-    if ((to - from) / bucketSeconds <= OCCURRENCE_BUCKETS_MAX) return { from, to, bucketSeconds }
+    if ((to - from) / bucketSeconds <= bucketsMax) return { from, to, bucketSeconds }
   }
   const to = Math.ceil(end / DAY_SECONDS) * DAY_SECONDS
-  return { from: to - OCCURRENCE_BUCKETS_MAX * DAY_SECONDS, to, bucketSeconds: DAY_SECONDS }
+  return { from: to - bucketsMax * DAY_SECONDS, to, bucketSeconds: DAY_SECONDS }
 }
 
 /** Limits Unix seconds to the range of ClickHouse's DateTime, with a few days left for rounding. */

@@ -1,9 +1,10 @@
 import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.ts'
 import type { Finding } from '../../schemas/http/findings/schemas.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
+import type { Standing } from './work/standing.ts'
 
-/** Returns a stored finding as responses show it. */
-export function presentFinding(row: FindingRow): Finding {
+/** Returns a stored finding as responses show it. It is open before a member has worked on it. */
+export function presentFinding(row: FindingRow, standing: Standing = { status: 'open' }): Finding {
   return {
     id: row.id,
     surfaceId: row.surfaceId,
@@ -13,5 +14,6 @@ export function presentFinding(row: FindingRow): Finding {
     firstSeenAt: rfc3339FromUnixNano(BigInt(row.firstSeenUnixNano)),
     lastSeenAt: rfc3339FromUnixNano(BigInt(row.lastSeenUnixNano)),
     occurrenceCount: Number(row.occurrenceCount),
+    ...standing,
   }
 }

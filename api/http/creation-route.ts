@@ -1,13 +1,10 @@
 import type { z } from 'zod'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import type { DirectoryMemory } from '../../shared/directory/directory-memory.ts'
-import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
-import { operationRoute } from '../../shared/http/operation-route.ts'
-import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
-import { problemReply, type Reply, type Route } from '../../shared/http/route.ts'
-import type { Caller } from '../auth/caller.ts'
-import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters, workspaceSlugOf } from './guarded-route.ts'
-import { createdReply, invalid, type Outcome, refusalReply, replyOf } from './outcome.ts'
+import type { Reply, Route } from '../../shared/http/route.ts'
+import { type BodyRequest, bodyRoute } from './body-route.ts'
+import type { GuardedRouteDeps } from './guarded-route.ts'
+import { createdReply, type Outcome, replyOf } from './outcome.ts'
 import type { Resource } from './resource.ts'
 
 /** Dependencies of every route that creates or changes something from a body. */
@@ -27,45 +24,27 @@ export interface CreationRoute<S extends z.ZodType, T> {
 }
 
 /** A request whose caller is accepted and whose body is valid. */
-export interface CreationRequest<B> {
-  readonly caller: Caller
-  readonly body: B
-  readonly param: (name: string) => string
-}
+export type CreationRequest<B> = Pick<BodyRequest<B>, 'caller' | 'body' | 'param'>
 
-/**
- * Returns the route of an operation that creates or changes something from a JSON body. The body is received only after the
- * credential is accepted. The credential is checked again when the body is complete, because it may have been revoked while a
- * slow body arrived.
- */
+/** Returns the route of an operation that creates or changes something from a JSON body. */
 export function creationRoute<S extends z.ZodType, T>(
   { authenticate, logger, directoryMemory }: CreationRouteDeps,
   operation: PermittedOperation,
   { resource, body: schema, create, reply = createdReply }: CreationRoute<S, T>,
 ): Route {
-  const guard = guardOf(operation, resource)
-  const paramsOf = pathParameters(operation)
-  return operationRoute(operation, {
-    async accept(head, arriving) {
-      const type = bodyTypeOf(head)
-      const authorization = head.header('authorization')
-      const param = paramsOf(head)
-      const slug = workspaceSlugOf(operation, param)
-      const accepted = await authenticate(authorization, guard, slug, arriving)
-      if (!accepted.ok) return problemReply(accepted.problem)
-      arriving.belongsTo(accepted.caller.workspaceId)
-      if (namesNothing(operation, param)) return problemReply(resource.notFound)
-      return async bytes => {
-        const fault = directoryMemory.refuse() ?? bodyTypeFault(type, ['application/json'])
-        if (fault) return refusalReply(fault, operation)
-        const body = parseJsonBody(schema, bytes)
-        if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
-        const access = await authenticate(authorization, guard, slug, arriving)
-        if (!access.ok) return problemReply(access.problem)
-        const request = { caller: access.caller, body: body.value, param }
-        const { unavailable } = resource
-        return replyOf(() => create(request), { operation, reply, unavailable, logger, request: arriving })
-      }
+  return bodyRoute(authenticate, operation, {
+    resource,
+    body: schema,
+    refuse: () => directoryMemory.refuse(),
+    handle({ caller, body, param, exchange }) {
+      const { unavailable } = resource
+      return replyOf(() => create({ caller, body, param }), {
+        operation,
+        reply,
+        unavailable,
+        logger,
+        request: exchange,
+      })
     },
   })
 }

@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { invalid, type Outcome } from './outcome.ts'
+
+/** The values that identify a list, such as its workspace and filters. A cursor is valid only in the list that returned it. */
+export type ListIdentity = readonly unknown[]
 
 /** Encodes the values that name the last entry of a page. The text is opaque to clients. */
 export function encodeCursor(values: readonly unknown[]): string {
@@ -21,6 +25,14 @@ export function decodeCursor<S extends z.ZodType>(
 
 /** The refusal of a cursor that no page has returned. */
 export const INVALID_CURSOR = invalid('cursor is invalid: start again without it')
+
+/** The refusal of a cursor that another list has returned. */
+export const OTHER_LIST = invalid('cursor is for a list with other filters: start again without it')
+
+/** Returns 72 bits of a digest. They only distinguish filters; a match grants no access. */
+export function digestOf(list: ListIdentity): string {
+  return createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, 12)
+}
 
 /** A page of a list, and the cursor of the next page, which is null on the last one. */
 export interface Page<T> {

@@ -21,3 +21,22 @@ export function rfc3339FromUnixMs(unixMs: number): string {
 export function millisecondsBetween(startUnixNano: bigint, endUnixNano: bigint): number {
   return endUnixNano <= startUnixNano ? 0 : Number(endUnixNano - startUnixNano) / 1e6
 }
+
+/** Returns a time of RFC 3339 in Unix nanoseconds, which are at least 0 and at most `max`. */
+export function unixNanoOf(time: string, max: bigint): bigint {
+  const nano = BigInt(Date.parse(time)) * 1_000_000n
+  if (nano < 0n) return 0n
+  return nano < max ? nano : max
+}
+
+const DAY_MS = 86_400_000
+
+/** Returns the UTC day of a text like `2026-11-21`, or of a time, in days since 1970. */
+export function dayOf(at: string | number): number {
+  return Math.floor((typeof at === 'string' ? Date.parse(at) : at) / DAY_MS)
+}
+
+/** Returns the text of a day. */
+export function dayText(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10)
+}

@@ -30,6 +30,7 @@ function setup(run: (request: GuardedRequest<z.infer<typeof query>>) => Promise<
       method: 'GET',
       param: name => `the ${name}`,
       query: name => parameters[name],
+      rawQuery: () => String(new URLSearchParams(parameters)),
       header: () => undefined,
       contentLength: undefined,
       closed: () => new AbortController().signal,

@@ -50,9 +50,14 @@ export interface GuardedRequest<Q> {
   readonly closed: AbortSignal
   /** Whether the client reads a response that is compressed with gzip. */
   readonly acceptsGzip: boolean
+  /** Media types that the client accepts, as sent. */
+  readonly accept: string | undefined
   /** The request as the log names it. */
   readonly exchange: IdentifiedRequest
 }
+
+/** A read of an accepted caller, whichever interface it came by. */
+export type CallerRead<Q> = Pick<GuardedRequest<Q>, 'workspaceId' | 'query' | 'deadline'>
 
 const NO_PARAMETERS = z.object({})
 
@@ -73,6 +78,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const closed = head.closed()
       const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
       const param = paramsOf(head)
+      const accept = head.header('accept')
       const readsGzip = acceptsGzip(head.header('accept-encoding'))
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
       const access = await authenticate(
@@ -88,7 +94,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const { caller } = access
       const { workspaceId } = caller
       const request = {
-        ...{ caller, workspaceId, query: query.value, param, deadline, closed, exchange },
+        ...{ caller, workspaceId, query: query.value, param, deadline, closed, exchange, accept },
         acceptsGzip: readsGzip,
       }
       const { unavailable } = resource

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import {
   type ChunkCursor,
+  type ChunksPageKey,
   type ReplayChunkRow,
   selectReplayChunks,
 } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
@@ -16,10 +17,10 @@ import type { ChunkRef } from './open-chunk.ts'
 /** Rows of one page. Their ids and keys may have some KB each. */
 const PAGE_CHUNKS = 100
 
-/** Lists the chunks of a session, or of one window, in reading order. The next page is read when the page before it is used up. */
+/** Lists chunks of a session in reading order. The next page is read when the page before it is used up. */
 export async function* listChunks(
   client: ClickHouseClient,
-  key: SessionKey & { readonly windowId: string | undefined },
+  key: SessionKey & Pick<ChunksPageKey, 'windowId' | 'fromMs' | 'toMs'>,
   signalOfQuery: () => AbortSignal,
 ): AsyncGenerator<ChunkRef> {
   let after: ChunkCursor | undefined

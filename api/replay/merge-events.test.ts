@@ -231,6 +231,13 @@ describe('an event that is too long to be held', () => {
     expect([lines[2], lines[5]]).toEqual([long(20, 3 * MIB), long(40, 2 * MIB)])
   })
 
+  it('is left out when it is before the first time of the range', async () => {
+    const lines = [lineOf(0, 'a'), long(10, MIB), lineOf(20, 'b'), long(30, MIB), lineOf(40, 'c')]
+    const { events, counters } = read([chunkOf('w', 0, lines, 0)], { fromMs: 15, toMs: 40 })
+    expect((await linesOf(events)).map(line => JSON.parse(line).timestamp)).toEqual([20, 30])
+    expect(counters.open).toBe(0)
+  })
+
   it('comes before shorter events that were written before it and are later', async () => {
     const { events } = read([chunkOf('w', 0, [lineOf(5, 'a'), long(4, MIB), lineOf(6, 'b')], 4)])
     expect((await linesOf(events)).map(line => JSON.parse(line).timestamp)).toEqual([4, 5, 6])

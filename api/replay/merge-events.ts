@@ -11,6 +11,10 @@ export interface MergeOptions {
   readonly owner: string
   /** Called once if more chunks overlap than may be open. The events of waiting chunks then come late. */
   readonly onCrowded: () => void
+  /** Events before this time are left out, in Unix ms. */
+  readonly fromMs?: number | undefined
+  /** The stream ends before the first event of this time or later, in Unix ms. */
+  readonly toMs?: number | undefined
   /** Ends the stream when its reader has left. */
   readonly signal: AbortSignal
 }
@@ -29,7 +33,15 @@ const LINE_FEED = Buffer.from('\n')
 export async function* mergeEvents(
   objects: Pick<ObjectStore, 'getStream'>,
   chunks: AsyncIterable<ChunkRef>,
-  { openMax, openShares, owner, onCrowded, signal }: MergeOptions,
+  {
+    openMax,
+    openShares,
+    owner,
+    onCrowded,
+    signal,
+    fromMs = Number.NEGATIVE_INFINITY,
+    toMs = Number.POSITIVE_INFINITY,
+  }: MergeOptions,
 ): AsyncGenerator<Buffer> {
   const open = new OpenChunks(openMax, openShares, owner)
   const refs = chunks[Symbol.asyncIterator]()
@@ -57,13 +69,17 @@ export async function* mergeEvents(
         upcoming = await nextOf(refs)
         first = open.earliest()
       }
-      if (!first?.head) break
+      if (!first?.head || first.head.timeMs >= toMs) break
       if (upcoming && !isCrowded && upcoming.firstEventMs <= first.head.timeMs) {
         isCrowded = true
         onCrowded()
       }
-      const { pieces, isLong } = first.head
+      const { pieces, isLong, timeMs } = first.head
       first.take()
+      if (timeMs < fromMs) {
+        if (isLong) for await (const piece of first.rest()) void piece
+        continue
+      }
       for (const piece of pieces) if (batch.add(piece)) yield batch.take()
       if (isLong) for await (const piece of first.rest()) if (batch.add(piece)) yield batch.take()
       if (batch.add(LINE_FEED)) yield batch.take()

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
+import { type ChunksPageKey, selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import { selectSessionExists } from '../../clickhouse/queries/sessions/select-session-exists.ts'
+import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import { readReplayEvents } from '../../schemas/http/replay/operations.ts'
 import { replayEventsQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
@@ -41,7 +42,7 @@ const OPEN_CHUNKS_MAX = 16
 const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO_SNIFF, NO_STORE]
 
 /**
- * Returns the route that streams every event of a session's replay in the order of time, as JSON lines
+ * Returns the route that streams the events of a session's replay, or of a part of it, in the order of time, as JSON lines
  * (docs/contract.md#replay-events). If a store fails after the response has begun, the response is cut short.
  */
 export function readReplayEventsRoute(deps: Deps): Route {
@@ -53,7 +54,8 @@ export function readReplayEventsRoute(deps: Deps): Route {
     async run({ workspaceId, param, query, deadline, closed, exchange }): Promise<Outcome<Stream>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
-      const key = { workspaceId, sessionId, windowId: query.window }
+      const { fromMs, toMs } = { fromMs: unixMs(query.from), toMs: unixMs(query.to) }
+      const key = { workspaceId, sessionId, windowId: query.window, fromMs, toMs }
       const [isKnown, [first]] = await Promise.all([
         selectSessionExists(clickhouse, key, deadline),
         selectReplayChunks(clickhouse, { ...key, limit: 1, after: undefined }, deadline),
@@ -78,17 +80,19 @@ interface Stream {
 
 async function* eventsOf(
   { clickhouse, objects, logger, queryTimeoutMs, replayShares }: Deps,
-  key: { workspaceId: string; sessionId: string; windowId: string | undefined },
+  key: SessionKey & Pick<ChunksPageKey, 'windowId' | 'fromMs' | 'toMs'>,
   closed: AbortSignal,
   request: IdentifiedRequest,
 ): AsyncGenerator<Buffer> {
-  const { workspaceId } = key
+  const { workspaceId, fromMs, toMs } = key
   const chunks = listChunks(clickhouse, key, () => AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed]))
   try {
     yield* mergeEvents(objects, chunks, {
       openMax: OPEN_CHUNKS_MAX,
       openShares: replayShares.chunks,
       owner: workspaceId,
+      fromMs,
+      toMs,
       signal: closed,
       onCrowded: () => {
         const { requestId } = request
@@ -100,6 +104,8 @@ async function* eventsOf(
     throw error
   }
 }
+
+const unixMs = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time))
 
 async function* noEvents(): AsyncGenerator<Uint8Array> {}
 

@@ -3,9 +3,8 @@ import { selectReplayChunks } from '../../clickhouse/queries/replay/select-repla
 import { selectReplayGaps } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
 import { selectReplayUnseededWindows } from '../../clickhouse/queries/replay/select-replay-unseeded-windows.ts'
 import { selectSessionExists } from '../../clickhouse/queries/sessions/select-session-exists.ts'
-import { pageQuerySchema } from '../../schemas/http/page.ts'
 import { readReplay } from '../../schemas/http/replay/operations.ts'
-import { REPLAY_FAULTS_MAX, type ReplayPage } from '../../schemas/http/replay/schemas.ts'
+import { REPLAY_FAULTS_MAX, type ReplayPage, replayQuerySchema } from '../../schemas/http/replay/schemas.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
@@ -26,7 +25,7 @@ export function readReplayRoute(deps: Deps): Route {
   const { clickhouse } = deps
   return guardedRoute(deps, readReplay, {
     resource: SESSIONS,
-    query: pageQuerySchema,
+    query: replayQuerySchema,
     async run({ workspaceId, param, query: { limit, cursor }, deadline }): Promise<Outcome<ReplayPage>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)

@@ -8,6 +8,7 @@ import type { Retention } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { retentionFault, sessionsFault } from '../../shared/runtime/retention.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { invalid, type Outcome, okReply } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
@@ -17,6 +18,7 @@ import { RETENTION } from './resource.ts'
 
 interface Deps extends CreationRouteDeps {
   readonly directory: Pick<Directory, 'changeRetention'>
+  readonly now: () => number
   readonly retentionDays: number
 }
 
@@ -27,11 +29,12 @@ export function replaceRetentionRoute(deps: Deps): Route {
     resource: RETENTION,
     body: replaceRetentionSchema,
     reply: okReply,
-    async create({ caller: { workspaceId }, body }): Promise<Outcome<RetentionAnswer>> {
+    async create({ caller, body }): Promise<Outcome<RetentionAnswer>> {
       const retention = withoutNulls(body)
       const fault = retentionFault(retention, retentionDays) ?? sessionsFault(retention, retentionDays)
       if (fault !== undefined) return invalid(fault)
-      const workspace = await queryDirectory(directory.changeRetention(workspaceId, () => retention))
+      const author = authorOf(caller, deps.now())
+      const workspace = await queryDirectory(directory.changeRetention(caller.workspaceId, () => retention, author))
       return workspace ? { ok: true, value: presentRetention(workspace, retentionDays) } : notFound(RETENTION)
     },
   })

@@ -1,4 +1,4 @@
-import { type ClickHouseClient, isClickHouseCode } from '../../clickhouse/client.ts'
+import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../clickhouse/client.ts'
 import {
   type FindingTraceKey,
   selectFindingHasTrace,
@@ -11,7 +11,7 @@ import { COLUMN_AT, type SpanRows } from '../../clickhouse/queries/traces/span-r
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
 import { renderTrace, textBytesOf } from './render-trace.ts'
-import { TraceSkeleton } from './trace-skeleton.ts'
+import { EXAMINED_ROWS, TraceSkeleton } from './trace-skeleton.ts'
 
 interface Deps {
   readonly clickhouse: ClickHouseClient
@@ -29,14 +29,7 @@ interface Deps {
 const SMALL_TRACE_ROWS_MAX = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
 const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
-/**
- * Limit of the stored rows of a trace that are examined, at which reading it takes 100 MB and 1.3 s of CPU. A trace grows
- * without end if a client never changes its trace id, and a client that knows a trace id can add spans to it. The first rows
- * by start are examined, because most parents start before their children.
- */
-const EXAMINED_ROWS = 1_000_000
 
-const TOO_MANY_ROWS_OR_BYTES = 396
 const STATUS_ERROR = 2
 
 /**
@@ -82,7 +75,7 @@ async function selectSmallTrace(
   try {
     return await selectTrace(client, key, SMALL_TRACE_ROWS_MAX + 1, abortSignal)
   } catch (error) {
-    if (isClickHouseCode(error, TOO_MANY_ROWS_OR_BYTES)) return undefined
+    if (isClickHouseCode(error, OVER_LIMIT_CODES.result)) return undefined
     throw error
   }
 }

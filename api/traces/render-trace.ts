@@ -1,8 +1,9 @@
 import { SPAN_AT } from '../../clickhouse/queries/traces/span-row.ts'
 import { COLUMN_AT, type SpanRows, TEXTS } from '../../clickhouse/queries/traces/span-rows.ts'
-import { HttpStatusColumn } from '../../clickhouse/tables/http-status-column.ts'
+import { SPAN_KINDS, SPAN_STATUSES } from '../../schemas/http/traces/schemas.ts'
 import { millisecondsBetween } from '../http/format-time.ts'
 import { JsonWriter, jsonTextBytes } from './json-writer.ts'
+import { shownHttpStatus } from './shown-http-status.ts'
 
 /** A span of the response. */
 export interface ShownSpan {
@@ -27,12 +28,8 @@ const SPAN_BYTES = 480
 /** Bytes of all that is not a span. */
 const FRAME_BYTES = 512
 
-/** OTLP's SpanKind and StatusCode by their numbers. A number that OTLP does not define is shown as the first. */
-const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map(kind =>
-  ascii(`,"kind":"${kind}","serviceName":`),
-)
-const STATUSES = ['UNSET', 'OK', 'ERROR'].map(status => ascii(`,"statusCode":"${status}"`))
-const HTTP_STATUS_CODE_MAX = 32_767
+const KINDS = SPAN_KINDS.map(kind => ascii(`,"kind":"${kind}","serviceName":`))
+const STATUSES = SPAN_STATUSES.map(status => ascii(`,"statusCode":"${status}"`))
 
 const SPAN_ID = ascii('{"spanId":"')
 const COMMA_SPAN_ID = ascii(',{"spanId":"')
@@ -128,10 +125,10 @@ class SpanWriter {
     at = this.#textIfAny(STATUS_MESSAGE, at)
     at = this.#textIfAny(SESSION_ID, at)
     this.#textIfAny(HTTP_ROUTE, at)
-    const status = view.getUint16(row + COLUMN_AT.httpStatusCode, true)
-    if (status === HttpStatusColumn.zero || (status !== HttpStatusColumn.none && status <= HTTP_STATUS_CODE_MAX)) {
+    const status = shownHttpStatus(view.getUint16(row + COLUMN_AT.httpStatusCode, true))
+    if (status !== undefined) {
       json.piece(HTTP_STATUS_CODE)
-      json.integer(status === HttpStatusColumn.zero ? 0 : status)
+      json.integer(status)
     }
     json.piece(OCCURRENCE_COUNT)
     json.integer(occurrenceCount)

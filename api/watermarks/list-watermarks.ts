@@ -1,4 +1,4 @@
-import { pageQuerySchema } from '../../schemas/http/page.ts'
+import { type PageQuery, pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { listWatermarks } from '../../schemas/http/watermarks/operations.ts'
 import type { Watermark, WatermarksPage } from '../../schemas/http/watermarks/schemas.ts'
@@ -7,7 +7,7 @@ import type { Route } from '../../shared/http/route.ts'
 import type { SurfaceWatermarks, WatermarkSurface, Watermarks } from '../../shared/queue/watermark.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import { cutDirectoryPage, directoryPage, withOneMore } from '../http/directory-page.ts'
-import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
 import type { Resource } from '../http/resource.ts'
@@ -24,7 +24,8 @@ const unavailable: Problem = {
   retryAfterSeconds: 5,
 }
 
-const WATERMARKS: Resource = {
+/** Watermarks of surfaces. */
+export const WATERMARKS: Resource = {
   notFound: { code: 'NOT_FOUND', message: 'there is no such workspace' },
   unavailable,
 }
@@ -34,18 +35,24 @@ export function listWatermarksRoute(deps: Deps): Route {
   return guardedRoute(deps, listWatermarks, {
     resource: WATERMARKS,
     query: pageQuerySchema,
-    async run({ workspaceId, query }): Promise<Outcome<WatermarksPage>> {
-      const page = directoryPage(query)
-      if (!page.ok) return page
-      const found = await queryDirectory(deps.directory.surfaces(workspaceId, withOneMore(page.value)))
-      const { shown, nextCursor } = cutDirectoryPage(found, page.value)
-      const surfaces = shown.map(({ id }) => ({ workspaceId, surfaceId: id }))
-      const read = await readFromQueues(deps.watermarks(surfaces))
-      const readAt = new Date(read.readAtMs).toISOString()
-      const watermarks = read.surfaces.map((marks, i) => present(shown[i]?.id ?? '', marks, read.readAtMs))
-      return { ok: true, value: { readAt, watermarks, nextCursor } }
-    },
+    run: request => readWatermarksPage(deps, request),
   })
+}
+
+/** Reads the watermarks of a page of surfaces. */
+export async function readWatermarksPage(
+  deps: Omit<Deps, keyof GuardedRouteDeps>,
+  { workspaceId, query }: Pick<CallerRead<PageQuery>, 'workspaceId' | 'query'>,
+): Promise<Outcome<WatermarksPage>> {
+  const page = directoryPage(query)
+  if (!page.ok) return page
+  const found = await queryDirectory(deps.directory.surfaces(workspaceId, withOneMore(page.value)))
+  const { shown, nextCursor } = cutDirectoryPage(found, page.value)
+  const surfaces = shown.map(({ id }) => ({ workspaceId, surfaceId: id }))
+  const read = await readFromQueues(deps.watermarks(surfaces))
+  const readAt = new Date(read.readAtMs).toISOString()
+  const watermarks = read.surfaces.map((marks, i) => present(shown[i]?.id ?? '', marks, read.readAtMs))
+  return { ok: true, value: { readAt, watermarks, nextCursor } }
 }
 
 /** Throws a TransientError for every failure, because Redis becomes available again. */

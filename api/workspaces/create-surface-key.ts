@@ -10,6 +10,7 @@ import { type Directory, newId } from '../../shared/directory/directory.ts'
 import { SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../shared/directory/surface-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
@@ -41,7 +42,7 @@ export function createSurfaceKeyRoute(deps: Deps): Route {
       const { workspaceId, userId, apiKeyId } = caller
       const createdBy = { userId, apiKeyId }
       const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [], createdBy }, body, secret, deps.now())
-      const outcome = await queryDirectory(deps.directory.createSurfaceKey(record))
+      const outcome = await queryDirectory(deps.directory.createSurfaceKey(record, authorOf(caller, deps.now())))
       if (outcome === 'no_surface') return notFound(SURFACE)
       if (outcome === 'too_many_keys') return TOO_MANY_KEYS
       const { id, kind, expiresAt } = record

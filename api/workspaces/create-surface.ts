@@ -4,6 +4,7 @@ import type { Surface } from '../../schemas/records/directory.ts'
 import { type Directory, newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { invalid } from '../http/outcome.ts'
@@ -25,10 +26,12 @@ export function createSurfaceRoute(deps: Deps): Route {
   return creationRoute(deps, createSurface, {
     resource: WORKSPACE,
     body: createSurfaceSchema,
-    async create({ caller: { workspaceId }, body: { name } }) {
-      const createdAt = rfc3339FromUnixMs(deps.now())
+    async create({ caller, body: { name } }) {
+      const { workspaceId } = caller
+      const nowMs = deps.now()
+      const createdAt = rfc3339FromUnixMs(nowMs)
       const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
-      const outcome = await queryDirectory(deps.directory.createSurface(surface))
+      const outcome = await queryDirectory(deps.directory.createSurface(surface, authorOf(caller, nowMs)))
       if (outcome === 'too_many_surfaces') return TOO_MANY_SURFACES
       return { ok: true, value: { surface: presentSurface(surface) } }
     },

@@ -11,6 +11,7 @@ import { WORKSPACE_KEYS_MAX } from '../../shared/directory/workspace-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf } from '../../shared/ids/credentials.ts'
 import type { Caller } from '../auth/caller.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
@@ -52,8 +53,10 @@ async function createOrRepeat(
     const message = `scopes must be permissions that you have yourself; you do not have ${lacking.join(', ')}`
     return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
   }
-  const created = newWorkspaceKey(keyPepper, caller, request, now())
-  const { outcome, key } = await queryDirectory(directory.createWorkspaceKey(created.record))
+  const nowMs = now()
+  const created = newWorkspaceKey(keyPepper, caller, request, nowMs)
+  const author = authorOf(caller, nowMs)
+  const { outcome, key } = await queryDirectory(directory.createWorkspaceKey(created.record, author))
   if (outcome === 'too_many_keys') return TOO_MANY_KEYS
   if (outcome === 'created') return { ok: true, value: presentCreated(key, created.secret) }
 

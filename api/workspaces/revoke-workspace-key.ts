@@ -2,6 +2,7 @@ import { revokeWorkspaceKey } from '../../schemas/http/workspaces/operations.ts'
 import { apiKeyIdSchema } from '../../schemas/http/workspaces/schemas.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { queryDirectory } from '../http/query-directory.ts'
 import { notFound } from '../http/resource.ts'
@@ -19,10 +20,12 @@ interface Deps extends GuardedRouteDeps {
 export function revokeWorkspaceKeyRoute(deps: Deps): Route {
   return guardedRoute(deps, revokeWorkspaceKey, {
     resource: WORKSPACE,
-    async run({ workspaceId, param }) {
+    async run({ caller, workspaceId, param }) {
       const keyId = param('apiKeyId')
       if (!apiKeyIdSchema.safeParse(keyId).success) return notFound(API_KEY)
-      const outcome = await queryDirectory(deps.directory.revokeWorkspaceKey(workspaceId, keyId, deps.now()))
+      const now = deps.now()
+      const author = authorOf(caller, now)
+      const outcome = await queryDirectory(deps.directory.revokeWorkspaceKey(workspaceId, keyId, now, author))
       return outcome === 'revoked' ? { ok: true, value: { ok: true } } : notFound(API_KEY)
     },
   })

@@ -9,6 +9,7 @@ import {
 import type { KeyQuotas, SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { authorOf } from '../http/author-of.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { invalid, type Outcome, okReply } from '../http/outcome.ts'
 import { queryDirectory } from '../http/query-directory.ts'
@@ -30,7 +31,9 @@ export function updateSurfaceKeyRoute(deps: Deps): Route {
     resource: SURFACE,
     body: updateSurfaceKeySchema,
     reply: okReply,
-    async create({ caller: { workspaceId }, body, param }): Promise<Outcome<SurfaceKeyUpdated>> {
+    async create({ caller, body, param }): Promise<Outcome<SurfaceKeyUpdated>> {
+      const { workspaceId } = caller
+      const author = authorOf(caller, deps.now())
       const [surfaceId, keyId] = [param('surfaceId'), param('keyId')]
       if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
       if (!surfaceKeyIdSchema.safeParse(keyId).success) return notFound(SURFACE_KEY)
@@ -38,7 +41,7 @@ export function updateSurfaceKeyRoute(deps: Deps): Route {
       if (known === undefined) return notFound(SURFACE_KEY)
       if (known.kind === 'secret' && body.allowedOrigins) return NO_ORIGINS
       const change = (key: SurfaceKey) => ({ quotas: changeQuotas(key.quotas, body.quotas), ...originsOf(body) })
-      const key = await queryDirectory(directory.updateSurfaceKey(workspaceId, surfaceId, keyId, change))
+      const key = await queryDirectory(directory.updateSurfaceKey(workspaceId, surfaceId, keyId, change, author))
       if (key === undefined) return notFound(SURFACE_KEY)
       const makers = await queryDirectory(directory.makerStates(workspaceId, [key], deps.now()))
       return { ok: true, value: { key: presentSurfaceKey(key, makers) } }

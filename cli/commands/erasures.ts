@@ -101,7 +101,13 @@ async function create(options: ErasuresOptions, context: DirectoryCommandContext
     return exit(EXIT.usage)
   }
   await withWorkspace(context, options.workspace, async ({ id: workspaceId, slug }, store) => {
-    const erasure = await store.createErasure({ workspaceId, subject, createdBy: 'operator', now: now() })
+    const erasure = await store.createErasure({
+      workspaceId,
+      subject,
+      createdBy: 'operator',
+      now: now(),
+      author: { by: null, now: now() },
+    })
     if (erasure === 'too_many_erasures') {
       printError(`${slug} has ${ACTIVE_ERASURES_MAX} erasures in progress: run the command again when one is done`)
       return exit(EXIT.conflict)

@@ -72,7 +72,10 @@ function addAdd(command: Command, context: DirectoryCommandContext): void {
           printError(`there is no user ${JSON.stringify(userId)}: create it with "user create"`)
           return exit(EXIT.notFound)
         }
-        await store.putMember({ version: 1, workspaceId, userId, permissions })
+        const before = await store.member(workspaceId, userId)
+        await store.putMember({ ...before, version: 1, workspaceId, userId, permissions })
+        const change = { action: 'member.changed', subject: userId, permissions } as const
+        await store.addChange(workspaceId, { by: null, now: context.now() }, change)
         const text = `user ${JSON.stringify(userId)}: member of ${slug}, ${permissions.join(', ')}`
         print(json ? JSON.stringify({ workspaceId, userId, permissions }) : text)
       })
@@ -113,6 +116,11 @@ function addRemove(command: Command, context: DirectoryCommandContext): void {
           printError(`${printable(JSON.stringify(userId))} is not a member of ${slug}`)
           return exit(EXIT.notFound)
         }
+        await store.addChange(
+          workspaceId,
+          { by: null, now: context.now() },
+          { action: 'member.removed', subject: userId },
+        )
         const text = `user ${JSON.stringify(userId)}: no longer a member of ${slug}`
         print(json ? JSON.stringify({ workspaceId, userId }) : text)
       }),

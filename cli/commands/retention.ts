@@ -89,7 +89,10 @@ async function setRetention(options: RetentionOptions, context: DirectoryCommand
       fault = sessionsFault(after, retentionDays)
       return fault === undefined ? after : before
     }
-    const after = fault === undefined ? await store.changeRetention(workspace.id, change) : undefined
+    const after =
+      fault === undefined
+        ? await store.changeRetention(workspace.id, change, { by: null, now: context.now() })
+        : undefined
     if (fault !== undefined) {
       printError(fault)
       return exit(EXIT.usage)

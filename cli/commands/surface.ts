@@ -64,7 +64,7 @@ function addCreate(command: Command, context: DirectoryCommandContext): void {
       withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
         const createdAt = new Date(now()).toISOString()
         const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
-        if ((await store.createSurface(surface)) === 'too_many_surfaces') {
+        if ((await store.createSurface(surface, { by: null, now: now() })) === 'too_many_surfaces') {
           printError(`${slug} has ${SURFACES_MAX} surfaces, which is the maximum: delete surfaces that are not used`)
           return exit(EXIT.conflict)
         }
@@ -103,7 +103,7 @@ function addDelete(command: Command, context: DirectoryCommandContext): void {
     .addHelpText('after', DELETE_HELP)
     .action(({ workspace: slugOrId, surface: id, json }: SurfaceOptions) =>
       withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
-        if ((await store.deleteSurface(workspaceId, id, now())) === 'absent') {
+        if ((await store.deleteSurface(workspaceId, id, now(), { by: null, now: now() })) === 'absent') {
           printError(`there is no surface ${JSON.stringify(id)} in ${slug}`)
           return exit(EXIT.notFound)
         }

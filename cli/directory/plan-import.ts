@@ -14,8 +14,18 @@ import {
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
 import { erasureSchema } from '../../schemas/records/erasure.ts'
+import { findingWorkSchema } from '../../schemas/records/finding-work.ts'
+import { textOf } from '../../shared/directory/changes/bounded-log.ts'
+import { importChanges } from '../../shared/directory/changes/change-log.ts'
 import { writeErasure } from '../../shared/directory/erasures.ts'
-import type { ManifestLine, RecordLine, StoredMapsLine } from '../../shared/directory/export/lines.ts'
+import type {
+  ChangesLine,
+  FindingWorkLine,
+  ManifestLine,
+  RecordLine,
+  StoredMapsLine,
+} from '../../shared/directory/export/lines.ts'
+import { findingWorkText, importFindingWork } from '../../shared/directory/findings/write-finding-work.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
 import type { Command, DirectoryTransaction, Guard } from '../../shared/directory/transaction.ts'
@@ -74,6 +84,10 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
       const write = { key: directoryKeys.erasure(workspaceId, id), commands: writeErasure(line.record) }
       return planRecord(redis, `erasure ${id}`, write, erasureSchema)
     }
+    case 'finding-work':
+      return planFindingWork(redis, line.record)
+    case 'changes':
+      return planChanges(redis, line.record)
   }
 }
 
@@ -159,4 +173,32 @@ async function planStoredMaps(redis: Redis, { workspaceId, sha256s }: StoredMaps
   const found = stored.every(isMember => isMember === 1) ? 'same' : 'absent'
   const { commands } = writeStoredMaps(workspaceId, sha256s)
   return { found, name: `stored maps of ${workspaceId}`, guards: [], commands }
+}
+
+/** Entries of the activity that only the directory has are kept. */
+async function planFindingWork(redis: Redis, { activity, ...work }: FindingWorkLine): Promise<Plan> {
+  const { workspaceId, findingId } = work
+  const name = `finding ${findingId} of ${workspaceId}`
+  const [key, log] = [directoryKeys.findingWork(workspaceId), directoryKeys.findingActivity(workspaceId, findingId)]
+  const text = await redis.hget(key, findingId)
+  const stored = text === null ? undefined : findingWorkSchema.safeParse(parseJson(text))
+  const scores = activity.length === 0 ? [] : await redis.zmscore(log, ...activity.map(textOf))
+  const isSame = text === findingWorkText(work) && !scores.includes(null)
+  return {
+    found: text === null ? 'absent' : isSame ? 'same' : 'differs',
+    name,
+    guards: [['HGET', key, text ?? '', findingId]],
+    commands: importFindingWork(work, activity, stored?.success ? stored.data.commentBytes : 0),
+  }
+}
+
+/** A log has no entries that could differ. Those that are too old for the number that it keeps are not added. */
+async function planChanges(redis: Redis, { workspaceId, changes }: ChangesLine): Promise<Plan> {
+  const scores = await redis.zmscore(directoryKeys.changes(workspaceId), ...changes.map(textOf))
+  return {
+    found: scores.includes(null) ? 'absent' : 'same',
+    name: `changes of ${workspaceId}`,
+    guards: [],
+    commands: importChanges(workspaceId, changes),
+  }
 }

@@ -1,5 +1,6 @@
 import { apiConfigSchema } from '../../api/config.ts'
 import { connectApi } from '../../api/connect.ts'
+import { createConsoleRoutes } from '../../api/console/console-routes.ts'
 import { createApiRoutes } from '../../api/routes.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/connect.ts'
@@ -9,11 +10,15 @@ import { parseConfig } from '../../shared/runtime/config.ts'
 import { createLifecycle } from '../../shared/runtime/lifecycle.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 import { createMetrics } from '../../shared/runtime/metrics.ts'
+import { parseLocalConfig } from './config.ts'
+import { createIssuerRoutes, ISSUER_PATH } from './issuer/issuer-routes.ts'
+import { addressesOf } from './processes/processes.ts'
+import { loadSecrets } from './workspace/secrets.ts'
 
 /**
  * Serves every operation at one base address (docs/contract.md#starting): the routes of the edge and of the API on one
- * server. In production an ingress does this by path. The server is ready when the edge is ready, because ClickHouse is
- * not on the accept path here either.
+ * server, the console, and the issuer that signs its user in. In production an ingress does this by path. The server is
+ * ready when the edge is ready, because ClickHouse is not on the accept path here either.
  */
 const config = parseConfig(ingestConfigSchema, process.env)
 const apiConfig = parseConfig(apiConfigSchema, process.env)
@@ -24,7 +29,12 @@ const api = connectApi(apiConfig, logger, metrics, lifecycle)
 const edge = connectEdge(config, logger, metrics, lifecycle)
 
 await serve({
-  routes: [...createIngestRoutes(edge.deps), ...createApiRoutes(api.deps)],
+  routes: [
+    ...createIngestRoutes(edge.deps),
+    ...createApiRoutes(api.deps),
+    ...createConsoleRoutes(apiConfig, logger),
+    ...(await localIssuerRoutes()),
+  ],
   port: config.INGEST_PORT,
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
@@ -35,3 +45,17 @@ await serve({
   metrics,
   lifecycle,
 })
+
+/** Returns the routes of the local issuer, unless the console uses another one. */
+async function localIssuerRoutes() {
+  const local = parseLocalConfig(process.env)
+  const { baseUrl, apiUrl } = addressesOf(local)
+  if (apiConfig.CONSOLE_ISSUER !== baseUrl + ISSUER_PATH) return []
+  return createIssuerRoutes({
+    identity: await loadSecrets(local.LOCAL_DIR),
+    directory: local.LOCAL_DIR,
+    baseUrl,
+    consoleOrigins: [baseUrl, apiUrl],
+    now: Date.now,
+  })
+}

@@ -51,10 +51,11 @@ try {
   }
 }
 
-function announce({ credentials, workspaceId }: Started): void {
+function announce({ credentials, workspaceId, consoleUrl }: Started): void {
   const example = exampleExport({ workspaceId, surfaceId: credentials.surfaceId }, Date.now())
   const { send, list, trace } = exampleCommands(example, credentials)
   const rows = {
+    ...(consoleUrl && { console: consoleUrl }),
     'base URL': `${credentials.baseUrl} (all operations)`,
     API: credentials.apiUrl,
     admin: Object.values(credentials.adminUrls).join(' '),
@@ -71,6 +72,9 @@ function announce({ credentials, workspaceId }: Started): void {
     '',
     ...table,
     '',
+    ...(consoleUrl?.includes('?code=')
+      ? ['The link of the console signs one browser in, once. Another one: npm run console:link', '']
+      : []),
     'Store a failed span:',
     '',
     send,

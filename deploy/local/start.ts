@@ -2,16 +2,19 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
+import { BUILD_SCRIPT, isConsoleBuilt } from '../../console/build/freshness.ts'
 import { adoptDirectory } from '../../shared/directory/adopt.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { tableSettingsOf } from '../../shared/runtime/config.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
-import { hasDirectoryRedis, portsOf } from './config.ts'
+import { hasDirectoryRedis, portsOf, ROOT } from './config.ts'
+import { createLink, removeLinks } from './issuer/links.ts'
 import { nextFreePort, portFault } from './ports.ts'
+import { startChild } from './processes/child-process.ts'
 import type { ConsoleLog } from './processes/console-log.ts'
-import { addressesOf, processEnvironment, serviceProcesses } from './processes/processes.ts'
+import { addressesOf, localIssuerOf, processEnvironment, serviceProcesses } from './processes/processes.ts'
 import type { Supervisor } from './processes/supervisor.ts'
 import { localServices, type ServiceAccess } from './stores/services.ts'
 import { moveDirectory } from './workspace/move-directory.ts'
@@ -41,6 +44,8 @@ export interface LocalCredentials {
 export interface Started {
   credentials: LocalCredentials
   workspaceId: string
+  /** Address of the console, which signs one browser in. Undefined if there is no console, or no issuer for it. */
+  consoleUrl: string | undefined
 }
 
 /** Reports a problem that the user can fix. Only its message is shown, without a stack. */
@@ -72,6 +77,7 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
   const { access } = services
   const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
   await Promise.all([
+    buildConsole(log),
     Promise.all([run(services.redis), run(services.directory)]).then(() =>
       provisionDirectory(config, access, secrets, logger),
     ),
@@ -84,7 +90,35 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
 
   const credentials = credentialsOf(config, secrets, access)
   await writePrivateJson(credentialsPath, credentials)
-  return { credentials, workspaceId: secrets.workspaceId }
+  return { credentials, workspaceId: secrets.workspaceId, consoleUrl: await consoleUrlOf(config, env) }
+}
+
+/** Builds the console if its sources have changed since it was built. A start without it is better than none. */
+async function buildConsole(log: ConsoleLog): Promise<void> {
+  if (isConsoleBuilt()) return
+  const startedAt = Date.now()
+  const child = await startChild({
+    command: process.execPath,
+    args: [BUILD_SCRIPT],
+    cwd: ROOT,
+    env: process.env,
+    log: line => log.line('console', line),
+  })
+  const { code } = await child.exited
+  const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1)
+  log.note(
+    'console',
+    code === 0 ? `built in ${seconds} s` : 'could not be built, so that the service starts without it',
+  )
+}
+
+/** Returns the address of the console, with a new link of the local issuer. */
+async function consoleUrlOf(config: LocalConfig, env: StartDeps['env']): Promise<string | undefined> {
+  const { baseUrl } = addressesOf(config)
+  if (!isConsoleBuilt()) return undefined
+  if (env.AUTH_JWKS_URL) return env.CONSOLE_ISSUER ? `${baseUrl}/console/` : undefined
+  await removeLinks(config.LOCAL_DIR)
+  return `${localIssuerOf(config)}/open?code=${await createLink(config.LOCAL_DIR)}`
 }
 
 async function provisionDirectory(

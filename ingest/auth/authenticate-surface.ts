@@ -4,7 +4,9 @@ import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { PUBLIC_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
+import type { KeyCount } from '../../shared/queue/key-usage.ts'
 import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
+import type { KeyCounts } from './key-counts.ts'
 import type { KeyLimits, LimitsOfKeys } from './key-limits.ts'
 
 /** The surface that a request comes from: all that the edge keeps of a public key. */
@@ -22,6 +24,8 @@ export type SurfaceAuthentication =
       readonly owner: string
       /** Undefined for a key without quotas and without allowed origins, as most are. */
       readonly limits: KeyLimits | undefined
+      /** To which the requests of the key are added. */
+      readonly count: KeyCount
     }
   | { readonly ok: false; readonly problem: Problem }
 
@@ -67,12 +71,14 @@ export const TOO_MANY_UNSEEN_KEYS: Problem = {
 }
 
 /** Creates the check of public keys. They are not secret, so the cache is keyed by their text: a cached key needs no hash. */
-export function createPublicKeyAuthenticator(deps: KeyAuthenticatorDeps): PublicKeyAuthenticator {
+export function createPublicKeyAuthenticator(
+  deps: KeyAuthenticatorDeps & { readonly counts: Pick<KeyCounts, 'of'> },
+): PublicKeyAuthenticator {
   const unavailable: SurfaceAuthentication = { ok: false, problem: KEY_UNCHECKED }
   const overBudget: SurfaceAuthentication = { ok: false, problem: TOO_MANY_UNSEEN_KEYS }
   const cache = new KeyCache<SurfaceAuthentication>(deps, {
     digestOf,
-    judge: judgeWith(deps.limits),
+    judge: judgeWith(deps.limits, deps.counts),
     unavailable,
     overBudget,
   })
@@ -87,11 +93,11 @@ export function createPublicKeyAuthenticator(deps: KeyAuthenticatorDeps): Public
   }
 }
 
-function judgeWith(limits: Pick<LimitsOfKeys, 'of'>) {
+function judgeWith(limits: Pick<LimitsOfKeys, 'of'>, counts: Pick<KeyCounts, 'of'>) {
   return (key: SurfaceKey | undefined, at: number): SurfaceAuthentication => {
     if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
     const surface = { workspaceId: key.workspaceId, surfaceId: key.surfaceId }
-    return { ok: true, surface, owner: ownerOf(surface), limits: limits.of(key) }
+    return { ok: true, surface, owner: ownerOf(surface), limits: limits.of(key), count: counts.of(key) }
   }
 }
 

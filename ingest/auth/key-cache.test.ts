@@ -40,7 +40,16 @@ function given(...keys: SurfaceKey[]) {
       return world.keys.get(digest)
     },
   } as unknown as Directory
-  return { world, deps: { directory, logger, limits: { of: () => undefined }, now: () => world.time } }
+  return {
+    world,
+    deps: {
+      directory,
+      logger,
+      limits: { of: () => undefined },
+      counts: { of: () => ({ workspaceId: '', keyId: '', requests: 0, bytes: 0 }) },
+      now: () => world.time,
+    },
+  }
 }
 
 const code = async (outcome: unknown) => ((await outcome) as { problem?: { code: string } }).problem?.code

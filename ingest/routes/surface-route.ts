@@ -56,7 +56,10 @@ function decide<F>(
   { take, counter, renderProblem = runtimeProblem }: Taker<F>,
 ): Decision | Promise<Decision> {
   if (!authentication.ok) return renderProblem(authentication.problem)
-  const { surface, owner, limits } = authentication
+  const { surface, owner, limits, count } = authentication
+  count.requests++
+  // The head is readable unless the key had to be looked up.
+  count.bytes += (limited ?? head).contentLength ?? 0
   body.belongsTo(owner, counter)
   if (limits === undefined) return take(surface, facts)
   return withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))

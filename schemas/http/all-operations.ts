@@ -1,3 +1,4 @@
+import { listChanges } from './changes/operations.ts'
 import {
   listDeadLetters,
   purgeDeadLetters,
@@ -6,17 +7,32 @@ import {
   replayDeadLetters,
 } from './dead-letters/operations.ts'
 import { createErasure, listErasures, readErasure } from './erasures/operations.ts'
-import { listFindings, listFindingTraces, readFinding } from './findings/operations.ts'
+import {
+  changeFinding,
+  commentFinding,
+  listFindingActivity,
+  listFindings,
+  listFindingTraces,
+  readFinding,
+} from './findings/operations.ts'
+import { JAEGER_OPERATIONS } from './jaeger/operations.ts'
+import { listLogs, readLogHistogram } from './logs/operations.ts'
+import { exchangeMcp } from './mcp/operations.ts'
+import { addMember, changeMember, listMembers, removeMember } from './members/operations.ts'
+import { listMetrics, readMetricSeries } from './metrics/operations.ts'
 import type { Operation } from './operation.ts'
+import { PROMETHEUS_OPERATIONS } from './prometheus/operations.ts'
 import { readReceipt } from './receipts/operations.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay/operations.ts'
 import { readRetention, replaceRetention } from './retention/operations.ts'
 import { readOpenApi } from './service/operations.ts'
-import { heartbeat, identifySessionWith, readSession } from './sessions/operations.ts'
+import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain } from './telemetry/operations.ts'
-import { readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
+import { TEMPO_OPERATIONS } from './tempo/operations.ts'
+import { listTraces, readCompleteness, readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
+import { listKeyUsage, listUsage } from './usage/operations.ts'
 import { listWatermarks } from './watermarks/operations.ts'
 import {
   createSurface,
@@ -49,15 +65,30 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     listReleases,
     readRelease,
     deleteRelease,
+    listSessions,
     readSession,
+    readTimeline,
     readReplay,
     readReplayEvents,
     listFindings,
     readFinding,
+    changeFinding,
+    commentFinding,
+    listFindingActivity,
     listFindingTraces,
     readTrace,
+    listTraces,
     readTraceColumns,
+    readCompleteness,
     readSpans,
+    ...TEMPO_OPERATIONS,
+    ...JAEGER_OPERATIONS,
+    listLogs,
+    readLogHistogram,
+    listMetrics,
+    readMetricSeries,
+    ...PROMETHEUS_OPERATIONS,
+    exchangeMcp,
     listDeadLetters,
     readDeadLetter,
     readDeadLetterBody,
@@ -73,6 +104,13 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     listWorkspaceKeys,
     createWorkspaceKey,
     revokeWorkspaceKey,
+    listMembers,
+    addMember,
+    changeMember,
+    removeMember,
+    listChanges,
+    listUsage,
+    listKeyUsage,
     readRetention,
     replaceRetention,
     createErasure,

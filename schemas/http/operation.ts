@@ -85,9 +85,12 @@ export const TAGS = {
   releases: 'Source maps and build reports of releases.',
   findings: 'Grouped exceptions, and the traces in which they occurred.',
   traces: 'Whole traces, whether a finding occurred in them or not.',
+  logs: 'Log records, and their number over time.',
+  metrics: 'Metrics by name, and their series over time.',
   'dead-letters': 'Requests that could not be stored, as they were sent.',
   retention: 'How long data is kept, and the erasure of a person.',
   workspaces: 'Surfaces, keys and workspace API keys.',
+  agents: 'Tools for agents, by the Model Context Protocol.',
   service: 'The service itself.',
 } as const
 /** Tag of an operation. */

@@ -89,6 +89,17 @@ export const findingsProblems = [
   ),
 ]
 
+const FINDING_CHANGE_REFUSED =
+  'the workspace has more requests in progress than its share, or the store of findings is nearly full; retry after the delay'
+
+/** Problems of operations that change findings. */
+export const findingChangeProblems: readonly DocumentedProblem[] = [
+  ...gatewayBodyProblems('api-findings'),
+  ...findingsProblems
+    .filter(({ code }) => code !== 'REQUEST_INVALID')
+    .map(problem => (problem.code === 'INGEST_BACKPRESSURE' ? { ...problem, when: FINDING_CHANGE_REFUSED } : problem)),
+]
+
 /** Problems of operations that read sessions and replays. */
 export const sessionsProblems = [
   queryFault('api-analytics'),
@@ -133,6 +144,67 @@ export const tracesProblems = [queryFault('api-analytics'), ...traceProblems]
 
 /** Problems of operations that read what a body names of traces. */
 export const traceBodyProblems = [...gatewayBodyProblems('api-analytics'), ...traceProblems]
+
+/** Problems of operations that read log records. */
+export const logsProblems: readonly DocumentedProblem[] = [
+  {
+    code: 'REQUEST_INVALID',
+    service: 'api-analytics',
+    when: 'a query parameter breaks its rule, or the search would read too much; the message names both or the remedy',
+  },
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'log records are unavailable; retry after the delay' },
+  ),
+]
+
+/** Problems of operations that list the usage of a workspace. */
+export const usageProblems = [
+  queryFault('api-analytics'),
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'the usage is unavailable; retry after the delay' },
+  ),
+]
+
+/** Problems of operations that read metrics. */
+export const metricsProblems = [
+  queryFault('api-analytics'),
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'there is no such metric with points in the range, or they are no longer retained' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'metrics are unavailable; retry after the delay' },
+  ),
+]
+
+/** Problem of a query that is valid and cannot be executed. */
+const UNEXECUTABLE: DocumentedProblem = {
+  code: 'REQUEST_INVALID',
+  service: 'api-analytics',
+  status: 422,
+  when: 'the query would read or compute too much, or its operands do not match',
+}
+
+/** Problems of operations of the interface of Prometheus. */
+export const prometheusProblems = [...metricsProblems, UNEXECUTABLE]
+
+/** Problems of the same operations with a form. */
+export const prometheusFormProblems = [
+  ...gatewayBodyProblems('api-analytics'),
+  ...prometheusProblems.filter(({ code, status }) => code !== 'REQUEST_INVALID' || status !== undefined),
+]
+
+/** Problems of messages of agents. */
+export const mcpProblems: readonly DocumentedProblem[] = [
+  ...gatewayBodyProblems('api-analytics'),
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'the credential cannot be checked; retry after the delay' },
+  ).map(problem =>
+    problem.code === 'PERMISSION_DENIED'
+      ? { ...problem, when: 'the caller lacks the required permission, or the request is from a page of a browser' }
+      : problem,
+  ),
+]
 
 /** Problems of operations that read dead letters. */
 export const lettersProblems = [

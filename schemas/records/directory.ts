@@ -3,10 +3,13 @@ import { z } from 'zod'
 /** Permissions of a member of a workspace (docs/contract.md#credentials). */
 export const PERMISSIONS = [
   'org:workspace_auth:write',
+  'org:members:read',
+  'org:members:write',
   'org:surfaces:read',
   'org:surfaces:write',
   'org:surfaces:delete',
   'org:findings:read',
+  'org:findings:write',
   'org:sessions:read',
   'org:releases:read',
   'org:telemetry:read',
@@ -91,6 +94,10 @@ export const memberSchema = z.object({
   workspaceId: z.string(),
   userId: userIdSchema,
   permissions: z.array(permissionSchema),
+  // The rest is absent for members whom an operator has added, and in records of earlier versions.
+  name: z.string().optional(),
+  email: z.string().optional(),
+  invitedAt: instant.optional(),
 })
 /** Record of a member of a workspace. */
 export type Member = z.infer<typeof memberSchema>

@@ -10,15 +10,18 @@ export interface DeleteReleaseDeps {
 
 /**
  * Deletes a release with its uploads. They are removed first, so that a deletion that fails can be repeated, and once more
- * afterwards, because a completion may have kept claims in between. A later one finds no release.
+ * afterwards, because a completion may have kept claims in between. A later one finds no release. `onRemoval` records the deletion
+ * before it begins.
  */
 export async function deleteRelease(
   { releases, removeUploads }: DeleteReleaseDeps,
   workspaceId: string,
   slug: string,
+  onRemoval: () => Promise<void> = async () => {},
 ): Promise<'removed' | 'absent'> {
   const release = await releases.release(workspaceId, slug)
   if (release === undefined) return 'absent'
+  await onRemoval()
   await removeUploads(release)
   const outcome = await releases.remove(workspaceId, slug)
   await removeUploads(release)

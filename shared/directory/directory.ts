@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { type ChangeLog, createChangeLog } from './changes/change-log.ts'
 import { createErasureStore, type ErasureStore } from './erasures.ts'
+import { createFindingWorkStore, type FindingWorkStore } from './findings/finding-work-store.ts'
+import { createMemberChanges, type MemberChanges } from './members/member-changes.ts'
 import { createSurfaceKeyRecords, type SurfaceKeyRecords } from './surface-keys.ts'
 import { createSurfaceRecords, type SurfaceRecords } from './surfaces.ts'
 import { createWorkspaceKeyRecords, type WorkspaceKeyRecords } from './workspace-keys.ts'
@@ -12,7 +15,10 @@ export interface Directory
     SurfaceRecords,
     SurfaceKeyRecords,
     WorkspaceKeyRecords,
-    ErasureStore {}
+    ErasureStore,
+    FindingWorkStore,
+    ChangeLog,
+    MemberChanges {}
 
 /**
  * Creates the directory on a Redis, where each record is a JSON string under its own key (`record.ts` has the names). A
@@ -29,10 +35,13 @@ export function createDirectory(redis: Redis): Directory {
     ...createSurfaceKeyRecords(redis, { member: workspaces.member, workspaceKey: workspaceKeys.workspaceKey }),
     ...workspaceKeys,
     ...createErasureStore(redis),
+    ...createFindingWorkStore(redis),
+    ...createChangeLog(redis),
+    ...createMemberChanges(redis),
   }
 }
 
 /** Creates an id like `srf_5f2c…`: a prefix for the kind of record, then 80 random bits in hex. */
-export function newId(prefix: 'ws' | 'srf' | 'key'): string {
+export function newId(prefix: 'ws' | 'srf' | 'key' | 'act'): string {
   return `${prefix}_${randomBytes(10).toString('hex')}`
 }

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Erasure, type ErasureSubject, erasureSchema } from '../../schemas/records/erasure.ts'
 import { pagesOf } from '../concurrency/pages.ts'
+import { type Author, writeChange } from './changes/change-log.ts'
 import { ensureReceiptSecret } from './receipt-secret.ts'
 import { directoryKeys as keys, parseRecord, upkeepKeys } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
@@ -38,6 +39,8 @@ export interface ErasureRequest {
   readonly subject: ErasureSubject
   readonly createdBy: string
   readonly now: number
+  /** Who creates it, for the log of changes. */
+  readonly author?: Author | undefined
 }
 
 /** Creates the part of the directory that stores erasures. */
@@ -49,7 +52,7 @@ export function createErasureStore(redis: Redis): ErasureStore {
   }
 
   return {
-    async createErasure({ workspaceId, subject, createdBy, now }) {
+    async createErasure({ workspaceId, subject, createdBy, now, author }) {
       const subjectHash = hashSubject(await ensureReceiptSecret(redis), workspaceId, subject)
       const activeKey = keys.activeErasures(workspaceId)
       return decideAndCommit<Erasure | 'too_many_erasures'>(redis, async () => {
@@ -78,7 +81,8 @@ export function createErasureStore(redis: Redis): ErasureStore {
           failure: null,
         }
         const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]
-        const commands = [...writeErasure(erasure), ...(await removeOldest(redis, workspaceId))]
+        const logged = writeChange(workspaceId, author, { action: 'erasure.created', subject: erasure.id })
+        const commands = [...writeErasure(erasure), ...(await removeOldest(redis, workspaceId)), ...logged]
         return { result: erasure, transaction: { guards, commands } }
       })
     },

@@ -62,6 +62,15 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - activeErasures: hash of the subject → id of the erasure in progress (hash)
  * - dueErasures: erasures in progress of all workspaces as `workspace/id`, by time
  * - receiptSecret: the secret that seals receipt ids, as a JSON record (string)
+ * - changes: who has changed what in a workspace, as JSON, by time
+ * - managers: members with the permission org:members:write (set)
+ * - findingWork: finding → what members have made of it, as a JSON record (hash)
+ * - findingChanges: findings with such a record, by the time of their last change
+ * - resolvedFindings: resolved findings, by the time of their resolution
+ * - ignoredFindings: ignored findings, by the time at which they are open again, or +inf
+ * - countedFindings: ignored findings that are open again after a number of occurrences (set)
+ * - findingActivity: what was done with a finding, as JSON, by time
+ * - findingCommentBytes: bytes of all comments of a workspace (string)
  */
 export const directoryKeys = {
   user: (id: string) => `${DIRECTORY_ROOT}:user:${id}`,
@@ -89,6 +98,16 @@ export const directoryKeys = {
   workspaceKeys: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:keys`,
   workspaceKeyDigests: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-digests`,
   workspaceKeyEnds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-ends`,
+  changes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:changes`,
+  managers: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:managers`,
+  findingWork: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-work`,
+  findingChanges: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-changes`,
+  resolvedFindings: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:resolved-findings`,
+  ignoredFindings: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:ignored-findings`,
+  countedFindings: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:counted-findings`,
+  findingActivity: (workspaceId: string, findingId: string) =>
+    `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding:${findingId}:activity`,
+  findingCommentBytes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-comment-bytes`,
   keyRequest: (workspaceId: string, idempotencyKey: string, userId: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-request:${idempotencyKey}:${userId}`,
 }

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { MAKER_STATES } from '../../schemas/http/workspaces/schemas.ts'
 import { type Member, type SurfaceKey, surfaceKeySchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
 import { earlier, keyEnd, keyState } from '../ids/key-state.ts'
+import { type Author, writeChange } from './changes/change-log.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, parseRecord } from './record.ts'
 import { type Command, commitIf, decideAndCommit, type Guard } from './transaction.ts'
 import { writeSurfaceKey } from './writes.ts'
@@ -42,13 +43,14 @@ export interface SurfaceKeyRecords {
    * Stores a new key of an existing surface, so that deleting the surface revokes it. Refuses beyond SURFACE_KEYS_MAX keys
    * of the surface and WORKSPACE_SURFACE_KEYS_MAX of the workspace, unless some are revoked or expired, which are removed.
    */
-  createSurfaceKey(key: SurfaceKey): Promise<'created' | 'no_surface' | 'too_many_keys'>
+  createSurfaceKey(key: SurfaceKey, author?: Author): Promise<'created' | 'no_surface' | 'too_many_keys'>
   /** Changes a key and publishes the change. Returns the changed key, or undefined if there is none with this id. */
   updateSurfaceKey(
     workspaceId: string,
     surfaceId: string,
     keyId: string,
     change: (key: SurfaceKey) => SurfaceKeyChange,
+    author?: Author,
   ): Promise<SurfaceKey | undefined>
   /** Finds a key by its digest alone. The key identifies its workspace. */
   surfaceKeyByDigest(digest: string): Promise<SurfaceKey | undefined>
@@ -61,7 +63,13 @@ export interface SurfaceKeyRecords {
   /** Returns all keys of a surface, newest first. Revoked keys and deleted surfaces are included. */
   surfaceKeys(workspaceId: string, surfaceId: string): Promise<SurfaceKey[]>
   /** Returns 'revoked' also for a key that was already revoked. */
-  revokeSurfaceKey(workspaceId: string, surfaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
+  revokeSurfaceKey(
+    workspaceId: string,
+    surfaceId: string,
+    keyId: string,
+    now: number,
+    author?: Author,
+  ): Promise<'revoked' | 'absent'>
   /** Returns the states of the API keys that made these keys, by the id of the API key. */
   makerStates(workspaceId: string, made: readonly SurfaceKey[], now: number): Promise<Map<string, MakerState>>
 }
@@ -102,24 +110,26 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
     async putSurfaceKey(key) {
       await commitIf(redis, { guards: [], commands: writeSurfaceKey(key).commands })
     },
-    createSurfaceKey(key) {
+    createSurfaceKey(key, author) {
       const surfaceKey = keys.surface(key.workspaceId, key.surfaceId)
       return decideAndCommit(redis, async () => {
         const text = await redis.get(surfaceKey)
         if (text === null) return { result: 'no_surface' as const }
         const removals = await makeRoom(redis, key)
         if (removals === undefined) return { result: 'too_many_keys' as const }
-        const commands = [...writeSurfaceKey(key).commands, ...removals]
+        const logged = writeChange(key.workspaceId, author, { action: 'surface-key.created', subject: key.id })
+        const commands = [...writeSurfaceKey(key).commands, ...removals, ...logged]
         return { transaction: { guards: [['GET', surfaceKey, text]], commands }, result: 'created' as const }
       })
     },
-    updateSurfaceKey(workspaceId, surfaceId, keyId, change) {
+    updateSurfaceKey(workspaceId, surfaceId, keyId, change, author) {
       return decideAndCommit<SurfaceKey | undefined>(redis, async () => {
         const stored = await findStored(workspaceId, surfaceId, keyId)
         if (stored === undefined) return { result: undefined }
         const key = changed(stored.key, change(stored.key))
         const guards: Guard[] = [['GET', keys.credential(key.digest), stored.text]]
-        return { transaction: { guards, commands: writeSurfaceKey(key).commands }, result: key }
+        const logged = writeChange(workspaceId, author, { action: 'surface-key.changed', subject: keyId })
+        return { transaction: { guards, commands: [...writeSurfaceKey(key).commands, ...logged] }, result: key }
       })
     },
     surfaceKeyByDigest: byDigest,
@@ -140,13 +150,14 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
     },
     surfaceKeys: async (workspaceId, surfaceId) =>
       (await loadSurfaceKeys(redis, workspaceId, surfaceId)).map(({ key }) => key),
-    revokeSurfaceKey(workspaceId, surfaceId, keyId, now) {
+    revokeSurfaceKey(workspaceId, surfaceId, keyId, now, author) {
       return decideAndCommit(redis, async () => {
         const stored = await findStored(workspaceId, surfaceId, keyId)
         if (stored === undefined) return { result: 'absent' as const }
         if (stored.key.revokedAt !== null) return { result: 'revoked' as const }
         const { guard, commands } = revocationOf(stored, now)
-        const published = [...commands, ...publishChanges([stored.key.digest])]
+        const logged = writeChange(workspaceId, author, { action: 'surface-key.revoked', subject: keyId })
+        const published = [...commands, ...logged, ...publishChanges([stored.key.digest])]
         return { transaction: { guards: [guard], commands: published }, result: 'revoked' as const }
       })
     },

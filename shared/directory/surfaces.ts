@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type Surface, surfaceSchema } from '../../schemas/records/directory.ts'
+import { type Author, writeChange } from './changes/change-log.ts'
 import { directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest, walkNames } from './sorted-index.ts'
 import { loadSurfaceKeys, publishChanges, removalOf, revocationOf } from './surface-keys.ts'
@@ -19,7 +20,7 @@ const FORGOTTEN_AT_ONCE = 10
 export interface SurfaceRecords {
   putSurface(surface: Surface): Promise<void>
   /** Stores a new surface. Refuses beyond SURFACES_MAX. Deleted surfaces do not count. */
-  createSurface(surface: Surface): Promise<'created' | 'too_many_surfaces'>
+  createSurface(surface: Surface, author?: Author): Promise<'created' | 'too_many_surfaces'>
   surface(workspaceId: string, surfaceId: string): Promise<Surface | undefined>
   /** Returns a page, newest first. A page shorter than its limit is the last one. */
   surfaces(workspaceId: string, page: ListPage): Promise<Surface[]>
@@ -29,7 +30,7 @@ export interface SurfaceRecords {
    */
   surfaceIds(workspaceId: string): Promise<string[]>
   /** Removes a surface and revokes all its keys in one step, and publishes that in one message. */
-  deleteSurface(workspaceId: string, surfaceId: string, now: number): Promise<'deleted' | 'absent'>
+  deleteSurface(workspaceId: string, surfaceId: string, now: number, author?: Author): Promise<'deleted' | 'absent'>
 }
 
 /** Creates the part of the directory that stores surfaces. */
@@ -44,15 +45,16 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
     async putSurface(surface) {
       await commitIf(redis, { guards: [], commands: writeSurface(surface).commands })
     },
-    async createSurface(surface) {
-      const { workspaceId } = surface
+    async createSurface(surface, author) {
+      const { workspaceId, id, name } = surface
       const [count, known] = await Promise.all([
         redis.zcard(keys.surfaces(workspaceId)),
         redis.zcard(keys.surfaceIds(workspaceId)),
       ])
       if (count >= SURFACES_MAX) return 'too_many_surfaces'
       const forgotten = known - count >= DELETED_SURFACES_KEPT ? await forgetDeleted(redis, workspaceId) : []
-      await commitIf(redis, { guards: [], commands: [...writeSurface(surface).commands, ...forgotten] })
+      const logged = writeChange(workspaceId, author, { action: 'surface.created', subject: id, name })
+      await commitIf(redis, { guards: [], commands: [...writeSurface(surface).commands, ...forgotten, ...logged] })
       return 'created'
     },
     surface: async (workspaceId, surfaceId) => (await loadSurfaces(workspaceId, [surfaceId]))[0],
@@ -63,7 +65,7 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
       for await (const names of walkNames(redis, keys.surfaceIds(workspaceId))) ids.push(...names)
       return ids
     },
-    deleteSurface(workspaceId, surfaceId, now) {
+    deleteSurface(workspaceId, surfaceId, now, author) {
       const surfaceKey = keys.surface(workspaceId, surfaceId)
       const keysOf = keys.surfaceKeys(workspaceId, surfaceId)
       return decideAndCommit(redis, async () => {
@@ -84,6 +86,7 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
           ['ZADD', keys.deletedSurfaces(workspaceId), now, surfaceId],
           ...kept.flatMap(revocation => revocation.commands),
           ...stored.slice(DELETED_SURFACE_KEYS_KEPT).flatMap(({ key }) => removalOf(key)),
+          ...writeChange(workspaceId, author, { action: 'surface.deleted', subject: surfaceId }),
           ...publishChanges(stored.filter(({ key }) => key.revokedAt === null).map(({ key }) => key.digest)),
         ]
         return { transaction: { guards, commands }, result: 'deleted' as const }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type WorkspaceKey, workspaceKeySchema } from '../../schemas/records/directory.ts'
+import { type Author, writeChange } from './changes/change-log.ts'
 import { DirectoryRecordError, directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
 import { type Command, decideAndCommit } from './transaction.ts'
@@ -12,14 +13,14 @@ export interface WorkspaceKeyRecords {
    * `createdAt`, returns that key in its current state and stores nothing. Refuses beyond WORKSPACE_KEYS_MAX, unless some
    * keys are revoked or expired, which are removed.
    */
-  createWorkspaceKey(key: WorkspaceKey): Promise<CreatedWorkspaceKey>
+  createWorkspaceKey(key: WorkspaceKey, author?: Author): Promise<CreatedWorkspaceKey>
   workspaceKey(workspaceId: string, keyId: string): Promise<WorkspaceKey | undefined>
   /** Finds a key by its digest alone. The key identifies its workspace. */
   workspaceKeyByDigest(digest: string): Promise<WorkspaceKey | undefined>
   /** Returns a page of keys, revoked ones included, newest first. A page shorter than its limit is the last one. */
   workspaceKeys(workspaceId: string, page: ListPage): Promise<WorkspaceKey[]>
   /** Returns 'revoked' also for a key that was already revoked. */
-  revokeWorkspaceKey(workspaceId: string, keyId: string, now: number): Promise<'revoked' | 'absent'>
+  revokeWorkspaceKey(workspaceId: string, keyId: string, now: number, author?: Author): Promise<'revoked' | 'absent'>
 }
 
 /**
@@ -56,7 +57,7 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
   }
 
   return {
-    createWorkspaceKey(key) {
+    createWorkspaceKey(key, author) {
       const { workspaceId, idempotencyKey, createdBy, createdAt } = key
       const request = keys.keyRequest(workspaceId, idempotencyKey, createdBy)
       return decideAndCommit<CreatedWorkspaceKey>(redis, async () => {
@@ -71,8 +72,10 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         const removals = await makeRoom(redis, workspaceId, Date.parse(createdAt))
         if (removals === undefined) return { result: { outcome: 'too_many_keys', key } }
         const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
+        const { id: subject, name, scopes: permissions } = key
+        const logged = writeChange(workspaceId, author, { action: 'api-key.created', subject, name, permissions })
         return {
-          transaction: { guards: [['GET', request, made ?? '']], commands: [...commands, ...removals] },
+          transaction: { guards: [['GET', request, made ?? '']], commands: [...commands, ...removals, ...logged] },
           result: { outcome: 'created', key },
         }
       })
@@ -84,7 +87,7 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
     workspaceKeyByDigest: byDigest,
     workspaceKeys: (workspaceId, page) =>
       listNewest(redis, keys.workspaceKeys(workspaceId), page, ids => load(workspaceId, ids)),
-    revokeWorkspaceKey(workspaceId, keyId, now) {
+    revokeWorkspaceKey(workspaceId, keyId, now, author) {
       return decideAndCommit(redis, async () => {
         const text = await loadText(workspaceId, keyId)
         if (text === undefined) return { result: 'absent' as const }
@@ -93,8 +96,9 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         const { key: at, commands } = writeWorkspaceKey({ ...key, revokedAt: new Date(now).toISOString() }, now)
         // The first command frees memory, so that a Redis that is full runs the step (`transaction.ts`).
         const frees: Command = ['ZREM', keys.workspaceKeyEnds(workspaceId), keyId]
+        const logged = writeChange(workspaceId, author, { action: 'api-key.revoked', subject: keyId })
         return {
-          transaction: { guards: [['GET', at, text]], commands: [frees, ...commands] },
+          transaction: { guards: [['GET', at, text]], commands: [frees, ...commands, ...logged] },
           result: 'revoked' as const,
         }
       })

@@ -9,6 +9,7 @@ import {
   type Workspace,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import { type Author, writeChange } from './changes/change-log.ts'
 import { directoryKeys as keys, parseRecord } from './record.ts'
 import { walkNames } from './sorted-index.ts'
 import { commitIf, decideAndCommit } from './transaction.ts'
@@ -26,7 +27,7 @@ export interface WorkspaceRecords {
   workspaceById(id: string): Promise<Workspace | undefined>
   workspaceBySlug(slug: string): Promise<Workspace | undefined>
   /** Replaces how long the data of a workspace is kept. Returns the changed workspace, or undefined if it is unknown. */
-  changeRetention(id: string, change: (before: Retention) => Retention): Promise<Workspace | undefined>
+  changeRetention(id: string, change: (before: Retention) => Retention, author?: Author): Promise<Workspace | undefined>
   /** Yields all workspaces. Only for operators, never for a client. */
   workspaces(): AsyncGenerator<Workspace>
   putMember(member: Member): Promise<void>
@@ -78,7 +79,7 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
       const id = await redis.get(keys.slug(slug))
       return id === null ? undefined : read(keys.workspace(id), workspaceSchema)
     },
-    changeRetention(id, change) {
+    changeRetention(id, change, author) {
       return decideAndCommit(redis, async () => {
         const key = keys.workspace(id)
         const text = await redis.get(key)
@@ -87,7 +88,10 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
         const workspace = { ...before, retention: change(before.retention ?? {}) }
         const transaction = {
           guards: [['GET', key, text] as const],
-          commands: writeWorkspace(workspace, before).commands,
+          commands: [
+            ...writeWorkspace(workspace, before).commands,
+            ...writeChange(id, author, { action: 'retention.changed', subject: '' }),
+          ],
         }
         return { transaction, result: workspace }
       })
@@ -99,7 +103,7 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
     async removeMember(workspaceId, userId) {
       const key = keys.member(workspaceId, userId)
       const index = keys.members(workspaceId)
-      const results = await redis.multi().del(key).zrem(index, userId).exec()
+      const results = await redis.multi().del(key).zrem(index, userId).srem(keys.managers(workspaceId), userId).exec()
       const [deleted, unlisted] = repliesOf(results)
       return deleted === 1 || unlisted === 1 ? 'removed' : 'absent'
     },

@@ -51,7 +51,15 @@ export function writeWorkspace(workspace: Workspace, before: Workspace | undefin
 export function writeMember(member: Member): RecordWrite {
   const { workspaceId, userId } = member
   const key = keys.member(workspaceId, userId)
-  return { key, commands: [set(key, memberSchema.parse(member)), ['ZADD', keys.members(workspaceId), 0, userId]] }
+  const isManager = member.permissions.includes('org:members:write')
+  return {
+    key,
+    commands: [
+      set(key, memberSchema.parse(member)),
+      ['ZADD', keys.members(workspaceId), 0, userId],
+      [isManager ? 'SADD' : 'SREM', keys.managers(workspaceId), userId],
+    ],
+  }
 }
 
 /** Returns the commands that store a surface. */

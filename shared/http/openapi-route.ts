@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { allOperations } from '../../schemas/http/all-operations.ts'
 import { readOpenApi } from '../../schemas/http/service/operations.ts'
 import { buildOpenApiDocument } from '../../schemas/openapi/build-document.ts'
+import { namesTag } from './etag.ts'
 import { operationRoute } from './operation-route.ts'
 import { NO_SNIFF, type Reply, type Route } from './route.ts'
 
@@ -36,11 +37,4 @@ function makeReply({ identityProviders, publicUrl }: OpenApiSettings): { etag: s
     ['etag', etag],
   ] as const
   return { etag, reply: { status: 200, headers, body } }
-}
-
-/** Compares weakly (RFC 9110 section 13.1.2), because proxies that compress make the tag weak. */
-function namesTag(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false
-  const tags = ifNoneMatch.split(',', 50).map(tag => tag.trim().replace(/^W\//, ''))
-  return tags.includes(etag) || tags.includes('*')
 }

@@ -13,6 +13,8 @@ export interface RequestHead {
    * unchanged.
    */
   query(name: string): string | undefined
+  /** Returns the whole query as it was sent, without its question mark, for names that may be repeated. */
+  rawQuery(): string
   /** Returns the value of a header; undefined if it is absent or empty. */
   header(lowercaseName: string): string | undefined
   /** Undefined for a chunked body and for no body. */

@@ -1,6 +1,6 @@
 import { connect as connectPlain } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { AbstractConnector, type RedisOptions as AllOptions, Redis } from 'ioredis'
+import { AbstractConnector, type RedisOptions as AllOptions, type Cluster, Redis } from 'ioredis'
 import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readRedisAddress } from '../runtime/redis/redis-address.ts'
@@ -73,6 +73,13 @@ export function connectConsumer(to: ConnectTo, logger: Logger): Redis {
 }
 
 function open(to: ConnectTo, options: RedisOptions): Redis {
+  const redis = create(to, options)
+  // Each of the commands in flight that a former master refuses listens to the end of the connection.
+  redis.on('connect', () => redis.stream.setMaxListeners(Infinity))
+  return redis
+}
+
+function create(to: ConnectTo, options: RedisOptions): Redis {
   const address = typeof to === 'string' ? parseRedisTarget(to) : to
   if (address === undefined || address.kind === 'cluster') throw new RangeError('the address is not that of one Redis')
   if (address.kind === 'server') {
@@ -129,14 +136,12 @@ function failingAtOnce(commandTimeout: number) {
 }
 
 /** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
-function withErrorLog(redis: Redis, logger: Logger): Redis {
+export function withErrorLog<T extends Redis | Cluster>(redis: T, logger: Logger): T {
   // Each lane of each partition that a connection serves listens to it. Not 0, which means the same to Node.js: BullMQ adds
   // 3 for each queue to what stands here, and 3 is a limit.
   redis.setMaxListeners(Infinity)
-  // Each of the commands in flight that a former master refuses listens to the end of the connection.
-  redis.on('connect', () => redis.stream.setMaxListeners(Infinity))
   let broken = false
-  redis.on('error', error => {
+  redis.on('error', (error: unknown) => {
     if (!broken) logger.warn(errorFields(error), 'redis connection failed')
     broken = true
   })

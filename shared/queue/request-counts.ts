@@ -1,4 +1,9 @@
-import { ADMITTED_QUEUES, RECEIPT_KIND_OF_QUEUE, type ReceiptKind } from '../../schemas/queues/names.ts'
+import {
+  ADMITTED_QUEUES,
+  type AdmittedQueue,
+  RECEIPT_KIND_OF_QUEUE,
+  type ReceiptKind,
+} from '../../schemas/queues/names.ts'
 import type { QueueConnections } from './partitions/connections.ts'
 import { partitionsOf } from './partitions/queue-tag.ts'
 import { queueKeys } from './queue.ts'
@@ -102,4 +107,44 @@ function countsOf(kind: ReceiptKind, page: readonly string[]): StoredCount[] {
     })
   }
   return counts
+}
+
+/** Statuses after which a client sends the same request again, as OTLP and RFC 9110 ask it to. */
+const REPEATED_STATUSES = [408, 429, 502, 503, 504]
+/** Outcomes of requests that were refused with one of these statuses. */
+export const REPEATED = REPEATED_STATUSES.map(refusedWith)
+
+/** Refused requests. */
+export interface Refusals {
+  /** Those that clients send again. */
+  readonly repeated: number
+  /** Those that they do not. */
+  readonly final: number
+}
+
+/**
+ * Returns how many requests of a queue edges have refused of these surfaces (`shareMember`) in these hours of arrival, in hours
+ * since 1970, as far as Redis still has their counts. An edge adds its counts once a second.
+ */
+export async function countRefused(
+  queues: QueueConnections,
+  queue: AdmittedQueue,
+  members: readonly string[],
+  hours: readonly number[],
+): Promise<Refusals> {
+  // Those that are neither accepted nor repeated, because the statuses of all refusals are not known here.
+  const outcomes = ['received', 'acknowledged', 'unconfirmed', 'done', ...REPEATED] as const
+  const fields = members.flatMap(member =>
+    hours.flatMap(hour => outcomes.map(outcome => countField(hour, member, outcome))),
+  )
+  if (fields.length === 0) return { repeated: 0, final: 0 }
+  const counts = await queues.common.hmget(queueKeys(queue).arrivals, ...fields)
+  const sums = new Map<RequestOutcome, number>(outcomes.map(outcome => [outcome, 0]))
+  for (const [i, count] of counts.entries()) {
+    const outcome = outcomes[i % outcomes.length] as RequestOutcome
+    sums.set(outcome, (sums.get(outcome) ?? 0) + Number(count ?? 0))
+  }
+  const sumOf = (...some: readonly RequestOutcome[]) => some.reduce((sum, outcome) => sum + (sums.get(outcome) ?? 0), 0)
+  const repeated = sumOf(...REPEATED)
+  return { repeated, final: sumOf('received') - sumOf('acknowledged', 'unconfirmed', 'done') - repeated }
 }

@@ -103,10 +103,14 @@ export async function settledBeforeMs(queues: QueueConnections, _workspaceId: st
   return Math.min(readAtMs, ...reads.map(({ oldestMs }) => oldestMs))
 }
 
+/** What is settled of all surfaces together, by kind of request, and the time of Redis at which it was read. Unix ms. */
+export interface OldestWatermarks {
+  readonly readAtMs: number
+  readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>>
+}
+
 /** Returns the time before which everything that any surface had accepted is settled, by kind of request. */
-export async function readOldestWatermarks(
-  queues: QueueConnections,
-): Promise<{ readonly readAtMs: number; readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>> }> {
+export async function readOldestWatermarks(queues: QueueConnections): Promise<OldestWatermarks> {
   const { readAtMs, reads } = await readAllBounds(queues, [])
   const settled = RECEIPT_KINDS.map(kind => {
     const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue))

@@ -197,8 +197,8 @@ export const retentionSettings = {
 export const migrationSettings = {
   /**
    * Inserts per second of one queue, as a mean over a day, that are recognized for a day when they are repeated. Up to four
-   * workers together insert four times a second for each lane with traffic, and each further worker once (BATCH_MAX_AGE_MS). The
-   * memory that this takes of ClickHouse is in docs/performance.md.
+   * workers together insert four times a second in the express lane and twice in the bulk lane, and each further worker less
+   * often (BATCH_MAX_AGE_MS). The memory that this takes of ClickHouse is in docs/performance.md.
    */
   CLICKHOUSE_INSERTS_PER_SECOND: z.coerce.number().min(0.1).max(100).default(4),
   /** `on`: an insert is on disk when it is confirmed. `off`: it is written, and a power loss of the host may lose it. */

@@ -11,6 +11,7 @@ const ROOMS = new Set([
   'workers',
   'api',
   'cli',
+  'console',
   'deploy',
   'bench',
   'test',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, posix } from 'node:path'
 import { parse } from '@babel/parser'
-import { ROOT, trackedFiles } from './prose.ts'
+import { pluginsOf, ROOT, trackedFiles } from './prose.ts'
 
 /** One import of a file of this repository by another, type imports included. */
 export interface Import {
@@ -13,14 +13,14 @@ export interface Import {
 /** Returns the imports between the files of this repository: static ones, re-exports and `import()`. */
 export function allImports(): Import[] {
   return trackedFiles()
-    .filter(file => /\.(ts|mjs|js)$/.test(file))
+    .filter(file => /\.(tsx?|mjs|js)$/.test(file))
     .flatMap(importsOf)
 }
 
 function importsOf(from: string): Import[] {
   const { program } = parse(readFileSync(ROOT + from, 'utf8'), {
     sourceType: 'module',
-    plugins: from.endsWith('.ts') ? ['typescript'] : [],
+    plugins: pluginsOf(from),
     errorRecovery: true,
   })
   return sourcesIn(program)

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parse } from '@babel/parser'
+import { type ParserPlugin, parse } from '@babel/parser'
 
 /** Absolute path of the checkout, with a slash at its end. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -25,7 +25,7 @@ export function trackedFiles(): string[] {
 /** Returns every comment and every text of more than one word in a file, and every paragraph of a page. */
 export function proseOf(file: string): Prose[] {
   const text = readFileSync(ROOT + file, 'utf8')
-  if (/\.(ts|mjs|js)$/.test(file)) return proseOfCode(file, text)
+  if (/\.(tsx?|mjs|js)$/.test(file)) return proseOfCode(file, text)
   if (file.endsWith('.sql')) return commentsByMark(file, text, /^\s*--\s?/)
   if (/\.(md)$/.test(file)) return paragraphs(file, text)
   if (/\.(yaml|yml|example|editorconfig)$|^\.ci\/run$|\.sh$/.test(file))
@@ -36,7 +36,7 @@ export function proseOf(file: string): Prose[] {
 function proseOfCode(file: string, code: string): Prose[] {
   const { comments, tokens } = parse(code, {
     sourceType: 'module',
-    plugins: file.endsWith('.ts') ? ['typescript'] : [],
+    plugins: pluginsOf(file),
     tokens: true,
     errorRecovery: true,
   })
@@ -52,13 +52,19 @@ function proseOfCode(file: string, code: string): Prose[] {
   return found
 }
 
+/** Returns the plugins with which a file is parsed. */
+export function pluginsOf(file: string): ParserPlugin[] {
+  if (file.endsWith('.tsx')) return ['typescript', 'jsx']
+  return file.endsWith('.ts') ? ['typescript'] : []
+}
+
 interface Token {
   readonly type: { readonly label?: string }
   readonly value: unknown
   readonly loc: { readonly start: { readonly line: number } }
 }
 
-const TEXT_TOKENS = new Set(['string', 'template', '...`', '...${', '`...`', '}...`', '}...${'])
+const TEXT_TOKENS = new Set(['string', 'jsxText', 'template', '...`', '...${', '`...`', '}...`', '}...${'])
 
 interface Comment {
   readonly type: string

@@ -54,7 +54,7 @@ function matches(): string[] {
 
 function longCommentLines(): string[] {
   return trackedFiles()
-    .filter(file => file.endsWith('.ts'))
+    .filter(file => /\.tsx?$/.test(file))
     .flatMap(file =>
       readFileSync(ROOT + file, 'utf8')
         .split('\n')

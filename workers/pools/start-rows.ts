@@ -17,6 +17,12 @@ import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { perPartition } from './per-partition.ts'
 
+/**
+ * Times of `BATCH_MAX_AGE_MS` between two inserts of a lane. Surfaces of the bulk lane have work waiting anyway, and batches of
+ * twice the size cost ClickHouse less (docs/decisions/028-insert-pace.md).
+ */
+const INTERVALS: Readonly<Record<Lane, number>> = { express: 1, bulk: 2 }
+
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
 export function startRowsPool(
   { queue, kind }: Omit<BatchSource, 'letterQuota'>,
@@ -65,7 +71,7 @@ export function startRowsPool(
     lanesOf(queue).map(lane => {
       const memory = { name: `${queue} ${lane}`, memory: deps.columnMemory, createRows }
       // The lanes of all partitions have one pace, because ClickHouse recognizes repeated inserts by their number.
-      const pace = new InsertPace(deps, { queue, lane, intervalMs: config.BATCH_MAX_AGE_MS })
+      const pace = new InsertPace(deps, { queue, lane, intervalMs: INTERVALS[lane] * config.BATCH_MAX_AGE_MS })
       return [lane, { resources: new LaneResources(memory, options), pace }] as const
     }),
   )

@@ -6,7 +6,7 @@ import {
   selectTraceColumns,
 } from '../../../clickhouse/queries/traces/select-trace-columns.ts'
 import { selectTraceEnd } from '../../../clickhouse/queries/traces/select-trace-end.ts'
-import { type ArrangedTrace, TraceSkeleton } from '../trace-skeleton.ts'
+import { type ArrangedTrace, doubled, TraceSkeleton } from '../trace-skeleton.ts'
 import { TextIndex } from './text-index.ts'
 
 /** All spans of a trace, as columns. */
@@ -96,11 +96,10 @@ class GrowingFacts implements SpanFacts {
   }
 
   #grow(): void {
-    const doubled = (buffer: ArrayBuffer) => buffer.transfer(2 * buffer.byteLength)
-    this.flags = new Uint32Array(doubled(this.flags.buffer))
-    this.kinds = new Uint8Array(doubled(this.kinds.buffer))
-    this.statuses = new Uint8Array(doubled(this.statuses.buffer))
-    this.names = new Int32Array(doubled(this.names.buffer))
-    this.services = new Int32Array(doubled(this.services.buffer))
+    this.flags = new Uint32Array(doubled(this.flags))
+    this.kinds = new Uint8Array(doubled(this.kinds))
+    this.statuses = new Uint8Array(doubled(this.statuses))
+    this.names = new Int32Array(doubled(this.names))
+    this.services = new Int32Array(doubled(this.services))
   }
 }

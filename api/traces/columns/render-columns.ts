@@ -1,30 +1,15 @@
 import { millisecondsBetween } from '../../http/format-time.ts'
-import { DANGLING } from '../choose-spans.ts'
+import type { AssessedTrace } from '../completeness/assess-completeness.ts'
 import type { TraceColumns } from './load-columns.ts'
 
-/** Most missing parents that a response names. `danglingParentCount` counts the spans of all. */
-const MISSING_PARENTS = 1_000
 /** Spans of which a piece of text is made at a time: together they take some hundred kilobytes. */
 const PIECE_SPANS = 65_536
-
-/** W3C trace flags as OTLP extends them: whether it is known that the parent is of another service, and whether it is. */
-const HAS_IS_REMOTE = 0x100
-const IS_REMOTE = 0x200
-
-/** A parent that is not retained in its trace. */
-interface MissingParent {
-  readonly spanId: string
-  /** Index of the first of its children. */
-  readonly firstChild: number
-  childCount: number
-  readonly isRemote?: boolean
-}
 
 /**
  * Returns the JSON of the columns of a trace (docs/contract.md#trace-columns) piece by piece, because a million spans have
  * 50 MB of it.
  */
-export function* renderColumns(traceId: string, columns: TraceColumns): Generator<string> {
+export function* renderColumns(traceId: string, columns: TraceColumns, assessed: AssessedTrace): Generator<string> {
   const { skeleton, arranged, facts, names, services, truncated } = columns
   const { numbers, shape, startedAtUnixNano, endedAtUnixNano, rootCount, danglingParentCount } = arranged
   const head = {
@@ -36,7 +21,7 @@ export function* renderColumns(traceId: string, columns: TraceColumns): Generato
     wallDurationMs: millisecondsBetween(startedAtUnixNano, endedAtUnixNano),
     ...{ truncated, names, services },
     repeated: repeatedSpans(columns),
-    missingParents: missingParents(columns),
+    ...assessed,
   }
   yield `${JSON.stringify(head).slice(0, -1)},"spans":{"ids":"`
   yield* pieces(numbers.length, '', i => skeleton.spanId(numbers[i] ?? 0))
@@ -81,23 +66,4 @@ function repeatedSpans({ skeleton, arranged: { numbers } }: TraceColumns) {
     counts.push(count)
   })
   return { spans, counts }
-}
-
-/** Returns the parents that are not retained, in the order of their first children. */
-function missingParents({ skeleton, arranged: { numbers, shape }, facts }: TraceColumns): MissingParent[] {
-  const missing = new Map<string, MissingParent>()
-  numbers.forEach((number, i) => {
-    if (shape.parents[i] !== DANGLING) return
-    const spanId = skeleton.parentSpanId(number)
-    const known = missing.get(spanId)
-    if (known !== undefined) {
-      known.childCount++
-      return
-    }
-    if (missing.size === MISSING_PARENTS) return
-    const flags = facts.flags[skeleton.rowOf(number)] ?? 0
-    const isRemote = (flags & HAS_IS_REMOTE) === 0 ? undefined : (flags & IS_REMOTE) !== 0
-    missing.set(spanId, { spanId, firstChild: i, childCount: 1, ...(isRemote === undefined ? {} : { isRemote }) })
-  })
-  return [...missing.values()]
 }

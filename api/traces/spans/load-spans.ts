@@ -1,4 +1,4 @@
-import { type ClickHouseClient, isClickHouseCode } from '../../../clickhouse/client.ts'
+import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../../clickhouse/client.ts'
 import {
   type SpanDetailsRow,
   selectSpanDetails,
@@ -23,7 +23,6 @@ export interface LoadedSpans {
   readonly absent: string[]
 }
 
-const TOO_MANY_ROWS_OR_BYTES = 396
 /** Bytes of the spans of a response in the memory of ClickHouse. */
 const RESPONSE_BYTES = 4 * 1024 * 1024
 
@@ -44,7 +43,7 @@ export async function loadSpans(
     for (const { spanId } of rows) counts.set(spanId, (counts.get(spanId) ?? 0) + 1)
     return { ...inOrder(spanIds, rows, counts), rest: [], tooLarge: [] }
   } catch (error) {
-    if (!isClickHouseCode(error, TOO_MANY_ROWS_OR_BYTES)) throw error
+    if (!isClickHouseCode(error, OVER_LIMIT_CODES.result)) throw error
   }
   return loadWhatFits(client, key, spanIds, signal)
 }

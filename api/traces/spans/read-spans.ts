@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
 import { readSpans } from '../../../schemas/http/traces/operations.ts'
 import { readSpansBodySchema, type Spans, traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
@@ -14,17 +15,26 @@ interface Deps extends GuardedRouteDeps {
 }
 
 /** Returns the route that reads the details of some spans of a trace (docs/contract.md#span-details). */
-export function readSpansRoute({ clickhouse, ...deps }: Deps): Route {
+export function readSpansRoute(deps: Deps): Route {
   return queryRoute(deps, readSpans, {
     resource: TRACES,
     body: readSpansBodySchema,
-    async run({ workspaceId, body, param, deadline }): Promise<Outcome<Spans>> {
-      const traceId = param('traceId')
-      if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
-      const spanIds = [...new Set(body.spanIds)]
-      const { spans, ...others } = await loadSpans(clickhouse, { workspaceId, traceId }, spanIds, deadline)
-      if (others.absent.length === spanIds.length) return notFound(TRACES)
-      return { ok: true, value: { traceId, spans: spans.map(presentSpan), ...others } }
-    },
+    run: ({ workspaceId, body, param, deadline }) =>
+      readSpanDetails(deps.clickhouse, { workspaceId, traceId: param('traceId') }, body.spanIds, deadline),
   })
+}
+
+/** Reads the details of spans of a trace. */
+export async function readSpanDetails(
+  clickhouse: ClickHouseClient,
+  key: TraceKey,
+  asked: readonly string[],
+  deadline: AbortSignal,
+): Promise<Outcome<Spans>> {
+  const { traceId } = key
+  if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
+  const spanIds = [...new Set(asked)]
+  const { spans, ...others } = await loadSpans(clickhouse, key, spanIds, deadline)
+  if (others.absent.length === spanIds.length) return notFound(TRACES)
+  return { ok: true, value: { traceId, spans: spans.map(presentSpan), ...others } }
 }

@@ -72,7 +72,7 @@ function createKey(options: KeyCreateOptions, context: DirectoryCommandContext):
   return withWorkspace(context, options.workspace, async (workspace, store) => {
     const secret = generateKey(options.kind)
     const key = keyRecord(options, workspace.id, secret, now())
-    const outcome = await store.createSurfaceKey(key)
+    const outcome = await store.createSurfaceKey(key, { by: null, now: now() })
     if (outcome === 'no_surface') {
       printError(`there is no surface ${JSON.stringify(options.surface)} in ${workspace.slug}`)
       return exit(EXIT.notFound)

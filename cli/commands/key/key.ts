@@ -97,8 +97,8 @@ function addRevoke(command: Command, context: DirectoryCommandContext): void {
     .action(({ workspace: slugOrId, surface: surfaceId, key: id, json }: KeyOptions) =>
       withWorkspace(context, slugOrId, async (workspace, store) => {
         const outcome = await (surfaceId === undefined
-          ? store.revokeWorkspaceKey(workspace.id, id, now())
-          : store.revokeSurfaceKey(workspace.id, surfaceId, id, now()))
+          ? store.revokeWorkspaceKey(workspace.id, id, now(), { by: null, now: now() })
+          : store.revokeSurfaceKey(workspace.id, surfaceId, id, now(), { by: null, now: now() }))
         const owner = surfaceId === undefined ? workspace.slug : `${surfaceId} of ${workspace.slug}`
         if (outcome === 'absent') {
           printError(`there is no key ${JSON.stringify(id)} of ${owner}`)

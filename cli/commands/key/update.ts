@@ -56,7 +56,7 @@ async function updateKey(options: KeyUpdateOptions, { printError, exit, ...conte
       return exit(EXIT.usage)
     }
     const change = (key: SurfaceKey) => ({ quotas: quotasAfter(key.quotas ?? {}, options), allowedOrigins })
-    const key = await store.updateSurfaceKey(workspace.id, surface, keyId, change)
+    const key = await store.updateSurfaceKey(workspace.id, surface, keyId, change, { by: null, now: context.now() })
     const { quotas, allowedOrigins: origins } = key ?? known
     const text = describeLimits(key ?? known) || 'no limits'
     context.print(json ? JSON.stringify({ id: keyId, quotas, allowedOrigins: origins }) : `key ${keyId}: ${text}`)

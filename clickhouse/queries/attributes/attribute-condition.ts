@@ -19,10 +19,18 @@ export function attributeCondition(name: string, { key, value }: AttributeValue)
   const boundValue = `{${name}Value: String}`
   const isEqual = `attributes[${boundKey}] = ${boundValue}`
   const conditions = [
-    `indexHint(has(${HASHES}, cityHash64(${boundKey}, ${boundValue})))`,
+    attributeHint(boundKey, boundValue),
     // A map returns an empty text for a key that it lacks.
     ...(value === '' ? [`mapContains(attributes, ${boundKey})`] : []),
     isEqual,
   ]
   return { sql: conditions.join(' AND '), params: { [`${name}Key`]: key, [`${name}Value`]: value } }
+}
+
+/**
+ * Returns the hint alone, for a column whose value is also that of an attribute. Key and value are expressions of texts. It
+ * excludes granules without the attribute, and no row.
+ */
+export function attributeHint(key: string, value: string): string {
+  return `indexHint(has(${HASHES}, cityHash64(${key}, ${value})))`
 }

@@ -1,4 +1,5 @@
 import type { BoundCondition } from '../../select.ts'
+import { findingSet } from './finding-set.ts'
 
 const BUCKET_MS = 300_000
 const DAY_MS = 86_400_000
@@ -13,6 +14,14 @@ export interface FindingsFilter {
   readonly toMs: number | undefined
   /** Text in the first 1,000 characters of type and message of the latest occurrence, in either case. */
   readonly text: string | undefined
+  /** The only findings that are listed, or those that are not. */
+  readonly chosen?: { readonly are: 'only' | 'not'; readonly findingIds: readonly string[] } | undefined
+}
+
+/** Returns the condition on `finding_id` that chooses findings, or undefined if all match. */
+export function chosenCondition({ chosen }: FindingsFilter): string | undefined {
+  if (chosen === undefined || (chosen.are === 'not' && chosen.findingIds.length === 0)) return undefined
+  return `finding_id ${chosen.are === 'only' ? 'IN' : 'NOT IN'} (${findingSet(chosen.findingIds)})`
 }
 
 /** Returns the condition on workspace, surface and service, which are equal in all rows of a finding. */

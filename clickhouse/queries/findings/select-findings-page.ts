@@ -1,7 +1,8 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { type FindingsFilter, ownerCondition, receivedCondition } from './findings-filter.ts'
+import { FINDING_SET_SETTINGS } from './finding-set.ts'
+import { chosenCondition, type FindingsFilter, ownerCondition, receivedCondition } from './findings-filter.ts'
 import type { FindingsSnapshot } from './select-findings-snapshot.ts'
 
 /** Position of a finding in a list: its latest arrival in the snapshot of the list. */
@@ -30,12 +31,12 @@ const BUCKET_MS = 300_000
 const SETTLED_AFTER_MS = 120_000
 
 /** The index `by_stored_at` skips whole parts before any of their columns is opened. */
-const STORED_AT_SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 0 }
+const SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 0, ...FINDING_SET_SETTINGS }
 
 /** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
 const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
-/** The same for a text, which few findings have: an hour seldom contains a page of them. */
-const TEXT_WINDOWS_MS = WINDOWS_MS.slice(1)
+/** The same for what few findings have, such as a text: an hour seldom contains a page of them. */
+const WINDOWS_OF_FEW_MS = WINDOWS_MS.slice(1)
 
 /**
  * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot, which
@@ -55,9 +56,12 @@ export async function selectFindingsPage(
   page: FindingsPageKey,
   signal: AbortSignal,
 ): Promise<ArrivalKey[]> {
+  const { filter } = page
+  if (filter.chosen?.are === 'only' && filter.chosen.findingIds.length === 0) return []
+  const areFew = filter.text !== undefined || filter.chosen?.are === 'only'
   const beginsAt = Math.min(Number(page.after?.storedMs ?? page.snapshot.asOfMs), settledMsOf(page.snapshot))
   let found: ArrivalKey[] = []
-  for (const windowMs of page.filter.text === undefined ? WINDOWS_MS : TEXT_WINDOWS_MS) {
+  for (const windowMs of areFew ? WINDOWS_OF_FEW_MS : WINDOWS_MS) {
     // An arrival within the window is later than all arrivals before the window.
     found = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
     if (found.length === page.limit) break
@@ -73,6 +77,7 @@ function selectStoredSince(
 ): Promise<ArrivalKey[]> {
   const owner = ownerCondition(filter)
   const received = receivedCondition(filter)
+  const chosen = chosenCondition(filter)
   const text = filter.text === undefined ? '' : ', latest.text'
   const arrival = `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`
   const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
@@ -81,6 +86,7 @@ function selectStoredSince(
   const outer = [
     ...(after ? ['(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'] : []),
     ...(received === undefined ? [] : [received.sql]),
+    ...(chosen === undefined ? [] : [chosen]),
     ...(filter.text === undefined ? [] : ['positionCaseInsensitiveUTF8(at.3, {text: String}) > 0']),
   ]
   const query = `
@@ -113,7 +119,7 @@ function selectStoredSince(
     limit,
     ...after,
   }
-  return selectRows<ArrivalKey>(client, { query, params, signal, settings: STORED_AT_SETTINGS })
+  return selectRows<ArrivalKey>(client, { query, params, signal, settings: SETTINGS })
 }
 
 /** Returns the condition on the rows of `finding_arrivals` that were visible at the moment of the snapshot. */

@@ -31,6 +31,10 @@ export type ChunkCursor = Pick<ReplayChunkRow, 'firstEventMs' | 'windowRank' | '
 export interface ChunksPageKey extends SessionKey {
   /** Selects one window; all windows if left out. */
   readonly windowId?: string | undefined
+  /** Selects chunks whose last event is at this time or later, in Unix ms. */
+  readonly fromMs?: number | undefined
+  /** Selects chunks whose first event is before this time, in Unix ms. */
+  readonly toMs?: number | undefined
   readonly limit: number
   /** The last chunk of the previous page. */
   readonly after: ChunkCursor | undefined
@@ -39,7 +43,7 @@ export interface ChunksPageKey extends SessionKey {
 /** Returns a page of the chunks of a session in reading order. */
 export function selectReplayChunks(
   client: ClickHouseClient,
-  { workspaceId, sessionId, windowId, limit, after }: ChunksPageKey,
+  { workspaceId, sessionId, windowId, fromMs, toMs, limit, after }: ChunksPageKey,
   signal: AbortSignal,
 ): Promise<ReplayChunkRow[]> {
   const isAfter = `(first_event_ms, windowRank, segment_number, id)
@@ -62,8 +66,18 @@ export function selectReplayChunks(
       WHERE ${OF_SESSION}
         ${after ? `AND first_event_ms >= {firstEventMs: Int64} AND ${isAfter}` : ''}
         ${windowId === undefined ? '' : 'AND window_id = {windowId: String}'}
+        ${fromMs === undefined ? '' : 'AND last_event_ms >= {fromMs: Int64}'}
+        ${toMs === undefined ? '' : 'AND first_event_ms < {toMs: Int64}'}
       ORDER BY first_event_ms, windowRank, segment_number, id LIMIT {limit: UInt32}`,
-    params: { workspaceId, sessionId, limit, ...cursor, ...(windowId === undefined ? {} : { windowId }) },
+    params: {
+      workspaceId,
+      sessionId,
+      limit,
+      ...cursor,
+      ...(windowId !== undefined && { windowId }),
+      ...(fromMs !== undefined && { fromMs }),
+      ...(toMs !== undefined && { toMs }),
+    },
     signal,
   })
 }

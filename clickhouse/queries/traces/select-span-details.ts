@@ -1,28 +1,16 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
+import { type AttributeColumns, attributeColumns } from '../attributes/attribute-columns.ts'
+import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
 import type { TraceKey } from './select-trace.ts'
 import { OF_TRACE, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
 
-/** Keys, texts of the values and types of attributes. */
-export type AttributeColumns = readonly [keys: string[], values: string[], types: AttributeType[]]
-/** Type of the value of an attribute, as the tables store it. */
-export type AttributeType = 'empty' | 'string' | 'bool' | 'int' | 'double' | 'array' | 'kvlist' | 'bytes'
-
 /** A stored row of a span with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
-export interface SpanDetailsRow {
+export interface SpanDetailsRow extends ScopeRow {
   readonly spanId: string
   readonly parentSpanId: string
   readonly surfaceId: string
   readonly receivedAtMs: string
-  readonly serviceName: string
-  readonly resource: string
-  readonly resourceDroppedAttributesCount: number
-  readonly resourceSchemaUrl: string
-  readonly scopeName: string
-  readonly scopeVersion: string
-  readonly scopeAttributes: string
-  readonly scopeSchemaUrl: string
-  readonly scopeDroppedAttributesCount: number
   readonly traceState: string
   readonly flags: number
   readonly name: string
@@ -58,14 +46,9 @@ export interface SpanDetailsRow {
 /** Limit of a result in the memory of ClickHouse. */
 const RESULT_BYTES = 8 * 1024 * 1024
 
-const attributeColumns = (of: string) => `(mapKeys(${of}attributes), mapValues(${of}attributes), ${of}attribute_types)`
-
 const COLUMNS = `
   lower(hex(span_id)) AS spanId, lower(hex(parent_span_id)) AS parentSpanId, surface_id AS surfaceId,
-  toUnixTimestamp64Milli(received_at) AS receivedAtMs, service_name AS serviceName, resource,
-  resource_dropped_attributes_count AS resourceDroppedAttributesCount, resource_schema_url AS resourceSchemaUrl,
-  scope_name AS scopeName, scope_version AS scopeVersion, scope_attributes AS scopeAttributes,
-  scope_schema_url AS scopeSchemaUrl, scope_dropped_attributes_count AS scopeDroppedAttributesCount,
+  toUnixTimestamp64Milli(received_at) AS receivedAtMs, ${SCOPE_COLUMNS},
   trace_state AS traceState, flags, name, kind, start_time_unix_nano AS startTimeUnixNano,
   end_time_unix_nano AS endTimeUnixNano, status_code AS statusCode, status_message AS statusMessage,
   ${attributeColumns('')} AS attributeColumns, dropped_attributes_count AS droppedAttributesCount,

@@ -1,8 +1,7 @@
-import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectChunks } from '../../select.ts'
 import type { TraceKey } from './select-trace.ts'
-import { OF_TRACE, SPAN_AT, SPAN_HEAD, TRACE_READ_SETTINGS } from './span-row.ts'
+import { OF_TRACE, SPAN_AT, SPAN_HEAD, TRACE_STREAM_SETTINGS } from './span-row.ts'
 
 /** Positions in a row of what follows the head (`SPAN_HEAD`). Two texts follow: the name of the service, and that of the span. */
 export const COLUMNS_AT = {
@@ -28,12 +27,6 @@ export interface ColumnsRow {
   readonly nameEnd: number
 }
 
-const SETTINGS: ClickHouseSettings = {
-  ...TRACE_READ_SETTINGS,
-  // The rows are read as a stream, so their number is the limit and not their size.
-  max_result_bytes: '0',
-}
-
 /**
  * Passes the stored rows of a trace with the columns of a waterfall to `onRow`, including duplicates, ordered by start and span
  * id: the first `maxRows` of them. The order is that of the primary key, so no more than these rows are read.
@@ -50,8 +43,10 @@ export async function selectTraceColumns(
     FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
     LIMIT {maxRows: UInt32} FORMAT RowBinary`
   const reader = new RowReader()
-  await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS, trace: key }, chunk =>
-    reader.read(chunk, onRow),
+  await selectChunks(
+    client,
+    { query, params: { ...key, maxRows }, signal, settings: TRACE_STREAM_SETTINGS, trace: key },
+    chunk => reader.read(chunk, onRow),
   )
   if (reader.isWithinRow) throw new Error('the result of ClickHouse ended within a row')
 }

@@ -1,8 +1,7 @@
-import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectChunks } from '../../select.ts'
 import type { TraceKey } from './select-trace.ts'
-import { OF_TRACE, SPAN_AT, SPAN_HEAD, TRACE_READ_SETTINGS } from './span-row.ts'
+import { OF_TRACE, SPAN_AT, SPAN_HEAD, TRACE_STREAM_SETTINGS } from './span-row.ts'
 
 /** Positions in a row of a skeleton of what follows the head (`SPAN_HEAD`). */
 export const SKELETON_AT = {
@@ -13,12 +12,6 @@ export const SKELETON_AT = {
 } as const
 
 const ROW_BYTES = SPAN_AT.rest + 5
-
-const SETTINGS: ClickHouseSettings = {
-  ...TRACE_READ_SETTINGS,
-  // The rows are read as a stream, so their number is the limit and not their size.
-  max_result_bytes: '0',
-}
 
 /**
  * Passes the stored rows of a trace without their texts to `onRow`, including duplicates, ordered by start and span id: the
@@ -45,19 +38,23 @@ export async function selectTraceSkeleton(
   const begun = new Uint8Array(ROW_BYTES)
   const begunView = new DataView(begun.buffer)
   let held = 0
-  await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings: SETTINGS, trace: key }, chunk => {
-    let at = 0
-    if (held > 0) {
-      at = Math.min(ROW_BYTES - held, chunk.length)
-      begun.set(chunk.subarray(0, at), held)
-      held += at
-      if (held < ROW_BYTES) return
-      onRow(begunView, 0)
-    }
-    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length)
-    for (; at + ROW_BYTES <= chunk.length; at += ROW_BYTES) onRow(view, at)
-    begun.set(chunk.subarray(at))
-    held = chunk.length - at
-  })
+  await selectChunks(
+    client,
+    { query, params: { ...key, maxRows }, signal, settings: TRACE_STREAM_SETTINGS, trace: key },
+    chunk => {
+      let at = 0
+      if (held > 0) {
+        at = Math.min(ROW_BYTES - held, chunk.length)
+        begun.set(chunk.subarray(0, at), held)
+        held += at
+        if (held < ROW_BYTES) return
+        onRow(begunView, 0)
+      }
+      const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length)
+      for (; at + ROW_BYTES <= chunk.length; at += ROW_BYTES) onRow(view, at)
+      begun.set(chunk.subarray(at))
+      held = chunk.length - at
+    },
+  )
   if (held > 0) throw new Error('the result of ClickHouse ended within a row')
 }

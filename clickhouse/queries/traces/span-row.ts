@@ -35,3 +35,6 @@ export const TRACE_READ_SETTINGS: ClickHouseSettings = {
   // It remembers granules by condition. Each trace is a condition of its own, so it costs 0.5 ms and helps none.
   use_query_condition_cache: 0,
 }
+
+/** The same for rows that are read as a stream: their number is the limit, and not their size. */
+export const TRACE_STREAM_SETTINGS: ClickHouseSettings = { ...TRACE_READ_SETTINGS, max_result_bytes: '0' }

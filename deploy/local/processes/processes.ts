@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type LocalConfig, reachableHost } from '../config.ts'
+import { ISSUER_PATH } from '../issuer/issuer-routes.ts'
 import type { ServiceAccess } from '../stores/services.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../workspace/secrets.ts'
 import { startNodeProcess } from './node-process.ts'
@@ -25,6 +26,11 @@ export function addressesOf(config: LocalConfig): Addresses {
       api: adminAt(config.API_ADMIN_PORT),
     },
   }
+}
+
+/** Returns the URL of the issuer that signs the users of the console in. */
+export function localIssuerOf(config: LocalConfig): string {
+  return addressesOf(config).baseUrl + ISSUER_PATH
 }
 
 /** Returns the service's processes in the order of stopping: each stops before the one that takes its output. */
@@ -68,12 +74,22 @@ export function processEnvironment(
     : { AWS_SESSION_TOKEN: undefined, AWS_PROFILE: undefined, S3_PUBLIC_ENDPOINT: undefined }
   const auth = inherited.AUTH_JWKS_URL
     ? {}
-    : { AUTH_PUBLIC_KEY: secrets.authPublicKey, AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL: undefined }
+    : {
+        AUTH_PUBLIC_KEY: secrets.authPublicKey,
+        AUTH_ISSUER,
+        AUTH_AUDIENCE,
+        AUTH_JWKS_URL: undefined,
+        CONSOLE_ISSUER: localIssuerOf(config),
+        CONSOLE_CLIENT_ID: undefined,
+        CONSOLE_SCOPE: undefined,
+        CONSOLE_AUDIENCE: undefined,
+      }
   return {
     NODE_COMPILE_CACHE: join(config.LOCAL_DIR, 'compile-cache'),
     ...inherited,
     ...aws,
     ...auth,
+    LOCAL_DIR: config.LOCAL_DIR,
     KEY_PEPPER: inherited.KEY_PEPPER || secrets.keyPepper,
     BIND_HOST: config.BIND_HOST,
     ADMIN_BIND_HOST: config.ADMIN_BIND_HOST,

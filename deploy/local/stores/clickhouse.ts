@@ -116,9 +116,9 @@ function serverConfig(memoryBytes: number, usersFile: string, node: ClusterNode 
 /**
  * Returns the users. clickhouse-local runs the query that starts the server as `default` without a password, as from
  * 127.0.0.1. That query lasts as long as the server, and its session is the only one that `default` may have, so that no
- * connection can be `default`. Its grants are those of the query.
+ * connection can be `default`. Its grants are those of the query. The other user may connect from `networks`.
  */
-function usersConfig(password: string): string {
+export function usersConfig(password: string, networks = '127.0.0.1'): string {
   const digest = createHash('sha256').update(password).digest('hex')
   return `<clickhouse>
   <profiles>
@@ -139,7 +139,7 @@ function usersConfig(password: string): string {
     </default>
     <${CLICKHOUSE_USER}>
       <password_sha256_hex>${digest}</password_sha256_hex>
-      <networks><ip>127.0.0.1</ip></networks>
+      <networks><ip>${networks}</ip></networks>
     </${CLICKHOUSE_USER}>
   </users>
 </clickhouse>

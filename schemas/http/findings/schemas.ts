@@ -1,32 +1,13 @@
 import { z } from 'zod'
+import { instantQuerySchema, isOrdered, orderedRange, serviceFilter, surfaceFilter } from '../filters.ts'
 import { nextCursorSchema, pageQuerySchema } from '../page.ts'
-
-/** A time in RFC 3339, with any offset. Fractions of a millisecond are ignored. */
-export const instantQuerySchema = z.iso.datetime({
-  offset: true,
-  error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z',
-})
-
-const BEFORE = 'must be before "to"'
-
-/** Reports whether `from` is before `to`, where both are given. */
-export function isOrdered({ from, to }: { from?: string | undefined; to?: string | undefined }): boolean {
-  return from === undefined || to === undefined || Date.parse(from) < Date.parse(to)
-}
-
-/** Issue of a range that is not ordered. */
-export const orderedRange = { path: ['from'], error: BEFORE }
+import { FINDING_STATUSES, findingWorkFields } from './work.ts'
 
 /** Query of GET /v3/findings. */
 export const listFindingsQuerySchema = pageQuerySchema
   .extend({
-    surface: z
-      .string()
-      .min(1, 'must not be empty')
-      .max(200, 'must have at most 200 characters')
-      .optional()
-      .meta({ description: 'Only findings of the surface with this id.' }),
-    service: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
+    surface: surfaceFilter.meta({ description: 'Only findings of the surface with this id.' }),
+    service: serviceFilter.meta({
       description: 'Only findings of this `service.name`, as it was sent. If empty, only those without one.',
     }),
     from: instantQuerySchema.optional().meta({
@@ -39,6 +20,14 @@ export const listFindingsQuerySchema = pageQuerySchema
       description:
         'A text in the first 1,000 characters of type and message of the occurrence received last. Case is ignored.',
     }),
+    status: z
+      .enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` })
+      .optional()
+      .meta({ description: 'Only findings with this status at the time of the page.' }),
+    occurrences: z
+      .enum(['true', 'false'], { error: 'must be true or false' })
+      .optional()
+      .meta({ description: 'Whether the page has `occurrences`.' }),
   })
   .refine(isOrdered, orderedRange)
 /** Query of GET /v3/findings. */
@@ -137,14 +126,33 @@ export const findingSchema = z
     firstSeenAt: instant,
     lastSeenAt: instant,
     occurrenceCount: z.number().int().min(1),
+    ...findingWorkFields,
   })
   .meta({ id: 'Finding', description: 'Exceptions with the same fingerprint.' })
 /** A finding. */
 export type Finding = z.infer<typeof findingSchema>
 
+/** Most buckets of `occurrences` in a list. */
+export const LIST_BUCKETS_MAX = 48
+
 /** Response of GET /v3/findings, last received first. */
 export const findingsPageSchema = z
-  .strictObject({ findings: z.array(findingSchema), nextCursor: nextCursorSchema })
+  .strictObject({
+    findings: z.array(findingSchema),
+    nextCursor: nextCursorSchema,
+    occurrences: z
+      .strictObject({
+        from: z.iso.datetime(),
+        to: z.iso.datetime(),
+        bucketSeconds: z.number().int().min(300),
+        counts: z.array(z.array(z.number().int().min(0)).max(LIST_BUCKETS_MAX)),
+      })
+      .optional()
+      .meta({
+        description:
+          'With `occurrences=true`: number of occurrences by the time they were received. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours.',
+      }),
+  })
   .meta({ id: 'FindingsPage' })
 /** Response of GET /v3/findings. */
 export type FindingsPage = z.infer<typeof findingsPageSchema>
@@ -188,6 +196,11 @@ export const findingAnswerSchema = z.strictObject({
     })
     .meta({ id: 'FindingDetails' }),
 })
+
+/** Response of PATCH /v3/findings/{findingId}. */
+export const findingChangedSchema = z.strictObject({ finding: findingSchema })
+/** Response of PATCH /v3/findings/{findingId}. */
+export type FindingChanged = z.infer<typeof findingChangedSchema>
 
 /** A trace in which a finding occurred; `id` and `traceId` are the same. */
 export const findingTraceSchema = z

@@ -3,11 +3,10 @@ import { PUBLIC_KEY, READER } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
 import { CHUNK_BYTES, CHUNK_DECOMPRESSED_BYTES, formatBytes } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
-import { pageQuerySchema } from '../page.ts'
 import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
 import { sessionPath } from '../sessions/operations.ts'
 import { ANSWERS, EXAMPLE_EVENTS, EXAMPLE_REPLAY_METADATA } from './examples.ts'
-import { replayEventsQuerySchema, replayPageSchema, replayUploadAnswerSchema } from './schemas.ts'
+import { replayEventsQuerySchema, replayPageSchema, replayQuerySchema, replayUploadAnswerSchema } from './schemas.ts'
 
 const replayMetadata = z
   .string()
@@ -78,7 +77,7 @@ export const readReplay: PermittedOperation = {
   summary: 'List the chunks of a session’s recording, and its gaps',
   credentials: READER,
   permission: 'org:sessions:read',
-  parameters: { path: sessionPath, query: pageQuerySchema },
+  parameters: { path: sessionPath, query: replayQuerySchema },
   success: {
     status: 200,
     description: 'A page of chunks in reading order.',
@@ -99,7 +98,10 @@ export const readReplayEvents: PermittedOperation = {
   permission: 'org:sessions:read',
   parameters: {
     path: sessionPath,
-    query: z.object({ window: replayEventsQuerySchema.shape.window.meta({ example: EXAMPLE.windowId }) }),
+    query: z.object({
+      ...replayEventsQuerySchema.shape,
+      window: replayEventsQuerySchema.shape.window.meta({ example: EXAMPLE.windowId }),
+    }),
   },
   success: {
     status: 200,

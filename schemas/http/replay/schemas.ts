@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { nextCursorSchema } from '../page.ts'
+import { instantQuerySchema, isOrdered, orderedRange } from '../filters.ts'
+import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
 
 /** A time in ms, within the range of a Date. */
 const instantMs = z.number().min(-8.64e15).max(8.64e15)
@@ -37,6 +38,11 @@ export const replayUploadAnswerSchema = z
 
 /** Most gaps, and most windows without a snapshot, that a response names. `truncated` reports that there are more. */
 export const REPLAY_FAULTS_MAX = 100
+
+const CHUNKS_MAX = 500
+
+/** Query of GET /v3/sessions/{sessionId}/replay. */
+export const replayQuerySchema = z.object({ limit: pageLimit(CHUNKS_MAX, 50), cursor: cursorSchema })
 
 const instant = z.iso.datetime({ precision: 3 })
 const count = z.number().int().min(0)
@@ -94,6 +100,10 @@ export const replayPageSchema = z
 export type ReplayPage = z.infer<typeof replayPageSchema>
 
 /** Query of GET /v3/sessions/{sessionId}/replay/events, whose response is JSON lines. */
-export const replayEventsQuerySchema = z.object({
-  window: z.string().optional().meta({ description: 'Only the events of this window.' }),
-})
+export const replayEventsQuerySchema = z
+  .object({
+    window: z.string().optional().meta({ description: 'Only the events of this window.' }),
+    from: instantQuerySchema.optional().meta({ description: 'Only the events of this time or later.' }),
+    to: instantQuerySchema.optional().meta({ description: 'Only the events before this time.' }),
+  })
+  .refine(isOrdered, orderedRange)

@@ -1,6 +1,6 @@
-import { EXAMPLE, EXAMPLE_REPLAY_COUNTERS, EXAMPLE_TIMES } from '../example-values.ts'
+import { EXAMPLE, EXAMPLE_EXCEPTION, EXAMPLE_REPLAY_COUNTERS, EXAMPLE_TIMES } from '../example-values.ts'
 
-const { findingId, traceId, sessionId, deviceId } = EXAMPLE
+const { findingId, traceId, spanId, sessionId, deviceId, surfaceId, serviceName } = EXAMPLE
 
 const identity = {
   identifier: 'user-7',
@@ -12,6 +12,22 @@ const identity = {
 
 /** Responses to the examples of the operations, by operation. */
 export const ANSWERS = {
+  listSessions: {
+    sessions: [
+      {
+        id: sessionId,
+        surfaceIds: [surfaceId],
+        firstSeenAt: EXAMPLE_TIMES.receivedAt,
+        lastSeenAt: EXAMPLE_TIMES.receivedAt,
+        identity: { identifier: identity.identifier, email: identity.email },
+        traceCount: 1,
+        errorCount: 1,
+        findingCount: 1,
+        replayChunkCount: 1,
+      },
+    ],
+    nextCursor: null,
+  },
   readSession: {
     session: {
       id: sessionId,
@@ -51,5 +67,30 @@ export const ANSWERS = {
       },
       truncated: false,
     },
+  },
+  readTimeline: {
+    entries: [
+      {
+        kind: 'span',
+        at: EXAMPLE_TIMES.startedAt,
+        receivedCount: 1,
+        surfaceId,
+        ...{ traceId, spanId },
+        name: 'GET /cart',
+        serviceName,
+        durationMs: 42,
+        status: 'ERROR',
+      },
+      {
+        kind: 'finding',
+        at: EXAMPLE_TIMES.thrownAt,
+        receivedCount: 1,
+        surfaceId,
+        ...{ traceId, spanId, findingId, serviceName },
+        type: EXAMPLE_EXCEPTION.type,
+        message: EXAMPLE_EXCEPTION.message,
+      },
+    ],
+    nextCursor: null,
   },
 } as const

@@ -6,7 +6,9 @@ import type { Operation, PermittedOperation, RoutedOperation } from '../operatio
 import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import { identifySessionSchema } from './identify-session.ts'
+import { listSessionsQuerySchema, sessionsPageSchema } from './list-sessions.ts'
 import { heartbeatSchema, sessionAnswerSchema, sessionIdSchema, sessionResponseSchema } from './schemas.ts'
+import { readTimelineQuerySchema, timelinePageSchema } from './timeline.ts'
 
 /** Path of operations on one session. */
 export const sessionPath = z.object({
@@ -81,6 +83,39 @@ export const heartbeat: Operation = {
   problems: publicKeyProblems,
 }
 
+const { user, surface, hasFinding, hasReplay, from, to, ...page } = listSessionsQuerySchema.shape
+
+/** Lists sessions (docs/contract.md#session-list). */
+export const listSessions: PermittedOperation = {
+  operationId: 'listSessions',
+  method: 'GET',
+  path: '/v3/sessions',
+  service: 'api-analytics',
+  tag: 'sessions',
+  summary: 'List the sessions of the workspace, last seen first',
+  description:
+    'All pages show the order that the sessions had when the first page was read. With `hasFinding` or `hasReplay` a page may have fewer entries than `limit`, or none, before the last page.',
+  credentials: READER,
+  permission: 'org:sessions:read',
+  parameters: {
+    query: z.object({
+      ...page,
+      user: user.meta({ example: 'user-7' }),
+      surface: surface.meta({ example: EXAMPLE.surfaceId }),
+      hasFinding: hasFinding.meta({ example: 'true' }),
+      hasReplay: hasReplay.meta({ example: 'true' }),
+      from: from.meta({ example: EXAMPLE.from }),
+      to: to.meta({ example: EXAMPLE.to }),
+    }),
+  },
+  success: {
+    status: 200,
+    description: 'A page of sessions.',
+    contents: { 'application/json': { schema: sessionsPageSchema, example: ANSWERS.listSessions } },
+  },
+  problems: sessionsProblems,
+}
+
 /** Reads a session (docs/contract.md#sessions). */
 export const readSession: PermittedOperation = {
   operationId: 'readSession',
@@ -96,6 +131,36 @@ export const readSession: PermittedOperation = {
     status: 200,
     description: 'The session. Lists are ordered newest first, with at most 100 entries each.',
     contents: { 'application/json': { schema: sessionAnswerSchema, example: ANSWERS.readSession } },
+  },
+  problems: sessionsProblems,
+}
+
+const timelineQuery = readTimelineQuerySchema.shape
+
+/** Reads the timeline of a session (docs/contract.md#session-timeline). */
+export const readTimeline: PermittedOperation = {
+  operationId: 'readSessionTimeline',
+  method: 'GET',
+  path: '/v3/sessions/:sessionId/timeline',
+  service: 'api-analytics',
+  tag: 'sessions',
+  summary: 'Read spans, log records, findings, heartbeats, identities and replay chunks of a session, oldest first',
+  description: 'A page may have fewer entries than `limit`, because it has room for 1 MiB.',
+  credentials: READER,
+  permission: 'org:sessions:read',
+  parameters: {
+    path: sessionPath,
+    query: z.object({
+      ...timelineQuery,
+      kinds: timelineQuery.kinds.meta({ example: 'span,finding' }),
+      from: timelineQuery.from.meta({ example: EXAMPLE.from }),
+      to: timelineQuery.to.meta({ example: EXAMPLE.to }),
+    }),
+  },
+  success: {
+    status: 200,
+    description: 'A page of the timeline.',
+    contents: { 'application/json': { schema: timelinePageSchema, example: ANSWERS.readTimeline } },
   },
   problems: sessionsProblems,
 }

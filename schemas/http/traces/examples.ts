@@ -2,46 +2,63 @@ import { EXAMPLE, EXAMPLE_EXCEPTION, EXAMPLE_TIMES } from '../example-values.ts'
 
 const { traceId, sessionId, serviceName } = EXAMPLE
 
+const span = {
+  spanId: EXAMPLE.spanId,
+  name: 'GET /cart',
+  kind: 'SERVER',
+  serviceName,
+  startTimeUnixNano: `${EXAMPLE.recordedAtMs}000000`,
+  endTimeUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
+  durationMs: 42,
+  statusCode: 'ERROR',
+  statusMessage: EXAMPLE_EXCEPTION.message,
+  sessionId,
+  httpRoute: '/cart',
+  occurrenceCount: 1,
+  timestamp: EXAMPLE_TIMES.startedAt,
+} as const
+const totals = {
+  rootCount: 1,
+  danglingParentCount: 0,
+  startedAtUnixNano: `${EXAMPLE.recordedAtMs}000000`,
+  endedAtUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
+  wallDurationMs: 42,
+  truncated: false,
+} as const
+
+const completeness = { state: 'complete', settledBefore: EXAMPLE_TIMES.receivedAt, reasons: [] } as const
+
 /** Responses to the examples of the operations, by operation. */
 export const ANSWERS = {
   readFindingTrace: {
     traceId,
-    spans: [
+    spans: [span],
+    ...totals,
+  },
+  listTraces: {
+    traces: [
       {
-        spanId: EXAMPLE.spanId,
-        name: 'GET /cart',
-        kind: 'SERVER',
-        serviceName,
-        startTimeUnixNano: `${EXAMPLE.recordedAtMs}000000`,
-        endTimeUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
-        durationMs: 42,
-        statusCode: 'ERROR',
-        statusMessage: EXAMPLE_EXCEPTION.message,
-        sessionId,
-        httpRoute: '/cart',
-        occurrenceCount: 1,
-        timestamp: EXAMPLE_TIMES.startedAt,
+        traceId,
+        firstSpan: { spanId: EXAMPLE.spanId, name: 'GET /cart', serviceName },
+        startedAtUnixNano: totals.startedAtUnixNano,
+        endedAtUnixNano: totals.endedAtUnixNano,
+        wallDurationMs: 42,
+        spanCount: 1,
+        errorCount: 1,
+        services: [serviceName],
+        serviceCount: 1,
       },
     ],
-    rootCount: 1,
-    danglingParentCount: 0,
-    startedAtUnixNano: `${EXAMPLE.recordedAtMs}000000`,
-    endedAtUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
-    wallDurationMs: 42,
-    truncated: false,
+    nextCursor: null,
   },
   readTrace: {
     traceId,
     spanCount: 1,
-    rootCount: 1,
-    danglingParentCount: 0,
-    startedAtUnixNano: `${EXAMPLE.recordedAtMs}000000`,
-    endedAtUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
-    wallDurationMs: 42,
-    truncated: false,
+    ...totals,
     names: ['GET /cart'],
     services: [serviceName],
     repeated: { spans: [], counts: [] },
+    completeness,
     missingParents: [],
     spans: {
       ids: EXAMPLE.spanId,
@@ -55,23 +72,19 @@ export const ANSWERS = {
       flags: [0],
     },
   },
+  readTraceCompleteness: {
+    traceId,
+    ...completeness,
+    spanCount: 1,
+    rootCount: 1,
+    danglingParentCount: 0,
+    missingParents: [],
+  },
   readSpans: {
     traceId,
     spans: [
       {
-        spanId: EXAMPLE.spanId,
-        name: 'GET /cart',
-        kind: 'SERVER',
-        serviceName,
-        startTimeUnixNano: `${EXAMPLE.recordedAtMs}000000`,
-        endTimeUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
-        durationMs: 42,
-        statusCode: 'ERROR',
-        statusMessage: EXAMPLE_EXCEPTION.message,
-        sessionId,
-        httpRoute: '/cart',
-        occurrenceCount: 1,
-        timestamp: EXAMPLE_TIMES.startedAt,
+        ...span,
         surfaceId: EXAMPLE.surfaceId,
         receivedAt: EXAMPLE_TIMES.receivedAt,
         traceState: '',

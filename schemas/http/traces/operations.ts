@@ -5,15 +5,11 @@ import { findingId } from '../findings/operations.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { findingsProblems, traceBodyProblems, tracesProblems } from '../problem-sets.ts'
+import { traceColumnsSchema } from './columns.ts'
+import { traceCompletenessSchema } from './completeness.ts'
 import { ANSWERS } from './examples.ts'
-import {
-  readSpansBodySchema,
-  readTraceQuerySchema,
-  spansSchema,
-  traceColumnsSchema,
-  traceIdSchema,
-  traceSchema,
-} from './schemas.ts'
+import { readSpansBodySchema, readTraceQuerySchema, spansSchema, traceIdSchema, traceSchema } from './schemas.ts'
+import { listTracesQuerySchema, tracesPageSchema } from './search.ts'
 
 const traceId = traceIdSchema.meta({
   description: 'The W3C trace id.',
@@ -39,6 +35,43 @@ export const readTrace: PermittedOperation = {
   problems: findingsProblems,
 }
 
+const { service, name, status, minDurationMs, attribute, session, hasFinding, from, to, ...others } =
+  listTracesQuerySchema.shape
+
+const listQuery = z.object({
+  ...others,
+  service: service.meta({ example: EXAMPLE.serviceName }),
+  name: name.meta({ example: 'GET /cart' }),
+  status: status.meta({ example: 'ERROR' }),
+  minDurationMs: minDurationMs.meta({ example: 10 }),
+  attribute: attribute.meta({ example: 'http.route=/cart' }),
+  session: session.meta({ example: EXAMPLE.sessionId }),
+  hasFinding: hasFinding.meta({ example: 'true' }),
+  from: from.meta({ example: EXAMPLE.from }),
+  to: to.meta({ example: EXAMPLE.to }),
+})
+
+/** Lists traces (docs/contract.md#traces). */
+export const listTraces: PermittedOperation = {
+  operationId: 'listTraces',
+  method: 'GET',
+  path: '/v3/traces',
+  service: 'api-analytics',
+  tag: 'traces',
+  summary: 'List the traces of the workspace that match, newest first',
+  description:
+    'One span must match `service`, `name`, `status`, `minDurationMs` and `attribute` together. A page can have fewer traces than `limit`, or none, and still a `nextCursor`, if most of the newest traces do not match.',
+  credentials: READER,
+  permission: 'org:telemetry:read',
+  parameters: { query: listQuery },
+  success: {
+    status: 200,
+    description: 'A page of traces.',
+    contents: { 'application/json': { schema: tracesPageSchema, example: ANSWERS.listTraces } },
+  },
+  problems: tracesProblems,
+}
+
 const ofTrace = z.object({ traceId })
 
 /** Reads all spans of a trace as columns (docs/contract.md#trace-columns). */
@@ -60,6 +93,25 @@ export const readTraceColumns: PermittedOperation = {
     contents: { 'application/json': { schema: traceColumnsSchema, example: ANSWERS.readTrace } },
   },
   isCompressible: true,
+  problems: tracesProblems,
+}
+
+/** Reads how complete a trace is (docs/contract.md#completeness). */
+export const readCompleteness: PermittedOperation = {
+  operationId: 'readTraceCompleteness',
+  method: 'GET',
+  path: '/v3/traces/:traceId/completeness',
+  service: 'api-analytics',
+  tag: 'traces',
+  summary: 'Read how complete a trace is, and why spans are missing',
+  credentials: READER,
+  permission: 'org:telemetry:read',
+  parameters: { path: ofTrace },
+  success: {
+    status: 200,
+    description: 'How complete the trace is.',
+    contents: { 'application/json': { schema: traceCompletenessSchema, example: ANSWERS.readTraceCompleteness } },
+  },
   problems: tracesProblems,
 }
 

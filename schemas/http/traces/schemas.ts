@@ -13,28 +13,38 @@ export const readTraceQuerySchema = z.object({
 /** Trace id of W3C, in lower-case hex. */
 export const traceIdSchema = z.string().regex(/^[0-9a-f]{32}$/)
 
-const unixNano = z.string().regex(/^\d{1,20}$/)
-const spanId = z.string().regex(/^[0-9a-f]{16}$/)
+/** Largest status of HTTP that is shown. */
+export const HTTP_STATUS_CODE_MAX = 32_767
+
+/** Unix nanoseconds, decimal. */
+export const unixNanoSchema = z.string().regex(/^\d{1,20}$/)
+/** Span id of W3C, in lower-case hex. */
+export const spanIdSchema = z.string().regex(/^[0-9a-f]{16}$/)
+
+/** Names of OTLP's SpanKind by their numbers. A number that OTLP does not define is shown as the first. */
+export const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const
+/** Names of OTLP's StatusCode in the same way. */
+export const SPAN_STATUSES = ['UNSET', 'OK', 'ERROR'] as const
 
 /** A span; there is one per span id (docs/contract.md#trace). Absent fields are left out, never null. */
 export const traceSpanSchema = z
   .strictObject({
-    spanId,
-    parentSpanId: spanId.optional().meta({ description: 'Absent for a root span.' }),
-    danglingParentSpanId: spanId
+    spanId: spanIdSchema,
+    parentSpanId: spanIdSchema.optional().meta({ description: 'Absent for a root span.' }),
+    danglingParentSpanId: spanIdSchema
       .optional()
       .meta({ description: 'Replaces `parentSpanId` if no span with that id is retained in the trace.' }),
     name: z.string(),
-    kind: z.enum(['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER']),
+    kind: z.enum(SPAN_KINDS),
     serviceName: z.string(),
-    startTimeUnixNano: unixNano,
-    endTimeUnixNano: unixNano,
+    startTimeUnixNano: unixNanoSchema,
+    endTimeUnixNano: unixNanoSchema,
     durationMs: z.number(),
-    statusCode: z.enum(['UNSET', 'OK', 'ERROR']),
+    statusCode: z.enum(SPAN_STATUSES),
     statusMessage: z.string().optional(),
     sessionId: z.string().optional(),
     httpRoute: z.string().optional(),
-    httpStatusCode: z.number().int().min(0).max(32_767).optional(),
+    httpStatusCode: z.number().int().min(0).max(HTTP_STATUS_CODE_MAX).optional(),
     occurrenceCount: z.number().int().min(1).meta({ description: 'How many times the span was received.' }),
     timestamp: z.iso.datetime({ precision: 9 }).meta({ description: 'The start, with nanoseconds.' }),
   })
@@ -53,8 +63,8 @@ export const traceSchema = z
       .int()
       .min(0)
       .meta({ description: 'Number of spans whose parent is not retained in the trace.' }),
-    startedAtUnixNano: unixNano,
-    endedAtUnixNano: unixNano,
+    startedAtUnixNano: unixNanoSchema,
+    endedAtUnixNano: unixNanoSchema,
     wallDurationMs: z.number(),
     truncated: z.boolean().meta({ description: 'Whether `spans` is incomplete.' }),
   })
@@ -65,67 +75,6 @@ export const traceSchema = z
   })
 /** A trace. */
 export type Trace = z.infer<typeof traceSchema>
-
-const spanIndexes = z.array(z.number().int().min(0))
-const wholeNumbers = z.array(z.number().int())
-
-/** The columns of a trace. Every column of `spans` has an entry for each span, in the order of their starts and ids. */
-export const traceColumnsSchema = z
-  .strictObject({
-    traceId: traceIdSchema,
-    spanCount: z.number().int().min(1),
-    rootCount: z.number().int().min(0).meta({ description: 'Number of spans without a parent.' }),
-    danglingParentCount: z
-      .number()
-      .int()
-      .min(0)
-      .meta({ description: 'Number of spans whose parent is not retained in the trace.' }),
-    startedAtUnixNano: unixNano,
-    endedAtUnixNano: unixNano,
-    wallDurationMs: z.number(),
-    truncated: z
-      .boolean()
-      .meta({ description: 'Whether more than 1,000,000 stored spans made the columns incomplete.' }),
-    names: z.array(z.string()).meta({ description: 'The distinct names of spans, cut after 256 characters.' }),
-    services: z.array(z.string()).meta({ description: 'The distinct names of services, cut after 256 characters.' }),
-    repeated: z
-      .strictObject({ spans: spanIndexes, counts: z.array(z.number().int().min(2)) })
-      .meta({ description: 'Spans that were received more than once, and how often.' }),
-    missingParents: z
-      .array(
-        z.strictObject({
-          spanId,
-          firstChild: z.number().int().min(0).meta({ description: 'Index of the first span that names it.' }),
-          childCount: z.number().int().min(1),
-          isRemote: z.boolean().optional().meta({
-            description: 'Whether the parent is of another service, as its first child states. Absent if it does not.',
-          }),
-        }),
-      )
-      .meta({ description: 'Parents that are not retained in the trace, the first 1,000.' }),
-    spans: z.strictObject({
-      ids: z
-        .string()
-        .regex(/^[0-9a-f]*$/)
-        .meta({ description: 'The span ids one after the other, 16 hex digits each.' }),
-      startDeltaNanos: wholeNumbers.meta({
-        description:
-          'Nanoseconds from the start of the span before. 0 for the first, which starts at `startedAtUnixNano`.',
-      }),
-      durationNanos: wholeNumbers.meta({ description: 'Negative for a span that ends before it starts.' }),
-      parents: wholeNumbers.meta({
-        description: 'Index of the parent. -1 for a root, -2 if the parent is not retained in the trace.',
-      }),
-      names: wholeNumbers.meta({ description: 'Index in `names`. -1 if the distinct names have more than 4 MiB.' }),
-      services: wholeNumbers.meta({ description: 'Index in `services`. -1 if these have more than 1 MiB.' }),
-      kinds: wholeNumbers.meta({ description: 'SpanKind of OTLP.' }),
-      statuses: wholeNumbers.meta({ description: 'StatusCode of OTLP.' }),
-      flags: wholeNumbers.meta({ description: 'Flags of OTLP.' }),
-    }),
-  })
-  .meta({ id: 'TraceColumns', description: 'All spans of a trace as columns, without their details.' })
-/** The columns of a trace. */
-export type TraceColumns = z.infer<typeof traceColumnsSchema>
 
 /** Most spans whose details one request reads. */
 export const SPAN_DETAILS_MAX = 200
@@ -139,16 +88,38 @@ export const readSpansBodySchema = exactObject({
   ).refine(ids => ids.length > 0, 'must have at least one item'),
 })
 
+/** Type of a value of OTLP. */
+export const valueTypeSchema = z.enum(['empty', 'string', 'bool', 'int', 'double', 'array', 'kvlist', 'bytes'])
+
 const attribute = z
   .strictObject({
     key: z.string(),
-    type: z.enum(['empty', 'string', 'bool', 'int', 'double', 'array', 'kvlist', 'bytes']),
+    type: valueTypeSchema,
     value: z.string().meta({ description: 'The value as text: lists and maps as JSON, bytes as base64.' }),
   })
   .meta({ id: 'Attribute', description: 'An attribute of OTLP.' })
 const attributes = z.array(attribute)
 const droppedCount = z.number().int().min(0)
 const flags = z.number().int().min(0)
+
+/** Members of spans and of log records: attributes, and the resource and the scope that sent them. */
+export const recordShape = {
+  attributes,
+  droppedAttributesCount: droppedCount,
+  flags,
+  resource: z.strictObject({
+    attributes: jsonObjectSchema,
+    droppedAttributesCount: droppedCount,
+    schemaUrl: z.string(),
+  }),
+  scope: z.strictObject({
+    name: z.string(),
+    version: z.string(),
+    attributes: jsonObjectSchema,
+    droppedAttributesCount: droppedCount,
+    schemaUrl: z.string(),
+  }),
+}
 
 /** A span with everything that was received. */
 export const spanDetailsSchema = traceSpanSchema
@@ -157,11 +128,14 @@ export const spanDetailsSchema = traceSpanSchema
     surfaceId: z.string(),
     receivedAt: z.iso.datetime(),
     traceState: z.string(),
-    flags,
-    attributes,
-    droppedAttributesCount: droppedCount,
+    ...recordShape,
     events: z.array(
-      z.strictObject({ timeUnixNano: unixNano, name: z.string(), attributes, droppedAttributesCount: droppedCount }),
+      z.strictObject({
+        timeUnixNano: unixNanoSchema,
+        name: z.string(),
+        attributes,
+        droppedAttributesCount: droppedCount,
+      }),
     ),
     droppedEventsCount: droppedCount,
     links: z.array(
@@ -176,18 +150,6 @@ export const spanDetailsSchema = traceSpanSchema
     ),
     droppedLinksCount: droppedCount,
     findingIds: z.array(z.string()).meta({ description: 'The findings of its exceptions, at most eight.' }),
-    resource: z.strictObject({
-      attributes: jsonObjectSchema,
-      droppedAttributesCount: droppedCount,
-      schemaUrl: z.string(),
-    }),
-    scope: z.strictObject({
-      name: z.string(),
-      version: z.string(),
-      attributes: jsonObjectSchema,
-      droppedAttributesCount: droppedCount,
-      schemaUrl: z.string(),
-    }),
   })
   .meta({ id: 'SpanDetails', description: 'A span with everything that was received.' })
 /** A span with everything that was received. */
@@ -197,9 +159,9 @@ export type SpanDetails = z.infer<typeof spanDetailsSchema>
 export const spansSchema = z.strictObject({
   traceId: traceIdSchema,
   spans: z.array(spanDetailsSchema).meta({ description: 'In the order of the request.' }),
-  rest: z.array(spanId).meta({ description: 'Spans for which this response had no room: ask for them again.' }),
-  tooLarge: z.array(spanId).meta({ description: 'Spans of more than 4 MiB, which no response has room for.' }),
-  absent: z.array(spanId).meta({ description: 'Spans that are not retained in the trace.' }),
+  rest: z.array(spanIdSchema).meta({ description: 'Spans for which this response had no room: ask for them again.' }),
+  tooLarge: z.array(spanIdSchema).meta({ description: 'Spans of more than 4 MiB, which no response has room for.' }),
+  absent: z.array(spanIdSchema).meta({ description: 'Spans that are not retained in the trace.' }),
 })
 /** Response of POST /v3/traces/{traceId}/spans. */
 export type Spans = z.infer<typeof spansSchema>

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { Change } from '../../../schemas/records/change.ts'
 import {
   manifestPointerSchema,
   receiptSecretSchema,
@@ -7,10 +8,11 @@ import {
 } from '../../../schemas/records/directory.ts'
 import type { Erasure } from '../../../schemas/records/erasure.ts'
 import type { Directory } from '../directory.ts'
+import { FINDING_ENTRIES_KEPT } from '../findings/write-finding-work.ts'
 import { directoryKeys, parseRecord } from '../record.ts'
 import { releaseKeys } from '../release-store.ts'
 import { listNewest, walkNewest } from '../sorted-index.ts'
-import { type Line, MAPS_PER_LINE } from './lines.ts'
+import { CHANGES_PER_LINE, type Line, MAPS_PER_LINE } from './lines.ts'
 
 /** A directory, and the Redis that stores it. */
 export interface ExportedDirectory {
@@ -46,6 +48,17 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
     for await (const record of walkNewest(page => store.erasures(workspace.id, page))) {
       yield { kind: 'erasure', record: atItsBeginning(record) }
     }
+    for await (const work of store.allFindingWork(workspace.id)) {
+      const activity = await store.findingActivity(work, { limit: FINDING_ENTRIES_KEPT })
+      yield { kind: 'finding-work', record: { ...work, activity } }
+    }
+    let changes: Change[] = []
+    for await (const change of walkNewest(page => store.changes(workspace.id, page))) {
+      if (changes.push(change) < CHANGES_PER_LINE) continue
+      yield { kind: 'changes', record: { version: 1, workspaceId: workspace.id, changes } }
+      changes = []
+    }
+    if (changes.length > 0) yield { kind: 'changes', record: { version: 1, workspaceId: workspace.id, changes } }
   }
 }
 

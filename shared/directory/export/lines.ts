@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changeSchema, findingEntrySchema } from '../../../schemas/records/change.ts'
 import {
   manifestPointerSchema,
   memberSchema,
@@ -11,8 +12,12 @@ import {
   workspaceSchema,
 } from '../../../schemas/records/directory.ts'
 import { erasureSchema } from '../../../schemas/records/erasure.ts'
+import { findingWorkSchema } from '../../../schemas/records/finding-work.ts'
 import { parseJson } from '../../json/parse-json.ts'
+import { FINDING_ENTRIES_KEPT } from '../findings/write-finding-work.ts'
 
+/** Maximum number of changes in one line. */
+export const CHANGES_PER_LINE = 500
 /** Maximum number of maps in one line. */
 export const MAPS_PER_LINE = 1_000
 
@@ -36,6 +41,22 @@ export const storedMapsLineSchema = z.object({
 /** The record of a `stored-maps` line. */
 export type StoredMapsLine = z.infer<typeof storedMapsLineSchema>
 
+/** Changes of a workspace. A workspace may have several such lines. */
+export const changesLineSchema = z.object({
+  version: z.literal(1),
+  workspaceId: z.string(),
+  changes: z.array(changeSchema).min(1).max(CHANGES_PER_LINE),
+})
+/** The record of a `changes` line. */
+export type ChangesLine = z.infer<typeof changesLineSchema>
+
+/** The work of members on a finding, with its activity, the latest first. */
+export const findingWorkLineSchema = findingWorkSchema.extend({
+  activity: z.array(findingEntrySchema).max(FINDING_ENTRIES_KEPT),
+})
+/** The record of a `finding-work` line. */
+export type FindingWorkLine = z.infer<typeof findingWorkLineSchema>
+
 /** The last line. A text without it is incomplete. */
 export const endLineSchema = z.object({ version: z.literal(1), records: z.number().int().min(0) })
 
@@ -55,6 +76,8 @@ export const LINE_SCHEMAS = {
   manifest: manifestLineSchema,
   'stored-maps': storedMapsLineSchema,
   erasure: erasureSchema,
+  'finding-work': findingWorkLineSchema,
+  changes: changesLineSchema,
   end: endLineSchema,
 } as const
 /** The kind of a line. */

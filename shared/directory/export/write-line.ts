@@ -1,4 +1,6 @@
+import { importChanges } from '../changes/change-log.ts'
 import { writeErasure } from '../erasures.ts'
+import { importFindingWork } from '../findings/write-finding-work.ts'
 import { releaseKeys } from '../release-store.ts'
 import type { Command } from '../transaction.ts'
 import {
@@ -49,5 +51,11 @@ export function writeLine(line: RecordLine, now: number): readonly Command[] {
       return writeStoredMaps(line.record.workspaceId, line.record.sha256s).commands
     case 'erasure':
       return writeErasure(line.record)
+    case 'finding-work': {
+      const { activity, ...work } = line.record
+      return importFindingWork(work, activity, 0)
+    }
+    case 'changes':
+      return importChanges(line.record.workspaceId, line.record.changes)
   }
 }

@@ -50,6 +50,10 @@ export class RequestHeadView implements RequestHead {
     return findQueryValue(this.#readable().getQuery(), name)
   }
 
+  rawQuery(): string {
+    return this.#readable().getQuery() ?? ''
+  }
+
   header(lowercaseName: string): string | undefined {
     return this.#readable().getHeader(lowercaseName) || undefined
   }

@@ -71,7 +71,8 @@ const HELD_BODY_WEIGHT = 2
 /** One owner alone gets half of them. A body of less than 1 KiB so far takes 1 KiB. */
 const ARRIVING_BODIES_LIMIT = 8_192
 const LEAST_BYTES_PER_SECOND = 16 * 1024
-const DISCARD_LIMIT_BYTES = 32 * MIB
+/** More than deploy/proxy/nginx passes on: a proxy that still writes when its connection is closed does not read the response. */
+const DISCARD_LIMIT_BYTES = 80 * MIB
 
 class UwsServer implements HttpServer {
   readonly #app = uws.App()

@@ -75,6 +75,7 @@ export class ClusterMap {
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
     })
+    // `connect` and `call` reject with it.
     redis.on('error', () => {})
     try {
       await redis.connect()

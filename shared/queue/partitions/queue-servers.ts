@@ -2,7 +2,7 @@ import { Cluster, type Redis } from 'ioredis'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { type ClusterAddress, parseRedisTargets, type RedisTarget } from '../../runtime/redis/redis-group.ts'
-import { type ConnectTo, connectConsumer, connectProducer } from '../redis.ts'
+import { type ConnectTo, connectConsumer, connectProducer, withErrorLog } from '../redis.ts'
 import { accessOf, ClusterMap } from './cluster-map.ts'
 import { hashSlot } from './hash-slot.ts'
 import { queueTag } from './queue-tag.ts'
@@ -75,17 +75,17 @@ export class QueueServers {
     if (this.#cluster === undefined) return connectProducer(this.addressOf('0'), commandTimeoutMs, logger)
     // Commands that were sent are not sent again: none of these is set.
     const retries = { retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 100 }
-    return this.#connectCluster({ enableOfflineQueue: false, ...retries }, { commandTimeout: commandTimeoutMs })
+    return this.#connectCluster(logger, { enableOfflineQueue: false, ...retries }, { commandTimeout: commandTimeoutMs })
   }
 
   /** Connects a consumer to the first server, or to all masters of a cluster. */
   connectConsumer(logger: Logger): Redis {
     if (this.#cluster === undefined) return connectConsumer(this.addressOf('0'), logger)
-    return this.#connectCluster({ maxRedirections: 100 }, { maxRetriesPerRequest: null })
+    return this.#connectCluster(logger, { maxRedirections: 100 }, { maxRetriesPerRequest: null })
   }
 
   /** Its callers use commands with keys of one slot, and events and states that a cluster has as well. */
-  #connectCluster(options: object, redisOptions: object): Redis {
+  #connectCluster(logger: Logger, options: object, redisOptions: object): Redis {
     const { nodes, ...access } = (this.#cluster as { readonly address: ClusterAddress }).address
     const cluster = new Cluster([...nodes], {
       ...options,
@@ -93,9 +93,6 @@ export class QueueServers {
       clusterRetryStrategy: attempt => Math.min(100 * attempt, 1_000),
       slotsRefreshTimeout: 2_000,
     })
-    // As in `connectProducer`: BullMQ counts from the limit that it finds.
-    cluster.setMaxListeners(Infinity)
-    cluster.on('error', () => {})
-    return cluster as unknown as Redis
+    return withErrorLog(cluster, logger) as unknown as Redis
   }
 }

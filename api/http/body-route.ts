@@ -1,0 +1,69 @@
+import type { z } from 'zod'
+import type { PermittedOperation } from '../../schemas/http/operation.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
+import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../../shared/http/route.ts'
+import type { Authenticate, Caller } from '../auth/caller.ts'
+import { guardOf, namesNothing, pathParameters, workspaceSlugOf } from './guarded-route.ts'
+import { invalid, refusalReply } from './outcome.ts'
+import type { Resource } from './resource.ts'
+
+/** The part of a route with a JSON body that its operation does not state. */
+export interface BodyRoute<S extends z.ZodType> {
+  readonly resource: Resource
+  /** Schema of the JSON body. */
+  readonly body: S
+  /** Returns why no body is taken at this time, or undefined. */
+  readonly refuse?: () => Problem | undefined
+  /** Answers an accepted caller with a valid body. */
+  readonly handle: (request: BodyRequest<z.infer<S>>) => Promise<Reply>
+}
+
+/** A request whose caller is accepted and whose body is valid. */
+export interface BodyRequest<B> {
+  readonly caller: Caller
+  readonly body: B
+  /** Returns a parameter of the path, which may have any text. */
+  readonly param: (name: string) => string
+  /** The request as the log names it. */
+  readonly exchange: IdentifiedRequest
+  /** Fires when the client leaves before the response is complete. */
+  readonly closed: AbortSignal
+}
+
+/**
+ * Returns the route of an operation with a JSON body. The body is received only after the credential is accepted. The
+ * credential is checked again when the body is complete, because it may have been revoked while a slow body arrived.
+ */
+export function bodyRoute<S extends z.ZodType>(
+  authenticate: Authenticate,
+  operation: PermittedOperation,
+  { resource, body: schema, refuse, handle }: BodyRoute<S>,
+): Route {
+  const guard = guardOf(operation, resource)
+  const paramsOf = pathParameters(operation)
+  return operationRoute(operation, {
+    async accept(head, arriving) {
+      const closed = head.closed()
+      const type = bodyTypeOf(head)
+      const authorization = head.header('authorization')
+      const param = paramsOf(head)
+      const slug = workspaceSlugOf(operation, param)
+      const accepted = await authenticate(authorization, guard, slug, arriving)
+      if (!accepted.ok) return problemReply(accepted.problem)
+      arriving.belongsTo(accepted.caller.workspaceId)
+      if (namesNothing(operation, param)) return problemReply(resource.notFound)
+      return async bytes => {
+        const fault = refuse?.() ?? bodyTypeFault(type, ['application/json'])
+        if (fault) return refusalReply(fault, operation)
+        const body = parseJsonBody(schema, bytes)
+        if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
+        const access = await authenticate(authorization, guard, slug, arriving)
+        if (!access.ok) return problemReply(access.problem)
+        return handle({ caller: access.caller, body: body.value, param, exchange: arriving, closed })
+      }
+    },
+  })
+}

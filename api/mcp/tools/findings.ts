@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { isOrdered, orderedRange } from '../../../schemas/http/filters.ts'
+import { findingActivityQuerySchema, listFindingsQuerySchema } from '../../../schemas/http/findings/schemas.ts'
+import { pageLimit } from '../../../schemas/http/page.ts'
+import { readFindingTraces } from '../../findings/list-finding-traces.ts'
+import { readFindingsPage } from '../../findings/list-findings.ts'
+import { readFindingDetails } from '../../findings/read-finding.ts'
+import { rfc3339FromUnixMs } from '../../http/format-time.ts'
+import { FINDINGS } from '../../http/resource.ts'
+import { defineTool } from '../tool.ts'
+import { nextCursor, text } from './fields.ts'
+
+const finding = z.looseObject({
+  id: z.string(),
+  type: z.string(),
+  message: z.string(),
+  status: z.string(),
+  serviceName: z.string(),
+  firstSeenAt: z.string(),
+  lastSeenAt: z.string(),
+  occurrenceCount: z.number(),
+})
+const entry = z.looseObject({})
+
+/** Frames and buckets of an answer. */
+const FRAMES_MAX = 40
+const BUCKETS_MAX = 48
+const TRACES_MAX = 10
+
+// Counts of each finding would take most of an answer.
+const { occurrences: _, ...listed } = listFindingsQuerySchema.shape
+
+/** Lists findings. */
+export const listFindingsTool = defineTool({
+  name: 'list_findings',
+  title: 'List findings',
+  description:
+    'Lists findings: exceptions grouped by their cause, the one received last first. Begin here to see what is wrong, then use get_finding.',
+  permission: 'org:findings:read',
+  resource: FINDINGS,
+  madeOf: ['traces', 'logs'],
+  input: z.object({ ...listed, limit: pageLimit(25, 10) }).refine(isOrdered, orderedRange),
+  output: { findings: z.array(finding), nextCursor },
+  async read(deps, request) {
+    const page = await readFindingsPage(deps, request)
+    return page.ok ? { ok: true, value: { answer: page.value } } : page
+  },
+})
+
+/** Reads a finding. */
+export const getFindingTool = defineTool({
+  name: 'get_finding',
+  title: 'Get a finding with its code',
+  description:
+    'Returns one finding: its exception, its stack frames with original files, lines and source lines where source maps have them, versions, its number over time, its last occurrences and the newest traces. Continue with outline_trace and session_timeline.',
+  permission: 'org:findings:read',
+  resource: FINDINGS,
+  madeOf: ['traces', 'logs'],
+  input: findingActivityQuerySchema.safeExtend({ findingId: text(64, 'The id of a finding.') }),
+  output: {
+    finding,
+    frames: z.array(entry).describe('Innermost first. Unless `resolved`, the position is that of the built file.'),
+    activity: z
+      .looseObject({ bucketSeconds: z.number(), buckets: z.array(entry) })
+      .describe('Buckets with occurrences.'),
+    lastOccurrences: z.array(entry),
+    traces: z.array(entry),
+  },
+  async read(deps, { query: { findingId, ...range }, ...request }) {
+    const [details, traces] = await Promise.all([
+      readFindingDetails(deps, { ...request, query: range }, findingId),
+      readFindingTraces(deps, { ...request, query: { limit: TRACES_MAX, cursor: undefined } }, findingId),
+    ])
+    if (!details.ok) return details
+    if (!traces.ok) return traces
+    const { frames, occurrences, lastOccurrences, seenIn, ...rest } = details.value.finding
+    const fromMs = Date.parse(occurrences.from)
+    const buckets = occurrences.counts
+      .map((count, i) => ({
+        startsAt: rfc3339FromUnixMs(fromMs + i * occurrences.bucketSeconds * 1_000),
+        count,
+      }))
+      .filter(({ count }) => count > 0)
+    const { surfaceIds, serviceNames, serviceVersions, approximateTraceCount, approximateSessionCount } = seenIn
+    return {
+      ok: true,
+      value: {
+        answer: {
+          finding: {
+            ...rest,
+            ...{ surfaceIds, serviceNames, serviceVersions, approximateTraceCount, approximateSessionCount },
+          },
+          frames: frames
+            .slice(0, FRAMES_MAX)
+            .map(({ generated, ...frame }) => (frame.resolved ? frame : { ...frame, resolved: false })),
+          activity: { bucketSeconds: occurrences.bucketSeconds, buckets: buckets.slice(-BUCKETS_MAX) },
+          lastOccurrences,
+          traces: traces.value.traces.map(({ id: _, ...trace }) => trace),
+        },
+        ...(frames.length > FRAMES_MAX && { hint: `frames: the first ${FRAMES_MAX} of ${frames.length} are shown` }),
+      },
+    }
+  },
+})

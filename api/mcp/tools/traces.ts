@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { listOf, wholeNumber } from '../../../schemas/http/fields.ts'
+import { pageLimit } from '../../../schemas/http/page.ts'
+import { type SpanDetails, spanIdSchema, traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
+import { listTracesQuerySchema } from '../../../schemas/http/traces/search.ts'
+import { rfc3339FromUnixNano } from '../../http/format-time.ts'
+import { notFound, TRACES } from '../../http/resource.ts'
+import { outlineTrace } from '../../traces/outline/outline-trace.ts'
+import { readTracesPage } from '../../traces/search/list-traces.ts'
+import { readSpanDetails } from '../../traces/spans/read-spans.ts'
+import { defineTool } from '../tool.ts'
+import { attributesOf, nextCursor, text } from './fields.ts'
+import { outlineLines } from './outline-lines.ts'
+
+const SPANS_MAX = 20
+const entry = z.looseObject({})
+const traceId = text(64, 'The id of a trace: 32 hex digits in lower case.')
+
+/** Searches traces. */
+export const searchTracesTool = defineTool({
+  name: 'search_traces',
+  title: 'Search traces',
+  description:
+    'Searches traces by service, span name, status, duration, attribute, session, finding and time, newest first. Continue with outline_trace.',
+  permission: 'org:telemetry:read',
+  resource: TRACES,
+  madeOf: ['traces'],
+  input: listTracesQuerySchema.safeExtend({ limit: pageLimit(25, 10) }),
+  output: { traces: z.array(z.looseObject({ traceId: z.string(), startedAt: z.string() })), nextCursor },
+  async read(deps, request) {
+    const page = await readTracesPage(deps, request)
+    if (!page.ok) return page
+    const traces = page.value.traces.map(({ startedAtUnixNano, endedAtUnixNano: _, ...trace }) => ({
+      ...trace,
+      startedAt: rfc3339FromUnixNano(BigInt(startedAtUnixNano)),
+    }))
+    return { ok: true, value: { answer: { traces, nextCursor: page.value.nextCursor } } }
+  },
+})
+
+/** Outlines a trace. */
+export const outlineTraceTool = defineTool({
+  name: 'outline_trace',
+  title: 'Outline a trace',
+  description:
+    'Returns a trace of any size as a short tree: paths to errors first, then the critical path, then the longest spans. Siblings of the same name are one line with their count. States whether spans are missing and why. Read a hidden part with `under`, and attributes and events with get_spans.',
+  permission: 'org:telemetry:read',
+  resource: TRACES,
+  madeOf: ['traces'],
+  input: z.object({
+    traceId,
+    under: text(64, 'The id of a span, to outline only what is below it.').optional(),
+    maxSpans: wholeNumber(10, 150).default(50).meta({ description: 'Most lines of the tree.', default: 50 }),
+  }),
+  output: {
+    trace: z.looseObject({ traceId: z.string(), spanCount: z.number(), errorCount: z.number() }),
+    services: z.array(entry).describe('Services with most spans.'),
+    errors: z.array(entry).describe('The first spans with an error.'),
+    spans: z.array(z.looseObject({ depth: z.number(), spanId: z.string(), name: z.string() })),
+    missingParents: z.array(entry).describe('Spans that others name as their parent, and that are not stored.'),
+  },
+  async read(deps, { workspaceId, query: { traceId: id, under, maxSpans }, deadline }) {
+    if (!traceIdSchema.safeParse(id).success) return notFound(TRACES)
+    const outline = await outlineTrace(deps, { workspaceId, traceId: id }, { under, maxSpans }, deadline)
+    if (outline === undefined) return notFound(TRACES)
+    const { services, errors, spans, missingParents, completeness, ...trace } = outline
+    const { settledBefore, ...verdict } = completeness
+    return {
+      ok: true,
+      value: {
+        answer: { trace, services, errors, spans, missingParents },
+        // The time of the verdict itself, which is at or before that of the watermark.
+        evidence: { ...(settledBefore !== undefined && { settledBefore }), completeness: verdict },
+        lines: outlineLines,
+        ...(spans.length < trace.spanCount && {
+          hint: 'spans: what has hiddenChildCount or similar is shown in part; outline it with `under`',
+        }),
+      },
+    }
+  },
+})
+
+/** Reads whole spans. */
+export const getSpansTool = defineTool({
+  name: 'get_spans',
+  title: 'Get whole spans',
+  description: `Returns spans of a trace with attributes, events, links and resource. At most ${SPANS_MAX}, as outline_trace or search_logs name them.`,
+  permission: 'org:telemetry:read',
+  resource: TRACES,
+  madeOf: ['traces'],
+  input: z.object({
+    traceId,
+    spanIds: listOf(
+      z.string('must be a string').max(64, 'must have at most 64 characters'),
+      SPANS_MAX,
+      'must be a list of span ids',
+    ).refine(ids => ids.length > 0, 'must have at least one item'),
+  }),
+  output: {
+    spans: z.array(z.looseObject({ spanId: z.string(), name: z.string() })),
+    absent: z.array(z.string()).describe('Spans that are not stored in the trace.'),
+    unread: z.array(z.string()).describe('Spans for which there was no room: ask for fewer.'),
+  },
+  async read({ clickhouse }, { workspaceId, query: { traceId: id, spanIds }, deadline }) {
+    const isWellFormed = traceIdSchema.safeParse(id).success
+    const known = spanIds.filter(spanId => spanIdSchema.safeParse(spanId).success)
+    if (!isWellFormed || known.length === 0) return notFound(TRACES)
+    const read = await readSpanDetails(clickhouse, { workspaceId, traceId: id }, known, deadline)
+    if (!read.ok) return read
+    const { spans, rest, tooLarge, absent } = read.value
+    const malformed = spanIds.filter(spanId => !known.includes(spanId))
+    const answer = {
+      spans: spans.map(briefDetails),
+      absent: [...absent, ...malformed],
+      unread: [...rest, ...tooLarge],
+    }
+    const hint = 'whole spans: POST /v3/traces/{traceId}/spans'
+    return { ok: true, value: { answer, ...(tooLarge.length > 0 && { hint }) } }
+  },
+})
+
+/** Leaves out of a span what is empty, and what does not help to find a cause. */
+function briefDetails(span: SpanDetails) {
+  const { attributes, events, links, resource, scope, startTimeUnixNano, endTimeUnixNano: _, ...rest } = span
+  const { traceState, flags, receivedAt, surfaceId, occurrenceCount, timestamp, findingIds, ...shown } = rest
+  const dropped = {
+    attributes: rest.droppedAttributesCount,
+    events: rest.droppedEventsCount,
+    links: rest.droppedLinksCount,
+  }
+  const { droppedAttributesCount, droppedEventsCount, droppedLinksCount, ...core } = shown
+  const start = BigInt(startTimeUnixNano)
+  return {
+    ...core,
+    startedAt: timestamp,
+    receivedAt,
+    ...(findingIds.length > 0 && { findingIds }),
+    attributes: attributesOf(attributes),
+    ...(events.length > 0 && {
+      events: events.map(event => ({
+        afterMs: Number(BigInt(event.timeUnixNano) - start) / 1e6,
+        name: event.name,
+        attributes: attributesOf(event.attributes),
+      })),
+    }),
+    ...(links.length > 0 && { links: links.map(link => ({ traceId: link.traceId, spanId: link.spanId })) }),
+    resource: resource.attributes,
+    scope: scope.name,
+    ...(Object.values(dropped).some(count => count > 0) && { droppedBySender: dropped }),
+  }
+}

@@ -1,0 +1,167 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { INSTANCE_LABEL, type LabelMatcher } from '../../../clickhouse/queries/metrics/label-matchers.ts'
+import {
+  type LabelSearch,
+  type SeriesLabelsRow,
+  selectLabelKeys,
+  selectLabelValues,
+  selectSeriesLabels,
+} from '../../../clickhouse/queries/metrics/select-labels.ts'
+import { selectMetricDetails } from '../../../clickhouse/queries/metrics/select-metric-kinds.ts'
+import { selectMetricNames } from '../../../clickhouse/queries/metrics/select-metric-names.ts'
+import { ANSWERS } from '../../../schemas/http/prometheus/examples.ts'
+import {
+  listLabels,
+  listLabelsByForm,
+  listLabelValues,
+  listMetadata,
+  listSeries,
+  listSeriesByForm,
+  readBuildInfo,
+} from '../../../schemas/http/prometheus/operations.ts'
+import { labelsParameters, metadataParameters, seriesParameters } from '../../../schemas/http/prometheus/schemas.ts'
+import type { Route } from '../../../shared/http/route.ts'
+import { isSampled } from '../kinds.ts'
+import { refuseExpression, storedNames } from './load-samples.ts'
+import { inParameter, listLimit, listRange, parametersOf } from './parameters.ts'
+import {
+  type PrometheusAnswer,
+  type PrometheusDeps,
+  type PrometheusRequest,
+  prometheusRoute,
+} from './prometheus-route.ts'
+import { NAME_LABEL } from './promql/expression.ts'
+import { parseSelector } from './promql/parse-promql.ts'
+import { keyOf } from './promql/vector.ts'
+
+interface Deps extends PrometheusDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly now: () => number
+}
+
+/** Labels that are no attributes of points. */
+const OWN_LABELS = ['service.name', 'surface.id', INSTANCE_LABEL]
+
+/** Returns the routes that list labels, series and metadata. */
+export function labelRoutes(deps: Deps): readonly Route[] {
+  const { clickhouse } = deps
+
+  const labels = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
+    const { searches, limit } = searchesOf(deps, request, labelsParameters)
+    const found = await eachOf(searches, search => selectLabelKeys(clickhouse, search, request.deadline))
+    const isAny = found.some(({ keys, hasPoints }) => hasPoints || keys.length > 0)
+    const hasBuckets = found.some(each => each.hasBuckets)
+    const own = isAny ? [NAME_LABEL, ...OWN_LABELS, ...(hasBuckets ? ['le'] : [])] : []
+    return cut([...new Set([...own, ...found.flatMap(({ keys }) => keys)])].sort(), limit)
+  }
+
+  const values = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
+    const { searches, limit } = searchesOf(deps, request, labelsParameters)
+    const label = unescapedLabel(request.param('label'))
+    const column = label === NAME_LABEL ? undefined : label
+    const found = await eachOf(searches, search => selectLabelValues(clickhouse, search, column, request.deadline))
+    return cut([...new Set(found.flat())].sort(), limit)
+  }
+
+  const series = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
+    const { searches, limit } = searchesOf(deps, request, seriesParameters)
+    const found = await eachOf(searches, async search => {
+      const rows = await selectSeriesLabels(clickhouse, search, request.deadline)
+      return rows.flatMap(row => presentSeries(row, search.ofBuckets))
+    })
+    const byKey = new Map(found.flat().map(each => [keyOf(Object.entries(each)), each]))
+    return cut([...byKey.values()], limit)
+  }
+
+  const metadata = async ({ workspaceId, parameters, deadline }: PrometheusRequest): Promise<PrometheusAnswer> => {
+    const { metric, limit, start, end } = parametersOf(metadataParameters, parameters)
+    const filter = {
+      workspaceId,
+      surfaceId: undefined,
+      serviceName: undefined,
+      ...listRange({ start, end }, deps.now()),
+    }
+    const page = { filter, prefix: metric, after: undefined, limit: metric === undefined ? listLimit(limit) : 1 }
+    const names = (await selectMetricNames(clickhouse, page, deadline)).map(({ name }) => name)
+    const wanted = metric === undefined ? names : names.filter(name => name === metric)
+    const rows = wanted.length === 0 ? [] : await selectMetricDetails(clickhouse, filter, wanted, deadline)
+    const data = Object.fromEntries(wanted.map(name => [name, [] as unknown[]]))
+    for (const row of rows) {
+      const type = row.type === 'sum' ? (isSampled(row) ? 'gauge' : 'counter') : row.type
+      const shown = type === 'exponential_histogram' ? 'histogram' : type
+      data[row.name]?.push({ type: shown, help: row.description, unit: row.unit })
+    }
+    return { data }
+  }
+
+  return [
+    prometheusRoute(deps, listLabels, labels),
+    prometheusRoute(deps, listLabelsByForm, labels),
+    prometheusRoute(deps, listLabelValues, values),
+    prometheusRoute(deps, listSeries, series),
+    prometheusRoute(deps, listSeriesByForm, series),
+    prometheusRoute(deps, listMetadata, metadata),
+    prometheusRoute(deps, readBuildInfo, () => ({ data: ANSWERS.buildInfo.data })),
+  ]
+}
+
+interface Search extends LabelSearch {
+  /** Conditions on the bounds of buckets, which are no attributes. */
+  readonly ofBuckets: readonly LabelMatcher[]
+}
+
+/** Returns a search for each selector of a request, or one for all series. */
+function searchesOf(
+  { now }: Deps,
+  { workspaceId, parameters }: PrometheusRequest,
+  schema: typeof labelsParameters | typeof seriesParameters,
+): { searches: Search[]; limit: number } {
+  const { start, end, limit: requested, 'match[]': selectors = [] } = parametersOf(schema, parameters)
+  const limit = listLimit(requested)
+  const filter = { workspaceId, surfaceId: undefined, serviceName: undefined, ...listRange({ start, end }, now()) }
+  const parsed = selectors.map(text => inParameter('match[]', () => parseSelector(text).matchers))
+  const searches = (parsed.length === 0 ? [[]] : parsed).map((matchers: readonly LabelMatcher[]) => {
+    const names = matchers.filter(({ label }) => label === NAME_LABEL)
+    const name = names.find(({ operator }) => operator === '=')
+    return {
+      ...{ filter, names, limit: limit + 1 },
+      storedNames: name && storedNames(name.value).map(stored => stored.name),
+      matchers: matchers.filter(({ label }) => label !== NAME_LABEL && label !== 'le'),
+      ofBuckets: matchers.filter(({ label }) => label === 'le'),
+    }
+  })
+  return { searches, limit }
+}
+
+async function eachOf<T>(searches: readonly Search[], select: (search: Search) => Promise<T>): Promise<T[]> {
+  const found: T[] = []
+  for (const search of searches) found.push(await select(search).catch(refuseExpression))
+  return found
+}
+
+/** Returns the labels of a series by each of its names. A histogram has a series for each of its buckets. */
+function presentSeries(row: SeriesLabelsRow, ofBuckets: readonly LabelMatcher[]): Record<string, string>[] {
+  const { name, attributes, serviceName, surfaceId, instanceId, suffixes, bounds } = row
+  const own = { 'service.name': serviceName, 'surface.id': surfaceId, [INSTANCE_LABEL]: instanceId }
+  const isShown = (le: string) =>
+    ofBuckets.every(({ operator, value }) => (operator === '=' ? le === value : operator !== '!=' || le !== value))
+  return suffixes.flatMap(suffix => {
+    const labels = Object.entries({ [NAME_LABEL]: `${name}${suffix}`, ...attributes, ...own })
+    const present = Object.fromEntries(labels.filter(([, value]) => value !== ''))
+    if (suffix !== '_bucket') return [present]
+    return [...bounds, '+Inf'].filter(isShown).map(le => ({ ...present, le }))
+  })
+}
+
+function cut(data: readonly unknown[], limit: number): PrometheusAnswer {
+  return data.length <= limit ? { data } : { data: data.slice(0, limit), warnings: ['results truncated due to limit'] }
+}
+
+/** Returns a label that a client has escaped because of characters that Prometheus 2 did not allow. */
+function unescapedLabel(label: string): string {
+  if (!label.startsWith('U__')) return label
+  return label.slice(3).replaceAll(/__|_([0-9a-fA-F]{1,6})_/g, (all, hex: string | undefined) => {
+    const code = hex === undefined ? 0x5f : Number.parseInt(hex, 16)
+    return code <= 0x10_ffff ? String.fromCodePoint(code) : all
+  })
+}

@@ -1,0 +1,142 @@
+import { type ClickHouseClient, isClickHouseCode } from '../../../clickhouse/client.ts'
+import { INSTANCE_LABEL } from '../../../clickhouse/queries/metrics/label-matchers.ts'
+import {
+  type SamplePart,
+  type SampleSeriesRow,
+  selectSamples,
+} from '../../../clickhouse/queries/metrics/select-samples.ts'
+import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics/schemas.ts'
+import { NAME_LABEL, type SelectorExpression } from './promql/expression.ts'
+import { LOOKBACK_MS, leadOf, type SampledSeries } from './promql/over-time.ts'
+import { PromqlError } from './promql/promql-error.ts'
+import { keyOf, type TimeGrid } from './promql/vector.ts'
+
+/** Most series that a selector may select. */
+export const SELECTED_SERIES_MAX = 5_000
+/** Most selectors of a query. */
+export const SELECTORS_MAX = 10
+/** Segments of time with samples that a query keeps in memory: about 120 bytes each. */
+const SEGMENTS_MAX = 200_000
+
+/** Code of ClickHouse for an expression that RE2 does not accept. */
+const CANNOT_COMPILE_REGEXP = 427
+const DAY_MS = 86_400_000
+/** Bounds within the range of nanoseconds in 64 bits. */
+const MAX_MS = Date.UTC(2200, 0, 1)
+
+/** Stored metrics that a name of Prometheus may mean. The parts of a distribution have names of their own. */
+export function storedNames(name: string): readonly { readonly name: string; readonly part: SamplePart }[] {
+  const parts = (['bucket', 'count', 'sum'] as const).filter(part => name.endsWith(`_${part}`))
+  return [{ name, part: 'value' }, ...parts.map(part => ({ name: name.slice(0, -part.length - 1), part }))]
+}
+
+/** Source of the samples of a query. */
+interface SampleSource {
+  readonly clickhouse: ClickHouseClient
+  readonly workspaceId: string
+  readonly grid: TimeGrid
+  readonly signal: AbortSignal
+}
+
+/** Reads the samples of all selectors of a query. */
+export async function loadSamples(
+  source: SampleSource,
+  selectors: readonly SelectorExpression[],
+): Promise<ReadonlyMap<string, readonly SampledSeries[]>> {
+  if (selectors.length > SELECTORS_MAX) throw new PromqlError(`must have at most ${SELECTORS_MAX} selectors`)
+  const loaded = new Map<string, readonly SampledSeries[]>()
+  let segments = 0
+  for (const selector of selectors) {
+    const key = selectorKey(selector)
+    if (loaded.has(key)) continue
+    const series = await loadSelector(source, selector)
+    segments += series.reduce((sum, each) => sum + each.segments.length, 0)
+    if (segments > SEGMENTS_MAX) {
+      throw new PromqlError(
+        'query processing would load too many samples into memory in query execution: request fewer series, a longer step or a shorter range',
+        'execution',
+      )
+    }
+    loaded.set(key, series)
+  }
+  return loaded
+}
+
+/** Returns a text that is the same for equal selectors only. */
+export function selectorKey({ matchers, offsetMs, rangeMs }: SelectorExpression): string {
+  return JSON.stringify([matchers.map(({ label, operator, value }) => [label, operator, value]), offsetMs, rangeMs])
+}
+
+async function loadSelector(
+  { clickhouse, workspaceId, grid, signal }: SampleSource,
+  selector: SelectorExpression,
+): Promise<readonly SampledSeries[]> {
+  const name = nameOf(selector)
+  const lengthMs = selector.rangeMs ?? LOOKBACK_MS
+  const windows = { grid, offsetMs: selector.offsetMs, lengthMs }
+  const endMs = grid.startMs + (grid.count - 1) * grid.stepMs - selector.offsetMs
+  const startMs = grid.startMs - selector.offsetMs - lengthMs
+  if (endMs - startMs > METRICS_RANGE_DAYS_MAX * DAY_MS) {
+    throw new PromqlError(`must read at most ${METRICS_RANGE_DAYS_MAX} days of points: request a shorter range`)
+  }
+  if (startMs < 0 || endMs > MAX_MS) return []
+  const nanos = (ms: number) => BigInt(ms) * 1_000_000n
+  const search = {
+    filter: {
+      ...{ workspaceId, surfaceId: undefined, serviceName: undefined },
+      // A window does not contain its start.
+      ...{ fromNano: nanos(startMs + 1), toNano: nanos(endMs + 1) },
+    },
+    matchers: selector.matchers.filter(({ label }) => label !== NAME_LABEL),
+    grid: {
+      baseMs: grid.startMs - selector.offsetMs - leadOf(windows) * grid.stepMs,
+      stepMs: grid.stepMs,
+      remainderMs: selector.rangeMs === undefined ? 0 : lengthMs % grid.stepMs,
+    },
+    onlyLast: selector.rangeMs === undefined,
+    limit: SELECTED_SERIES_MAX + 1,
+  }
+  const reads = storedNames(name).map(async stored => selectSamples(clickhouse, { ...search, ...stored }, signal))
+  const rows = (await Promise.all(reads).catch(refuseExpression)).flat()
+  if (rows.length > SELECTED_SERIES_MAX) {
+    throw new PromqlError(
+      `the selector of ${JSON.stringify(name)} matches more than ${SELECTED_SERIES_MAX} series: add matchers`,
+      'execution',
+    )
+  }
+  return toldApart(rows.map(row => [row, sampled(name, row)] as const))
+}
+
+/** Refuses a query whose expression for a label is invalid. */
+export function refuseExpression(error: unknown): never {
+  if (!isClickHouseCode(error, CANNOT_COMPILE_REGEXP)) throw error
+  throw new PromqlError('error parsing regexp: a matcher has an expression that RE2 does not accept')
+}
+
+function nameOf({ matchers }: SelectorExpression): string {
+  const ofName = matchers.filter(({ label }) => label === NAME_LABEL)
+  const [only] = ofName
+  if (only !== undefined && ofName.length === 1 && only.operator === '=') return only.value
+  throw new PromqlError(
+    'a selector without the name of one metric is not supported in a query: docs/grafana.md lists what is',
+  )
+}
+
+function sampled(name: string, { le, source, segments }: SampleSeriesRow): SampledSeries {
+  const [attributes, serviceName, surfaceId, instanceId, isDelta] = source
+  const given = { ...attributes, 'service.name': serviceName, 'surface.id': surfaceId, [INSTANCE_LABEL]: instanceId }
+  const labels = [[NAME_LABEL, name] as const, ...Object.entries(le === '' ? given : { ...given, le })]
+  return { labels: new Map(labels.filter(([, value]) => value !== '')), isDelta: Boolean(isDelta), segments }
+}
+
+/** Adds the label `series.id` to series with the same labels, which differ in attributes of resource or scope. */
+function toldApart(found: readonly (readonly [SampleSeriesRow, SampledSeries])[]): readonly SampledSeries[] {
+  const counts = new Map<string, number>()
+  const keys = found.map(([, { labels }]) => keyOf(labels))
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
+  return found.map(([{ seriesId }, series], i) =>
+    counts.get(keys[i] as string) === 1
+      ? series
+      : { ...series, labels: new Map([...series.labels, ['series.id', seriesId]]) },
+  )
+}

@@ -1,0 +1,83 @@
+import type { Completeness, MissingCause } from '../../../schemas/http/traces/completeness.ts'
+import { rfc3339FromUnixMs } from '../../http/format-time.ts'
+import type { TraceColumns } from '../columns/load-columns.ts'
+import { findMissingParents, type MissingParent } from './find-missing-parents.ts'
+import type { Evidence } from './load-evidence.ts'
+
+/** What is missing of a trace, and why (docs/contract.md#completeness). */
+export interface AssessedTrace {
+  readonly completeness: Completeness
+  /** The first 1,000. */
+  readonly missingParents: readonly (MissingParent & { readonly cause: MissingCause })[]
+}
+
+/** Time after the last arrival in which a missing parent may be among requests that are not stored yet. */
+const MINUTE_MS = 60_000
+/** Spans of a trace that began so soon after the end of an expired day may have arrived in it. */
+const HOUR_MS = 3_600_000
+/** An earlier start before the first arrival is that of a wrong clock. */
+const DAY_MS = 24 * HOUR_MS
+
+/**
+ * Assesses a trace that was read after its evidence. It is complete only if nothing says that a span is missing: no parent is,
+ * everything that was accepted before a time is stored, and no request was lost at the time of the trace.
+ */
+export function assessCompleteness(columns: TraceColumns, evidence: Evidence | undefined): AssessedTrace {
+  const { arranged, truncated } = columns
+  const losses = lossesOf(columns, evidence)
+  const lossOfParents = losses.find(({ mayHideParents }) => mayHideParents)
+  const missingParents = findMissingParents(columns).map(parent => ({
+    ...parent,
+    cause: lossOfParents?.cause ?? ownCause(parent),
+  }))
+  const isRootless = arranged.rootCount === 0 && missingParents.length === 0
+  const reasons = new Set<MissingCause>([
+    ...missingParents.map(({ cause }) => cause),
+    ...losses.filter(({ mayHideSpans }) => mayHideSpans).map(({ cause }) => cause),
+    ...(isRootless ? ['unknown' as const] : []),
+  ])
+  const isIncomplete = missingParents.length > 0 || isRootless || truncated
+  return {
+    completeness: {
+      state: isIncomplete ? 'incomplete' : reasons.size > 0 ? 'uncertain' : 'complete',
+      ...(evidence && { settledBefore: rfc3339FromUnixMs(evidence.settledBeforeMs) }),
+      reasons: [...reasons],
+    },
+    missingParents,
+  }
+}
+
+interface Loss {
+  readonly cause: MissingCause
+  /** Whether a missing parent can be explained by it. */
+  readonly mayHideParents: boolean
+  /** Whether spans can be missing that no other span names. */
+  readonly mayHideSpans: boolean
+}
+
+/** Returns what may have taken spans, the likeliest first. */
+function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | undefined): Loss[] {
+  const loss = (cause: MissingCause, mayHideParents: boolean, mayHideSpans = mayHideParents): Loss[] =>
+    mayHideParents || mayHideSpans ? [{ cause, mayHideParents, mayHideSpans }] : []
+  if (evidence === undefined) return [...loss('cut', truncated), ...loss('unknown', true)]
+  const { settledBeforeMs, readAtMs, arrivals, keptSinceMs, losses } = evidence
+  const startedMs = Number(arranged.startedAtUnixNano / 1_000_000n)
+  const beganMs = Math.max(Math.min(startedMs, arrivals.firstMs), arrivals.firstMs - DAY_MS)
+  return [
+    ...loss('cut', truncated),
+    ...loss(
+      'in_flight',
+      settledBeforeMs < readAtMs && settledBeforeMs <= arrivals.lastMs + MINUTE_MS,
+      settledBeforeMs <= arrivals.lastMs,
+    ),
+    ...loss('expired', beganMs < keptSinceMs + HOUR_MS),
+    ...loss('dead_lettered', losses.deadLettered > 0),
+    ...loss('refused', losses.refused.final + losses.refused.repeated > 0, losses.refused.final > 0),
+  ]
+}
+
+/** Returns why a parent is missing that the service has lost in no way it knows of. */
+function ownCause({ isRemote }: MissingParent): MissingCause {
+  if (isRemote === undefined) return 'unknown'
+  return isRemote ? 'not_received_from_other_service' : 'not_received_from_this_service'
+}

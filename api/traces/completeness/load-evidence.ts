@@ -1,0 +1,105 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import {
+  selectTraceArrivals,
+  type TraceArrivals,
+} from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
+import {
+  selectTraceLosses,
+  type TraceLosses,
+} from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
+import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import type { Refusals } from '../../../shared/queue/request-counts.ts'
+import { errorFields } from '../../../shared/runtime/errors.ts'
+import type { Logger } from '../../../shared/runtime/logger.ts'
+import type { RowKind } from '../../../shared/runtime/retention.ts'
+import type { TraceQueues } from './trace-queues.ts'
+
+/** Dependencies of {@link beginEvidence}. */
+export interface EvidenceDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly firstKeptDay: (workspaceId: string, kind: RowKind) => Promise<number>
+  readonly logger: Logger
+  readonly traceQueues: TraceQueues
+}
+
+/** Evidence by which a trace is complete or not. Times are Unix ms. */
+export interface Evidence {
+  /** Everything that was accepted before this time was stored before the spans were read. By the clock of Redis. */
+  readonly settledBeforeMs: number
+  readonly readAtMs: number
+  readonly arrivals: TraceArrivals
+  /** Start of the first day whose spans are retained. */
+  readonly keptSinceMs: number
+  readonly losses: TraceLosses
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** The time of a trace is from before its first arrival until after its last one: parents are sent after their children. */
+const BEFORE_MS = 60_000
+const AFTER_MS = 600_000
+/** Redis has the counts of the last hours, ClickHouse those of all others. */
+const HOURS_IN_REDIS = 7
+
+/**
+ * Reads what is settled, and returns a function that loads the rest of the evidence. Spans that are read after the first step
+ * contain everything that it calls settled. The evidence is undefined if the queues are unavailable, or if the trace has no spans.
+ */
+export async function beginEvidence(
+  deps: EvidenceDeps,
+  key: TraceKey,
+  signal: AbortSignal,
+): Promise<() => Promise<Evidence | undefined>> {
+  const settled = await unlessUnavailable(deps.logger, () => deps.traceQueues.settledSpans())
+  if (settled === undefined) return async () => undefined
+  return async () => {
+    const [arrivals, firstKeptDay] = await Promise.all([
+      selectTraceArrivals(deps.clickhouse, key, signal),
+      deps.firstKeptDay(key.workspaceId, 'traces'),
+    ])
+    if (arrivals === undefined) return undefined
+    const period = {
+      fromMs: arrivals.firstMs - BEFORE_MS,
+      toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs),
+    }
+    const [losses, refused] = await Promise.all([
+      selectTraceLosses(deps.clickhouse, { workspaceId: key.workspaceId, ...period }, signal),
+      unlessUnavailable(deps.logger, () => refusedOf(deps, key, arrivals, period)),
+    ])
+    if (refused === undefined) return undefined
+    return {
+      ...settled,
+      arrivals,
+      keptSinceMs: firstKeptDay * DAY_MS,
+      losses: { ...losses, refused: added(losses.refused, refused) },
+    }
+  }
+}
+
+function refusedOf(
+  { traceQueues }: EvidenceDeps,
+  { workspaceId }: TraceKey,
+  { surfaceIds }: TraceArrivals,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Promise<Refusals> {
+  const last = Math.floor(toMs / HOUR_MS)
+  const first = Math.max(Math.floor(fromMs / HOUR_MS), last - HOURS_IN_REDIS)
+  const hours = Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  const surfaces = surfaceIds.map(surfaceId => ({ workspaceId, surfaceId }))
+  return traceQueues.refusedSpans(surfaces, hours)
+}
+
+/** Hours that are counted in both places are counted twice, which changes no verdict. */
+function added(a: Refusals, b: Refusals): Refusals {
+  return { final: a.final + b.final, repeated: a.repeated + b.repeated }
+}
+
+/** Returns undefined if Redis fails: a trace is shown without it, and is not called complete then. */
+async function unlessUnavailable<T>(logger: Logger, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    logger.warn(errorFields(error), 'the queues are unavailable, so traces cannot be called complete')
+    return undefined
+  }
+}

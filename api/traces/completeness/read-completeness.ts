@@ -1,0 +1,33 @@
+import type { TraceCompleteness } from '../../../schemas/http/traces/completeness.ts'
+import { readCompleteness } from '../../../schemas/http/traces/operations.ts'
+import { traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
+import type { Route } from '../../../shared/http/route.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
+import type { Outcome } from '../../http/outcome.ts'
+import { notFound, TRACES } from '../../http/resource.ts'
+import { type ColumnsDeps, useColumns } from '../columns/use-columns.ts'
+import { assessCompleteness } from './assess-completeness.ts'
+import { beginEvidence, type EvidenceDeps } from './load-evidence.ts'
+
+type Deps = GuardedRouteDeps & EvidenceDeps & ColumnsDeps
+
+/** Returns the route that states how complete a trace is (docs/contract.md#completeness). */
+export function readCompletenessRoute(deps: Deps): Route {
+  return guardedRoute(deps, readCompleteness, {
+    resource: TRACES,
+    async run({ workspaceId, param, deadline }): Promise<Outcome<TraceCompleteness>> {
+      const traceId = param('traceId')
+      if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
+      const key = { workspaceId, traceId }
+      const evidence = (await beginEvidence(deps, key, deadline))()
+      const assessed = useColumns(deps, key, deadline, async columns => {
+        const { completeness, missingParents } = assessCompleteness(columns, await evidence)
+        const { rootCount, danglingParentCount, numbers } = columns.arranged
+        const counts = { spanCount: numbers.length, rootCount, danglingParentCount }
+        return { traceId, ...completeness, ...counts, missingParents: [...missingParents] }
+      })
+      const [value] = await Promise.all([assessed, evidence])
+      return value === undefined ? notFound(TRACES) : { ok: true, value }
+    },
+  })
+}

@@ -1,0 +1,166 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { selectServices, selectTagValues } from '../../../clickhouse/queries/traces/search/select-tags.ts'
+import {
+  jaegerOperations,
+  jaegerSearch,
+  jaegerServiceOperations,
+  jaegerServices,
+  jaegerTrace,
+} from '../../../schemas/http/jaeger/operations.ts'
+import {
+  type JaegerSearchQuery,
+  jaegerOperationsQuerySchema,
+  jaegerSearchQuerySchema,
+} from '../../../schemas/http/jaeger/schemas.ts'
+import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
+import type { Route } from '../../../shared/http/route.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
+import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
+import { notFound, TRACES } from '../../http/resource.ts'
+import type { ColumnsDeps } from '../columns/use-columns.ts'
+import { recentTraces } from '../search/recent-traces.ts'
+import { runTraceSearch } from '../search/run-search.ts'
+import { filterOfConditions, goDurationNanos, type SpanCondition, searchRange } from '../search/search-filter.ts'
+import { searchTraces } from '../search/search-traces.ts'
+import { useAllSpans, WHOLE_TRACE, type WholeTrace } from '../spans/load-all-spans.ts'
+import { presentJaegerTrace } from './present-trace.ts'
+
+interface Deps extends GuardedRouteDeps, ColumnsDeps {
+  readonly clickhouse: ClickHouseClient
+  /** Slots for searches of traces. */
+  readonly traceSearches: Pick<FairSlots, 'run'>
+  readonly now: () => number
+}
+
+/** Limits of all traces of a search together. */
+const FOUND_TRACES = { spans: WHOLE_TRACE.spans, characters: 4 * 1024 * 1024 }
+/** Most names of a list. */
+const NAMES_MAX = 1_000
+
+/** Returns the routes of the interface of Jaeger (docs/contract.md#jaeger). */
+export function jaegerRoutes(deps: Deps): readonly Route[] {
+  const { clickhouse, traceSearches, now } = deps
+
+  const operationsOf = (workspaceId: string, service: string, deadline: AbortSignal) => {
+    const read = async () => {
+      const search = { workspaceId, service, range: searchRange(undefined, undefined), nowMs: now() }
+      const traceIds = await recentTraces(clickhouse, search, deadline)
+      const of = { key: undefined, serviceName: service }
+      return selectTagValues(clickhouse, { workspaceId, traceIds, limit: NAMES_MAX }, of, deadline)
+    }
+    return traceSearches.run(workspaceId, read, deadline)
+  }
+
+  return [
+    guardedRoute(deps, jaegerTrace, {
+      resource: TRACES,
+      reply: okJson,
+      async run({ workspaceId, param, deadline }) {
+        const traceId = param('traceId').toLowerCase().padStart(32, '0')
+        if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
+        const trace = await useAllSpans(deps, { workspaceId, traceId }, WHOLE_TRACE, traceJson, deadline)
+        return trace === undefined ? notFound(TRACES) : answerOf([trace])
+      },
+    }),
+    guardedRoute(deps, jaegerSearch, {
+      resource: TRACES,
+      query: jaegerSearchQuerySchema,
+      reply: okJson,
+      async run({ workspaceId, query, deadline }) {
+        const conditions = conditionsOf(query)
+        if (!conditions.ok) return conditions
+        const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
+        if (!filter.ok) return filter
+        const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
+        const find = () => searchTraces(clickhouse, search, deadline)
+        const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, ['start', 'end'], find)
+        if (!found.ok) return found
+        const { traces } = found.value
+        const limits = {
+          spans: Math.floor(FOUND_TRACES.spans / Math.max(traces.length, 1)),
+          characters: Math.floor(FOUND_TRACES.characters / Math.max(traces.length, 1)),
+        }
+        const shown: string[] = []
+        for (const { traceId } of traces) {
+          const trace = await useAllSpans(deps, { workspaceId, traceId }, limits, traceJson, deadline)
+          if (trace !== undefined) shown.push(trace)
+        }
+        return answerOf(shown)
+      },
+    }),
+    guardedRoute(deps, jaegerServices, {
+      resource: TRACES,
+      async run({ workspaceId, deadline }) {
+        const search = { workspaceId, ...searchRange(undefined, undefined), limit: NAMES_MAX }
+        const read = () => selectServices(clickhouse, search, deadline)
+        const services = await traceSearches.run(workspaceId, read, deadline)
+        return answer(services.filter(service => service !== ''))
+      },
+    }),
+    guardedRoute(deps, jaegerServiceOperations, {
+      resource: TRACES,
+      run: async ({ workspaceId, param, deadline }) =>
+        answer(await operationsOf(workspaceId, param('service'), deadline)),
+    }),
+    guardedRoute(deps, jaegerOperations, {
+      resource: TRACES,
+      query: jaegerOperationsQuerySchema,
+      async run({ workspaceId, query: { service }, deadline }) {
+        const names = await operationsOf(workspaceId, service, deadline)
+        return answer(names.map(name => ({ name, spanKind: '' })))
+      },
+    }),
+  ]
+}
+
+/** Returns a trace in JSON, which takes less memory than its objects. */
+function traceJson(whole: WholeTrace): string {
+  return JSON.stringify(presentJaegerTrace(whole))
+}
+
+/** Returns the answer of traces that are JSON already. */
+function answerOf(traces: readonly string[]): Outcome<string> {
+  const rest = `"total":${traces.length},"limit":0,"offset":0,"errors":null`
+  return { ok: true, value: `{"data":[${traces.join(',')}],${rest}}` }
+}
+
+function answer(data: readonly unknown[]): Outcome<unknown> {
+  return { ok: true, value: { data, total: data.length, limit: 0, offset: 0, errors: null } }
+}
+
+function conditionsOf({
+  service,
+  operation,
+  tags,
+  minDuration,
+  maxDuration,
+}: JaegerSearchQuery): Outcome<readonly SpanCondition[]> {
+  if (maxDuration) return invalid('maxDuration is not supported: leave it out')
+  const conditions: SpanCondition[] = [{ of: 'service', value: service }]
+  if (operation) conditions.push({ of: 'name', value: operation })
+  for (const [key, value] of Object.entries(tags ? tagsOf(tags) : {})) {
+    if (value === undefined) return invalid('tags must be a JSON object of texts, such as {"http.route":"/cart"}')
+    conditions.push(
+      key === 'error' && value === 'true' ? { of: 'status', value: 'error' } : { of: 'attribute', key, value },
+    )
+  }
+  if (minDuration) {
+    const nanos = goDurationNanos(minDuration)
+    if (nanos === undefined) return invalid('minDuration must be a duration, such as 100ms')
+    conditions.push({ of: 'minDuration', nanos })
+  }
+  return { ok: true, value: conditions }
+}
+
+/** Returns tags by their keys. A tag that is not text, or everything that is not an object of tags, is undefined. */
+function tagsOf(json: string): Readonly<Record<string, string | undefined>> {
+  try {
+    const tags: unknown = JSON.parse(json)
+    if (typeof tags === 'object' && tags !== null && !Array.isArray(tags)) {
+      return Object.fromEntries(
+        Object.entries(tags).map(([key, value]) => [key, typeof value === 'object' ? undefined : String(value)]),
+      )
+    }
+  } catch {}
+  return { tags: undefined }
+}

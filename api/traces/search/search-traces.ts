@@ -1,0 +1,104 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import {
+  selectMatchingTraces,
+  selectTracesOfAttribute,
+} from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
+import {
+  selectTraceCandidates,
+  type TracePosition,
+} from '../../../clickhouse/queries/traces/search/select-trace-candidates.ts'
+import {
+  selectTraceTotals,
+  type TraceTotalsRow,
+} from '../../../clickhouse/queries/traces/search/select-trace-totals.ts'
+import { spanCondition, type TraceFilter } from '../../../clickhouse/queries/traces/search/trace-filter.ts'
+import type { BoundCondition } from '../../../clickhouse/select.ts'
+
+/** Selects a page of traces. */
+export interface TraceSearch {
+  readonly workspaceId: string
+  readonly filter: TraceFilter
+  /** The trace after which the page begins. */
+  readonly after: TracePosition | undefined
+  readonly limit: number
+  readonly nowMs: number
+}
+
+/** Traces that match, the newest first. */
+export interface FoundTraces {
+  readonly traces: readonly TraceTotalsRow[]
+  /** Where the search continues, or undefined if it has reached the end. */
+  readonly next: TracePosition | undefined
+}
+
+/** Candidates that are looked at for one page, after as many as the page has room for. Each costs 8,192 rows of spans. */
+const MORE_CANDIDATES = [100, 300, 600]
+/** A value of an attribute is rare if no more traces have it. */
+const RARE_TRACES = 2_000
+
+/**
+ * Searches traces. It looks at the newest candidates, and at older ones while the page has room. If few of the first have the
+ * requested attribute, the index of attributes is read: the traces of a rare value are the only candidates then. After
+ * a number of candidates the search ends, so that a page with room may have a next one.
+ */
+export async function searchTraces(
+  client: ClickHouseClient,
+  { workspaceId, filter, after, limit, nowMs }: TraceSearch,
+  signal: AbortSignal,
+): Promise<FoundTraces> {
+  const condition = spanCondition(filter)
+  const traces: TraceTotalsRow[] = []
+  let position = after
+  let traceIds: readonly string[] | undefined
+  for (const candidates of [limit, ...MORE_CANDIDATES]) {
+    const search = { workspaceId, filter, after: position, traceIds, limit: candidates, nowMs }
+    const { found, next } = await selectTraceCandidates(client, search, signal)
+    const matching = await thatMatch(client, { workspaceId, found, condition }, signal)
+    const shown = matching.slice(0, limit - traces.length)
+    traces.push(...(await totalsOf(client, workspaceId, shown, signal)))
+    position = shown.length < matching.length ? shown.at(-1) : next
+    if (position === undefined || traces.length === limit) break
+    if (condition !== undefined && filter.attribute !== undefined && traceIds === undefined) {
+      traceIds = await rareTraces(client, { workspaceId, condition, fromNano: filter.fromNano }, signal)
+      if (traceIds?.length === 0) return { traces, next: undefined }
+    }
+  }
+  return { traces, next: position }
+}
+
+/** Returns the candidates that have a span which meets the condition, in their order. */
+async function thatMatch(
+  client: ClickHouseClient,
+  candidates: { workspaceId: string; found: readonly TracePosition[]; condition: BoundCondition | undefined },
+  signal: AbortSignal,
+): Promise<readonly TracePosition[]> {
+  const { workspaceId, found, condition } = candidates
+  if (condition === undefined || found.length === 0) return found
+  const traceIds = found.map(({ traceId }) => traceId)
+  const matching = new Set(await selectMatchingTraces(client, { workspaceId, traceIds, condition }, signal))
+  return found.filter(({ traceId }) => matching.has(traceId))
+}
+
+/** Returns the totals of traces in their order. Traces whose spans were deleted have none. */
+async function totalsOf(
+  client: ClickHouseClient,
+  workspaceId: string,
+  shown: readonly TracePosition[],
+  signal: AbortSignal,
+): Promise<TraceTotalsRow[]> {
+  if (shown.length === 0) return []
+  const traceIds = shown.map(({ traceId }) => traceId)
+  const rows = await selectTraceTotals(client, { workspaceId, traceIds }, signal)
+  const rowOf = new Map(rows.map(row => [row.traceId, row]))
+  return traceIds.flatMap(traceId => rowOf.get(traceId) ?? [])
+}
+
+/** Returns all traces with a span that meets the condition, or undefined if they are many. */
+async function rareTraces(
+  client: ClickHouseClient,
+  search: { workspaceId: string; condition: BoundCondition; fromNano: bigint },
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const found = await selectTracesOfAttribute(client, { ...search, limit: RARE_TRACES + 1 }, signal)
+  return found.length > RARE_TRACES ? undefined : found
+}

@@ -1,0 +1,223 @@
+import {
+  selectServices,
+  selectTagKeys,
+  selectTagValues,
+} from '../../../clickhouse/queries/traces/search/select-tags.ts'
+import type { TraceTotalsRow } from '../../../clickhouse/queries/traces/search/select-trace-totals.ts'
+import {
+  TEMPO_BUILD_INFO,
+  tempoBuildInfo,
+  tempoEcho,
+  tempoSearch,
+  tempoTags,
+  tempoTagsV2,
+  tempoTrace,
+  tempoTraceV2,
+  tempoValues,
+  tempoValuesV2,
+} from '../../../schemas/http/tempo/operations.ts'
+import { tempoSearchQuerySchema, tempoTagsQuerySchema } from '../../../schemas/http/tempo/schemas.ts'
+import { SPAN_STATUSES } from '../../../schemas/http/traces/schemas.ts'
+import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
+import { NO_SNIFF, NO_STORE, type Reply, type Route } from '../../../shared/http/route.ts'
+import { millisecondsBetween } from '../../http/format-time.ts'
+import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
+import { invalid, type Outcome, okReply } from '../../http/outcome.ts'
+import { notFound, TRACES } from '../../http/resource.ts'
+import type { ColumnsDeps } from '../columns/use-columns.ts'
+import { recentTraces } from '../search/recent-traces.ts'
+import { runTraceSearch } from '../search/run-search.ts'
+import { filterOfConditions, goDurationNanos, type SpanCondition, searchRange } from '../search/search-filter.ts'
+import { searchTraces } from '../search/search-traces.ts'
+import { useAllSpans, WHOLE_TRACE, type WholeTrace } from '../spans/load-all-spans.ts'
+import { otlpTrace, resourceSpansJson, traceBytes } from './otlp-trace.ts'
+import { parseTags, parseTraceQl } from './parse-search.ts'
+
+interface Deps extends GuardedRouteDeps, ColumnsDeps {
+  /** Slots for searches of traces. */
+  readonly traceSearches: Pick<FairSlots, 'run'>
+  readonly now: () => number
+}
+
+/** Most values of a list. */
+const VALUES_MAX = 1_000
+const INTRINSICS = ['duration', 'name', 'status']
+
+/** Returns the routes of the interface of Tempo (docs/contract.md#tempo). */
+export function tempoRoutes(deps: Deps): readonly Route[] {
+  const { clickhouse, now, traceSearches } = deps
+
+  const trace = (operation: typeof tempoTrace, render: (found: FoundTrace) => Reply) =>
+    guardedRoute(deps, operation, {
+      resource: TRACES,
+      reply: (found: Reply) => found,
+      async run({ workspaceId, param, deadline, accept }): Promise<Outcome<Reply>> {
+        const traceId = param('traceId').toLowerCase().padStart(32, '0')
+        if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
+        const isProtobuf = accept?.includes('application/protobuf') ?? false
+        const use = (whole: WholeTrace) => render({ trace: otlpTrace(whole), truncated: whole.truncated, isProtobuf })
+        const found = await useAllSpans(deps, { workspaceId, traceId }, WHOLE_TRACE, use, deadline)
+        return found === undefined ? notFound(TRACES) : { ok: true, value: found }
+      },
+    })
+
+  type TagsRequest = Pick<GuardedRequest<{ start?: bigint | undefined; end?: bigint | undefined }>, 'query'> &
+    Pick<GuardedRequest<never>, 'workspaceId' | 'deadline'>
+
+  const recent = ({ workspaceId, query: { start, end }, deadline }: TagsRequest) =>
+    recentTraces(
+      clickhouse,
+      { workspaceId, service: undefined, range: searchRange(start, end), nowMs: now() },
+      deadline,
+    )
+
+  const tagKeys = (request: TagsRequest): Promise<string[]> => {
+    const { workspaceId, deadline } = request
+    const read = async () => {
+      const traceIds = await recent(request)
+      return selectTagKeys(clickhouse, { workspaceId, traceIds, limit: VALUES_MAX }, deadline)
+    }
+    return traceSearches.run(workspaceId, read, deadline)
+  }
+
+  const tagValues = (request: TagsRequest, tag: string): Promise<readonly string[]> => {
+    const { workspaceId, deadline } = request
+    const { start, end } = request.query
+    if (/^(span:)?status$/.test(tag)) return Promise.resolve(SPAN_STATUSES.map(status => status.toLowerCase()))
+    const read = async () => {
+      if (/^(resource)?\.?service\.name$/.test(tag)) {
+        const search = { workspaceId, ...searchRange(start, end), limit: VALUES_MAX }
+        return selectServices(clickhouse, search, deadline)
+      }
+      const key = /^(span:)?name$/.test(tag) ? undefined : tag.replace(/^(span)?\./, '')
+      const source = { workspaceId, traceIds: await recent(request), limit: VALUES_MAX }
+      return selectTagValues(clickhouse, source, { key, serviceName: undefined }, deadline)
+    }
+    return traceSearches.run(workspaceId, read, deadline)
+  }
+
+  const ofTags = { resource: TRACES, query: tempoTagsQuerySchema }
+  return [
+    trace(tempoTrace, renderTrace),
+    trace(tempoTraceV2, renderTraceV2),
+    guardedRoute(deps, tempoSearch, {
+      resource: TRACES,
+      query: tempoSearchQuerySchema,
+      async run({ workspaceId, query, deadline }): Promise<Outcome<unknown>> {
+        const conditions = conditionsOf(query)
+        if (!conditions.ok) return conditions
+        const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
+        if (!filter.ok) return filter
+        const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
+        const run = () => searchTraces(clickhouse, search, deadline)
+        const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, ['start', 'end'], run)
+        return found.ok ? { ok: true, value: { traces: found.value.traces.map(presentTrace), metrics: {} } } : found
+      },
+    }),
+    guardedRoute(deps, tempoTags, {
+      ...ofTags,
+      run: async request => ({
+        ok: true,
+        value: { tagNames: ['service.name', ...INTRINSICS, ...(await tagKeys(request))] },
+      }),
+    }),
+    guardedRoute(deps, tempoTagsV2, {
+      ...ofTags,
+      run: async request => {
+        const span = { name: 'span', tags: await tagKeys(request) }
+        const scopes = [{ name: 'resource', tags: ['service.name'] }, span, { name: 'intrinsic', tags: INTRINSICS }]
+        return { ok: true, value: { scopes } }
+      },
+    }),
+    guardedRoute(deps, tempoValues, {
+      ...ofTags,
+      run: async request => ({ ok: true, value: { tagValues: await tagValues(request, request.param('tag')) } }),
+    }),
+    guardedRoute(deps, tempoValuesV2, {
+      ...ofTags,
+      run: async request => {
+        const tag = request.param('tag')
+        const type = /^(span:)?status$/.test(tag) ? 'keyword' : 'string'
+        const found = await tagValues(request, tag)
+        return { ok: true, value: { tagValues: found.map(value => ({ type, value })) } }
+      },
+    }),
+    guardedRoute(deps, tempoEcho, {
+      resource: TRACES,
+      reply: () => ({ status: 200, headers: [['content-type', 'text/plain'], NO_SNIFF, NO_STORE], body: 'echo' }),
+      run: async () => ({ ok: true, value: undefined }),
+    }),
+    guardedRoute(deps, tempoBuildInfo, {
+      resource: TRACES,
+      run: async () => ({ ok: true, value: TEMPO_BUILD_INFO }),
+    }),
+  ]
+}
+
+interface FoundTrace {
+  readonly trace: ReturnType<typeof otlpTrace>
+  readonly truncated: boolean
+  readonly isProtobuf: boolean
+}
+
+const PARTIAL = 'the trace is larger than a response: only its first spans are shown'
+
+function protobufReply(body: Uint8Array): Reply {
+  return { status: 200, headers: [['content-type', 'application/protobuf'], NO_SNIFF, NO_STORE], body }
+}
+
+function renderTrace({ trace, isProtobuf }: FoundTrace): Reply {
+  return isProtobuf ? protobufReply(traceBytes(trace)) : okReply({ batches: resourceSpansJson(trace) })
+}
+
+/** Tags of tempopb.TraceByIDResponse: the trace is its field 1, its field 3 is 1 for a part of a trace, its field 4 a message. */
+const TRACE_TAG = 0x0a
+const IS_PARTIAL = [0x18, 0x01]
+const MESSAGE_TAG = 0x22
+
+function renderTraceV2({ trace, truncated, isProtobuf }: FoundTrace): Reply {
+  if (!isProtobuf) {
+    const status = truncated ? { status: 'PARTIAL', message: PARTIAL } : { status: 'COMPLETE' }
+    return okReply({ trace: { resourceSpans: resourceSpansJson(trace) }, ...status })
+  }
+  const bytes = traceBytes(trace)
+  const rest = truncated ? [...IS_PARTIAL, MESSAGE_TAG, PARTIAL.length, ...Buffer.from(PARTIAL)] : []
+  return protobufReply(Buffer.concat([Buffer.from([TRACE_TAG, ...varint(bytes.length)]), bytes, Buffer.from(rest)]))
+}
+
+function varint(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]
+}
+
+function conditionsOf({
+  q,
+  tags,
+  minDuration,
+  maxDuration,
+}: {
+  q?: string | undefined
+  tags?: string | undefined
+  minDuration?: string | undefined
+  maxDuration?: string | undefined
+}): Outcome<readonly SpanCondition[]> {
+  if (maxDuration) return invalid('maxDuration is not supported: leave it out')
+  const ofQuery = q ? parseTraceQl(q) : ({ ok: true, value: [] } as const)
+  if (!ofQuery.ok) return ofQuery
+  const ofTags = tags ? parseTags(tags) : ({ ok: true, value: [] } as const)
+  if (!ofTags.ok) return ofTags
+  const nanos = minDuration ? goDurationNanos(minDuration) : undefined
+  if (minDuration && nanos === undefined) return invalid('minDuration must be a duration, such as 100ms')
+  const ofDuration: SpanCondition[] = nanos === undefined ? [] : [{ of: 'minDuration', nanos }]
+  return { ok: true, value: [...ofQuery.value, ...ofTags.value, ...ofDuration] }
+}
+
+function presentTrace({ traceId, first, startUnixNano, endUnixNano }: TraceTotalsRow) {
+  const [, , rootTraceName, rootServiceName] = first
+  return {
+    traceID: traceId,
+    rootServiceName,
+    rootTraceName,
+    startTimeUnixNano: startUnixNano,
+    durationMs: Math.round(millisecondsBetween(BigInt(startUnixNano), BigInt(endUnixNano))),
+  }
+}

@@ -1,0 +1,174 @@
+import type { ClickHouseSettings } from '@clickhouse/client'
+import type { ClickHouseClient } from '../../client.ts'
+import { type BoundCondition, type Select, selectRows } from '../../select.ts'
+import { type AttributeColumns, type AttributeType, attributeColumns } from '../attributes/attribute-columns.ts'
+import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
+import { LOG_READ_SETTINGS, type LogsFilter, logsCondition, ofTrace } from './logs-filter.ts'
+
+/** A stored log record with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
+export interface LogRow extends ScopeRow, LogPosition {
+  readonly surfaceId: string
+  readonly serviceVersion: string
+  readonly timeUnixNano: string
+  readonly observedTimeUnixNano: string
+  readonly severityNumber: number
+  readonly severityText: string
+  readonly bodyText: string
+  readonly bodyType: AttributeType
+  readonly attributeColumns: AttributeColumns
+  readonly droppedAttributesCount: number
+  readonly flags: number
+  readonly traceId: string
+  readonly spanId: string
+  readonly eventName: string
+  readonly sessionId: string
+}
+
+/**
+ * Position of a record in a list. Records have no id, so records with the same position are equal in everything that a response
+ * shows.
+ */
+export interface LogPosition {
+  /** Unix nanoseconds. */
+  readonly nanos: string
+  /** When it was received, Unix ms. */
+  readonly receivedMs: string
+  /** Hash of all columns that are shown. */
+  readonly digest: string
+}
+
+/** Selects records of a list, the newest first. */
+export interface LogsPage {
+  readonly filter: LogsFilter
+  /** The times of the records, in Unix nanoseconds. */
+  readonly times: readonly string[]
+  /** The position before which the page begins: records at it are included. */
+  readonly atMost: LogPosition | undefined
+  /** Number of records that are left out. */
+  readonly offset: number
+  readonly limit: number
+}
+
+const DIGEST = `
+  cityHash64(surface_id, service_name, service_version, resource, resource_dropped_attributes_count, resource_schema_url,
+    scope_name, scope_version, scope_attributes, scope_schema_url, scope_dropped_attributes_count, time_unix_nano,
+    observed_time_unix_nano, severity_number, severity_text, body, body_type, mapKeys(attributes), mapValues(attributes),
+    attribute_types, dropped_attributes_count, flags, trace_id, span_id, event_name, session_id)`
+
+const OTHER_COLUMNS = `
+  toUnixTimestamp64Nano(timestamp) AS nanos, toUnixTimestamp64Milli(received_at) AS receivedMs, ${DIGEST} AS digest,
+  surface_id AS surfaceId, service_version AS serviceVersion, time_unix_nano AS timeUnixNano,
+  observed_time_unix_nano AS observedTimeUnixNano, severity_number AS severityNumber, body_type AS bodyType,
+  dropped_attributes_count AS droppedAttributesCount, flags, lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId,
+  session_id AS sessionId`
+
+const WHOLE_COLUMNS = `${OTHER_COLUMNS}, ${SCOPE_COLUMNS}, severity_text AS severityText, event_name AS eventName,
+  body AS bodyText, ${attributeColumns('')} AS attributeColumns`
+
+/** Lengths to which the texts of a record are cut that is too large for a response. */
+export const CUT = { bodyCharacters: 65_536, attributes: 64, textCharacters: 1_024 } as const
+
+const cutText = (text: string) => `leftUTF8(${text}, ${CUT.textCharacters})`
+const cutAttributes = (texts: string) => `arrayMap(t -> ${cutText('t')}, arraySlice(${texts}, 1, ${CUT.attributes}))`
+const withoutLarge = (json: string) => `if(length(${json}) > ${CUT.bodyCharacters}, '', toString(${json}))`
+
+const CUT_COLUMNS = `${OTHER_COLUMNS}, service_name AS serviceName, ${withoutLarge('resource')} AS resourceJson,
+  resource_dropped_attributes_count AS resourceDroppedAttributesCount, resource_schema_url AS resourceSchemaUrl,
+  scope_name AS scopeName, scope_version AS scopeVersion, ${withoutLarge('scope_attributes')} AS scopeAttributes,
+  scope_schema_url AS scopeSchemaUrl, scope_dropped_attributes_count AS scopeDroppedAttributesCount,
+  ${cutText('severity_text')} AS severityText, ${cutText('event_name')} AS eventName,
+  leftUTF8(body, ${CUT.bodyCharacters}) AS bodyText,
+  (${cutAttributes('mapKeys(attributes)')}, ${cutAttributes('mapValues(attributes)')},
+   arraySlice(attribute_types, 1, ${CUT.attributes})) AS attributeColumns`
+
+/** Bytes of a row in the memory of ClickHouse besides its texts. */
+const ROW_BYTES = 600
+
+const SIZE = `${ROW_BYTES} + byteSize(severity_text, body, attributes, event_name, toString(resource), toString(scope_attributes))`
+
+const SETTINGS: ClickHouseSettings = {
+  ...LOG_READ_SETTINGS,
+  // Tuples are arrays.
+  output_format_json_named_tuples_as_objects: 0,
+}
+
+/** Limits of the result of `selectLogs`. */
+export interface LogsResult {
+  /** Bytes of the rows in the memory of ClickHouse. With more, the read fails with the code 396. That of the client if absent. */
+  readonly limitBytes?: number
+  /** Whether texts are cut, for a record that is too large for a response. */
+  readonly isCut?: boolean
+}
+
+/** Returns the records of a page, the newest first. */
+export function selectLogs(
+  client: ClickHouseClient,
+  page: LogsPage,
+  { limitBytes, isCut = false }: LogsResult,
+  signal: AbortSignal,
+): Promise<LogRow[]> {
+  const settings = {
+    ...SETTINGS,
+    ...(limitBytes !== undefined && { max_result_bytes: String(limitBytes), result_overflow_mode: 'throw' as const }),
+  }
+  return selectRows(client, selectOf(page, isCut ? CUT_COLUMNS : WHOLE_COLUMNS, settings, signal))
+}
+
+/** Returns the sizes of the records of a page in the memory of ClickHouse, in the same order. */
+export async function selectLogSizes(client: ClickHouseClient, page: LogsPage, signal: AbortSignal): Promise<number[]> {
+  const columns = `toUnixTimestamp64Nano(timestamp) AS nanos, ${DIGEST} AS digest, ${SIZE} AS bytes`
+  const rows = await selectRows<{ bytes: string }>(client, selectOf(page, columns, SETTINGS, signal))
+  return rows.map(({ bytes }) => Number(bytes))
+}
+
+/** Returns how many records have this position. */
+export async function selectLogCountAt(
+  client: ClickHouseClient,
+  filter: LogsFilter,
+  position: LogPosition,
+  signal: AbortSignal,
+): Promise<number> {
+  const { sql, params } = pageCondition({ filter, times: [position.nanos], atMost: undefined })
+  const [row] = await selectRows<{ total: string }>(client, {
+    query: `
+      SELECT count() AS total FROM logs
+      WHERE ${sql} AND toUnixTimestamp64Milli(received_at) = {receivedMs: Int64} AND ${DIGEST} = {digest: UInt64}`,
+    params: { ...params, receivedMs: position.receivedMs, digest: position.digest },
+    signal,
+    settings: SETTINGS,
+    ...ofTrace(filter),
+  })
+  return Number(row?.total ?? 0)
+}
+
+function selectOf(page: LogsPage, columns: string, settings: ClickHouseSettings, signal: AbortSignal): Select {
+  const { sql, params } = pageCondition(page)
+  return {
+    query: `
+      SELECT ${columns} FROM logs WHERE ${sql}
+      ORDER BY timestamp DESC, received_at DESC, digest DESC LIMIT {limit: UInt32} OFFSET {offset: UInt32}`,
+    params: { ...params, limit: page.limit, offset: page.offset },
+    signal,
+    settings,
+    ...ofTrace(page.filter),
+  }
+}
+
+function pageCondition({ filter, times, atMost }: Pick<LogsPage, 'filter' | 'times' | 'atMost'>): BoundCondition {
+  const { sql, params } = logsCondition(filter)
+  const conditions = [
+    sql,
+    "timestamp IN (SELECT fromUnixTimestamp64Nano(arrayJoin({times: Array(Int64)}), 'UTC'))",
+    ...(atMost === undefined
+      ? []
+      : [
+          `(toUnixTimestamp64Nano(timestamp), toUnixTimestamp64Milli(received_at), ${DIGEST})
+             <= ({nanos: Int64}, {receivedMs: Int64}, {digest: UInt64})`,
+        ]),
+  ]
+  const position = atMost && { nanos: atMost.nanos, receivedMs: atMost.receivedMs, digest: atMost.digest }
+  return {
+    sql: conditions.join(' AND '),
+    params: { ...params, times: times.map(time => BigInt(time)), ...position },
+  }
+}

@@ -1,0 +1,49 @@
+import type { ClickHouseClient } from '../../../client.ts'
+import { selectRows } from '../../../select.ts'
+import { TRACE_READ_SETTINGS } from '../span-row.ts'
+import { IN_TRACE_IDS } from './trace-filter.ts'
+
+/** What a list shows of a trace. Ids are hex, numbers of 64 bits are decimal digits. */
+export interface TraceTotalsRow {
+  readonly traceId: string
+  readonly startUnixNano: string
+  /** A span that ends before it starts ends at its start. */
+  readonly endUnixNano: string
+  /** Spans, each counted once however often it was received. */
+  readonly spanCount: string
+  readonly errorCount: string
+  /** The first of them in alphabetical order. */
+  readonly services: readonly string[]
+  readonly serviceCount: string
+  /** The first span without a parent, else the first span: id, parent's id (zeros for a root), name and service. */
+  readonly first: readonly [spanId: string, parentSpanId: string, name: string, serviceName: string]
+}
+
+/** Most services that a list names of a trace. */
+export const SERVICES_MAX = 20
+const NAME_CHARACTERS = 256
+const NO_SPAN = "toFixedString('', 8)"
+
+/** Returns the totals of the traces that have spans, in no order. All of their spans are read. */
+export function selectTraceTotals(
+  client: ClickHouseClient,
+  { workspaceId, traceIds }: { workspaceId: string; traceIds: readonly string[] },
+  signal: AbortSignal,
+): Promise<TraceTotalsRow[]> {
+  const first = `(lower(hex(span_id)), lower(hex(parent_span_id)), leftUTF8(name, ${NAME_CHARACTERS}),
+                  leftUTF8(toString(service_name), ${NAME_CHARACTERS}))`
+  return selectRows<TraceTotalsRow>(client, {
+    query: `
+      SELECT lower(hex(trace_id)) AS traceId, min(start_time_unix_nano) AS startUnixNano,
+             max(greatest(start_time_unix_nano, end_time_unix_nano)) AS endUnixNano,
+             uniqExact(span_id) AS spanCount, uniqExactIf(span_id, status_code = 2) AS errorCount,
+             arraySlice(arraySort(groupUniqArray(1000)(leftUTF8(toString(service_name), ${NAME_CHARACTERS}))), 1, ${SERVICES_MAX}) AS services,
+             uniqExact(service_name) AS serviceCount,
+             argMin(${first}, (parent_span_id != ${NO_SPAN}, start_time_unix_nano, span_id)) AS first
+      FROM spans WHERE workspace_id = {workspaceId: String} AND ${IN_TRACE_IDS}
+      GROUP BY trace_id`,
+    params: { workspaceId, traceIds },
+    signal,
+    settings: TRACE_READ_SETTINGS,
+  })
+}

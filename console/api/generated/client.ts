@@ -1,0 +1,1961 @@
+/**
+ * Penstock
+ * 3.0.0
+ * DO NOT MODIFY - This file has been generated using oazapfts.
+ * See https://www.npmjs.com/package/oazapfts
+ */
+import * as Oazapfts from "@oazapfts/runtime";
+import * as QS from "@oazapfts/runtime/query";
+export const defaults: Oazapfts.Defaults<Oazapfts.CustomHeaders> = {
+    headers: {},
+    baseUrl: "/"
+};
+const oazapfts = Oazapfts.runtime(defaults);
+export const servers = {
+    theAddressThatServedThisDocument: "/"
+};
+export type Watermark = {
+    surfaceId: string;
+    /** By kind of request: everything that was accepted before this time is stored, dead-lettered or discarded, and its receipt is final. */
+    settledBefore: {
+        traces: string;
+        logs: string;
+        metrics: string;
+        sessions: string;
+        replay: string;
+        "source-maps": string;
+        completions: string;
+        "build-reports": string;
+    };
+    /** By queue: no request of the surface that is unfinished there was accepted longer ago than this. 0 if there is none. */
+    oldestAgeSeconds: {
+        spans: number;
+        logs: number;
+        metrics: number;
+        sessions: number;
+        replay: number;
+        "replay-chunks": number;
+        "source-maps": number;
+        completions: number;
+        "build-reports": number;
+        symbolication: number;
+        receipts: number;
+        "dead-letters": number;
+        "dead-letter-index": number;
+    };
+};
+export type Release = {
+    slug: string;
+    /** The registered version: the `service.version` of its telemetry. */
+    version: string;
+    surfaceId: string;
+    commit: string | null;
+    createdAt: string;
+    /** Number of maps in its manifest. */
+    sourceMapCount: number;
+    /** Number of source files, as stated by the completion. */
+    sourceFileCount: number;
+    /** Null until the first completion. */
+    completedAt: string | null;
+};
+export type ReleasesPage = {
+    releases: Release[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type ListedSession = {
+    id: string;
+    /** Surfaces that have sent identities, heartbeats or replay chunks of the session. */
+    surfaceIds: string[];
+    firstSeenAt: string;
+    lastSeenAt: string;
+    /** The user of the identity that was received last. */
+    identity: {
+        /** The first 1000 characters. */
+        identifier: string;
+        /** The first 1000 characters. */
+        name?: string;
+        email?: string;
+    } | null;
+    traceCount: number;
+    /** Number of spans with the status ERROR, as received. */
+    errorCount: number;
+    findingCount: number;
+    replayChunkCount: number;
+};
+export type SessionsPage = {
+    sessions: ListedSession[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type SessionIdentity = {
+    identifier: string;
+    source: {
+        "type": string;
+        name: string;
+    };
+    deviceId?: string;
+    visitorId?: string;
+    fpHash?: string;
+    avatar?: string;
+    email?: string;
+    name?: string;
+    country?: string;
+    traits: {
+        [key: string]: any;
+    };
+    attachedAt: string;
+};
+export type SessionDevice = {
+    deviceId?: string;
+    visitorId?: string;
+    fpHash?: string;
+    firstHeartbeatAt: string;
+    lastHeartbeatAt: string;
+    heartbeatCount: number;
+};
+export type SessionTrace = {
+    id: string;
+    traceId: string;
+    startedAt: string;
+    endedAt: string;
+    /** Number of spans as received: a span that was sent twice counts twice. */
+    spanCount: number;
+    errorCount: number;
+};
+export type SessionFinding = {
+    id: string;
+    /** Number of occurrences in this session. */
+    occurrenceCount: number;
+    lastSeenAt: string;
+};
+export type Session = {
+    id: string;
+    /** The identity received last. */
+    identity: {
+        identifier: string;
+        source: {
+            "type": string;
+            name: string;
+        };
+        deviceId?: string;
+        visitorId?: string;
+        fpHash?: string;
+        avatar?: string;
+        email?: string;
+        name?: string;
+        country?: string;
+        traits: {
+            [key: string]: any;
+        };
+        attachedAt: string;
+    } | null;
+    identities: SessionIdentity[];
+    identityCount: number;
+    devices: SessionDevice[];
+    deviceCount: number;
+    /** When its first request was received. If the session has only spans, their earliest time. */
+    firstSeenAt: string;
+    lastSeenAt: string;
+    traces: SessionTrace[];
+    traceCount: number;
+    findings: SessionFinding[];
+    findingCount: number;
+    replay: {
+        chunkCount: number;
+        windowCount: number;
+        eventCount: number;
+        storedBytes: number;
+        decompressedBytes: number;
+        /** By the clock of the recording browser. */
+        firstEventAt: string;
+        lastEventAt: string;
+    } | null;
+    /** Whether a list is shorter than its count. */
+    truncated: boolean;
+};
+export type TimelineSpan = {
+    kind: "span";
+    /** The start, by the clock of the sender. */
+    at: string;
+    /** How often it was received, equal in every field. */
+    receivedCount: number;
+    surfaceId: string;
+    traceId: string;
+    spanId: string;
+    parentSpanId?: string;
+    /** The first 256 characters. */
+    name: string;
+    /** The first 256 characters. */
+    serviceName: string;
+    durationMs: number;
+    status: "UNSET" | "OK" | "ERROR";
+};
+export type TimelineLog = {
+    kind: "log";
+    /** The time of the record, else of its observation, else of its arrival. */
+    at: string;
+    /** How often it was received, equal in every field. */
+    receivedCount: number;
+    surfaceId: string;
+    traceId?: string;
+    spanId?: string;
+    /** The first 256 characters. */
+    serviceName: string;
+    severityNumber: number;
+    /** The first 256 characters. */
+    severityText?: string;
+    /** The first 256 characters. */
+    eventName?: string;
+    /** The first 1000 characters. */
+    body: string;
+};
+export type TimelineFinding = {
+    kind: "finding";
+    /** When the exception occurred, by the clock of the sender. */
+    at: string;
+    /** How often it was received, equal in every field. */
+    receivedCount: number;
+    surfaceId: string;
+    traceId?: string;
+    spanId?: string;
+    findingId: string;
+    /** The first 256 characters. */
+    serviceName: string;
+    /** The first 256 characters. */
+    "type": string;
+    /** The first 1000 characters. */
+    message: string;
+};
+export type TimelineHeartbeat = {
+    kind: "heartbeat";
+    /** When it was received. */
+    at: string;
+    /** How often it was received, equal in every field. */
+    receivedCount: number;
+    surfaceId: string;
+    deviceId?: string;
+    visitorId?: string;
+};
+export type TimelineIdentity = {
+    kind: "identity";
+    /** When it was received. */
+    at: string;
+    /** How often it was received, equal in every field. */
+    receivedCount: number;
+    surfaceId: string;
+    /** The first 1000 characters. */
+    identifier: string;
+    source: {
+        /** The first 256 characters. */
+        "type": string;
+        /** The first 256 characters. */
+        name: string;
+    };
+    /** The first 1000 characters. */
+    name?: string;
+    email?: string;
+    deviceId?: string;
+    visitorId?: string;
+};
+export type TimelineReplayChunk = {
+    kind: "replay";
+    /** The first event of the chunk, by the clock of the recording browser. */
+    at: string;
+    /** How often it was received, equal in every field. */
+    receivedCount: number;
+    surfaceId: string;
+    chunkId: string;
+    /** The first 256 characters. */
+    windowId: string;
+    /** The first 256 characters. */
+    segmentId: string;
+    /** The last event. */
+    endsAt: string;
+    eventCount: number;
+    hasFullSnapshot: boolean;
+};
+export type TimelineEntry = ({
+    kind: "span";
+} & TimelineSpan) | ({
+    kind: "log";
+} & TimelineLog) | ({
+    kind: "finding";
+} & TimelineFinding) | ({
+    kind: "heartbeat";
+} & TimelineHeartbeat) | ({
+    kind: "identity";
+} & TimelineIdentity) | ({
+    kind: "replay";
+} & TimelineReplayChunk);
+export type TimelinePage = {
+    entries: TimelineEntry[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type ReplayChunk = {
+    id: string;
+    objectKey: string;
+    windowId: string;
+    segmentId: string;
+    /** As stated by the upload, in ms since 1970. */
+    firstTs: number;
+    lastTs: number;
+    /** As stated by its events. */
+    firstEventAt: string;
+    lastEventAt: string;
+    eventCount: number;
+    hasFullSnapshot: boolean;
+    /** Number of events caused by a person. */
+    activityCount: number;
+    /** Size after gzip. */
+    storedBytes: number;
+    decompressedBytes: number;
+    receivedAt: string;
+};
+export type ReplayGap = {
+    windowId: string;
+    /** The last segment before the gap. */
+    after: number;
+    /** The first segment after the gap. */
+    before: number;
+    missingCount: number;
+};
+export type ReplayPage = {
+    chunks: ReplayChunk[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+    /** The gaps of the whole session, on every page. */
+    gaps: ReplayGap[];
+    /** Windows whose first chunk has no full snapshot. They cannot be played from their beginning. */
+    missingFullSnapshots: string[];
+    /** Whether there are more gaps or windows than the 100 listed of each. */
+    truncated: boolean;
+};
+export type FindingStatus = "open" | "resolved" | "ignored" | "regressed";
+export type Finding = {
+    id: string;
+    surfaceId: string;
+    serviceName: string;
+    /** The value of the latest occurrence. */
+    "type": string;
+    /** The value of the latest occurrence. */
+    message: string;
+    firstSeenAt: string;
+    lastSeenAt: string;
+    occurrenceCount: number;
+    status: FindingStatus;
+    /** When a member chose a status, if one did. */
+    statusChangedAt?: string;
+    /** The user who works on it. */
+    assignee?: string;
+    /** When it is open again, if it is ignored for a time. */
+    ignoredUntil?: string;
+    /** After how many further occurrences it is open again, if it is ignored until then. */
+    occurrencesUntilOpen?: number;
+    /** The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one. */
+    regressedIn?: string[];
+};
+export type FindingsPage = {
+    findings: Finding[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+    /** With `occurrences=true`: number of occurrences by the time they were received. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours. */
+    occurrences?: {
+        "from": string;
+        to: string;
+        bucketSeconds: number;
+        counts: number[][];
+    };
+};
+export type FindingFrame = {
+    /** Empty outside of functions. */
+    "function": string;
+    file: string;
+    line: number;
+    column: number;
+    /** The line of the original source, at most 200 characters, if the map contains the source. */
+    sourceLine?: string;
+    /** Whether the position is the original one. If not, it is as it was sent. */
+    resolved: boolean;
+    /** The position as it was sent. */
+    generated: {
+        /** Empty outside of functions. */
+        "function": string;
+        file: string;
+        line: number;
+        column: number;
+    };
+};
+export type OccurrenceCounts = {
+    "from": string;
+    to: string;
+    bucketSeconds: number;
+    counts: number[];
+};
+export type Occurrence = {
+    /** By the clock of the sender. */
+    occurredAt: string;
+    receivedAt: string;
+    traceId?: string;
+    spanId?: string;
+    sessionId?: string;
+    serviceVersion?: string;
+    /** The first 500 characters. */
+    message: string;
+};
+export type FindingPlaces = {
+    surfaceIds: string[];
+    serviceNames: string[];
+    /** At most 20. */
+    serviceVersions: string[];
+    /** Within about 1 %; exact for small counts. */
+    approximateTraceCount: number;
+    approximateSessionCount: number;
+};
+export type FindingDetails = {
+    id: string;
+    surfaceId: string;
+    serviceName: string;
+    /** The value of the latest occurrence. */
+    "type": string;
+    /** The value of the latest occurrence. */
+    message: string;
+    firstSeenAt: string;
+    lastSeenAt: string;
+    occurrenceCount: number;
+    status: FindingStatus;
+    /** When a member chose a status, if one did. */
+    statusChangedAt?: string;
+    /** The user who works on it. */
+    assignee?: string;
+    /** When it is open again, if it is ignored for a time. */
+    ignoredUntil?: string;
+    /** After how many further occurrences it is open again, if it is ignored until then. */
+    occurrencesUntilOpen?: number;
+    /** The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one. */
+    regressedIn?: string[];
+    /** Innermost first. Empty if no stack was sent, or its format is unknown. */
+    frames: FindingFrame[];
+    occurrences: OccurrenceCounts;
+    /** The occurrences received last, latest first. */
+    lastOccurrences: Occurrence[];
+    seenIn: FindingPlaces;
+};
+export type ChangeFindingRequest = {
+    status?: "open" | "resolved" | "ignored";
+    /** With the status `ignored`: when the finding is open again. */
+    ignoreUntil?: string;
+    /** With the status `ignored`: after how many further occurrences the finding is open again. */
+    ignoreOccurrences?: number;
+    /** The member who works on the finding. Null removes it. */
+    assignee?: string | null;
+};
+export type CommentFindingRequest = {
+    text: string;
+};
+export type Actor = {
+    userId: string;
+    /** Null if the user did not use an API key. */
+    apiKeyId: string | null;
+} | null;
+export type FindingActivityEntry = {
+    id: string;
+    createdAt: string;
+    by: Actor;
+    action: "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented";
+    assignee?: string;
+    until?: string;
+    occurrences?: number;
+    text?: string;
+};
+export type FindingActivityPage = {
+    activity: FindingActivityEntry[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type FindingTrace = {
+    id: string;
+    /** The same as `id`. */
+    traceId: string;
+    /** Number of occurrences in this trace. */
+    occurrenceCount: number;
+    lastSeenAt: string;
+};
+export type FindingTracesPage = {
+    traces: FindingTrace[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type FoundTrace = {
+    traceId: string;
+    /** The first root span. If no root span is retained, the first span. */
+    firstSpan: {
+        spanId: string;
+        /** Present if no root span is retained. */
+        parentSpanId?: string;
+        name: string;
+        serviceName: string;
+    };
+    startedAtUnixNano: string;
+    endedAtUnixNano: string;
+    wallDurationMs: number;
+    spanCount: number;
+    errorCount: number;
+    /** The first 20 names of services, in alphabetical order. */
+    services: string[];
+    serviceCount: number;
+};
+export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
+export type Completeness = {
+    /** complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. uncertain: no parent is missing, but spans may be. incomplete: parents are missing, or the trace was cut. */
+    state: "complete" | "uncertain" | "incomplete";
+    /** Everything that was accepted before this time is included. Absent if it is not known. */
+    settledBefore?: string;
+    /** Why the trace is not complete. Empty if it is. */
+    reasons: MissingCause[];
+};
+export type MissingParent = {
+    spanId: string;
+    /** Index of the first span that names it. */
+    firstChild: number;
+    childCount: number;
+    /** Whether the parent is of another service, as its first child states. Absent if it does not. */
+    isRemote?: boolean;
+    cause: MissingCause;
+};
+export type TraceColumns = {
+    traceId: string;
+    spanCount: number;
+    /** Number of spans without a parent. */
+    rootCount: number;
+    /** Number of spans whose parent is not retained in the trace. */
+    danglingParentCount: number;
+    startedAtUnixNano: string;
+    endedAtUnixNano: string;
+    wallDurationMs: number;
+    /** Whether more than 1,000,000 stored spans made the columns incomplete. */
+    truncated: boolean;
+    /** The distinct names of spans, cut after 256 characters. */
+    names: string[];
+    /** The distinct names of services, cut after 256 characters. */
+    services: string[];
+    /** Spans that were received more than once, and how often. */
+    repeated: {
+        spans: number[];
+        counts: number[];
+    };
+    completeness: Completeness;
+    /** Parents that are not retained in the trace, the first 1,000. */
+    missingParents: MissingParent[];
+    spans: {
+        /** The span ids one after the other, 16 hex digits each. */
+        ids: string;
+        /** Nanoseconds from the start of the span before. 0 for the first, which starts at `startedAtUnixNano`. */
+        startDeltaNanos: number[];
+        /** Negative for a span that ends before it starts. */
+        durationNanos: number[];
+        /** Index of the parent. -1 for a root, -2 if the parent is not retained in the trace. */
+        parents: number[];
+        /** Index in `names`. -1 if the distinct names have more than 4 MiB. */
+        names: number[];
+        /** Index in `services`. -1 if these have more than 1 MiB. */
+        services: number[];
+        /** SpanKind of OTLP. */
+        kinds: number[];
+        /** StatusCode of OTLP. */
+        statuses: number[];
+        /** Flags of OTLP. */
+        flags: number[];
+    };
+};
+export type Attribute = {
+    key: string;
+    "type": "empty" | "string" | "bool" | "int" | "double" | "array" | "kvlist" | "bytes";
+    /** The value as text: lists and maps as JSON, bytes as base64. */
+    value: string;
+};
+export type JsonValue = any;
+export type SpanDetails = {
+    spanId: string;
+    /** Absent for a root span. */
+    parentSpanId?: string;
+    name: string;
+    kind: "UNSPECIFIED" | "INTERNAL" | "SERVER" | "CLIENT" | "PRODUCER" | "CONSUMER";
+    serviceName: string;
+    startTimeUnixNano: string;
+    endTimeUnixNano: string;
+    durationMs: number;
+    statusCode: "UNSET" | "OK" | "ERROR";
+    statusMessage?: string;
+    sessionId?: string;
+    httpRoute?: string;
+    httpStatusCode?: number;
+    /** How many times the span was received. */
+    occurrenceCount: number;
+    /** The start, with nanoseconds. */
+    timestamp: string;
+    surfaceId: string;
+    receivedAt: string;
+    traceState: string;
+    attributes: Attribute[];
+    droppedAttributesCount: number;
+    flags: number;
+    resource: {
+        attributes: {
+            [key: string]: JsonValue;
+        };
+        droppedAttributesCount: number;
+        schemaUrl: string;
+    };
+    scope: {
+        name: string;
+        version: string;
+        attributes: {
+            [key: string]: JsonValue;
+        };
+        droppedAttributesCount: number;
+        schemaUrl: string;
+    };
+    events: {
+        timeUnixNano: string;
+        name: string;
+        attributes: Attribute[];
+        droppedAttributesCount: number;
+    }[];
+    droppedEventsCount: number;
+    links: {
+        traceId: string;
+        spanId: string;
+        traceState: string;
+        flags: number;
+        attributes: Attribute[];
+        droppedAttributesCount: number;
+    }[];
+    droppedLinksCount: number;
+    /** The findings of its exceptions, at most eight. */
+    findingIds: string[];
+};
+export type LogRecord = {
+    /** The time by which records are searched and ordered: `timeUnixNano`, else `observedTimeUnixNano`, else the arrival. */
+    timestamp: string;
+    /** When it happened, by the clock of the sender. 0 if that is unknown. */
+    timeUnixNano: string;
+    /** When it was observed. 0 if that is unknown. */
+    observedTimeUnixNano: string;
+    receivedAt: string;
+    surfaceId: string;
+    serviceName: string;
+    serviceVersion: string;
+    severity: "UNSPECIFIED" | "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR" | "FATAL";
+    severityNumber: number;
+    severityText: string;
+    /** The body as text: lists and maps as JSON, bytes as base64. */
+    body: string;
+    bodyType: "empty" | "string" | "bool" | "int" | "double" | "array" | "kvlist" | "bytes";
+    eventName?: string;
+    traceId?: string;
+    spanId?: string;
+    sessionId?: string;
+    attributes: Attribute[];
+    droppedAttributesCount: number;
+    flags: number;
+    resource: {
+        attributes: {
+            [key: string]: JsonValue;
+        };
+        droppedAttributesCount: number;
+        schemaUrl: string;
+    };
+    scope: {
+        name: string;
+        version: string;
+        attributes: {
+            [key: string]: JsonValue;
+        };
+        droppedAttributesCount: number;
+        schemaUrl: string;
+    };
+    /** Present if the record has more than 4 MiB, and its body and attributes are shown in part. */
+    isCut?: true;
+};
+export type LogsPage = {
+    /** The start of the search, also if the request left it open. Absent if there is none. */
+    "from"?: string;
+    /** The end of the search, also if the request left it open. Absent if there is none. */
+    to?: string;
+    /** Newest first. */
+    logs: LogRecord[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type LogHistogram = {
+    /** The start of the search. Records before it are not counted. */
+    "from": string;
+    /** The end of the search. Records from it on are not counted. */
+    to: string;
+    /** The start of the first step, at or before `from`. */
+    startsAt: string;
+    stepSeconds: number;
+    total: number;
+    /** Number of records by severity and step: the step `i` begins `i * stepSeconds` after `startsAt`. */
+    counts: {
+        UNSPECIFIED: number[];
+        TRACE: number[];
+        DEBUG: number[];
+        INFO: number[];
+        WARN: number[];
+        ERROR: number[];
+        FATAL: number[];
+    };
+};
+export type MetricKind = {
+    "type": "gauge" | "sum" | "histogram" | "exponential_histogram" | "summary";
+    /** Empty if none was sent. Cut after 63 characters. */
+    unit: string;
+    /** For sums and histograms: whether a point counts since the one before, or since a start. */
+    temporality?: "unspecified" | "delta" | "cumulative";
+    /** For sums: whether they only grow. */
+    isMonotonic?: boolean;
+};
+export type Metric = {
+    name: string;
+    /** Cut after 500 characters. */
+    description: string;
+    /** At most 10, the one of the newest point first. */
+    kinds: MetricKind[];
+    /** Keys of the attributes of its points, at most 100. Each metric also has `service.name` and `surface.id`. */
+    labels: string[];
+    /** By the clock of the sender. */
+    lastPointAt: string;
+};
+export type MetricsPage = {
+    metrics: Metric[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type MetricSeries = {
+    name: string;
+    kind: MetricKind;
+    /** Other kinds that the metric has in the range. `type` and `unit` choose one of them. */
+    otherKinds: MetricKind[];
+    aggregation: "average" | "last" | "max" | "min" | "quantile" | "rate" | "sum";
+    quantile?: number;
+    /** Start of the first step. */
+    "from": string;
+    /** End of the last step. */
+    to: string;
+    stepSeconds: number;
+    /** How many series there are. */
+    seriesCount: number;
+    /** Whether `series` is incomplete. */
+    truncated: boolean;
+    /** The first 100 in the order of their labels. */
+    series: {
+        /** The labels of `groupBy` that the points have. */
+        labels: {
+            [key: string]: string;
+        };
+        /** With `aggregation=quantile`: bounds of the buckets. Points with other bounds are another series. */
+        bounds?: number[];
+        /** A value for each step, the first at `from`. null if nothing is known about the step. */
+        values: (number | null)[];
+    }[];
+};
+export type DeadLetter = {
+    id: string;
+    state: "dead" | "replaying" | "replayed";
+    /** The queue that refused the request. */
+    queue: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    surfaceId: string;
+    reason: string;
+    /** When the request arrived. */
+    receivedAt: string;
+    /** When it was refused, or stored, last. */
+    settledAt: string;
+    /** The size of the body as it was sent. */
+    bodyBytes: number;
+    /** How often the letter was replayed. */
+    replays: number;
+};
+export type DeadLetterDetails = {
+    id: string;
+    state: "dead" | "replaying" | "replayed";
+    /** The queue that refused the request. */
+    queue: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    surfaceId: string;
+    reason: string;
+    /** When the request arrived. */
+    receivedAt: string;
+    /** When it was refused, or stored, last. */
+    settledAt: string;
+    /** The size of the body as it was sent. */
+    bodyBytes: number;
+    /** How often the letter was replayed. */
+    replays: number;
+    /** Details of the reason. */
+    detail?: string;
+    /** Absent if the bytes are gone. */
+    contentType?: string;
+    /** Absent if the bytes are gone. */
+    contentEncoding?: string;
+    /** Whether a replay can store what is left. */
+    isReplayable: boolean;
+    /** Tables that have the rows of the request already. */
+    storedTables: string[];
+    /** Records of the request that are stored. */
+    storedRecords: number;
+    /** Records of the request that are not stored, by reason. */
+    rejected: {
+        reason: string;
+        count: number;
+        /** Positions of the first 1,000 of them. */
+        indexes: number[];
+    }[];
+    /** Every attempt to store the request, the first one as it was sent. */
+    attempts: {
+        /** Absent for the request as it was sent. */
+        replayedAt?: string;
+        outcome: "dead" | "stored" | "pending";
+        settledAt?: string;
+        reason?: string;
+    }[];
+};
+export type Surface = {
+    id: string;
+    name: string;
+    createdAt: string;
+};
+export type SurfacesPage = {
+    surfaces: Surface[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type CreateSurfaceRequest = {
+    name: string;
+};
+export type Done = {
+    ok: true;
+};
+export type KeyQuotas = {
+    requestsPerSecond?: number;
+    bytesPerSecond?: number;
+    bytesPerDay?: number;
+};
+export type SurfaceKey = {
+    id: string;
+    kind: "public" | "secret";
+    /** The prefix of its kind, and at most 3 further characters. */
+    prefix: string;
+    scopes: string[];
+    createdAt: string;
+    expiresAt: string | null;
+    revokedAt: string | null;
+    /** Null for a key that an operator created. */
+    createdBy: {
+        userId: string;
+        /** Null if the user did not use an API key. */
+        apiKeyId: string | null;
+        /** A secret key works only while this is `active` or null. A public key stays. */
+        apiKeyState: ("active" | "revoked" | "expired" | "suspended" | "removed" | null) | null;
+    } | null;
+    quotas?: KeyQuotas;
+    allowedOrigins?: string[];
+};
+export type SurfaceKeysPage = {
+    keys: SurfaceKey[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type CreateSurfaceKeyRequest = {
+    kind: "public";
+    /** Seconds. Null means no expiry. */
+    secondsUntilExpiration?: number | null;
+    quotas?: KeyQuotas;
+    /** Requests with another Origin are refused. Requests without one pass. */
+    allowedOrigins?: string[];
+} | {
+    kind: "secret";
+    scopes: "release:write"[];
+    /** Seconds. Null means no expiry. */
+    secondsUntilExpiration?: number | null;
+    quotas?: KeyQuotas;
+};
+export type NewSurfaceKey = {
+    id: string;
+    kind: "public" | "secret";
+    /** The value of the key, of either kind. No other response contains it. */
+    secret: string;
+    /** Present for a secret key. */
+    scopes?: "release:write"[];
+    expiresAt: string | null;
+    quotas?: KeyQuotas;
+    allowedOrigins?: string[];
+};
+export type UpdateSurfaceKeyRequest = {
+    /** Null removes all quotas. */
+    quotas?: {
+        requestsPerSecond?: number | null;
+        bytesPerSecond?: number | null;
+        bytesPerDay?: number | null;
+    } | null;
+    /** Null allows every origin. */
+    allowedOrigins?: string[] | null;
+};
+export type Permission = "org:workspace_auth:write" | "org:members:read" | "org:members:write" | "org:surfaces:read" | "org:surfaces:write" | "org:surfaces:delete" | "org:findings:read" | "org:findings:write" | "org:sessions:read" | "org:releases:read" | "org:telemetry:read" | "org:telemetry:admin";
+export type WorkspaceKey = {
+    id: string;
+    name: string;
+    /** `wk_` and at most 3 further characters. */
+    prefix: string;
+    scopes: Permission[];
+    /** The user whose permissions limit those of the key. */
+    createdBy: string;
+    createdAt: string;
+    expiresAt: string | null;
+    revokedAt: string | null;
+};
+export type WorkspaceKeysPage = {
+    apiKeys: WorkspaceKey[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type CreateWorkspaceKeyRequest = {
+    /** A new UUID for every key; the same one when the request is repeated. */
+    idempotencyKey: string;
+    name: string;
+    /** The permissions of the key, from those in `Permission`. */
+    scopes: string[];
+    /** Seconds. Null means no expiry. */
+    secondsUntilExpiration: number | null;
+};
+export type NewWorkspaceKey = {
+    id: string;
+    name: string;
+    scopes: Permission[];
+    createdAt: string;
+    expiresAt: string | null;
+    /** The value of the key. No other response contains it. */
+    secret: string;
+};
+export type Member = {
+    /** The user. */
+    id: string;
+    permissions: Permission[];
+    name?: string;
+    email?: string;
+    /** Absent if an operator has added the member. */
+    invitedAt?: string;
+};
+export type MembersPage = {
+    members: Member[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type GrantedPermission = "org:workspace_auth:write" | "org:members:read" | "org:members:write" | "org:surfaces:read" | "org:surfaces:write" | "org:surfaces:delete" | "org:findings:read" | "org:findings:write" | "org:sessions:read" | "org:releases:read" | "org:telemetry:read" | "org:telemetry:admin";
+export type AddMemberRequest = {
+    /** The identity: the claim `sub` of the tokens with which the user signs in. */
+    userId: string;
+    permissions: GrantedPermission[];
+    /** Shown to members of this workspace only. */
+    name?: string;
+    /** Shown to members of this workspace only. */
+    email?: string;
+};
+export type ChangeMemberRequest = {
+    permissions: GrantedPermission[];
+};
+export type Change = {
+    id: string;
+    createdAt: string;
+    by: Actor;
+    /** Purges of dead letters and deletions of releases are recorded before they begin. */
+    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "api-key.created" | "api-key.revoked" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "dead-letters.purged" | "erasure.created";
+    /** Id of the surface, key, user, release or erasure. Empty for a change of the workspace. */
+    subject: string;
+    /** The name of what was created. */
+    name?: string;
+    /** The permissions of the key or the member afterwards. */
+    permissions?: string[];
+};
+export type ChangesPage = {
+    changes: Change[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type Usage = {
+    day: string;
+    surfaceId: string;
+    /** The kind of request, such as `traces` or `replay`. */
+    kind: string;
+    /** Number of requests that workers have processed. */
+    requests: number;
+    /** Their bytes as they were sent. */
+    bytes: number;
+    /** Number of records that were stored. */
+    records: number;
+};
+export type UsagePage = {
+    usage: Usage[];
+    /** The `cursor` of the next page; null on the last page. */
+    nextCursor: string | null;
+};
+export type Retention = {
+    retention: {
+        /** The default of everything but releases, and its upper limit. */
+        maxDays: number;
+        kinds: {
+            /** Spans. */
+            traces: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Log records. */
+            logs: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Data points of metrics. */
+            metrics: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Exceptions, and the findings that they are grouped into. */
+            findings: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Identities and heartbeats of sessions. */
+            sessions: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Replay chunks. */
+            replay: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Reports of builds. */
+            builds: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Dead letters. */
+            deadLetters: {
+                days: number;
+                isDefault: boolean;
+            };
+            /** Releases with their source maps, from the last completion or the registration on. Null: until deleted. */
+            releases: {
+                days: number | null;
+                isDefault: boolean;
+            };
+        };
+    };
+};
+/**
+ * List what is settled of the requests of each surface, newest surface first
+ */
+export function listWatermarks({ limit, cursor }: {
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            /** When the watermarks were read, by the clock that accepts requests. */
+            readAt: string;
+            watermarks: Watermark[];
+            /** The `cursor` of the next page; null on the last page. */
+            nextCursor: string | null;
+        };
+    }>(`/v3/watermarks${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the releases of the workspace, last registered first
+ */
+export function listReleases({ limit, cursor }: {
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ReleasesPage;
+    }>(`/v3/releases${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the sessions of the workspace, last seen first
+ */
+export function listSessions({ limit, cursor, user, surface, hasFinding, hasReplay, $from, to }: {
+    limit?: number;
+    cursor?: string;
+    user?: string;
+    surface?: string;
+    hasFinding?: "true";
+    hasReplay?: "true";
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: SessionsPage;
+    }>(`/v3/sessions${QS.query(QS.explode({
+        limit,
+        cursor,
+        user,
+        surface,
+        hasFinding,
+        hasReplay,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read a session: identities, devices, traces, findings and replay
+ */
+export function readSession({ sessionId }: {
+    sessionId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            session: Session;
+        };
+    }>(`/v3/sessions/${encodeURIComponent(sessionId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Read spans, log records, findings, heartbeats, identities and replay chunks of a session, oldest first
+ */
+export function readSessionTimeline({ sessionId, limit, cursor, kinds, $from, to }: {
+    sessionId: string;
+    limit?: number;
+    cursor?: string;
+    kinds?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: TimelinePage;
+    }>(`/v3/sessions/${encodeURIComponent(sessionId)}/timeline${QS.query(QS.explode({
+        limit,
+        cursor,
+        kinds,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the chunks of a session’s recording, and its gaps
+ */
+export function readReplay({ sessionId, limit, cursor }: {
+    sessionId: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ReplayPage;
+    }>(`/v3/sessions/${encodeURIComponent(sessionId)}/replay${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read the events of a session’s recording, ordered by time
+ */
+export function readReplayEvents({ sessionId, window, $from, to }: {
+    sessionId: string;
+    window?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchBlob<{
+        status: 200;
+        data: Blob;
+    }>(`/v3/sessions/${encodeURIComponent(sessionId)}/replay/events${QS.query(QS.explode({
+        window,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the findings of the workspace, last received first
+ */
+export function listFindings({ limit, cursor, surface, service, $from, to, q, status, occurrences }: {
+    limit?: number;
+    cursor?: string;
+    surface?: string;
+    service?: string;
+    $from?: string;
+    to?: string;
+    q?: string;
+    status?: "open" | "resolved" | "ignored" | "regressed";
+    occurrences?: "true" | "false";
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: FindingsPage;
+    }>(`/v3/findings${QS.query(QS.explode({
+        limit,
+        cursor,
+        surface,
+        service,
+        "from": $from,
+        to,
+        q,
+        status,
+        occurrences
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read a finding: its stack, and when and where it occurred
+ */
+export function readFinding({ findingId, $from, to }: {
+    findingId: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            finding: FindingDetails;
+        };
+    }>(`/v3/findings/${encodeURIComponent(findingId)}${QS.query(QS.explode({
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Resolve, ignore, reopen or assign a finding
+ */
+export function changeFinding({ findingId, changeFindingRequest }: {
+    findingId: string;
+    changeFindingRequest: ChangeFindingRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            finding: Finding;
+        };
+    }>(`/v3/findings/${encodeURIComponent(findingId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: changeFindingRequest
+    })));
+}
+/**
+ * Comment on a finding
+ */
+export function commentFinding({ findingId, commentFindingRequest }: {
+    findingId: string;
+    commentFindingRequest: CommentFindingRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: {
+            entry: FindingActivityEntry;
+        };
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/comments`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: commentFindingRequest
+    })));
+}
+/**
+ * List what members have done with a finding, newest first
+ */
+export function listFindingActivity({ findingId, limit, cursor }: {
+    findingId: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: FindingActivityPage;
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/activity${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the traces in which a finding occurred, newest first
+ */
+export function listFindingTraces({ findingId, limit, cursor }: {
+    findingId: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: FindingTracesPage;
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/traces${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the traces of the workspace that match, newest first
+ */
+export function listTraces({ limit, cursor, service, name, status, minDurationMs, attribute, session, hasFinding, $from, to }: {
+    limit?: number;
+    cursor?: string;
+    service?: string;
+    name?: string;
+    status?: "UNSET" | "OK" | "ERROR";
+    minDurationMs?: number;
+    attribute?: string;
+    session?: string;
+    hasFinding?: "true";
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            traces: FoundTrace[];
+            /** The `cursor` of the next page; null on the last page. */
+            nextCursor: string | null;
+        };
+    }>(`/v3/traces${QS.query(QS.explode({
+        limit,
+        cursor,
+        service,
+        name,
+        status,
+        minDurationMs,
+        attribute,
+        session,
+        hasFinding,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read all spans of a trace, without their details
+ */
+export function readTrace({ traceId }: {
+    traceId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: TraceColumns;
+    }>(`/v3/traces/${encodeURIComponent(traceId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Read everything that was received of some spans
+ */
+export function readSpans({ traceId, body }: {
+    traceId: string;
+    body: {
+        spanIds: string[];
+    };
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            traceId: string;
+            /** In the order of the request. */
+            spans: SpanDetails[];
+            /** Spans for which this response had no room: ask for them again. */
+            rest: string[];
+            /** Spans of more than 4 MiB, which no response has room for. */
+            tooLarge: string[];
+            /** Spans that are not retained in the trace. */
+            absent: string[];
+        };
+    }>(`/v3/traces/${encodeURIComponent(traceId)}/spans`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body
+    })));
+}
+/**
+ * List the log records of the workspace, newest first
+ */
+export function listLogs({ trace, span, session, service, severity, q, attribute, $from, to, receivedFrom, limit, cursor }: {
+    trace?: string;
+    span?: string;
+    session?: string;
+    service?: string;
+    severity?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR" | "FATAL";
+    q?: string;
+    attribute?: string;
+    $from?: string;
+    to?: string;
+    receivedFrom?: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: LogsPage;
+    }>(`/v3/logs${QS.query(QS.explode({
+        trace,
+        span,
+        session,
+        service,
+        severity,
+        q,
+        attribute,
+        "from": $from,
+        to,
+        receivedFrom,
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Count the log records of the workspace over time, by severity
+ */
+export function readLogHistogram({ trace, span, session, service, severity, q, attribute, $from, to, receivedFrom, step }: {
+    trace?: string;
+    span?: string;
+    session?: string;
+    service?: string;
+    severity?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR" | "FATAL";
+    q?: string;
+    attribute?: string;
+    $from?: string;
+    to?: string;
+    receivedFrom?: string;
+    step?: number;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: LogHistogram;
+    }>(`/v3/logs/histogram${QS.query(QS.explode({
+        trace,
+        span,
+        session,
+        service,
+        severity,
+        q,
+        attribute,
+        "from": $from,
+        to,
+        receivedFrom,
+        step
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List metrics by name
+ */
+export function listMetrics({ limit, cursor, surface, service, $from, to, prefix }: {
+    limit?: number;
+    cursor?: string;
+    surface?: string;
+    service?: string;
+    $from?: string;
+    to?: string;
+    prefix?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: MetricsPage;
+    }>(`/v3/metrics${QS.query(QS.explode({
+        limit,
+        cursor,
+        surface,
+        service,
+        "from": $from,
+        to,
+        prefix
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read series of a metric, aggregated by step and label
+ */
+export function readMetricSeries({ name, surface, service, $from, to, $type, unit, filter, groupBy, step, aggregation, quantile }: {
+    name: string;
+    surface?: string;
+    service?: string;
+    $from?: string;
+    to?: string;
+    $type?: "gauge" | "sum" | "histogram" | "exponential_histogram" | "summary";
+    unit?: string;
+    filter?: string;
+    groupBy?: string;
+    step?: number;
+    aggregation?: "average" | "last" | "max" | "min" | "quantile" | "rate" | "sum";
+    quantile?: number;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: MetricSeries;
+    }>(`/v3/metrics/${encodeURIComponent(name)}/series${QS.query(QS.explode({
+        surface,
+        service,
+        "from": $from,
+        to,
+        "type": $type,
+        unit,
+        filter,
+        groupBy,
+        step,
+        aggregation,
+        quantile
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the dead letters of the workspace, the last request first
+ */
+export function listDeadLetters({ limit, cursor, state, queue, surface, reason, $from, to }: {
+    limit?: number;
+    cursor?: string;
+    state?: "dead" | "replayed";
+    queue?: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    surface?: string;
+    reason?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            deadLetters: DeadLetter[];
+            /** The `cursor` of the next page; null on the last page. */
+            nextCursor: string | null;
+        };
+    }>(`/v3/dead-letters${QS.query(QS.explode({
+        limit,
+        cursor,
+        state,
+        queue,
+        surface,
+        reason,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read a dead letter: its reason, what is stored of its request, and every attempt
+ */
+export function readDeadLetter({ letterId }: {
+    letterId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            deadLetter: DeadLetterDetails;
+        };
+    }>(`/v3/dead-letters/${encodeURIComponent(letterId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Put requests that could not be stored back into their queues, each exactly once
+ */
+export function replayDeadLetters({ body }: {
+    body: {
+        ids?: string[];
+        /** The `nextCursor` of the previous page; absent for the first page. */
+        cursor?: string;
+        /** The maximum number of letters of one call. */
+        limit?: number;
+        filter?: {
+            /** Only letters in this state. `dead` includes those that are being replayed. */
+            state?: "dead" | "replayed";
+            /** Only letters of this queue. */
+            queue?: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            /** Only letters of the surface with this id. */
+            surface?: string;
+            /** Only letters with this reason. */
+            reason?: string;
+            /** Only requests that arrived at or after this time. */
+            "from"?: string;
+            /** Only requests that arrived before this time. */
+            to?: string;
+        };
+    };
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            /** Letters that are back in their queues. */
+            replayed: number;
+            /** Letters that this call has not changed. */
+            skipped: {
+                id: string;
+                reason: "replaying" | "replayed" | "purged" | "not_found" | "bytes_missing" | "not_replayable";
+            }[];
+            /** The `cursor` of the next page; null on the last page. */
+            nextCursor: string | null;
+        };
+    }>("/v3/dead-letters/replay", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body
+    })));
+}
+/**
+ * Delete requests that could not be stored, with their bytes
+ */
+export function purgeDeadLetters({ body }: {
+    body: {
+        ids?: string[];
+        /** The `nextCursor` of the previous page; absent for the first page. */
+        cursor?: string;
+        /** The maximum number of letters of one call. */
+        limit?: number;
+        filter?: {
+            /** Only letters in this state. `dead` includes those that are being replayed. */
+            state?: "dead" | "replayed";
+            /** Only letters of this queue. */
+            queue?: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            /** Only letters of the surface with this id. */
+            surface?: string;
+            /** Only letters with this reason. */
+            reason?: string;
+            /** Only requests that arrived at or after this time. */
+            "from"?: string;
+            /** Only requests that arrived before this time. */
+            to?: string;
+        };
+    };
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            /** Letters that are gone. */
+            purged: number;
+            /** Letters that this call has not changed. */
+            skipped: {
+                id: string;
+                reason: "replaying" | "replayed" | "purged" | "not_found" | "bytes_missing" | "not_replayable";
+            }[];
+            /** The `cursor` of the next page; null on the last page. */
+            nextCursor: string | null;
+        };
+    }>("/v3/dead-letters/purge", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body
+    })));
+}
+/**
+ * List the surfaces of the workspace, newest first
+ */
+export function listSurfaces({ limit, cursor }: {
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: SurfacesPage;
+    }>(`/v3/surfaces${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Create a surface
+ */
+export function createSurface({ createSurfaceRequest }: {
+    createSurfaceRequest: CreateSurfaceRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: {
+            surface: Surface;
+        };
+    }>("/v3/surfaces", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: createSurfaceRequest
+    })));
+}
+/**
+ * Delete a surface and revoke its keys
+ */
+export function deleteSurface({ surfaceId }: {
+    surfaceId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Done;
+    }>(`/v3/surfaces/${encodeURIComponent(surfaceId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List the keys of a surface, newest first, without their secrets
+ */
+export function listSurfaceKeys({ surfaceId, limit, cursor }: {
+    surfaceId: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: SurfaceKeysPage;
+    }>(`/v3/surfaces/${encodeURIComponent(surfaceId)}/keys${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Create a public or secret key of a surface
+ */
+export function createSurfaceKey({ surfaceId, createSurfaceKeyRequest }: {
+    surfaceId: string;
+    createSurfaceKeyRequest: CreateSurfaceKeyRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: {
+            key: NewSurfaceKey;
+        };
+    }>(`/v3/surfaces/${encodeURIComponent(surfaceId)}/keys`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: createSurfaceKeyRequest
+    })));
+}
+/**
+ * Change the quotas and the allowed origins of a key of a surface
+ */
+export function updateSurfaceKey({ surfaceId, keyId, updateSurfaceKeyRequest }: {
+    surfaceId: string;
+    keyId: string;
+    updateSurfaceKeyRequest: UpdateSurfaceKeyRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            key: SurfaceKey;
+        };
+    }>(`/v3/surfaces/${encodeURIComponent(surfaceId)}/keys/${encodeURIComponent(keyId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: updateSurfaceKeyRequest
+    })));
+}
+/**
+ * Revoke a key of a surface
+ */
+export function revokeSurfaceKey({ surfaceId, keyId }: {
+    surfaceId: string;
+    keyId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Done;
+    }>(`/v3/surfaces/${encodeURIComponent(surfaceId)}/keys/${encodeURIComponent(keyId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List the workspace API keys, newest first, without their secrets
+ */
+export function listWorkspaceKeys({ workspaceSlug, limit, cursor }: {
+    workspaceSlug: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: WorkspaceKeysPage;
+    }>(`/v3/workspaces/${encodeURIComponent(workspaceSlug)}/api-keys${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Create a workspace API key
+ */
+export function createWorkspaceKey({ workspaceSlug, createWorkspaceKeyRequest }: {
+    workspaceSlug: string;
+    createWorkspaceKeyRequest: CreateWorkspaceKeyRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: {
+            apiKey: NewWorkspaceKey;
+        };
+    }>(`/v3/workspaces/${encodeURIComponent(workspaceSlug)}/api-keys`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: createWorkspaceKeyRequest
+    })));
+}
+/**
+ * Revoke a workspace API key
+ */
+export function revokeWorkspaceKey({ workspaceSlug, apiKeyId }: {
+    workspaceSlug: string;
+    apiKeyId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Done;
+    }>(`/v3/workspaces/${encodeURIComponent(workspaceSlug)}/api-keys/${encodeURIComponent(apiKeyId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List the members of the workspace with their permissions
+ */
+export function listMembers({ limit, cursor }: {
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: MembersPage;
+    }>(`/v3/members${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Invite a user by identity
+ */
+export function addMember({ addMemberRequest }: {
+    addMemberRequest: AddMemberRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: {
+            member: Member;
+        };
+    }>("/v3/members", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: addMemberRequest
+    })));
+}
+/**
+ * Replace the permissions of a member
+ */
+export function changeMember({ userId, changeMemberRequest }: {
+    userId: string;
+    changeMemberRequest: ChangeMemberRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            member: Member;
+        };
+    }>(`/v3/members/${encodeURIComponent(userId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: changeMemberRequest
+    })));
+}
+/**
+ * Remove a member
+ */
+export function removeMember({ userId }: {
+    userId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Done;
+    }>(`/v3/members/${encodeURIComponent(userId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List who has created, changed, revoked, deleted, purged and erased what, newest first
+ */
+export function listChanges({ limit, cursor }: {
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ChangesPage;
+    }>(`/v3/changes${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List requests, bytes and records by day, surface and kind, the latest day first
+ */
+export function listUsage({ limit, cursor, $from, to }: {
+    limit?: number;
+    cursor?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: UsagePage;
+    }>(`/v3/usage${QS.query(QS.explode({
+        limit,
+        cursor,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read how long each kind of data of the workspace is kept
+ */
+export function readRetention(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Retention;
+    }>("/v3/retention", {
+        ...opts
+    }));
+}

@@ -1,0 +1,165 @@
+import { type FindingDetails, listFindingTraces, readFinding } from '../api/generated/client.ts'
+import { counted } from '../state/format.ts'
+import { useLoad } from '../state/load.ts'
+import { addressOf, place } from '../state/router.ts'
+import { Bars } from '../ui/bars.tsx'
+import { Fact, Facts } from '../ui/facts.tsx'
+import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf } from '../ui/filters.tsx'
+import { Shown } from '../ui/states.tsx'
+import { Time, Title } from '../ui/text.tsx'
+import { Frames } from './frames.tsx'
+import { Status } from './status.tsx'
+import { Work } from './work.tsx'
+
+const TRACES_SHOWN = 20
+
+/** A finding: its stack, when and where it occurred, and the traces and sessions of it. */
+export function FindingPage({ id }: { readonly id: string }) {
+  const period = place.value.query.get('last')
+  const from = startOf(period)
+  const loaded = useLoad(`${id} ${period}`, signal =>
+    readFinding({ findingId: id, ...(from && { $from: from }) }, { signal }),
+  )
+  return (
+    <>
+      {loaded.value === undefined && <Title text="Finding" />}
+      <Shown loaded={loaded} what="the finding">
+        {({ finding }) => (
+          <article>
+            <Title text={finding.type || 'Exception'} />
+            <p class="statuses">
+              <Status finding={finding} />
+            </p>
+            <p class="message-whole">{finding.message}</p>
+            <FindingFacts finding={finding} />
+            <Filters>
+              <ChoiceFilter name="last" label="Occurrences of" options={[['', 'All kept days'], ...PERIOD_OPTIONS]} />
+            </Filters>
+            <Bars {...finding.occurrences} noun="occurrence" />
+            <section>
+              <h2>Stack</h2>
+              <Frames frames={finding.frames} />
+            </section>
+            <div class="columns">
+              <Work finding={finding} changed={loaded.again} />
+              <Occurrences finding={finding} />
+              <Traces id={id} />
+              <Sessions finding={finding} />
+            </div>
+          </article>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
+  const { seenIn } = finding
+  const versions = seenIn.serviceVersions.filter(version => version !== '')
+  return (
+    <Facts>
+      <Fact name="Occurrences">{finding.occurrenceCount.toLocaleString()}</Fact>
+      <Fact name="Last received">
+        <Time iso={finding.lastSeenAt} />
+      </Fact>
+      <Fact name="First received">
+        <Time iso={finding.firstSeenAt} />
+      </Fact>
+      <Fact name="Services">{seenIn.serviceNames.join(', ') || '–'}</Fact>
+      <Fact name="Releases">
+        <Releases versions={versions} />
+      </Fact>
+      <Fact name="Traces">{about(seenIn.approximateTraceCount)}</Fact>
+      <Fact name="Sessions">{about(seenIn.approximateSessionCount)}</Fact>
+    </Facts>
+  )
+}
+
+/** The versions in which it occurred. The list of releases has the maps of each. */
+function Releases({ versions }: { readonly versions: readonly string[] }) {
+  if (versions.length === 0) return <>–</>
+  return (
+    <>
+      {versions.join(', ')} <a href={addressOf('releases')}>Source maps</a>
+    </>
+  )
+}
+
+/** Small counts are exact. */
+function about(count: number): string {
+  return count < 100 ? String(count) : `about ${count.toLocaleString()}`
+}
+
+function Occurrences({ finding }: { readonly finding: FindingDetails }) {
+  return (
+    <section>
+      <h2>Last occurrences</h2>
+      <ul class="entries">
+        {finding.lastOccurrences.map((occurrence, i) => (
+          <li key={i}>
+            <div class="entry-head">
+              <Time iso={occurrence.receivedAt} />
+              {occurrence.serviceVersion && <span class="tag">{occurrence.serviceVersion}</span>}
+              {occurrence.sessionId && (
+                <a href={addressOf(`sessions/${encodeURIComponent(occurrence.sessionId)}`)}>Session</a>
+              )}
+              {occurrence.traceId && (
+                <a href={addressOf(`traces/${occurrence.traceId}`, { span: occurrence.spanId })}>Trace</a>
+              )}
+            </div>
+            <div class="message">{occurrence.message}</div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** The sessions that the last occurrences name. No list has all sessions of a finding. */
+function Sessions({ finding }: { readonly finding: FindingDetails }) {
+  const ids = [...new Set(finding.lastOccurrences.map(({ sessionId }) => sessionId))].filter(id => id !== undefined)
+  return (
+    <section>
+      <h2>Sessions</h2>
+      {ids.length === 0 && <p class="quiet">No session is named by the last occurrences.</p>}
+      <ul class="entries">
+        {ids.map(id => (
+          <li key={id}>
+            <a data-row class="mono" href={addressOf(`sessions/${encodeURIComponent(id)}`)}>
+              {id}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Traces({ id }: { readonly id: string }) {
+  const loaded = useLoad(id, signal => listFindingTraces({ findingId: id, limit: TRACES_SHOWN }, { signal }))
+  return (
+    <section>
+      <h2>Traces</h2>
+      <Shown loaded={loaded} what="traces">
+        {({ traces, nextCursor }) => (
+          <>
+            {traces.length === 0 && <p class="quiet">No occurrence names a trace.</p>}
+            <ul class="entries">
+              {traces.map(trace => (
+                <li key={trace.id}>
+                  <a data-row class="mono" href={addressOf(`traces/${trace.traceId}`, { finding: id })}>
+                    {trace.traceId}
+                  </a>
+                  <div class="quiet">
+                    {counted(trace.occurrenceCount, 'occurrence')}, last <Time iso={trace.lastSeenAt} />
+                  </div>
+                </li>
+              ))}
+            </ul>
+            {nextCursor !== null && <p class="quiet">These are the newest {TRACES_SHOWN}. There are more.</p>}
+          </>
+        )}
+      </Shown>
+    </section>
+  )
+}

@@ -1,0 +1,89 @@
+import { listLogs, readLogHistogram } from '../api/generated/client.ts'
+import { counted } from '../state/format.ts'
+import { useLoad } from '../state/load.ts'
+import { given, present } from '../state/parameters.ts'
+import { place } from '../state/router.ts'
+import { Bars } from '../ui/bars.tsx'
+import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Title } from '../ui/text.tsx'
+import { LogEntry } from './log-entry.tsx'
+
+const PAGE_SIZE = 100
+const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
+
+type LogQuery = Omit<Parameters<typeof listLogs>[0], 'limit' | 'cursor'>
+
+/** The search of log records, newest first, with their number over time. */
+export function LogsPage() {
+  const { query } = place.value
+  const filters = filtersOf(query)
+  const cursor = query.get('cursor')
+  const loaded = useLoad(query.toString(), signal =>
+    listLogs({ ...filters, limit: PAGE_SIZE, ...present({ cursor: cursor ?? undefined }) }, { signal }),
+  )
+  const withoutCursor = new URLSearchParams([...query].filter(([name]) => name !== 'cursor')).toString()
+  return (
+    <>
+      <Title text="Logs" />
+      <Filters>
+        <TextFilter name="q" label="Words" type="search" placeholder="payment refused" />
+        <TextFilter name="service" label="Service" />
+        <ChoiceFilter
+          name="severity"
+          label="Severity"
+          options={[['', 'Any'], ...SEVERITIES.map(severity => [severity, `${severity} or higher`] as const)]}
+        />
+        <TextFilter name="attribute" label="Attribute" placeholder="user.id=42" />
+        <TextFilter name="trace" label="Trace" />
+        <TextFilter name="session" label="Session" />
+        <ChoiceFilter
+          name="last"
+          label="Time"
+          options={[['', query.has('trace') ? 'Any time' : 'Last hour'], ...PERIOD_OPTIONS.slice(1, 3)]}
+        />
+      </Filters>
+      <Histogram key={withoutCursor} filters={filters} id={withoutCursor} />
+      <Shown loaded={loaded} what="log records">
+        {({ logs, nextCursor }) => (
+          <>
+            {logs.length === 0 && (
+              <Notice
+                title={nextCursor === null ? 'No log record matches' : 'None of the newest records matches'}
+                text={
+                  nextCursor === null
+                    ? 'Widen the time, or clear a filter. Records of the last hour are searched unless another time is chosen.'
+                    : 'The next page looks at older ones.'
+                }
+              />
+            )}
+            <ol class="logs">
+              {logs.map((log, i) => (
+                <LogEntry key={i} log={log} />
+              ))}
+            </ol>
+            <p class="quiet">{counted(logs.length, 'record')} on this page</p>
+            <Pages nextCursor={nextCursor} />
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: string }) {
+  const loaded = useLoad(id, signal => readLogHistogram(filters, { signal }))
+  const { value } = loaded
+  // The list states the fault of the same search.
+  if (value === undefined || value.total === 0) return null
+  const steps = Object.values(value.counts)[0]?.length ?? 0
+  const counts = Array.from({ length: steps }, (_, i) =>
+    Object.values(value.counts).reduce((sum, ofSeverity) => sum + (ofSeverity[i] ?? 0), 0),
+  )
+  return <Bars counts={counts} from={value.startsAt} bucketSeconds={value.stepSeconds} noun="record" />
+}
+
+function filtersOf(query: URLSearchParams): LogQuery {
+  const texts = given(query, 'q', 'service', 'severity', 'attribute', 'trace', 'span', 'session')
+  return { ...texts, ...present({ $from: startOf(query.get('last')) }) } as LogQuery
+}

@@ -1,0 +1,59 @@
+import type { MetricKind, MetricSeries } from '../api/generated/client.ts'
+
+/** A choice of how points are aggregated: its value in the address, and its name. */
+export type Choice = readonly [value: string, text: string]
+
+const OF_VALUES: readonly Choice[] = [
+  ['', 'Average'],
+  ['last', 'Last'],
+  ['max', 'Maximum'],
+  ['min', 'Minimum'],
+  ['sum', 'Sum of the series'],
+]
+const OF_CHANGES: readonly Choice[] = [
+  ['', 'Rate a second'],
+  ['sum', 'Change'],
+]
+const OF_OBSERVATIONS: readonly Choice[] = [
+  ['', 'Average'],
+  ['rate', 'Observations a second'],
+  ['sum', 'Sum of observations'],
+]
+const QUANTILES: readonly Choice[] = [
+  ['p50', 'p50'],
+  ['p90', 'p90'],
+  ['p95', 'p95'],
+  ['p99', 'p99'],
+]
+
+/** Returns the aggregations that fit a kind of points (docs/contract.md#metric-series), its default first. */
+export function aggregationsOf({ type, temporality, isMonotonic }: MetricKind): readonly Choice[] {
+  if (type === 'histogram') return [...OF_OBSERVATIONS, ...QUANTILES]
+  if (type === 'exponential_histogram' || type === 'summary') return OF_OBSERVATIONS
+  if (type === 'sum' && (isMonotonic === true || temporality === 'delta')) return OF_CHANGES
+  return OF_VALUES
+}
+
+/** Returns the parameters of an aggregation of the address: `p95` is a quantile. */
+export function aggregationOf(text: string | null): { aggregation?: MetricSeries['aggregation']; quantile?: number } {
+  if (!text) return {}
+  const percent = /^p(\d{1,2})$/.exec(text)?.[1]
+  if (percent !== undefined) return { aggregation: 'quantile', quantile: Number(percent) / 100 }
+  return { aggregation: text as MetricSeries['aggregation'] }
+}
+
+/** Returns labels from `key=value, key=value` in JSON. A part without a key is left out. */
+export function labelsOf(text: string | null): string | undefined {
+  const pairs = (text ?? '').split(',').flatMap(part => {
+    const at = part.indexOf('=')
+    return at > 0 ? [[part.slice(0, at).trim(), part.slice(at + 1).trim()] as const] : []
+  })
+  return pairs.length > 0 ? JSON.stringify(Object.fromEntries(pairs)) : undefined
+}
+
+const VALUE = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
+
+/** Formats a value of a series. Nothing is known of a step without one. */
+export function formatValue(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : VALUE.format(value)
+}

@@ -1,0 +1,124 @@
+import { useState } from 'preact/hooks'
+import { listMetrics, type Metric, type MetricSeries, readMetricSeries } from '../api/generated/client.ts'
+import { counted, formatSeconds } from '../state/format.ts'
+import { useLoad } from '../state/load.ts'
+import { given, present } from '../state/parameters.ts'
+import { addressOf, place } from '../state/router.ts'
+import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Time, Title } from '../ui/text.tsx'
+import { aggregationOf, aggregationsOf, labelsOf } from './aggregations.ts'
+import { Chart, DRAWN_MAX } from './chart.tsx'
+import { typeOf } from './metrics-page.tsx'
+import { SeriesTable, ValuesTable } from './series-tables.tsx'
+
+const STEPS = [
+  ['', 'Chosen by the time'],
+  ['10', '10 seconds'],
+  ['60', 'A minute'],
+  ['300', '5 minutes'],
+  ['3600', 'An hour'],
+  ['86400', 'A day'],
+] as const
+const LABELS_OF_ALL = ['service.name', 'surface.id']
+
+/** A metric over time: its points by label, step and aggregation, all of which are in the address. */
+export function MetricPage({ id: name }: { readonly id: string }) {
+  const { query } = place.value
+  const from = present({ $from: startOf(query.get('last')) })
+  const described = useLoad(`metric ${name} ${query.get('last')}`, async signal => {
+    const { metrics } = await listMetrics({ prefix: name, limit: 1, ...from }, { signal })
+    return metrics.find(metric => metric.name === name)
+  })
+  const loaded = useLoad(`series ${name} ${query}`, signal =>
+    readMetricSeries({ name, ...parametersOf(query), ...from }, { signal }),
+  )
+  const metric = described.value
+  return (
+    <>
+      <Title text={name} quiet="metric" />
+      <p class="quiet trace-id">
+        <a href={addressOf('metrics')}>Metrics</a> {metric?.description}
+      </p>
+      <Filters>
+        <ChoiceFilter name="last" label="Time" options={[['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)]} />
+        {loaded.value && <ChoiceFilter name="aggregation" label="Show" options={aggregationsOf(loaded.value.kind)} />}
+        <Grouping metric={metric} />
+        <TextFilter name="labels" label="Only with labels" type="search" placeholder="http.route=/cart, …" />
+        <TextFilter name="service" label="Service" />
+        <ChoiceFilter name="step" label="Step" options={STEPS} />
+        {metric && metric.kinds.length > 1 && <Kinds metric={metric} />}
+      </Filters>
+      <Shown loaded={loaded} what="the series">
+        {series => <Series series={series} />}
+      </Shown>
+    </>
+  )
+}
+
+function Grouping({ metric }: { readonly metric: Metric | undefined }) {
+  const { query } = place.value
+  const known = [...(metric?.labels ?? []), ...LABELS_OF_ALL]
+  const given = [query.get('by'), query.get('then')].filter(label => label !== null && label !== '') as string[]
+  const options = [...new Set([...known, ...given])].map(label => [label, label] as const)
+  return (
+    <>
+      <ChoiceFilter name="by" label="A line for each" options={[['', 'Nothing: one line'], ...options]} />
+      {query.get('by') && <ChoiceFilter name="then" label="and each" options={[['', 'Nothing'], ...options]} />}
+    </>
+  )
+}
+
+function Kinds({ metric }: { readonly metric: Metric }) {
+  const options = metric.kinds.map(
+    kind => [`${kind.type} ${kind.unit}`, `${typeOf(kind)} in ${kind.unit || 'no unit'}`] as const,
+  )
+  return <ChoiceFilter name="kind" label="Kind" options={[['', 'That of the newest point'], ...options]} />
+}
+
+function Series({ series: read }: { readonly series: MetricSeries }) {
+  const [at, setAt] = useState<number>()
+  const [isTableOpen, openTable] = useState(false)
+  const { series, seriesCount, kind, stepSeconds } = read
+  const isEmpty = series.every(({ values }) => values.every(value => value === null))
+  if (isEmpty) {
+    return <Notice title="Nothing is known of this time" text="No points match. Widen the time, or clear a filter." />
+  }
+  return (
+    <>
+      <p class="quiet">
+        {typeOf(kind)}
+        {kind.temporality && `, ${kind.temporality}`}, {kind.unit ? `in ${kind.unit}` : 'without a unit'},{' '}
+        {read.aggregation}
+        {read.quantile !== undefined && ` ${read.quantile}`} by steps of {formatSeconds(stepSeconds)}, from{' '}
+        <Time iso={read.from} exact /> to <Time iso={read.to} exact />. Gaps are steps of which nothing is known.
+      </p>
+      {seriesCount > DRAWN_MAX && (
+        <Notice
+          title={`${counted(seriesCount, 'line')}: too many for one chart`}
+          text={`The first ${DRAWN_MAX} in the order of their labels are drawn. Filter by a label to see others.`}
+        />
+      )}
+      <Chart read={read} onPoint={setAt} />
+      <SeriesTable read={read} at={at} />
+      <details onToggle={event => openTable(event.currentTarget.open)}>
+        <summary>Table of all values</summary>
+        {isTableOpen && <ValuesTable read={read} />}
+      </details>
+    </>
+  )
+}
+
+function parametersOf(query: URLSearchParams): Omit<Parameters<typeof readMetricSeries>[0], 'name'> {
+  const { kind, step, service } = given(query, 'kind', 'step', 'service')
+  const space = kind?.indexOf(' ') ?? -1
+  const groupBy = [...new Set(Object.values(given(query, 'by', 'then')))]
+  return present({
+    service,
+    ...(kind !== undefined && { $type: kind.slice(0, space), unit: kind.slice(space + 1) }),
+    step: step === undefined ? undefined : Number(step),
+    filter: labelsOf(query.get('labels')),
+    groupBy: groupBy.length > 0 ? JSON.stringify(groupBy) : undefined,
+    ...aggregationOf(query.get('aggregation')),
+  }) as Omit<Parameters<typeof readMetricSeries>[0], 'name'>
+}

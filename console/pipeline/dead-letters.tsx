@@ -1,0 +1,113 @@
+import type { DeadLetter } from '../api/generated/client.ts'
+import { listDeadLetters } from '../api/generated/client.ts'
+import { counted, formatBytes } from '../state/format.ts'
+import { useLoad } from '../state/load.ts'
+import { given } from '../state/parameters.ts'
+import { addressOf, place } from '../state/router.ts'
+import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Time } from '../ui/text.tsx'
+import { LetterActions, type LetterSelection } from './letter-actions.tsx'
+
+const PAGE_SIZE = 50
+const STATES = [
+  ['', 'Any state'],
+  ['dead', 'Not stored'],
+  ['replayed', 'Replayed'],
+] as const
+/** Tag of each state. */
+export const STATE_TAGS: Readonly<Record<DeadLetter['state'], string>> = {
+  dead: 'tag bad',
+  replaying: 'tag doubt',
+  replayed: 'tag good',
+}
+
+/** The list of dead letters, the last request first, and what can be done with all that match. */
+export function DeadLetters({ nameOf }: { readonly nameOf: (surfaceId: string) => string }) {
+  const { query } = place.value
+  const filter = given(query, 'state', 'queue', 'reason')
+  const loaded = useLoad(`letters ${query}`, signal =>
+    listDeadLetters(
+      { limit: PAGE_SIZE, ...filter, ...given(query, 'cursor') } as Parameters<typeof listDeadLetters>[0],
+      { signal },
+    ),
+  )
+  const isFiltered = Object.keys(filter).length > 0
+  return (
+    <section>
+      <h2>Dead letters</h2>
+      <Filters>
+        <ChoiceFilter name="state" label="State" options={STATES} />
+        <TextFilter name="queue" label="Queue" placeholder="spans" />
+        <TextFilter name="reason" label="Reason" type="search" />
+      </Filters>
+      <Shown loaded={loaded} what="dead letters">
+        {({ deadLetters: letters, nextCursor }) => (
+          <>
+            {letters.length === 0 && <None isFiltered={isFiltered} />}
+            {letters.length > 0 && <Table letters={letters} nameOf={nameOf} />}
+            {letters.length > 0 && (
+              <>
+                <p class="quiet">{counted(letters.length, 'dead letter')} on this page</p>
+                <LetterActions
+                  selection={{ filter: { ...filter, state: 'dead' } as LetterSelection['filter'] }}
+                  what={isFiltered ? 'all that match and are not stored' : 'all that are not stored'}
+                  onDone={loaded.again}
+                />
+              </>
+            )}
+            <Pages nextCursor={nextCursor} />
+          </>
+        )}
+      </Shown>
+    </section>
+  )
+}
+
+function None({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) return <Notice title="No dead letter matches" text="Clear a filter." />
+  return <Notice title="No dead letters" text="Every request that was accepted is stored, or will be." />
+}
+
+function Table(props: { readonly letters: readonly DeadLetter[]; readonly nameOf: (surfaceId: string) => string }) {
+  return (
+    <table class="list">
+      <caption class="hidden">Dead letters, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">Reason</th>
+          <th scope="col">State</th>
+          <th scope="col">Queue</th>
+          <th scope="col" class="number">
+            Size
+          </th>
+          <th scope="col">Received</th>
+        </tr>
+      </thead>
+      <tbody>
+        {props.letters.map(letter => (
+          <tr key={letter.id}>
+            <th scope="row">
+              <a data-row href={addressOf(`pipeline/${letter.id}`)}>
+                <span class="type">{letter.reason}</span>
+                <span class="message">
+                  {props.nameOf(letter.surfaceId)}, {letter.id}
+                </span>
+              </a>
+            </th>
+            <td>
+              <span class={STATE_TAGS[letter.state]}>{letter.state}</span>
+            </td>
+            <td data-label="Queue">{letter.queue}</td>
+            <td data-label="Size" class="number">
+              {formatBytes(letter.bodyBytes)}
+            </td>
+            <td data-label="Received">
+              <Time iso={letter.receivedAt} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

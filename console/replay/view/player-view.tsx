@@ -1,0 +1,117 @@
+import { useComputed } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { counted, formatSeconds } from '../../state/format.ts'
+import type { Player } from '../player.ts'
+import type { SessionError } from '../session-errors.ts'
+import { clockTime, elapsed } from '../words.ts'
+import { usePlayerKeys } from './player-keys.ts'
+import { Screen } from './screen.tsx'
+import { SeekBar, STEP_MS } from './seek-bar.tsx'
+import { Stretches } from './stretches.tsx'
+
+const SPEEDS = [1, 2, 4, 8, 16]
+/** Before an error, so that what led to it is seen. */
+const LEAD_MS = 2_000
+
+interface Props {
+  readonly player: Player
+  readonly startsAt: number
+  readonly errors: readonly SessionError[]
+  /** Called with the time at which the player stands, for the address. */
+  readonly onStand: (at: number) => void
+}
+
+/** The player of a recording: picture, time line, controls and keys. */
+export function PlayerView({ player, startsAt, errors, onStand }: Props) {
+  const [said, say] = useState('')
+  const { recording, time, isPlaying, speed, skipsIdle } = player
+  const seek = (at: number) => {
+    player.seek(at)
+    onStand(player.time.value)
+  }
+  const goToError = (direction: -1 | 1) => {
+    const at = time.value + LEAD_MS
+    const index =
+      direction > 0 ? errors.findIndex(error => error.at > at + 1) : errors.findLastIndex(error => error.at < at - 1)
+    const error = errors[index]
+    if (error === undefined) return say(direction > 0 ? 'No error after this time' : 'No error before this time')
+    seek(error.at - LEAD_MS)
+    say(`Error ${index + 1} of ${errors.length}: ${error.text}, at ${clockTime(error.at)}`)
+  }
+  const toggle = () => {
+    player.toggle()
+    say(isPlaying.value ? 'Playing' : `Paused at ${clockTime(time.value)}`)
+    if (!isPlaying.value) onStand(time.value)
+  }
+  usePlayerKeys({ toggle, error: goToError, step: direction => seek(time.value + direction * STEP_MS) })
+  const skipped = player.skipped.value
+  useEffect(() => {
+    if (skipped) say(`Skipped ${formatSeconds((skipped.to - skipped.from) / 1_000)} without activity`)
+  }, [skipped])
+  const second = useComputed(() => elapsed(time.value - recording.startMs))
+
+  return (
+    <section class="player" aria-label="Player">
+      <Screen player={player} startsAt={startsAt} />
+      <SeekBar player={player} errors={errors} onStand={onStand} />
+      <div class="player-controls">
+        <button type="button" class="play" onClick={toggle} aria-keyshortcuts="Space">
+          {isPlaying.value ? 'Pause' : 'Play'}
+        </button>
+        <span class="player-time">
+          {second.value} <span class="quiet">of {elapsed(recording.endMs - recording.startMs)}</span>{' '}
+          <span class="quiet">· {clockTime(time.value)}</span>
+        </span>
+        <button type="button" onClick={() => goToError(-1)} disabled={errors.length === 0} aria-keyshortcuts="Shift+E">
+          Previous error
+        </button>
+        <button type="button" onClick={() => goToError(1)} disabled={errors.length === 0} aria-keyshortcuts="E">
+          Next error
+        </button>
+        <span class="player-choices">
+          <label>
+            Speed{' '}
+            <select value={speed.value} onChange={event => (speed.value = Number(event.currentTarget.value))}>
+              {SPEEDS.map(value => (
+                <option key={value} value={value}>
+                  {value}×
+                </option>
+              ))}
+            </select>
+          </label>
+          {recording.windows.length > 1 && (
+            <label>
+              Window{' '}
+              <select
+                value={player.chosen.value ?? ''}
+                onChange={event => player.choose(event.currentTarget.value || undefined)}
+              >
+                <option value="">Where something happens</option>
+                {recording.windows.map(({ id, number }) => (
+                  <option key={id} value={id}>
+                    Window {number}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={skipsIdle.value}
+              onChange={event => (skipsIdle.value = event.currentTarget.checked)}
+            />
+            Skip inactivity
+          </label>
+        </span>
+      </div>
+      <p role="status" class="player-said quiet">
+        {said}
+      </p>
+      {player.refused.value > 0 && (
+        <p class="quiet">{counted(player.refused.value, 'recorded event')} could not be played.</p>
+      )}
+      <Stretches player={player} onSeek={seek} />
+    </section>
+  )
+}

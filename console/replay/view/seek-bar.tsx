@@ -1,0 +1,99 @@
+import { useComputed } from '@preact/signals'
+import { useMemo, useRef } from 'preact/hooks'
+import { Axis } from '../axis.ts'
+import type { Player } from '../player.ts'
+import { stretchAt } from '../recording.ts'
+import type { SessionError } from '../session-errors.ts'
+import { clockTime, elapsed, explain, STRETCH_NAMES } from '../words.ts'
+
+/** Steps of the keys, in ms. */
+export const STEP_MS = 5_000
+const LARGE_STEP_MS = 60_000
+/** Marks that are drawn. More of them look like one. */
+const MARKS_MAX = 200
+
+const percent = (share: number) => `${(share * 100).toFixed(3)}%`
+
+/** The time line of a recording: a lane for each window with what each part of it is, the errors, and the time that is shown. */
+export function SeekBar(props: {
+  readonly player: Player
+  readonly errors: readonly SessionError[]
+  /** Called with the time that the user has chosen. */
+  readonly onStand: (at: number) => void
+}) {
+  const { player, errors, onStand } = props
+  const { recording, time, shown } = player
+  const axis = useMemo(() => new Axis(recording), [recording])
+  const bar = useRef<HTMLDivElement>(null)
+  const position = useComputed(() => percent(axis.positionOf(time.value)))
+  const valueText = useComputed(() => {
+    const total = `${elapsed(time.value - recording.startMs)} of ${elapsed(recording.endMs - recording.startMs)}`
+    const stretch = shown.value && stretchAt(shown.value, time.value)
+    const kind = stretch && stretch.kind !== 'played' ? `. ${STRETCH_NAMES[stretch.kind]}` : ''
+    return `${clockTime(time.value)}, ${total}${kind}`
+  })
+
+  const seekTo = (event: PointerEvent) => {
+    const box = bar.current?.getBoundingClientRect()
+    if (box) player.seek(axis.timeAt((event.clientX - box.left) / box.width))
+  }
+  const press = (event: KeyboardEvent) => {
+    const target = {
+      ArrowLeft: time.value - STEP_MS,
+      ArrowDown: time.value - STEP_MS,
+      ArrowRight: time.value + STEP_MS,
+      ArrowUp: time.value + STEP_MS,
+      PageDown: time.value - LARGE_STEP_MS,
+      PageUp: time.value + LARGE_STEP_MS,
+      Home: recording.startMs,
+      End: recording.endMs,
+    }[event.key]
+    if (target === undefined) return
+    event.preventDefault()
+    player.seek(target)
+    onStand(time.value)
+  }
+  return (
+    <div
+      ref={bar}
+      class="seek-bar"
+      role="slider"
+      tabIndex={0}
+      aria-label="Time of the recording"
+      aria-valuemin={0}
+      aria-valuemax={Math.round((recording.endMs - recording.startMs) / 1_000)}
+      aria-valuenow={Math.round((time.value - recording.startMs) / 1_000)}
+      aria-valuetext={valueText.value}
+      onKeyDown={press}
+      onPointerDown={event => {
+        event.currentTarget.setPointerCapture(event.pointerId)
+        seekTo(event)
+      }}
+      onPointerUp={() => onStand(time.value)}
+      onPointerMove={event => event.buttons === 1 && seekTo(event)}
+    >
+      {recording.windows.map(window => (
+        <div key={window.id} class={window === shown.value ? 'lane shown' : 'lane'}>
+          {window.stretches.map(stretch => {
+            const left = axis.positionOf(stretch.from)
+            const width = axis.positionOf(stretch.to) - left
+            return (
+              <span
+                key={`${stretch.kind} ${stretch.from}`}
+                class={`stretch ${stretch.kind}`}
+                style={{ left: percent(left), width: percent(width) }}
+                title={explain(stretch)}
+              >
+                {stretch.kind !== 'played' && <span class="stretch-name">{STRETCH_NAMES[stretch.kind]}</span>}
+              </span>
+            )
+          })}
+        </div>
+      ))}
+      {errors.slice(0, MARKS_MAX).map(({ at, text }) => (
+        <span key={`${at} ${text}`} class="error-mark" style={{ left: percent(axis.positionOf(at)) }} title={text} />
+      ))}
+      <span class="play-head" style={{ left: position.value }} />
+    </div>
+  )
+}

@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks'
+import {
+  createWorkspaceKey,
+  listWorkspaceKeys,
+  type NewWorkspaceKey,
+  revokeWorkspaceKey,
+} from '../api/generated/client.ts'
+import { workspaceOfPage } from '../auth/sign-in.ts'
+import { useLoad } from '../state/load.ts'
+import { given } from '../state/parameters.ts'
+import { place } from '../state/router.ts'
+import { ChangeForm, Confirmed, Field, NewSecret } from '../ui/changes.tsx'
+import { Pages } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Time } from '../ui/text.tsx'
+import { KeyState, Lifetime, secondsOf } from './lifetime.tsx'
+import { PermissionBoxes, Permissions, permissionsOf } from './permissions.tsx'
+
+const PAGE_SIZE = 50
+
+/** API keys of the workspace. A new one is shown once. */
+export function WorkspaceKeys() {
+  const workspaceSlug = workspaceOfPage()
+  if (workspaceSlug !== undefined) return <Keys workspaceSlug={workspaceSlug} />
+  return <Notice title="No workspace is named" text="The token of this sign-in has no claim that names a workspace." />
+}
+
+function Keys({ workspaceSlug }: { readonly workspaceSlug: string }) {
+  const { query } = place.value
+  const [created, setCreated] = useState<NewWorkspaceKey>()
+  const loaded = useLoad(`api-keys ${query}`, signal =>
+    listWorkspaceKeys({ workspaceSlug, limit: PAGE_SIZE, ...given(query, 'cursor') }, { signal }),
+  )
+  return (
+    <section>
+      <h2>API keys</h2>
+      <p class="quiet">
+        For programs that manage the workspace. A key never has a permission that its creator has not.
+      </p>
+      {created && (
+        <NewSecret secret={created.secret} what={`New API key ${created.name}`} onDone={() => setCreated(undefined)} />
+      )}
+      <details>
+        <summary>Create an API key</summary>
+        <ChangeForm
+          submit="Create API key"
+          change={async (fields, signal) => {
+            const createWorkspaceKeyRequest = {
+              idempotencyKey: crypto.randomUUID(),
+              name: String(fields.get('name')).trim(),
+              scopes: permissionsOf(fields),
+              secondsUntilExpiration: secondsOf(fields),
+            }
+            const answer = await createWorkspaceKey({ workspaceSlug, createWorkspaceKeyRequest }, { signal })
+            setCreated(answer.apiKey)
+          }}
+          onDone={loaded.again}
+        >
+          <Field name="name" label="Name" isRequired />
+          <Lifetime />
+          <PermissionBoxes />
+        </ChangeForm>
+      </details>
+      <Shown loaded={loaded} what="API keys">
+        {({ apiKeys, nextCursor }) => (
+          <>
+            {apiKeys.length === 0 && <Notice title="No API keys yet" text="Programs sign in with one." />}
+            <ul class="cards">
+              {apiKeys.map(key => (
+                <li key={key.id}>
+                  <div class="card-head">
+                    <h3>{key.name}</h3>
+                    <code>{key.prefix}…</code> <KeyState of={key} />
+                    <span class="quiet">
+                      created <Time iso={key.createdAt} /> by {key.createdBy}
+                    </span>
+                    {key.revokedAt === null && (
+                      <span class="card-actions">
+                        <Confirmed
+                          label="Revoke"
+                          what={`API key ${key.name}`}
+                          title={`Revoke the API key ${key.name}?`}
+                          word={key.name}
+                          change={signal => revokeWorkspaceKey({ workspaceSlug, apiKeyId: key.id }, { signal })}
+                          onDone={loaded.again}
+                        >
+                          <p>Programs with this key are refused. Secret keys that it has made stop working too.</p>
+                        </Confirmed>
+                      </span>
+                    )}
+                  </div>
+                  <Permissions of={key.scopes} />
+                </li>
+              ))}
+            </ul>
+            <Pages nextCursor={nextCursor} />
+          </>
+        )}
+      </Shown>
+    </section>
+  )
+}

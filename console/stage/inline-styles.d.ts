@@ -1,0 +1,5 @@
+/** Styles as text. */
+declare module '*.css?inline' {
+  const text: string
+  export default text
+}

@@ -1,0 +1,59 @@
+import { signal } from '@preact/signals'
+
+/** Path below which the console is served. */
+export const BASE = '/console/'
+
+/** Where the console is. Filters, selections and pages of lists are all in the query. */
+export interface Place {
+  /** Path below `BASE`, without a slash at its ends. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+/** The address of the page. */
+export const place = signal<Place>(read())
+
+function read(): Place {
+  const { pathname, search } = globalThis.location
+  return { path: pathname.slice(BASE.length).replace(/\/$/, ''), query: new URLSearchParams(search) }
+}
+
+/** Returns the address of a path of the console. Parameters that are empty or undefined are left out. */
+export function addressOf(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]))
+  const text = new URLSearchParams(given).toString()
+  return BASE + path + (text && `?${text}`)
+}
+
+/** Goes to an address of the console. `replace` leaves no entry in the history. */
+export function go(address: string, { replace = false } = {}): void {
+  if (replace) history.replaceState(null, '', address)
+  else history.pushState(null, '', address)
+  place.value = read()
+}
+
+/** Changes parameters of the query; undefined removes one. A change of filters begins at the first page. */
+export function changeQuery(
+  changes: Readonly<Record<string, string | undefined>>,
+  options: { readonly replace?: boolean } = {},
+): void {
+  const { path, query } = place.value
+  const kept = Object.fromEntries([...query].filter(([name]) => name !== 'cursor'))
+  go(addressOf(path, { ...kept, ...changes }), options)
+}
+
+/** Follows links of the console without loading the document again. Other links, and clicks with a modifier, are the browser's. */
+export function followLinks(): void {
+  addEventListener('popstate', () => {
+    place.value = read()
+  })
+  document.addEventListener('click', event => {
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+    const link = event.target instanceof Element ? event.target.closest('a') : null
+    if (!link || !isPlain || event.defaultPrevented || link.target || link.origin !== location.origin) return
+    if (!link.pathname.startsWith(BASE) || link.hash) return
+    event.preventDefault()
+    go(link.pathname + link.search)
+    scrollTo(0, 0)
+  })
+}

@@ -1,0 +1,45 @@
+import { counted, formatCount, formatTime } from '../state/format.ts'
+
+const HEIGHT = 40
+/** Share of the height that the smallest count has, so that one of a thousand is seen. */
+const LEAST = 0.06
+
+/** Counts over time as bars. A table for readers of the screen states the sum; the bars state the times of their buckets. */
+export function Bars(props: {
+  readonly counts: readonly number[]
+  readonly from: string
+  readonly bucketSeconds: number
+  readonly noun: string
+}) {
+  const { counts, from, bucketSeconds, noun } = props
+  const most = Math.max(1, ...counts)
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const start = Date.parse(from)
+  const end = start + counts.length * bucketSeconds * 1_000
+  const iso = (ms: number) => new Date(ms).toISOString()
+  return (
+    <figure class="bars">
+      <svg
+        viewBox={`0 0 ${counts.length} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${counted(total, noun)} between ${formatTime(iso(start))} and ${formatTime(iso(end))}, at most ${formatCount(most)} at once`}
+      >
+        {counts.map((count, i) => {
+          if (count === 0) return null
+          const height = Math.max(LEAST, count / most) * HEIGHT
+          return (
+            <rect key={i} x={i + 0.1} y={HEIGHT - height} width={0.8} height={height}>
+              <title>{`${formatTime(iso(start + i * bucketSeconds * 1_000))}: ${formatCount(count)}`}</title>
+            </rect>
+          )
+        })}
+      </svg>
+      <figcaption>
+        <span>{formatTime(iso(start))}</span>
+        <span>{`${counted(total, noun)}, at most ${formatCount(most)} in a bar`}</span>
+        <span>{formatTime(iso(end))}</span>
+      </figcaption>
+    </figure>
+  )
+}

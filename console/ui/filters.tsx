@@ -1,0 +1,112 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { changeQuery, place } from '../state/router.ts'
+
+const TYPING_MS = 300
+
+/** The filters of a list. Each of them is a parameter of the address. */
+export function Filters({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <search>
+      <form class="filters" onSubmit={event => event.preventDefault()}>
+        {children}
+      </form>
+    </search>
+  )
+}
+
+/** A text of the address, which follows the typing after a moment. */
+export function TextFilter(props: {
+  readonly name: string
+  readonly label: string
+  readonly type?: 'search' | 'text'
+  readonly placeholder?: string
+}) {
+  const given = place.value.query.get(props.name) ?? ''
+  const [text, setText] = useState(given)
+  useEffect(() => setText(given), [given])
+  useEffect(() => {
+    if (text === given) return
+    const timer = setTimeout(() => changeQuery({ [props.name]: text }, { replace: true }), TYPING_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  const id = useId()
+  const shared = {
+    id,
+    value: text,
+    placeholder: props.placeholder ?? '',
+    autocomplete: 'off',
+    spellcheck: false,
+    onInput: (event: Event) => setText((event.currentTarget as HTMLInputElement).value),
+  } as const
+  return (
+    <div class="field">
+      <label for={id}>{props.label}</label>
+      {props.type === 'search' ? <input type="search" {...shared} /> : <input type="text" {...shared} />}
+    </div>
+  )
+}
+
+/** A choice of the address. The first option is that of an absent parameter. */
+export function ChoiceFilter(props: {
+  readonly name: string
+  readonly label: string
+  readonly options: readonly (readonly [value: string, text: string])[]
+}) {
+  const given = place.value.query.get(props.name) ?? ''
+  return (
+    <label class="field">
+      <span>{props.label}</span>
+      <select value={given} onChange={event => changeQuery({ [props.name]: event.currentTarget.value })}>
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+const PERIODS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
+
+/** Options of a filter of the last time. */
+export const PERIOD_OPTIONS = [
+  ['1h', 'Last hour'],
+  ['24h', 'Last 24 hours'],
+  ['7d', 'Last 7 days'],
+  ['30d', 'Last 30 days'],
+] as const
+
+/** Choices of whether what is listed belongs to a finding. */
+export const FINDING_OPTIONS = [
+  ['', 'With or without'],
+  ['true', 'With a finding'],
+] as const
+
+/** Returns the start of a period before the current time, or undefined without one. */
+export function startOf(period: string | null, now = Date.now()): string | undefined {
+  const hours = PERIODS[period ?? '']
+  return hours === undefined ? undefined : new Date(now - hours * 3_600_000).toISOString()
+}
+
+/** Links to the first and the next page of a list. */
+export function Pages(props: { readonly nextCursor: string | null }) {
+  const { query } = place.value
+  const isFirst = !query.has('cursor')
+  if (isFirst && props.nextCursor === null) return null
+  return (
+    <nav class="pages" aria-label="Pages of the list">
+      <button type="button" disabled={isFirst} onClick={() => changeQuery({})}>
+        First page
+      </button>
+      <button
+        type="button"
+        disabled={props.nextCursor === null}
+        onClick={() => props.nextCursor !== null && changeQuery({ cursor: props.nextCursor })}
+      >
+        Next page
+      </button>
+    </nav>
+  )
+}

@@ -1,0 +1,87 @@
+import type { ComponentChildren } from 'preact'
+import type { Fault } from '../api/client.ts'
+import type { Loaded } from '../state/load.ts'
+
+/** States that something is on its way. Shown after a moment, so that fast responses do not flicker. */
+export function Loading({ text }: { readonly text: string }) {
+  return (
+    <div class="loading" role="status">
+      <span class="spinner" aria-hidden="true" />
+      {text}…<span class="slow"> This takes longer than usual: the store is busy, or does not respond.</span>
+    </div>
+  )
+}
+
+/** A title, a text and what the user can do. */
+export function Notice(props: {
+  readonly title: string
+  readonly text: string
+  readonly children?: ComponentChildren
+}) {
+  return (
+    <section class="notice">
+      <h2>{props.title}</h2>
+      <p>{props.text}</p>
+      {props.children}
+    </section>
+  )
+}
+
+const NOT_FOUND = 'It does not exist in this workspace, or its retention has ended.'
+
+/** States why something could not be read, and what happens next. */
+export function Failed({ fault, again }: { readonly fault: Fault; readonly again: () => void }) {
+  const { title, text } = explain(fault)
+  return (
+    <section class="notice failed" role="alert">
+      <h2>{title}</h2>
+      <p>{text}</p>
+      <p class="quiet">
+        {fault.code}: {fault.message}
+      </p>
+      {fault.retryAfterMs === undefined ? (
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      ) : (
+        <p role="status" class="loading-inline">
+          <span class="spinner" aria-hidden="true" />
+          Trying again by itself…
+        </p>
+      )}
+    </section>
+  )
+}
+
+function explain({ status, code }: Fault): { title: string; text: string } {
+  if (code === 'NETWORK')
+    return { title: 'The service cannot be reached', text: 'The connection is lost, or it restarts.' }
+  if (status === 404) return { title: 'Not found', text: NOT_FOUND }
+  if (status === 403)
+    return { title: 'You may not see this', text: 'Ask somebody who manages the members of this workspace.' }
+  if (status === 400) return { title: 'This cannot be read so', text: 'Change the filters.' }
+  if (status === 429) return { title: 'Too much at once', text: 'Other reads of this workspace are in progress.' }
+  if (status === 503) {
+    return {
+      title: 'Stored data cannot be read at the moment',
+      text: 'The store of the service does not respond. Telemetry is still accepted, and will be stored.',
+    }
+  }
+  return { title: 'Something went wrong', text: 'This is an error of the service.' }
+}
+
+/** Shows a value once it is read: before that its loading, and a fault if it cannot be read. The last value stays in view. */
+export function Shown<T>(props: {
+  readonly loaded: Loaded<T>
+  readonly what: string
+  readonly children: (value: T) => ComponentChildren
+}) {
+  const { value, fault, isLoading, again } = props.loaded
+  return (
+    <div class={isLoading && value !== undefined ? 'stale' : undefined} aria-busy={isLoading}>
+      {fault && <Failed fault={fault} again={again} />}
+      {value === undefined && !fault && <Loading text={`Reading ${props.what}`} />}
+      {value !== undefined && fault?.status !== 400 && fault?.status !== 404 && props.children(value)}
+    </div>
+  )
+}

@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+let directory: string
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-console-'))
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+it.each(['package.json', 'package-lock.json'])('the image builds the console with what it imports: %s', file => {
+  for (const name of ['package.json', 'package-lock.json']) cpSync(join(ROOT, name), join(directory, name))
+  const run = spawnSync(process.execPath, [join(import.meta.dirname, 'console-packages.ts')], { cwd: directory })
+  expect(run.status, run.stderr.toString()).toBe(0)
+  const content = JSON.parse(readFileSync(join(directory, file), 'utf8'))
+  expect(Object.keys((content.packages?.[''] ?? content).dependencies).sort()).toEqual(importedPackages())
+})
+
+/** Returns the packages that the sources of the console and its build import. */
+function importedPackages(): string[] {
+  const isBuilt = (file: string) =>
+    !file.endsWith('.test.ts') && !['client-source.ts', 'write-client.ts'].some(name => file.endsWith(name))
+  const specifiers = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
+    .filter(isBuilt)
+    .flatMap(file => [
+      ...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:from |import\(|^import )'([^'.][^']*)'/gm),
+    ])
+    .map(([, specifier = '']) => specifier)
+  const packages = specifiers
+    .filter(specifier => !specifier.startsWith('node:'))
+    .map(specifier => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/'))
+  return [...new Set(packages)].sort()
+}

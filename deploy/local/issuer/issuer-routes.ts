@@ -1,0 +1,162 @@
+import { createPublicKey } from 'node:crypto'
+import { exportJWK } from 'jose'
+import type { Reply, RequestHead, Route } from '../../../shared/http/route.ts'
+import { jsonReply, NO_SNIFF, NO_STORE } from '../../../shared/http/route.ts'
+import { Grants } from './grants.ts'
+import { openLink } from './links.ts'
+import { issuePage } from './sign-in-page.ts'
+import { ACCESS_TOKEN_SECONDS, type IssuerIdentity, IssuerTokens } from './tokens.ts'
+
+/** Path of the issuer below the address of the service. */
+export const ISSUER_PATH = '/local-issuer'
+/** Id of the console at the issuer. */
+const CLIENT_ID = 'penstock-console'
+const FORM_LIMIT_BYTES = 8 * 1024
+const TEXT_MAX = 512
+
+/** An issuer for one user, who has the machine. */
+export interface LocalIssuer {
+  readonly identity: IssuerIdentity
+  /** Directory of the installation, with the links. */
+  readonly directory: string
+  /** Address of the service, below which the issuer is. */
+  readonly baseUrl: string
+  /** Addresses at which the console is served. */
+  readonly consoleOrigins: readonly string[]
+  readonly now: () => number
+}
+
+/**
+ * Returns the routes of the OpenID provider of `npm start`: code flow with PKCE for the console alone. A link that `npm start`
+ * prints opens a session, which a cookie of the issuer keeps. No other route reads cookies.
+ */
+export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly Route[]> {
+  const { identity, directory, baseUrl, now } = issuer
+  const url = baseUrl + ISSUER_PATH
+  const redirectUris = issuer.consoleOrigins.map(origin => `${origin}/console/`)
+  const tokens = new IssuerTokens({ identity, url, clientId: CLIENT_ID, path: ISSUER_PATH, now })
+  const grants = new Grants(now)
+  const jwk = { ...(await exportJWK(createPublicKey(identity.authPublicKey))), use: 'sig', alg: 'EdDSA' }
+
+  async function authorize(request: AuthorizationRequest, cookie: string | undefined): Promise<Reply> {
+    const { clientId, redirectUri, responseType, challenge, challengeMethod, state, prompt, nonce } = request
+    if (clientId !== CLIENT_ID || !redirectUris.includes(redirectUri)) {
+      return issuePage(400, 'This sign-in is not that of the console of this installation.')
+    }
+    const back = (parameters: Record<string, string>) =>
+      redirect(withParameters(redirectUri, { ...parameters, iss: url, state }))
+    const isValid = responseType === 'code' && challengeMethod === 'S256' && /^[\w-]{43}$/.test(challenge)
+    if (!isValid || state.length > TEXT_MAX) return back({ error: 'invalid_request' })
+    if (await tokens.isSession(cookie))
+      return back({ code: grants.add({ redirectUri, codeChallenge: challenge, nonce }) })
+    if (prompt === 'none') return back({ error: 'login_required' })
+    return issuePage(401, 'You are not signed in. Open the link that "npm start" printed, or print another one:')
+  }
+
+  async function exchange(form: URLSearchParams): Promise<Reply> {
+    const read = (name: string) => form.get(name) ?? ''
+    if (read('grant_type') !== 'authorization_code') return tokenFault('unsupported_grant_type')
+    if (read('client_id') !== CLIENT_ID) return tokenFault('invalid_client')
+    const grant = grants.take(read('code'), read('redirect_uri'), read('code_verifier'))
+    if (grant === undefined) return tokenFault('invalid_grant')
+    return jsonReply(
+      {
+        access_token: await tokens.accessToken(),
+        id_token: await tokens.idToken(grant.nonce),
+        token_type: 'Bearer',
+        expires_in: ACCESS_TOKEN_SECONDS,
+      },
+      200,
+      JSON_NO_STORE,
+    )
+  }
+
+  async function open(code: string): Promise<Reply> {
+    if (!(await openLink(directory, code, now))) {
+      return issuePage(410, 'This link was used before, or is too old. Print another one:')
+    }
+    return redirect(`${baseUrl}/console/`, [['set-cookie', await tokens.sessionCookie()]])
+  }
+
+  return [
+    get('/.well-known/openid-configuration', () => jsonReply(discoveryOf(url))),
+    get('/jwks.json', () => jsonReply({ keys: [jwk] })),
+    get('/authorize', head => authorize(authorizationRequest(head), head.header('cookie'))),
+    get('/open', head => open(head.query('code') ?? '')),
+    get('/end', () =>
+      issuePage(200, 'You are signed out. To sign in again, print another link:', [['set-cookie', tokens.endedCookie]]),
+    ),
+    {
+      method: 'POST',
+      path: `${ISSUER_PATH}/token`,
+      cors: true,
+      bodyLimitBytes: FORM_LIMIT_BYTES,
+      accept: () => body => exchange(new URLSearchParams(body.toString('utf8'))),
+    },
+  ]
+}
+
+/** Returns a route that pages of the other address of the service may read. */
+function get(path: string, accept: (head: RequestHead) => Reply | Promise<Reply>): Route {
+  return { method: 'GET', path: ISSUER_PATH + path, cors: true, bodyLimitBytes: 0, accept }
+}
+
+interface AuthorizationRequest {
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly responseType: string
+  readonly challenge: string
+  readonly challengeMethod: string
+  readonly state: string
+  readonly prompt: string
+  readonly nonce: string | undefined
+}
+
+function authorizationRequest(head: RequestHead): AuthorizationRequest {
+  const read = (name: string) => head.query(name) ?? ''
+  return {
+    clientId: read('client_id'),
+    redirectUri: read('redirect_uri'),
+    responseType: read('response_type'),
+    challenge: read('code_challenge'),
+    challengeMethod: read('code_challenge_method'),
+    state: read('state'),
+    prompt: read('prompt'),
+    nonce: head.query('nonce')?.slice(0, TEXT_MAX),
+  }
+}
+
+function discoveryOf(url: string): object {
+  return {
+    issuer: url,
+    authorization_endpoint: `${url}/authorize`,
+    token_endpoint: `${url}/token`,
+    end_session_endpoint: `${url}/end`,
+    jwks_uri: `${url}/jwks.json`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code'],
+    subject_types_supported: ['public'],
+    scopes_supported: ['openid'],
+    id_token_signing_alg_values_supported: ['EdDSA'],
+    token_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+  }
+}
+
+const JSON_NO_STORE = [['content-type', 'application/json'], NO_SNIFF, NO_STORE] as const
+
+function tokenFault(error: string): Reply {
+  return jsonReply({ error }, 400, JSON_NO_STORE)
+}
+
+/** Returns a redirect that names no page as its referrer, because its own address has a code. */
+function redirect(location: string, headers: Reply['headers'] = []): Reply {
+  return { status: 302, headers: [['location', location], NO_STORE, ['referrer-policy', 'no-referrer'], ...headers] }
+}
+
+/** Percent-encodes every value, so that no header of the redirect can have a line break of a client. */
+function withParameters(uri: string, parameters: Readonly<Record<string, string>>): string {
+  return `${uri}?${new URLSearchParams(parameters)}`
+}

@@ -1,0 +1,111 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { importPKCS8, jwtVerify, SignJWT } from 'jose'
+import { signLocalSession } from '../../../shared/ids/local-session-token.ts'
+
+/** How long an access token of the console is valid. A page that is open for longer signs in again. */
+export const ACCESS_TOKEN_SECONDS = 8 * 3_600
+const SESSION_SECONDS = 30 * 86_400
+const ID_TOKEN_SECONDS = 300
+
+/** The user and the keys of an installation. */
+export interface IssuerIdentity {
+  readonly workspaceId: string
+  readonly workspaceSlug: string
+  readonly userId: string
+  readonly authPrivateKey: string
+  readonly authPublicKey: string
+}
+
+interface Options {
+  readonly identity: IssuerIdentity
+  /** URL of the issuer. */
+  readonly url: string
+  readonly clientId: string
+  /** Path to which the cookie of the session is sent. */
+  readonly path: string
+  readonly now: () => number
+}
+
+/** Signs and checks the tokens of the issuer. Each kind has an audience of its own, so that none passes as another. */
+export class IssuerTokens {
+  readonly #options: Options
+  readonly #publicKey: KeyObject
+  /** Cookies are sent to every port of a host, so that each installation needs a name of its own. */
+  readonly #cookie: string
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#publicKey = createPublicKey(options.identity.authPublicKey)
+    this.#cookie = `penstock_session_${options.identity.workspaceId.slice(-8)}`
+  }
+
+  /** Returns a session token of the API. */
+  accessToken(): Promise<string> {
+    const { identity } = this.#options
+    const issuedAt = this.#seconds()
+    return signLocalSession({
+      privateKey: identity.authPrivateKey,
+      userId: identity.userId,
+      org: identity.workspaceSlug,
+      issuedAt,
+      expiresAt: issuedAt + ACCESS_TOKEN_SECONDS,
+    })
+  }
+
+  idToken(nonce: string | undefined): Promise<string> {
+    return this.#sign(this.#options.clientId, ID_TOKEN_SECONDS, nonce === undefined ? {} : { nonce })
+  }
+
+  /** Returns the header that begins a session. Scripts cannot read the cookie, and only navigations send it. */
+  async sessionCookie(): Promise<string> {
+    return this.#cookieOf(await this.#sign(this.#sessionAudience(), SESSION_SECONDS, {}), SESSION_SECONDS)
+  }
+
+  /** The header that ends a session. */
+  get endedCookie(): string {
+    return this.#cookieOf('', 0)
+  }
+
+  /** Reports whether the header `Cookie` has the session of this installation. */
+  async isSession(header: string | undefined): Promise<boolean> {
+    const pairs = (header ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s, 2))
+    const token = pairs.find(([name]) => name === this.#cookie)?.[1]
+    if (token === undefined) return false
+    const { url, identity, now } = this.#options
+    try {
+      const { payload } = await jwtVerify(token, this.#publicKey, {
+        algorithms: ['EdDSA'],
+        issuer: url,
+        audience: this.#sessionAudience(),
+        currentDate: new Date(now()),
+      })
+      return payload.sub === identity.userId
+    } catch {
+      return false
+    }
+  }
+
+  async #sign(audience: string, lifetimeSeconds: number, claims: Record<string, string>): Promise<string> {
+    const { identity, url } = this.#options
+    return new SignJWT(claims)
+      .setProtectedHeader({ alg: 'EdDSA' })
+      .setSubject(identity.userId)
+      .setIssuer(url)
+      .setAudience(audience)
+      .setIssuedAt(this.#seconds())
+      .setExpirationTime(this.#seconds() + lifetimeSeconds)
+      .sign(await importPKCS8(identity.authPrivateKey, 'EdDSA'))
+  }
+
+  #sessionAudience(): string {
+    return `${this.#options.url}/session`
+  }
+
+  #cookieOf(value: string, maxAgeSeconds: number): string {
+    return `${this.#cookie}=${value}; Max-Age=${maxAgeSeconds}; Path=${this.#options.path}; HttpOnly; SameSite=Lax`
+  }
+
+  #seconds(): number {
+    return Math.floor(this.#options.now() / 1_000)
+  }
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import { COMMENT_MAX_CHARACTERS, FINDING_ACTIONS } from '../../records/change.ts'
+import { userIdSchema } from '../../records/directory.ts'
+import { IGNORED_OCCURRENCES_MAX } from '../../records/finding-work.ts'
+import { exactObject, textOf } from '../fields.ts'
+import { nextCursorSchema } from '../page.ts'
+
+/** Statuses of findings. */
+export const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
+
+/** Status of a finding (docs/contract.md#finding-work). */
+export const findingStatusSchema = z
+  .enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` })
+  .meta({
+    id: 'FindingStatus',
+    description:
+      'A resolved finding that occurs again in a later version is `regressed`. One that is ignored for a time, or until it has occurred a number of times, is `open` again afterwards.',
+  })
+/** Status of a finding. */
+export type FindingStatus = z.infer<typeof findingStatusSchema>
+
+/** The most versions that `regressedIn` shows. */
+export const REGRESSED_IN_MAX = 10
+
+/** Fields of a finding that show what members have made of it. Absent fields are left out, never null. */
+export const findingWorkFields = {
+  status: findingStatusSchema,
+  statusChangedAt: z.iso.datetime().optional().meta({ description: 'When a member chose a status, if one did.' }),
+  assignee: z.string().optional().meta({ description: 'The user who works on it.' }),
+  ignoredUntil: z.iso
+    .datetime()
+    .optional()
+    .meta({ description: 'When it is open again, if it is ignored for a time.' }),
+  occurrencesUntilOpen: z.int().min(1).optional().meta({
+    description: 'After how many further occurrences it is open again, if it is ignored until then.',
+  }),
+  regressedIn: z.array(z.string()).max(REGRESSED_IN_MAX).optional().meta({
+    description:
+      'The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one.',
+  }),
+}
+
+const OCCURRENCES_RULE = `must be a whole number from 1 to ${IGNORED_OCCURRENCES_MAX}`
+const ofIgnored = { error: 'must be left out, unless status is "ignored"' }
+
+/** Body of PATCH /v3/findings/{findingId}. */
+export const changeFindingSchema = exactObject({
+  status: z.enum(['open', 'resolved', 'ignored'], { error: 'must be "open", "resolved" or "ignored"' }).optional(),
+  ignoreUntil: z.iso
+    .datetime({ offset: true, error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z' })
+    .optional()
+    .meta({ description: 'With the status `ignored`: when the finding is open again.' }),
+  ignoreOccurrences: z
+    .int(OCCURRENCES_RULE)
+    .min(1, OCCURRENCES_RULE)
+    .max(IGNORED_OCCURRENCES_MAX, OCCURRENCES_RULE)
+    .optional()
+    .meta({ description: 'With the status `ignored`: after how many further occurrences the finding is open again.' }),
+  assignee: userIdSchema
+    .nullable()
+    .optional()
+    .meta({ description: 'The member who works on the finding. Null removes it.' }),
+})
+  .refine(change => change.status !== undefined || change.assignee !== undefined, 'must have status or assignee')
+  .refine(({ status, ignoreUntil }) => status === 'ignored' || ignoreUntil === undefined, {
+    ...ofIgnored,
+    path: ['ignoreUntil'],
+  })
+  .refine(({ status, ignoreOccurrences }) => status === 'ignored' || ignoreOccurrences === undefined, {
+    ...ofIgnored,
+    path: ['ignoreOccurrences'],
+  })
+  .meta({ id: 'ChangeFindingRequest', minProperties: 1 })
+/** Body of PATCH /v3/findings/{findingId}. */
+export type ChangeFinding = z.infer<typeof changeFindingSchema>
+
+/** Body of POST /v3/findings/{findingId}/comments. */
+export const commentFindingSchema = exactObject({ text: textOf(1, COMMENT_MAX_CHARACTERS) }).meta({
+  id: 'CommentFindingRequest',
+})
+
+/** Who did something. */
+export const shownActorSchema = z
+  .strictObject({
+    userId: z.string(),
+    apiKeyId: z.string().nullable().meta({ description: 'Null if the user did not use an API key.' }),
+  })
+  .nullable()
+  .meta({ id: 'Actor', description: 'Who did it. Null for an operator of the installation.' })
+
+/** Something that was done with a finding. */
+export const findingActivityEntrySchema = z
+  .strictObject({
+    id: z.string(),
+    createdAt: z.iso.datetime(),
+    by: shownActorSchema,
+    action: z.enum(FINDING_ACTIONS),
+    assignee: z.string().optional(),
+    until: z.iso.datetime().optional(),
+    occurrences: z.int().min(1).optional(),
+    text: z.string().optional(),
+  })
+  .meta({
+    id: 'FindingActivityEntry',
+    description: 'Something that was done with a finding. Absent fields are left out.',
+  })
+
+/** Response of POST /v3/findings/{findingId}/comments. */
+export const commentCreatedSchema = z.strictObject({ entry: findingActivityEntrySchema })
+/** Response of POST /v3/findings/{findingId}/comments. */
+export type CommentCreated = z.infer<typeof commentCreatedSchema>
+
+/** Response of GET /v3/findings/{findingId}/activity, newest first. */
+export const findingActivityPageSchema = z
+  .strictObject({ activity: z.array(findingActivityEntrySchema), nextCursor: nextCursorSchema })
+  .meta({ id: 'FindingActivityPage' })
+/** Response of GET /v3/findings/{findingId}/activity. */
+export type FindingActivityPage = z.infer<typeof findingActivityPageSchema>

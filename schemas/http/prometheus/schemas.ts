@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { EXAMPLE } from '../example-values.ts'
+import { buildInfoSchema } from '../tool-read.ts'
+
+/** Most times at which one query is evaluated. Prometheus has the same limit. */
+export const RESOLUTION_MAX = 11_000
+/** Most values of one response. */
+export const RESPONSE_VALUES_MAX = 500_000
+/** Most entries of a list of names, values or series. */
+export const LABELS_MAX = 10_000
+
+/** Longest text of a time. */
+const TIME_CHARACTERS = 64
+/** Times beyond this, in Unix seconds, have no nanoseconds in 64 bits. */
+const SECONDS_MAX = Date.UTC(2200, 0, 1) / 1_000
+
+/** A time as Prometheus accepts it: RFC 3339 or Unix seconds. Becomes Unix ms. */
+const timeSchema = z
+  .string()
+  .max(TIME_CHARACTERS, `must have at most ${TIME_CHARACTERS} characters`)
+  .transform((text, context): number => {
+    const seconds = /^-?\d+(\.\d*)?(e\+?\d{1,2})?$/i.test(text) ? Number(text) : Date.parse(text) / 1_000
+    if (/[\dT]/.test(text) && seconds >= 0 && seconds <= SECONDS_MAX) return Math.round(seconds * 1_000)
+    context.addIssue({ code: 'custom', message: 'must be a time in RFC 3339 or in Unix seconds' })
+    return z.NEVER
+  })
+
+const expression = z
+  .string({ error: 'is required' })
+  .min(1, 'must not be empty')
+  .meta({
+    description: 'The query: the subset of PromQL that docs/grafana.md lists.',
+    example: `{"${EXAMPLE.metricName}_count"}`,
+  })
+
+/** Parameters of an instant query. */
+export const instantQueryParameters = z.object({
+  query: expression,
+  time: timeSchema
+    .optional()
+    .meta({ description: 'When it is evaluated. Now unless given.', example: String(EXAMPLE.recordedAtMs / 1_000) }),
+})
+
+/** Parameters of a range query. */
+export const rangeQueryParameters = z.object({
+  query: expression,
+  start: timeSchema.meta({ description: 'The first time.', example: String(EXAMPLE.recordedAtMs / 1_000) }),
+  end: timeSchema.meta({ description: 'The last time at most.', example: String(EXAMPLE.recordedAtMs / 1_000 + 60) }),
+  step: z
+    .string({ error: 'is required' })
+    .max(TIME_CHARACTERS, `must have at most ${TIME_CHARACTERS} characters`)
+    .meta({ description: 'Time between two values, in seconds or as a duration.', example: '15s' }),
+})
+
+/** Range of time of lists. */
+const range = {
+  start: timeSchema
+    .optional()
+    .meta({ description: 'Only of points since this time. An hour before `end` unless given.', example: '1790000000' }),
+  end: timeSchema
+    .optional()
+    .meta({ description: 'Only of points until this time. Now unless given.', example: '1790000600' }),
+}
+const limit = z
+  .string()
+  .regex(/^\d{1,6}$/, 'must be a whole number')
+  .transform(Number)
+  .optional()
+  .meta({ type: 'integer', minimum: 0, description: `Most entries. ${LABELS_MAX} unless given.`, example: 100 })
+const match = z
+  .array(z.string())
+  .max(10, 'must have at most 10 selectors')
+  .meta({ description: 'Selectors of series.', example: [`{"${EXAMPLE.metricName}_count"}`] })
+
+/** Parameters of lists of labels. */
+export const labelsParameters = z.object({ ...range, limit, 'match[]': match.optional() })
+/** Parameters of a list of series. */
+export const seriesParameters = z.object({ ...range, limit, 'match[]': match.min(1, 'no match[] parameter provided') })
+/** Parameters of the metadata of metrics. */
+export const metadataParameters = z.object({
+  ...range,
+  metric: z.string().optional().meta({ description: 'Only of this metric.', example: EXAMPLE.metricName }),
+  limit,
+})
+
+/** A body of Prometheus. */
+function success<S extends z.ZodType>(data: S) {
+  return z.strictObject({
+    status: z.literal('success'),
+    data,
+    warnings: z.array(z.string()).optional().meta({ description: 'Such as that a list is truncated.' }),
+  })
+}
+
+const sample = z
+  .array(z.union([z.number(), z.string()]))
+  .length(2)
+  .meta({ description: 'Unix seconds, and the value as text.' })
+const labels = z.record(z.string(), z.string())
+
+/** Response to a query. */
+export const queryResultSchema = success(
+  z.strictObject({
+    resultType: z.enum(['matrix', 'vector', 'scalar', 'string']),
+    result: z.array(
+      z.union([
+        z.number(),
+        z.string(),
+        z.strictObject({ metric: labels, value: sample.optional(), values: z.array(sample).optional() }),
+      ]),
+    ),
+  }),
+)
+/** Response with names or values of labels. */
+export const labelListSchema = success(z.array(z.string()))
+/** Response with series. */
+export const seriesListSchema = success(z.array(labels))
+/** Response with the metadata of metrics. */
+export const metadataSchema = success(
+  z.record(z.string(), z.array(z.strictObject({ type: z.string(), help: z.string(), unit: z.string() }))),
+)
+/** Response with the version of Prometheus whose interface this is. */
+export const buildInfoAnswerSchema = success(buildInfoSchema)
+
+/** Body of a refusal, as Prometheus has it, with the code of the problem. */
+export const prometheusProblemSchema = z.strictObject({
+  status: z.literal('error'),
+  errorType: z.string().meta({ description: 'Such as `bad_data` or `execution`.' }),
+  error: z.string(),
+  code: z.string().meta({ description: 'The kind of problem, as in other responses.' }),
+})
+/** Body of a refusal. */
+export type PrometheusProblem = z.infer<typeof prometheusProblemSchema>

@@ -1,0 +1,124 @@
+import type { Redis } from 'ioredis'
+import { type FindingEntry, findingEntrySchema } from '../../../schemas/records/change.ts'
+import { type FindingWork, findingWorkSchema } from '../../../schemas/records/finding-work.ts'
+import { readEntries } from '../changes/bounded-log.ts'
+import { directoryKeys as keys, parseRecord } from '../record.ts'
+import type { ListPage } from '../sorted-index.ts'
+import { type Command, commitIf, decideAndCommit, type Guard } from '../transaction.ts'
+import { removeFindingWork, writeFindingWork } from './write-finding-work.ts'
+
+/** Greatest number of findings of a workspace that members have worked on. Concurrent requests may exceed it by their number. */
+export const FINDING_WORK_MAX = 10_000
+/** Greatest number of UTF-8 bytes of all comments of a workspace. */
+export const COMMENT_BYTES_MAX = 16 * 1024 * 1024
+/** Number of records that one transaction removes. */
+const REMOVED_AT_ONCE = 100
+
+/** Identifies a finding of a workspace. */
+export interface FindingOfWorkspace {
+  readonly workspaceId: string
+  readonly findingId: string
+}
+
+/** A finding, and the time in Unix ms that its index has. */
+export interface TimedFinding {
+  readonly findingId: string
+  readonly atMs: number
+}
+
+/** What a change makes of a finding, with its entry in the activity. */
+export interface ChangedWork {
+  readonly work: FindingWork
+  readonly entries: readonly FindingEntry[]
+}
+
+/** Stores what members have made of findings: status, assignee and comments. */
+export interface FindingWorkStore {
+  /** Returns the records of these findings, in their order; undefined for a finding without work. */
+  findingWork(workspaceId: string, findingIds: readonly string[]): Promise<(FindingWork | undefined)[]>
+  /**
+   * Changes a finding and adds the entries to its activity, in one step. `change` is called again with the newer record if
+   * somebody else has changed the finding meanwhile, so that no change is lost. Refuses beyond the bounds.
+   */
+  changeFinding(
+    finding: FindingOfWorkspace,
+    change: (before: FindingWork | undefined) => ChangedWork,
+  ): Promise<FindingWork | 'too_many_findings' | 'too_many_comments'>
+  /** Returns the findings that are stored as resolved, with the time of their resolution. */
+  resolvedFindings(workspaceId: string): Promise<TimedFinding[]>
+  /** Returns the findings that are ignored at this time, also those that have occurred often enough to be open. */
+  ignoredFindings(workspaceId: string, nowMs: number): Promise<string[]>
+  /** Returns the findings that are ignored until they have occurred a number of times. */
+  countedFindings(workspaceId: string): Promise<string[]>
+  /** Returns a page of what was done with a finding, newest first. A page shorter than its limit is the last one. */
+  findingActivity(finding: FindingOfWorkspace, page: ListPage): Promise<FindingEntry[]>
+  /** Returns the findings whose last change is the longest ago. */
+  longestUnchanged(workspaceId: string, limit: number): Promise<string[]>
+  /** Removes the records of these findings, unless they change at the same time. */
+  forgetFindings(workspaceId: string, findingIds: readonly string[]): Promise<void>
+  /** Yields all records of a workspace, in the order of their ids. */
+  allFindingWork(workspaceId: string): AsyncGenerator<FindingWork>
+}
+
+/** Creates the part of the directory that stores what members have made of findings. */
+export function createFindingWorkStore(redis: Redis): FindingWorkStore {
+  const loadTexts = (workspaceId: string, ids: readonly string[]) =>
+    ids.length === 0 ? [] : redis.hmget(keys.findingWork(workspaceId), ...ids)
+  const parse = (text: string | null) => (text === null ? undefined : parseRecord('a finding', text, findingWorkSchema))
+
+  return {
+    async findingWork(workspaceId, findingIds) {
+      return (await loadTexts(workspaceId, findingIds)).map(parse)
+    },
+    changeFinding({ workspaceId, findingId }, change) {
+      const key = keys.findingWork(workspaceId)
+      return decideAndCommit<FindingWork | 'too_many_findings' | 'too_many_comments'>(redis, async () => {
+        const [text = null] = await loadTexts(workspaceId, [findingId])
+        if (text === null && (await redis.hlen(key)) >= FINDING_WORK_MAX) return { result: 'too_many_findings' }
+        const before = parse(text)
+        const { work, entries } = change(before)
+        const newBytes = work.commentBytes - (before?.commentBytes ?? 0)
+        const bytesKey = keys.findingCommentBytes(workspaceId)
+        if (newBytes > 0 && Number(await redis.get(bytesKey)) + newBytes > COMMENT_BYTES_MAX) {
+          return { result: 'too_many_comments' }
+        }
+        const counted: Command[] = newBytes > 0 ? [['INCRBY', bytesKey, newBytes]] : []
+        return {
+          transaction: {
+            guards: [['HGET', key, text ?? '', findingId]],
+            commands: [...writeFindingWork(work, entries), ...counted],
+          },
+          result: work,
+        }
+      })
+    },
+    async resolvedFindings(workspaceId) {
+      const words = await redis.zrange(keys.resolvedFindings(workspaceId), '0', '-1', 'WITHSCORES')
+      const found: TimedFinding[] = []
+      for (let i = 0; i < words.length; i += 2) found.push({ findingId: words[i] ?? '', atMs: Number(words[i + 1]) })
+      return found
+    },
+    ignoredFindings: (workspaceId, nowMs) =>
+      redis.zrangebyscore(keys.ignoredFindings(workspaceId), `(${nowMs}`, '+inf'),
+    countedFindings: workspaceId => redis.smembers(keys.countedFindings(workspaceId)),
+    findingActivity: ({ workspaceId, findingId }, page) =>
+      readEntries<FindingEntry>(redis, keys.findingActivity(workspaceId, findingId), page, findingEntrySchema),
+    longestUnchanged: (workspaceId, limit) => redis.zrange(keys.findingChanges(workspaceId), '0', String(limit - 1)),
+    async forgetFindings(workspaceId, findingIds) {
+      for (let at = 0; at < findingIds.length; at += REMOVED_AT_ONCE) {
+        const ids = findingIds.slice(at, at + REMOVED_AT_ONCE)
+        const texts = await loadTexts(workspaceId, ids)
+        const guards = texts.map((text, i): Guard => ['HGET', keys.findingWork(workspaceId), text ?? '', ids[i] ?? ''])
+        const commands = texts.map(parse).flatMap(work => (work ? removeFindingWork(work) : []))
+        if (commands.length > 0) await commitIf(redis, { guards, commands })
+      }
+    },
+    async *allFindingWork(workspaceId) {
+      const ids = (await redis.zrange(keys.findingChanges(workspaceId), '0', '-1')).sort()
+      for (let at = 0; at < ids.length; at += REMOVED_AT_ONCE) {
+        const texts = await loadTexts(workspaceId, ids.slice(at, at + REMOVED_AT_ONCE))
+        for (const work of texts.map(parse)) if (work) yield work
+      }
+    },
+  }
+}

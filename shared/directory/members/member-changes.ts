@@ -1,0 +1,71 @@
+import type { Redis } from 'ioredis'
+import { type Member, memberSchema } from '../../../schemas/records/directory.ts'
+import { type Author, type ChangeOf, writeChange } from '../changes/change-log.ts'
+import { directoryKeys as keys, parseRecord } from '../record.ts'
+import { type Command, decideAndCommit, type Guard } from '../transaction.ts'
+import { writeMember } from '../writes.ts'
+
+/** Greatest number of members of a workspace that are added by members. Concurrent requests may exceed it by their number. */
+export const MEMBERS_MAX = 1_000
+
+/** A member after a change, undefined if removed, with its entry in the log; or the reason why it stays as it is. */
+export type MemberDecision<R> = { readonly to: Member | undefined; readonly change: ChangeOf } | { readonly refused: R }
+
+/** Changes the members of a workspace on behalf of its members. */
+export interface MemberChanges {
+  /**
+   * Changes, adds or removes a member, in one step with its entry in the log. `decide` is called again if the member changes
+   * meanwhile. Refuses to remove the last member who can change members, and to add one beyond MEMBERS_MAX.
+   */
+  changeMember<R>(
+    member: Pick<Member, 'workspaceId' | 'userId'>,
+    decide: (before: Member | undefined) => MemberDecision<R>,
+    author: Author,
+  ): Promise<R | 'changed' | 'last_manager' | 'too_many_members'>
+}
+
+/** Creates the part of the directory through which members change members. */
+export function createMemberChanges(redis: Redis): MemberChanges {
+  return {
+    changeMember<R>(
+      { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+      decide: (before: Member | undefined) => MemberDecision<R>,
+      author: Author,
+    ) {
+      const key = keys.member(workspaceId, userId)
+      const managers = keys.managers(workspaceId)
+      return decideAndCommit<R | 'changed' | 'last_manager' | 'too_many_members'>(redis, async () => {
+        const [count, text] = [await redis.scard(managers), await redis.get(key)]
+        const stored = text === null ? undefined : parseRecord(key, text, memberSchema)
+        // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.
+        const before = stored?.userId === userId ? stored : undefined
+        const decision = decide(before)
+        if ('refused' in decision) return { result: decision.refused }
+        const { to, change } = decision
+        if (before === undefined && (await redis.zcard(keys.members(workspaceId))) >= MEMBERS_MAX) {
+          return { result: 'too_many_members' }
+        }
+        const guards: Guard[] = [['GET', key, text ?? '']]
+        if (isManager(before) && !isManager(to)) {
+          if (count <= 1) return { result: 'last_manager' }
+          guards.push(['SCARD', managers, String(count)])
+        }
+        const commands = to === undefined ? removal(workspaceId, userId) : writeMember(to).commands
+        const logged = writeChange(workspaceId, author, change)
+        return { transaction: { guards, commands: [...commands, ...logged] }, result: 'changed' }
+      })
+    },
+  }
+}
+
+function isManager(member: Member | undefined): boolean {
+  return member?.permissions.includes('org:members:write') === true
+}
+
+function removal(workspaceId: string, userId: string): Command[] {
+  return [
+    ['DEL', keys.member(workspaceId, userId)],
+    ['ZREM', keys.members(workspaceId), userId],
+    ['SREM', keys.managers(workspaceId), userId],
+  ]
+}
