@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { rounds } from '../support/rounds.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { CRASH_SETTINGS, killDuring, SpanExports } from '../support/span-exports.ts'
 import { until } from '../support/until.ts'
+
+/** Default of the workers. */
+const SHUTDOWN_DEADLINE_MS = 20_000
 
 let stack: Stack
 let clickhouse: ClickHouseClient
@@ -28,7 +32,7 @@ describe.each([
 ] as const)('kill -9 of %s in the middle of a stream of exports', (_name, victim) => {
   it('leaves every acknowledged span stored exactly once, and no other twice', async () => {
     const stream = new SpanExports(stack, clickhouse)
-    for (let round = 0; round < 3; round++) await killDuring(stream, victim())
+    for (let round = 0; round < rounds(3); round++) await killDuring(stream, victim())
     await stream.stop()
     await stream.expectStoredOnce()
   })
@@ -41,7 +45,8 @@ it('SIGTERM ends edge and workers in time while ClickHouse is unavailable, and a
   const tried = stream.attempts
   await until('the queue grows', () => stream.attempts > tried + 200)
   for (const part of [stack.workers, stack.edge]) {
-    expect(await part.stop(5_000)).toEqual({ code: 0, signal: null })
+    // Inserts are given up after a fourth of the workers' deadline. A host that is gone refuses no connection until then.
+    expect(await part.stop(SHUTDOWN_DEADLINE_MS)).toEqual({ code: 0, signal: null })
   }
   await stream.stop()
   await Promise.all([stack.services.clickhouse.restart(), stack.workers.restart(), stack.edge.restart()])

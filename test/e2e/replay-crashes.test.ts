@@ -7,6 +7,7 @@ import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
 import { namedReceipts, receiptName } from '../support/clients/named-receipts.ts'
+import { rounds } from '../support/rounds.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -46,7 +47,7 @@ describe.each([
   it('leaves every acknowledged chunk stored once, whole, and with one row', async () => {
     const stream = startUploads(`run-${randomBytes(4).toString('hex')}`)
     await until('chunks are acknowledged', () => stream.acknowledged.size > CHUNKS_BETWEEN)
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < rounds(3); round++) {
       await victim().kill9()
       const atKill = stream.acknowledged.size
       await until('chunks are acknowledged in the outage', () => stream.acknowledged.size > atKill + CHUNKS_BETWEEN)

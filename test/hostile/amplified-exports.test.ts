@@ -3,6 +3,7 @@ import { afterAll, beforeAll, it } from 'vitest'
 import { GZIPPED, keepAttacking } from '../support/hostile/attacker.ts'
 import { bareSpans, emptyExemplars, emptyLogRecords, emptyPoints } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
+import { casesOf } from '../support/rounds.ts'
 
 const MILLION = 1_000_000
 
@@ -20,7 +21,7 @@ const BODIES = {
   'spans without a name': { path: '/drain/v1/traces', body: () => bareSpans(MILLION) },
 }
 
-it.each(Object.entries(BODIES))('small requests of many %s end no worker', async (_, { path, body }) => {
+it.each(casesOf(BODIES))('small requests of many %s end no worker', async (_, { path, body }) => {
   const gzipped = gzipSync(body())
   expectUnharmed(await service.during(() => keepAttacking(40, () => service.attacker.post(path, gzipped, GZIPPED))))
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, it } from 'vitest'
 import { keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
+import { casesOf } from '../support/rounds.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -18,7 +19,7 @@ const METADATA: Readonly<Record<string, string>> = {
   numbers: `[${'0,'.repeat(120 * KIB)}0]`,
 }
 
-it.each(Object.entries(METADATA))('metadata of %s does not stop the edge', async (_, json) => {
+it.each(casesOf(METADATA))('metadata of %s does not stop the edge', async (_, json) => {
   const { attacker } = service
   expectUnharmed(
     await service.during(() =>

@@ -10,7 +10,8 @@ import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.
 import { PROTOBUF } from '../support/hostile/attacker.ts'
 import { spanWith } from '../support/hostile/bodies.ts'
 import { bombs, chunkBombs } from '../support/hostile/bombs.ts'
-import { createFuzzRequests, type FuzzMaterial, type FuzzRequest } from '../support/hostile/fuzz-requests.ts'
+import type { FuzzRequest } from '../support/hostile/fuzz-queries.ts'
+import { createFuzzRequests, type FuzzMaterial } from '../support/hostile/fuzz-requests.ts'
 import { type FuzzInput, FuzzRun } from '../support/hostile/fuzz-run.ts'
 import { rawBytes, speak } from '../support/hostile/fuzz-sockets.ts'
 import { MemoryTrend, MOST_GROWTH, openFiles, residentBytes } from '../support/hostile/memory-trend.ts'
@@ -198,7 +199,7 @@ async function explodeAll({ bombs, chunkBombs, bomberKey }: FuzzMaterial): Promi
   }
 }
 
-/** Stores a release, a failed span and its finding, to which the examples of the document then refer. */
+/** Stores a release, a failed span and its finding, and a metric, to which the examples of the document then refer. */
 async function storeStory(): Promise<FuzzMaterial['stored']> {
   const { attacker } = service
   const { surfaceId, workspaceId, slug } = attacker.tenant
@@ -211,6 +212,22 @@ async function storeStory(): Promise<FuzzMaterial['stored']> {
     body: new Uint8Array(span),
   })
   const receiptId = response.headers.get('x-receipt-id') ?? ''
+  const attributes = Object.entries({ 'http.request.method': 'GET', 'http.route': '/cart' }).map(
+    ([key, stringValue]) => ({ key, value: { stringValue } }),
+  )
+  const times = {
+    startTimeUnixNano: `${EXAMPLE.recordedAtMs - 10_000}000000`,
+    timeUnixNano: `${EXAMPLE.recordedAtMs}000000`,
+  }
+  const point = { ...times, attributes, count: '1', sum: 0.042, explicitBounds: [0.05], bucketCounts: ['1', '0'] }
+  const histogram = { aggregationTemporality: 1, dataPoints: [point] }
+  const resource = { attributes: [{ key: 'service.name', value: { stringValue: EXAMPLE.serviceName } }] }
+  const metrics = [{ name: EXAMPLE.metricName, unit: 's', histogram }]
+  await fetch(`${attacker.edgeUrl}/drain/v1/metrics`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-service-public-key': attacker.tenant.publicKey },
+    body: JSON.stringify({ resourceMetrics: [{ resource, scopeMetrics: [{ metrics }] }] }),
+  })
   const read = async (path: string) => {
     const headers = { authorization: `Bearer ${attacker.tenant.sessionToken}` }
     return (await fetch(attacker.apiUrl + path, { headers })).text()

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GZIPPED, sendAll } from '../support/hostile/attacker.ts'
 import { type SpanTexts, spanWith } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
+import { casesOf } from '../support/rounds.ts'
 
 const MIB = 1024 * 1024
 const TEXT_BYTES = 30 * MIB
@@ -26,7 +27,7 @@ const SPANS: Readonly<Record<string, (text: string) => SpanTexts>> = {
   'exception messages': message => ({ exception: { type: 'M', message } }),
 }
 
-it.each(Object.entries(SPANS))('%s of 30 MiB harm no merge and no read', async (_, textsOf) => {
+it.each(casesOf(SPANS))('%s of 30 MiB harm no merge and no read', async (_, textsOf) => {
   expectUnharmed(
     await service.during(() =>
       sendAll(REQUESTS, 2, i => {

@@ -4,6 +4,7 @@ import { entryOf, type NamedMap } from '../support/clients/release-client.ts'
 import { type Attacker, keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { spanWith } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
+import { casesOf } from '../support/rounds.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
@@ -36,7 +37,7 @@ const HOSTILE_MAPS: Readonly<Record<string, () => Buffer>> = {
     mapFilledWith('AAAA;', '{"version":3,"names":[],"sources":["a.ts"],"mappings":"', 'AAAA"}'),
 }
 
-it.each(Object.entries(HOSTILE_MAPS))('a source map of %s ends no worker', async (_, make) => {
+it.each(casesOf(HOSTILE_MAPS))('a source map of %s ends no worker', async (_, make) => {
   const map = { path: 'a.js.map', bytes: make() }
   expectUnharmed(
     await service.during(async () => {

@@ -5,3 +5,9 @@ const SHARE = Number(process.env.ROUNDS_SHARE || 1)
 export function rounds(count: number): number {
   return Math.ceil(count * SHARE)
 }
+
+/** Returns the cases that a test runs, the first of them if a run is short. Each takes long, and they attack alike. */
+export function casesOf<T>(cases: Readonly<Record<string, T>>): [string, T][] {
+  const entries = Object.entries(cases)
+  return entries.slice(0, rounds(entries.length))
+}

@@ -83,11 +83,15 @@ export class SpanExports {
     })
     expect([...named].filter(([, count]) => count !== 1)).toEqual([])
     // An export whose answer was lost may be stored after all that were acknowledged, so the spans are counted again.
+    let counted: object = {}
     const all = await until('findings count the stored occurrences', async () => {
       const counts = await this.countSpans()
       const failed = [...counts.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0).length
       const { rows, occurrences, inTraces } = await this.#countOccurrences()
+      counted = { failed, rows, occurrences, inTraces }
       return rows === failed && occurrences === rows && inTraces === rows ? counts : undefined
+    }).catch(cause => {
+      throw new Error(`findings do not count the stored occurrences: ${JSON.stringify(counted)}`, { cause })
     })
     expectOnce(all)
   }

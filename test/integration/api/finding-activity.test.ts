@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { findingAnswerSchema } from '../../../schemas/http/findings/schemas.ts'
+import { findingAnswerSchema, findingsPageSchema } from '../../../schemas/http/findings/schemas.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -82,6 +82,31 @@ describe('GET /v3/findings/{findingId}', () => {
     expect(month.counts).toHaveLength(360)
     expect(month.counts.reduce((sum, count) => sum + count, 0)).toBe(90)
     expect((await read(FINDING, `?from=${iso(Date.now() + DAY_MS)}`)).occurrences.counts).toEqual([0])
+  })
+
+  it('counts the occurrences of all findings of a list, as it counts those of each', async () => {
+    const list = async (query: string) => {
+      const response = await fetch(`${api.baseUrl}/v3/findings?${query}`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      return findingsPageSchema.parse(await response.json())
+    }
+    expect((await list('limit=100')).occurrences).toBeUndefined()
+    const time = `from=${iso(today - 2 * DAY_MS)}&to=${iso(today)}`
+    const { findings, occurrences } = await list(`occurrences=true&${time}`)
+    expect(findings.map(({ id }) => id).sort()).toEqual([FINDING, LONE])
+    expect(occurrences?.bucketSeconds).toBe(3_600)
+    for (const [i, { id }] of findings.entries()) {
+      const { bucketSeconds, counts } = (await read(id, `?${time}`)).occurrences
+      const perHour = 3_600 / bucketSeconds
+      const byHour = (occurrences?.counts[i] ?? []).map((_, hour) => counts.slice(hour * perHour, (hour + 1) * perHour))
+      expect(occurrences?.counts[i]).toEqual(byHour.map(some => some.reduce((sum, count) => sum + count, 0)))
+    }
+    const lastDay = (await list('occurrences=true')).occurrences
+    expect(lastDay?.counts.map(counts => counts.length)).toEqual([25, 25])
+    const month = (await list(`occurrences=true&from=${iso(today - 30 * DAY_MS)}&to=${iso(today)}`)).occurrences
+    expect(month).toMatchObject({ bucketSeconds: 86_400, from: iso(today - 30 * DAY_MS) })
+    expect(month?.counts[findings.findIndex(({ id }) => id === FINDING)]?.slice(-3)).toEqual([30, 30, 30])
   })
 
   it('shows the last ten occurrences with their messages shortened', async () => {

@@ -5,6 +5,7 @@ import type { FindingsFilter } from '../../../clickhouse/queries/findings/findin
 import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/select-finding-has-trace.ts'
 import { selectFindingsPage } from '../../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
 import { createDatabase } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
@@ -83,6 +84,35 @@ describe('reads of findings', () => {
     const { found, rows } = await page({ text: 'zebra' })
     expect(found).toBe(0)
     expect(rows).toBeLessThanOrEqual(2 * (DAYS + 1) * FINDINGS)
+  })
+
+  const idOf = (number: number) => `fnd_${translate(String(number)).padStart(26, 'a')}`
+  const translate = (digits: string) => digits.replaceAll(/[0189]/g, digit => 'wxyz'['0189'.indexOf(digit)] ?? '')
+
+  it('choose those of a status by reading one row for each finding and day, in two steps', async () => {
+    const findingIds = Array.from({ length: FINDINGS / 2 }, (_, i) => idOf(i))
+    const not = await page({ chosen: { are: 'not', findingIds } })
+    expect(not.found).toBeGreaterThan(50)
+    expect(not.rows).toBeLessThanOrEqual(A_DAY + 2 * FINDINGS)
+    const only = await page({ chosen: { are: 'only', findingIds } })
+    expect(only.found).toBe(51)
+    expect(only.rows).toBeLessThanOrEqual(A_DAY + 2 * FINDINGS)
+    const unknown = Array.from({ length: 10_000 }, (_, i) => `fnd_${translate(String(i)).padStart(26, 'b')}`)
+    const none = await page({ chosen: { are: 'only', findingIds: unknown } })
+    expect(none.found).toBe(0)
+    expect(none.rows).toBeLessThanOrEqual(2 * (DAYS + 1) * FINDINGS + 4 * unknown.length)
+  })
+
+  it('find which have occurred since a day by reading one row for each finding and day since', async () => {
+    const day = Math.floor((end - 3 * DAY_MS) / DAY_MS)
+    const findings = Array.from({ length: 10_000 }, (_, i) => ({ findingId: idOf(i), day: day + (i % 2) }))
+    rowsRead = 0
+    const found = await selectRecurrences(client, workspaceId, findings, signal())
+    expect(found.length).toBe(FINDINGS)
+    expect(found.reduce((sum, { occurrenceCount }) => sum + Number(occurrenceCount), 0)).toBeGreaterThan(
+      OCCURRENCES_A_DAY,
+    )
+    expect(rowsRead).toBeLessThanOrEqual(5 * FINDINGS + 4 * findings.length)
   })
 
   it('show one finding and look up one of its traces without reading occurrences of others', async () => {

@@ -80,6 +80,7 @@ describe('the findings of a workspace', () => {
       firstSeenAt: '2026-09-21T14:13:21.000000000Z',
       lastSeenAt: '2026-09-21T14:16:20.000000000Z',
       occurrenceCount: 6,
+      status: 'open',
     })
   })
 

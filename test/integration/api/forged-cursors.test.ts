@@ -12,9 +12,11 @@ import {
   type TestApi,
 } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
-import { storeChunk } from '../../support/workspaces/session-rows.ts'
+import { insertLogs } from '../../support/workspaces/log-rows.ts'
+import { at, insertRows, storeChunk } from '../../support/workspaces/session-rows.ts'
 
 const DATABASE = `api_cursors_${process.pid}`
+const TRACE = 'ab'.repeat(16)
 const FINDINGS = ['a', 'b', 'c'].map(letter => `fnd_${letter.repeat(26)}`)
 
 /** Values that a client may put into a cursor in the place of any other. */
@@ -65,6 +67,22 @@ describe('a forged cursor', () => {
       const events = [{ type: 3, timestamp: Number(segmentId) }]
       await storeChunk(client, objects, owner, { windowId: 'w', segmentId, events })
     }
+    await insertLogs(
+      client,
+      ['1', '2', '3'].map(body => ({ workspaceId, traceId: TRACE, body })),
+    )
+    for (const sessionId of ['t', 'u']) {
+      const owner = { workspaceId, surfaceId: 'srf_1', sessionId }
+      await storeChunk(client, objects, owner, { windowId: 'w', segmentId: '0', events: [{ type: 3, timestamp: 0 }] })
+    }
+    await insertRows(
+      client,
+      'metric_points',
+      ['a', 'b', 'c'].map(name => ({
+        ...{ workspace_id: workspaceId, metric_name: name, received_at: at(Date.now()) },
+        time_unix_nano: `${Date.now() - 60_000}000000`,
+      })),
+    )
     for (let i = 0; i < 3; i++) {
       await call(api.baseUrl, 'POST /v3/surfaces', { bearer, body: { name: `surface ${i}` } })
     }
@@ -76,29 +94,37 @@ describe('a forged cursor', () => {
     await client?.close()
   })
 
-  it.each(['/v3/findings', `/v3/findings/${FINDINGS[0]}/traces`, '/v3/sessions/s/replay', '/v3/surfaces'])(
-    'of %s is a page or a refusal that names the cursor, whatever it contains',
-    async path => {
-      const { body } = await call(api.baseUrl, `GET ${path}?limit=1`, { bearer })
-      const { nextCursor } = body as { nextCursor: string }
-      const values = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as unknown[]
-      expect(values.length).toBeGreaterThan(1)
-      for (let at = 0; at < values.length; at++) {
-        for (const forged of FORGED) {
-          const cursor = Buffer.from(JSON.stringify(values.with(at, forged))).toString('base64url')
-          const answer = await call(api.baseUrl, `GET ${path}?limit=1&cursor=${cursor}`, { bearer })
-          const seen = JSON.stringify({ at, forged, answer: answer.body })
-          expect([200, 400], seen).toContain(answer.status)
-          if (answer.status === 400) {
-            expect(answer.body, seen).toMatchObject({
-              code: 'REQUEST_INVALID',
-              message: expect.stringMatching(/^cursor /),
-            })
-          }
+  it.each([
+    '/v3/findings',
+    `/v3/findings/${FINDINGS[0]}/traces`,
+    '/v3/logs',
+    `/v3/logs?trace=${TRACE}`,
+    '/v3/sessions',
+    '/v3/sessions/s/timeline',
+    '/v3/metrics',
+    '/v3/sessions/s/replay',
+    '/v3/surfaces',
+  ])('of %s is a page or a refusal that names the cursor, whatever it contains', async path => {
+    const page = `${path}${path.includes('?') ? '&' : '?'}limit=1`
+    const { body } = await call(api.baseUrl, `GET ${page}`, { bearer })
+    const { nextCursor } = body as { nextCursor: string }
+    const values = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as unknown[]
+    expect(values.length).toBeGreaterThan(1)
+    for (let at = 0; at < values.length; at++) {
+      for (const forged of FORGED) {
+        const cursor = Buffer.from(JSON.stringify(values.with(at, forged))).toString('base64url')
+        const answer = await call(api.baseUrl, `GET ${page}&cursor=${cursor}`, { bearer })
+        const seen = JSON.stringify({ at, forged, answer: answer.body })
+        expect([200, 400], seen).toContain(answer.status)
+        if (answer.status === 400) {
+          expect(answer.body, seen).toMatchObject({
+            code: 'REQUEST_INVALID',
+            message: expect.stringMatching(/^cursor /),
+          })
         }
       }
-    },
-  )
+    }
+  })
 
   it('is refused if its snapshot is in the future', async () => {
     const { body } = await call(api.baseUrl, 'GET /v3/findings?limit=1', { bearer })

@@ -122,7 +122,7 @@ describe('the replay of a session', () => {
     const forged = Buffer.from(JSON.stringify(['99999999999999999999', '1', '1', `chk_${'0'.repeat(32)}`])).toString(
       'base64url',
     )
-    for (const query of ['limit=0', 'limit=101', 'cursor=x', 'cursor=', `cursor=${forged}`]) {
+    for (const query of ['limit=0', 'limit=501', 'cursor=x', 'cursor=', `cursor=${forged}`]) {
       const { status, body } = await ask('paged', `/replay?${query}`)
       expect({ status, code: JSON.parse(body) }).toMatchObject({ status: 400, code: { code: 'REQUEST_INVALID' } })
     }
@@ -148,6 +148,21 @@ describe('the replay of a session', () => {
         .join(''),
     )
     expect(await ask('merged', '/replay/events?window=none')).toMatchObject({ status: 200, body: '' })
+  })
+
+  it('returns the events of a time, which begins within a chunk and ends before its end', async () => {
+    const rfc3339 = (offsetMs: number) => new Date(START + offsetMs).toISOString()
+    const numbersOf = async (query: string) =>
+      (await ask('merged', `/replay/events?${query}`)).body
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line).data.i)
+    const from = (first: number, end: number) => Array.from({ length: end - first }, (_, i) => first + i)
+    expect(await numbersOf(`from=${rfc3339(1_230)}&to=${rfc3339(1_500)}`)).toEqual(from(123, 150))
+    expect(await numbersOf(`from=${rfc3339(3_985)}`)).toEqual([399])
+    expect(await numbersOf(`to=${rfc3339(20)}`)).toEqual([0, 1])
+    expect(await numbersOf(`window=b&from=${rfc3339(1_230)}&to=${rfc3339(1_290)}`)).toEqual([123, 126])
+    expect(await ask('merged', `/replay/events?from=${rfc3339(10)}&to=${rfc3339(10)}`)).toMatchObject({ status: 400 })
   })
 
   it('is aborted instead of ended when an object is missing', async () => {

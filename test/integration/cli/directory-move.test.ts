@@ -3,7 +3,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
-import { createDirectory } from '../../../shared/directory/directory.ts'
+import type { FindingEntry } from '../../../schemas/records/change.ts'
+import type { FindingWork } from '../../../schemas/records/finding-work.ts'
+import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { createReleaseClient, entryOf, mapOf } from '../../support/clients/release-client.ts'
@@ -97,6 +99,7 @@ async function fill({ edge, api, directory }: Installation): Promise<Tenant> {
   const created = await call(api.baseUrl, `POST /v3/workspaces/${slug}/api-keys`, { bearer, body: keyRequest })
   expect(created.status).toBe(201)
   keyMade = created.body
+  await workOnFindings(createDirectory(directory), made.workspaceId)
   const surface = await createDirectory(directory).surfaces(made.workspaceId, { limit: 1 })
   for (const words of [
     ['user', 'create', '--id', 'user_1', '--name', 'Anna'],
@@ -106,6 +109,24 @@ async function fill({ edge, api, directory }: Installation): Promise<Tenant> {
     await run(REDIS.from.directory, words)
   }
   return made
+}
+
+/** Resolves a finding, comments on it, and ignores another one. */
+async function workOnFindings(directory: Directory, workspaceId: string): Promise<void> {
+  const [createdAt, by] = [new Date().toISOString(), { userId: 'user_1', apiKeyId: null }]
+  const change = (letter: string, status: Partial<FindingWork>, entries: readonly FindingEntry[]) => {
+    const findingId = `fnd_${letter.repeat(26)}`
+    const work = {
+      ...({ version: 1, workspaceId, findingId, status: 'open', statusAt: createdAt, assignee: null } as const),
+      ...{ commentBytes: 2, changedAt: createdAt, ...status },
+    }
+    return directory.changeFinding({ workspaceId, findingId }, () => ({ work, entries }))
+  }
+  await change('a', { status: 'resolved', knownVersions: ['a'] }, [
+    { id: newId('act'), createdAt, by, action: 'resolved' },
+    { id: newId('act'), createdAt, by, action: 'commented', text: 'é' },
+  ])
+  await change('b', { status: 'ignored', occurrences: 3, countedBefore: 1 }, [])
 }
 
 /** Runs a command that must succeed and returns its output. */

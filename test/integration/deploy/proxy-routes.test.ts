@@ -52,6 +52,9 @@ describe('the HTTPRoute', () => {
     ['OPTIONS', '/v3/session', 'penstock-edge'],
     ['POST', '/v3/sessions', 'penstock-api'],
     ['POST', '/v1/traces', 'penstock-edge'],
+    ['GET', '/console', 'penstock-api'],
+    ['GET', '/console/assets/index-abc.js', 'penstock-api'],
+    ['GET', '/consoles', 'penstock-edge'],
   ])('sends %s %s to %s', (method, target, backend) => {
     expect(chooseBackend(route, method, target)).toEqual([backend])
   })
@@ -101,6 +104,10 @@ describe.skipIf('fault' in found)('nginx', () => {
     ['POST', '/v3/sessions', 'api'],
     ['POST', '/v1/traces', 'edge'],
     ['GET', '/', 'edge'],
+    ['GET', '/console', 'api'],
+    ['GET', '/console/traces/abc?span=def', 'api'],
+    ['GET', '/console/assets/index-abc.js', 'api'],
+    ['GET', '/consoles', 'edge'],
     ['GET', '/v3x', 'edge'],
   ])('sends %s %s to the %s', async (method, target, by) => {
     expect(await ask(method, target)).toEqual({ by, url: target })

@@ -15,8 +15,10 @@ const OLD = 'penstock:queue:spans'
 const keys = queueKeys('spans')
 let redis: Redis
 
-beforeAll(() => {
+beforeAll(async () => {
   redis = new Redis(`${services.redisUrl}/9`)
+  // Other files that run on this server leave payloads in the database.
+  await redis.flushdb()
 })
 afterAll(async () => {
   await redis.flushdb()

@@ -86,6 +86,8 @@ const TRANSPORT_HEADERS = new Set([
 export function readDescription(document: OpenApiJson): DescribedService {
   const ajv = new Ajv({ allErrors: true, strictTypes: false })
   addFormats.default(ajv)
+  // OpenAPI's own: it names the one schema of several that a value must have, which `oneOf` finds too.
+  ajv.addKeyword('discriminator')
   for (const [name, schema] of Object.entries(document.components.schemas)) ajv.addSchema(toJsonSchema(schema), name)
   const compiled = new Map<object, ValidateFunction>()
 

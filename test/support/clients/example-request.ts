@@ -13,9 +13,9 @@ export interface ExampleRequest {
 export function exampleRequest(operation: DescribedOperation, mediaType = mediaTypesOf(operation)[0]): ExampleRequest {
   const { method, parameters, contents } = operation
   const query = new URLSearchParams()
-  // The header that a page adds, so that the response has its CORS headers.
-  const headers = new Headers({ origin: 'https://shop.example' })
   let { path } = operation
+  // The header that a page adds, so that the response has its CORS headers. Agents are no pages, and are refused with it.
+  const headers = new Headers(path === '/mcp' ? {} : { origin: 'https://shop.example' })
   for (const { name, in: place, example } of parameters) {
     if (example === undefined) continue
     if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(String(example)))

@@ -14,10 +14,13 @@ export interface RedisCluster {
   readonly nodes: readonly TestService[]
   /** Kills the master of the slot, waits until its replica is promoted, and starts it again as a replica. Returns its address. */
   failOver(slot: number): Promise<string>
+  /** Moves the slot with its keys to another master, as `redis-cli --cluster reshard` does. Returns the address of that. */
+  moveSlot(slot: number): Promise<string>
   stop(): Promise<void>
 }
 
 const MASTERS = 3
+const MIGRATE_DEADLINE_MS = 5_000
 /** Time without an answer after which the others take a node for failed. */
 const NODE_TIMEOUT_MS = 1_500
 const DEADLINE = { deadlineMs: 60_000, everyMs: 100 }
@@ -64,6 +67,37 @@ export async function startRedisCluster(dir: string): Promise<RedisCluster> {
         )
         return master.url
       },
+      async moveSlot(slot) {
+        const ranges = await slotsOf(nodes[0] as TestService)
+        const [, , from] = rangeWith(ranges, slot)
+        const [, , to] = ranges.find(([, , { id }]) => id !== from.id) as SlotRange
+        const [source, target] = [nodeAt(nodes, from.port), nodeAt(nodes, to.port)]
+        const setSlot = (node: TestService, ...state: [string, string]) =>
+          ask(node, redis => redis.call('CLUSTER', 'SETSLOT', slot, ...state))
+        await setSlot(target, 'IMPORTING', from.id)
+        await setSlot(source, 'MIGRATING', to.id)
+        const auth = ['AUTH2', 'default', SERVER_PASSWORD]
+        await ask(source, async redis => {
+          for (;;) {
+            const keys = (await redis.call('CLUSTER', 'GETKEYSINSLOT', slot, 10)) as string[]
+            if (keys.length === 0) return
+            await redis.call('MIGRATE', '127.0.0.1', to.port, '', 0, MIGRATE_DEADLINE_MS, ...auth, 'KEYS', ...keys)
+          }
+        })
+        // The new master is the first to know it, so that no slot has none if this process ends here.
+        for (const node of [target, source, ...nodes.filter(node => node !== target && node !== source)]) {
+          if (await isMaster(node)) await setSlot(node, 'NODE', to.id)
+        }
+        await until(
+          'every node knows the new master',
+          async () => {
+            const seen = await Promise.all(nodes.map(node => slotsOf(node).catch(() => [])))
+            return seen.every(found => found.length > 0 && rangeWith(found, slot)[2].id === to.id)
+          },
+          DEADLINE,
+        )
+        return target.url
+      },
       stop,
     }
   } catch (error) {
@@ -89,7 +123,7 @@ async function startNode(dir: string): Promise<TestService> {
 }
 
 async function ask<T>({ url }: TestService, work: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0, commandTimeout: 1_000 })
+  const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0, commandTimeout: 10_000 })
   redis.on('error', () => {})
   try {
     return await work(redis)
@@ -113,14 +147,36 @@ async function isWhole(node: TestService): Promise<boolean> {
   return read.catch(() => false)
 }
 
+type SlotRange = [first: number, last: number, master: { readonly id: string; readonly port: number }]
+
+async function slotsOf(node: TestService): Promise<SlotRange[]> {
+  const ranges = await ask(
+    node,
+    redis => redis.call('CLUSTER', 'SLOTS') as Promise<[number, number, [string, number, string]][]>,
+  )
+  return ranges.map(([first, last, [, port, id]]) => [first, last, { id, port }])
+}
+
+function rangeWith(ranges: readonly SlotRange[], slot: number): SlotRange {
+  const range = ranges.find(([first, last]) => slot >= first && slot <= last)
+  if (range === undefined) throw new Error(`slot ${slot} has no master`)
+  return range
+}
+
+function nodeAt(nodes: readonly TestService[], port: number): TestService {
+  const node = nodes.find(({ url }) => Number(new URL(url).port) === port)
+  if (node === undefined) throw new Error(`no node has the port ${port}`)
+  return node
+}
+
+async function isMaster(node: TestService): Promise<boolean> {
+  return /^role:master/m.test(await ask(node, redis => redis.info('replication')))
+}
+
 async function masterOf(nodes: readonly TestService[], slot: number): Promise<TestService> {
   for (const node of nodes) {
-    const slots = await ask(
-      node,
-      redis => redis.call('CLUSTER', 'SLOTS') as Promise<[number, number, [string, number]][]>,
-    ).catch(() => [])
-    const [, , [, port] = ['', 0]] = slots.find(([first, last]) => slot >= first && slot <= last) ?? []
-    const master = nodes.find(({ url }) => Number(new URL(url).port) === port)
+    const range = (await slotsOf(node).catch(() => [])).find(([first, last]) => slot >= first && slot <= last)
+    const master = nodes.find(({ url }) => Number(new URL(url).port) === range?.[2].port)
     if (master !== undefined) return master
   }
   throw new Error(`slot ${slot} has no master`)

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { freePort } from '../../../deploy/local/ports.ts'
+import { usersConfig } from '../../../deploy/local/stores/clickhouse.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
@@ -62,7 +63,7 @@ export async function makeSecrets(dir: string): Promise<void> {
   const { authPublicKey } = await loadSecrets(join(dir, 'workspace'))
   await writeFile(join(dir, 'auth_public_key'), authPublicKey)
   const password = await readFile(join(dir, 'clickhouse_password'), 'utf8')
-  await writeFile(join(dir, 'clickhouse_local_users.xml'), localUsers(password), { mode: 0o644 })
+  await writeFile(join(dir, 'clickhouse_local_users.xml'), usersConfig(password, '::/0'), { mode: 0o644 })
 }
 
 /** Starts compose.yaml with the images of this machine. The secrets are those of `PENSTOCK_SECRETS`. */
@@ -166,33 +167,4 @@ async function untilHealthy(names: readonly string[]): Promise<void> {
   const untilOneIs = (name: string) =>
     until(`${name} is healthy`, () => isHealthy(name), { deadlineMs: HEALTHY_DEADLINE_MS, everyMs: 500 })
   await Promise.all(names.map(untilOneIs))
-}
-
-/** Returns the users of the ClickHouse of `npm start`, of which one may connect from other containers. */
-function localUsers(password: string): string {
-  const digest = createHash('sha256').update(password).digest('hex')
-  return `<clickhouse>
-  <profiles>
-    <default/>
-    <one_session><max_sessions_for_user>1</max_sessions_for_user></one_session>
-  </profiles>
-  <quotas><default/></quotas>
-  <users>
-    <default>
-      <no_password/>
-      <networks><ip>127.0.0.1</ip></networks>
-      <profile>one_session</profile>
-      <grants>
-        <query>GRANT SYSTEM LISTEN ON *.*</query>
-        <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
-        <query>GRANT READ ON FILE</query>
-      </grants>
-    </default>
-    <penstock>
-      <password_sha256_hex>${digest}</password_sha256_hex>
-      <networks><ip>::/0</ip></networks>
-    </penstock>
-  </users>
-</clickhouse>
-`
 }

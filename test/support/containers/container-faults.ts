@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Fault } from '../chaos/faults.ts'
 import type { Random } from '../payloads/scramble-message.ts'
+import { until } from '../until.ts'
 import type { Composition, ServiceName } from './composition.ts'
 import { docker } from './engine.ts'
+
+const PAUSE_DEADLINE_MS = 30_000
 
 type Print = (text: string) => void
 type Run = (composition: Composition, service: ServiceName, random: Random, print: Print) => Promise<void>
@@ -48,9 +51,22 @@ async function stopped(composition: Composition, service: ServiceName, random: R
 async function paused(composition: Composition, service: ServiceName, random: Random, print: Print): Promise<void> {
   const [name, ms] = [pick(composition.containers(service), random), between(random, 300, 5_000)]
   print(`${name} is paused for ${ms} ms`)
-  await docker('pause', name)
+  await pause(name)
   await delay(ms)
   await docker('unpause', name)
+}
+
+/** Pauses a container. Without cgroups v2, the engine gives up on one that is too busy to be frozen. */
+async function pause(name: string): Promise<void> {
+  const isPaused = () =>
+    docker('pause', name).then(
+      () => true,
+      error => {
+        if (String(error).includes('unable to freeze')) return false
+        throw error
+      },
+    )
+  await until(`${name} is paused`, isPaused, { deadlineMs: PAUSE_DEADLINE_MS, everyMs: 200 })
 }
 
 /** Nothing arrives at the container, and what it sends arrives nowhere. No connection is closed. */

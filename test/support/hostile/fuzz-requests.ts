@@ -18,19 +18,12 @@ import {
   mutatedMetadata,
   REPLAY_CHUNKS,
 } from './fuzz-inputs.ts'
+import { type FuzzRequest, foreignQuery, toolCall } from './fuzz-queries.ts'
 import { pick, weighted } from './fuzz-run.ts'
 
 const SIGNALS = ['traces', 'logs', 'metrics'] as const
 /** Ids of created surfaces, keys and releases that are remembered, so that other requests change and delete them. */
 const MOST_CREATED = 50
-
-/** A request as it is sent. */
-export interface FuzzRequest {
-  readonly url: string
-  readonly method: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: Uint8Array<ArrayBuffer> | string | undefined
-}
 
 /** One input: requests that are sent one after the other. */
 export interface Sent {
@@ -202,13 +195,21 @@ export function createFuzzRequests(material: FuzzMaterial): FuzzRequests {
     return random() < 0.8 ? replaced.replace(/(?<="idempotencyKey":")[^"]+/, randomUUID()) : replaced
   }
 
+  const reader = { apiUrl: attacker.apiUrl, sessionToken, stored }
+  function queried(random: Random): Sent {
+    const { path, request } = foreignQuery(reader, random)
+    return { kind: `queried ${path}`, requests: [request] }
+  }
+
   const choose = weighted([
     { weight: 600, make: exported },
     { weight: 100, make: chunk },
     { weight: 20, make: map },
     { weight: 5, make: tracedMap },
     { weight: 0.5, make: bomb },
-    { weight: 275, make: ofOperation },
+    { weight: 225, make: ofOperation },
+    { weight: 25, make: random => ({ kind: 'agent', requests: [toolCall(reader, random)] }) },
+    { weight: 25, make: queried },
   ])
   return {
     next: random => choose(random()).make(random),

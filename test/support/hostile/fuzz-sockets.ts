@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { mutatePayload } from '../payloads/mutate-payload.ts'
 import type { Random } from '../payloads/scramble-message.ts'
-import type { FuzzRequest } from './fuzz-requests.ts'
+import type { FuzzRequest } from './fuzz-queries.ts'
 import { pick } from './fuzz-run.ts'
 
 /** How long a client waits for a response before it ends its side of the connection. */

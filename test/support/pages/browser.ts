@@ -60,14 +60,14 @@ export interface TestBrowser {
   stop(): Promise<void>
 }
 
-/** Starts a headless browser with an empty profile. */
-export async function startBrowser(path: string): Promise<TestBrowser> {
+/** Starts a headless browser with an empty profile, and with these flags besides its own. */
+export async function startBrowser(path: string, flags: readonly string[] = []): Promise<TestBrowser> {
   const profile = await mkdtemp(join(tmpdir(), 'penstock-browser-'))
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: path,
     headless: true,
     chromiumSandbox: false,
-    args: FLAGS,
+    args: [...FLAGS, ...flags],
     timeout: 60_000,
   })
   context.setDefaultTimeout(30_000)

@@ -5,6 +5,7 @@ import { answers, startChild, untilReady } from '../../../deploy/local/processes
 
 /** A running Prometheus. */
 export interface RunningPrometheus {
+  readonly url: string
   /** Returns the values of an instant query. */
   query(expr: string): Promise<readonly Sample[]>
   /** Returns the rules with their state. */
@@ -70,6 +71,7 @@ export async function startPrometheus({ command, dir, targets, rules }: Promethe
     return body.data
   }
   return {
+    url: `http://${address}`,
     async query(expr) {
       type Found = { metric: Record<string, string>; value: [number, string] }
       const { result } = await get<{ result: Found[] }>(`query?query=${encodeURIComponent(expr)}`)

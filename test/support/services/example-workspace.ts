@@ -16,6 +16,8 @@ import { createHttpServer } from '../../../shared/http/server/server.ts'
 import { deadLetterKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { encodeLetters, LETTER_CONTENT_TYPE } from '../../../shared/queue/letters/letter-object.ts'
+import { connectDatabase } from '../cluster/connect.ts'
+import { insertLogs } from '../workspaces/log-rows.ts'
 import { registerRelease } from '../workspaces/stored-releases.ts'
 import { call, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
@@ -60,6 +62,8 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
 
   await restore(directory)
   await storeExampleLetter(services, database.name)
+  await storeExampleLog(services, database.name)
+  await storeExamplePoint(services, database.name)
   const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
   const publicKey = await issueKey(directory, OWNER)
   return {
@@ -102,6 +106,7 @@ const ERASED = {
 /** Stores the surface, a key of it and a workspace key under the ids of the examples. */
 async function restore(directory: Directory): Promise<void> {
   const createdAt = new Date().toISOString()
+  await directory.putMember({ version: 1, workspaceId, userId: EXAMPLE.memberId, permissions: ['org:findings:read'] })
   await directory.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'Shop', createdAt })
   await issueKey(directory, { ...OWNER, id: EXAMPLE.surfaceKeyId })
   const begun = {
@@ -136,6 +141,17 @@ async function makeWorkspaceKey(baseUrl: string, bearer: string): Promise<string
   return workspaceKeyCreatedSchema.parse(answer.body).apiKey.secret
 }
 
+/** Stores the log record of the examples. */
+async function storeExampleLog({ clickhouseUrl }: ServiceAddresses, database: string): Promise<void> {
+  const { serviceName, version: serviceVersion, traceId, spanId, sessionId, recordedAtMs } = EXAMPLE
+  const client = connectDatabase(clickhouseUrl, database)
+  const attributes = { 'http.route': '/cart', 'session.id': sessionId }
+  const record = { severityNumber: 13, severityText: 'WARNING', body: 'The cart is empty.', attributes }
+  const sender = { ...OWNER, serviceName, serviceVersion, traceId, spanId }
+  await insertLogs(client, [{ ...sender, ...record, timeUnixNano: BigInt(recordedAtMs) * 1_000_000n }])
+  await client.close()
+}
+
 /** Stores the dead letter of the examples: its object, and its row. */
 async function storeExampleLetter(services: ServiceAddresses, database: string): Promise<void> {
   const { receivedAtMs, jobId, index } = readLetterId(EXAMPLE.deadLetterId) as LetterKey
@@ -153,6 +169,21 @@ async function storeExampleLetter(services: ServiceAddresses, database: string):
        object_key, object_offset, object_length, body_bytes)
      SELECT '${workspaceId}', '${surfaceId}', 'spans', fromUnixTimestamp64Milli(${receivedAtMs}), now64(3),
        'refused_by_clickhouse', '${jobId}', ${index}, '${objectKey}', ${range?.offset}, ${range?.length}, 12`,
+  })
+  await clickhouse.close()
+}
+
+/** Stores the point of the examples: one request of 42 ms. */
+async function storeExamplePoint(services: ServiceAddresses, database: string): Promise<void> {
+  const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
+  await clickhouse.command({
+    query: `INSERT INTO metric_points (workspace_id, surface_id, received_at, service_name, metric_name, description, unit, type,
+       aggregation_temporality, series_id, start_time_unix_nano, time_unix_nano, attributes, attribute_types, count, sum,
+       explicit_bounds, bucket_counts)
+     SELECT '${workspaceId}', '${surfaceId}', now64(3), '${EXAMPLE.serviceName}', '${EXAMPLE.metricName}',
+       'Duration of HTTP server requests.', 's', 'histogram', 'delta', 1, ${EXAMPLE.recordedAtMs - 10_000}000000,
+       ${EXAMPLE.recordedAtMs}000000, map('http.request.method', 'GET', 'http.route', '/cart'), ['string', 'string'], 1, 0.042,
+       [0.01, 0.05, 0.1], [0, 1, 0, 0]`,
   })
   await clickhouse.close()
 }

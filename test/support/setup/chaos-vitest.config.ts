@@ -8,10 +8,10 @@ export default defineConfig({
   test: {
     name: 'chaos',
     include: ['test/chaos/**/*.test.ts'],
-    // CI has no time for those of partitions, each of which takes some minutes.
+    // CI has no time for these, each of which takes some minutes.
     exclude: [
       'test/chaos/mutants.test.ts',
-      ...(process.env.CI ? ['test/chaos/{partitions,redis-cluster}.test.ts'] : []),
+      ...(process.env.CI ? ['test/chaos/{completeness,partitions,redis-cluster,upgrade}.test.ts'] : []),
     ],
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -8,10 +8,15 @@ export interface Things {
   readonly surfaceId: string
   readonly surfaceKeyId: string
   readonly apiKeyId: string
+  /** A member besides the one whose credentials are used. */
+  readonly memberId: string
   readonly sessionId: string
+  /** Identifier of the user of both sessions. */
+  readonly userIdentifier: string
   readonly findingId: string
   readonly traceId: string
   readonly spanId: string
+  readonly metricName: string
   readonly releaseSlug: string
   /** SHA-256 of a source map that the release has. */
   readonly mapHash: string
@@ -80,6 +85,25 @@ const IDEMPOTENCY_KEY = randomUUID()
 
 const intruderMap = mapOf(INTRUDER)
 
+/** Time of a search that contains everything that the tenants send. It is the same each time. */
+const AROUND_NOW = new URLSearchParams({
+  from: new Date(Date.now() - 3_600_000).toISOString(),
+  to: new Date(Date.now() + 3_600_000).toISOString(),
+})
+
+/** The same in Unix seconds, as clients of Prometheus send it. */
+const PROMETHEUS_RANGE = new URLSearchParams({
+  start: String(Math.floor(Date.now() / 1_000) - 3_600),
+  end: String(Math.floor(Date.now() / 1_000) + 3_600),
+})
+
+/** Parameters of a query of everything that a metric had in the last hour. */
+function promql(metricName: string, parameter = 'query'): string {
+  const selector = `{"${metricName}"}`
+  const query = parameter === 'query' ? `last_over_time(${selector}[2h])` : selector
+  return String(new URLSearchParams({ [parameter]: query, time: String(PROMETHEUS_RANGE.get('end')) }))
+}
+
 /**
  * A row for each operation that the processes mount; several where the resource can be named in several ways.
  * A new route needs a new row:
@@ -89,6 +113,12 @@ const intruderMap = mapOf(INTRUDER)
  * and for a new kind of id a field of `Things`, with one that is nowhere and one of each tenant (`tenant.ts`).
  */
 export const ISOLATION_MATRIX: readonly MatrixRow[] = [
+  // Before the rows that write data of the caller with ids of the other's traces and sessions.
+  tool('list_findings', () => ({})),
+  tool('get_finding', ({ findingId }) => ({ findingId })),
+  tool('outline_trace', ({ traceId }) => ({ traceId })),
+  tool('session_timeline', ({ sessionId }) => ({ sessionId, kinds: 'span,log,finding,heartbeat,replay' })),
+
   row('POST /drain/v1/:signal', TELEMETRY, 'own', things => ({ path: '/drain/v1/traces', body: failedSpan(things) })),
   row('POST /v3/session/identify', TELEMETRY, 'own', ({ sessionId }) => ({
     path: '/v3/session/identify',
@@ -137,8 +167,23 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   })),
 
   read('GET /v3/findings', 'own', (_, query) => `/v3/findings?${query}`),
+  read('GET /v3/findings', 'own', (_, query) => `/v3/findings?occurrences=true&${query}`),
   read('GET /v3/findings', 'own', ({ surfaceId }) => `/v3/findings?surface=${surfaceId}`),
   read('GET /v3/findings/:findingId', 'absent', ({ findingId }) => `/v3/findings/${findingId}`),
+  read('GET /v3/findings', 'own', (_, query) => `/v3/findings?status=open&${query}`),
+  row('PATCH /v3/findings/:findingId', MANAGERS, 'absent', ({ findingId }) => ({
+    path: `/v3/findings/${findingId}`,
+    body: { status: 'resolved', assignee: null },
+  })),
+  row('POST /v3/findings/:findingId/comments', MANAGERS, 'absent', ({ findingId }) => ({
+    path: `/v3/findings/${findingId}/comments`,
+    body: { text: INTRUDER },
+  })),
+  read(
+    'GET /v3/findings/:findingId/activity',
+    'absent',
+    ({ findingId }, query) => `/v3/findings/${findingId}/activity?${query}`,
+  ),
   read(
     'GET /v3/findings/:findingId/traces',
     'absent',
@@ -149,12 +194,65 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     'absent',
     ({ findingId, traceId }) => `/v3/findings/${findingId}/traces/${traceId}`,
   ),
+  read('GET /v3/traces', 'own', (_, query) => `/v3/traces?${query}`),
+  read('GET /v3/traces', 'own', () => '/v3/traces?hasFinding=true&attribute=http.route%3D/cart'),
   read('GET /v3/traces/:traceId', 'absent', ({ traceId }) => `/v3/traces/${traceId}`),
+  read('GET /v3/traces/:traceId/completeness', 'absent', ({ traceId }) => `/v3/traces/${traceId}/completeness`),
   row('POST /v3/traces/:traceId/spans', READERS, 'absent', ({ traceId, spanId }) => ({
     path: `/v3/traces/${traceId}/spans`,
     body: { spanIds: [spanId] },
   })),
+  read('GET /tempo/api/traces/:traceId', 'absent', ({ traceId }) => `/tempo/api/traces/${traceId}`),
+  read('GET /tempo/api/v2/traces/:traceId', 'absent', ({ traceId }) => `/tempo/api/v2/traces/${traceId}`),
+  read('GET /tempo/api/search', 'own', () => '/tempo/api/search?q={}'),
+  read('GET /tempo/api/search/tags', 'own', () => '/tempo/api/search/tags'),
+  read('GET /tempo/api/v2/search/tags', 'own', () => '/tempo/api/v2/search/tags'),
+  read('GET /tempo/api/search/tag/:tag/values', 'own', () => '/tempo/api/search/tag/name/values'),
+  read('GET /tempo/api/v2/search/tag/:tag/values', 'own', () => '/tempo/api/v2/search/tag/.session.id/values'),
+  read('GET /jaeger/api/traces/:traceId', 'absent', ({ traceId }) => `/jaeger/api/traces/${traceId}`),
+  read('GET /jaeger/api/traces', 'own', ({ slug }) => `/jaeger/api/traces?service=${slug}`),
+  read('GET /jaeger/api/services', 'own', () => '/jaeger/api/services'),
+  read('GET /jaeger/api/services/:service/operations', 'own', ({ slug }) => `/jaeger/api/services/${slug}/operations`),
+  read('GET /jaeger/api/operations', 'own', ({ slug }) => `/jaeger/api/operations?service=${slug}`),
+  read('GET /tempo/api/echo', 'own', () => '/tempo/api/echo'),
+  read('GET /tempo/api/status/buildinfo', 'own', () => '/tempo/api/status/buildinfo'),
+  read('GET /v3/logs', 'own', (_, query) => `/v3/logs?${AROUND_NOW}&${query}`),
+  read('GET /v3/logs', 'own', ({ traceId }) => `/v3/logs?trace=${traceId}`),
+  read('GET /v3/logs', 'own', ({ sessionId }) => `/v3/logs?${AROUND_NOW}&session=${sessionId}`),
+  read('GET /v3/logs/histogram', 'own', ({ traceId }) => `/v3/logs/histogram?${AROUND_NOW}&trace=${traceId}`),
+  // By user: other rows write sessions with ids of the other workspace.
+  read('GET /v3/sessions', 'own', ({ userIdentifier }, query) => `/v3/sessions?user=${userIdentifier}&${query}`),
+  read('GET /v3/metrics', 'own', (_, query) => `/v3/metrics?${AROUND_NOW}&${query}`),
+  read('GET /v3/metrics/:name/series', 'absent', ({ metricName }) => `/v3/metrics/${metricName}/series?${AROUND_NOW}`),
+  read('GET /prometheus/api/v1/query', 'own', ({ metricName }) => `/prometheus/api/v1/query?${promql(metricName)}`),
+  form('POST /prometheus/api/v1/query', ({ metricName }) => promql(metricName)),
+  read(
+    'GET /prometheus/api/v1/query_range',
+    'own',
+    ({ metricName }) => `/prometheus/api/v1/query_range?${promql(metricName)}&${PROMETHEUS_RANGE}&step=60`,
+  ),
+  form('POST /prometheus/api/v1/query_range', things => `${promql(things.metricName)}&${PROMETHEUS_RANGE}&step=60`),
+  read('GET /prometheus/api/v1/labels', 'own', () => `/prometheus/api/v1/labels?${PROMETHEUS_RANGE}`),
+  form('POST /prometheus/api/v1/labels', () => String(PROMETHEUS_RANGE)),
+  read(
+    'GET /prometheus/api/v1/label/:label/values',
+    'own',
+    () => `/prometheus/api/v1/label/__name__/values?${PROMETHEUS_RANGE}`,
+  ),
+  read(
+    'GET /prometheus/api/v1/series',
+    'own',
+    ({ metricName }) => `/prometheus/api/v1/series?${PROMETHEUS_RANGE}&${promql(metricName, 'match[]')}`,
+  ),
+  form('POST /prometheus/api/v1/series', ({ metricName }) => `${PROMETHEUS_RANGE}&${promql(metricName, 'match[]')}`),
+  read('GET /prometheus/api/v1/metadata', 'own', () => '/prometheus/api/v1/metadata'),
+  read('GET /prometheus/api/v1/status/buildinfo', 'own', () => '/prometheus/api/v1/status/buildinfo'),
   read('GET /v3/sessions/:sessionId', 'absent', ({ sessionId }) => `/v3/sessions/${sessionId}`),
+  read(
+    'GET /v3/sessions/:sessionId/timeline',
+    'absent',
+    ({ sessionId }, query) => `/v3/sessions/${sessionId}/timeline?${query}`,
+  ),
   read(
     'GET /v3/sessions/:sessionId/replay',
     'absent',
@@ -212,6 +310,16 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   row('GET /v3/erasures/:erasureId', MANAGERS, 'absent', ({ erasureId }) => ({ path: `/v3/erasures/${erasureId}` })),
   row('PUT /v3/retention', MANAGERS, 'own', () => ({ path: '/v3/retention', body: { builds: 29 } })),
 
+  read('GET /v3/changes', 'own', (_, query) => `/v3/changes?${query}`),
+  read('GET /v3/usage', 'own', (_, query) => `/v3/usage?${query}`),
+  read('GET /v3/usage/keys', 'own', (_, query) => `/v3/usage/keys?${query}`),
+  read('GET /v3/members', 'own', (_, query) => `/v3/members?${query}`),
+  row('POST /v3/members', USERS, 'own', () => ({ path: '/v3/members', body: { userId: INTRUDER, permissions: [] } })),
+  row('PATCH /v3/members/:userId', USERS, 'absent', ({ memberId }) => ({
+    path: `/v3/members/${memberId}`,
+    body: { permissions: ['org:findings:read'] },
+  })),
+  row('DELETE /v3/members/:userId', USERS, 'absent', ({ memberId }) => ({ path: `/v3/members/${memberId}` })),
   row('GET /v3/workspaces/:workspaceSlug/api-keys', USERS, 'absent', ({ slug }, query) => ({
     path: `/v3/workspaces/${slug}/api-keys?${query}`,
   })),
@@ -239,6 +347,22 @@ function read(
   path: (things: Things, query: string) => string,
 ): MatrixRow {
   return row(operation, READERS, foreign, (things, query) => ({ path: path(things, query) }))
+}
+
+function form(operation: string, body: (things: Things) => string): MatrixRow {
+  return row(operation, READERS, 'own', things => ({
+    path: operation.split(' ')[1] ?? '',
+    body: body(things),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  }))
+}
+
+/** A call of a tool of agents. */
+function tool(name: string, argumentsOf: (things: Things) => Readonly<Record<string, unknown>>): MatrixRow {
+  return row('POST /mcp', READERS, 'own', things => ({
+    path: '/mcp',
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: argumentsOf(things) } },
+  }))
 }
 
 /** An export of one span in this trace and session, with an exception. */

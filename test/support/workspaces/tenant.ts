@@ -35,6 +35,7 @@ export interface TenantDeps {
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
 const newSlug = () => `ws-${hex(10)}`
 const newSessionId = () => `session-${hex(10)}`
+const userIdentifierOf = (workspaceId: string) => `user-of-${workspaceId}`
 
 /** Well-formed ids of things that are nowhere. */
 export function absentThings(): Things {
@@ -43,10 +44,13 @@ export function absentThings(): Things {
     surfaceId: newId('srf'),
     surfaceKeyId: newId('key'),
     apiKeyId: newId('key'),
+    memberId: `user_${hex(10)}`,
     sessionId: newSessionId(),
+    userIdentifier: `user-${hex(10)}`,
     findingId: `fnd_${'a'.repeat(26)}`,
     traceId: hex(16),
     spanId: hex(8),
+    metricName: `metric.${hex(8)}`,
     releaseSlug: releaseSlugOf({ workspaceId: newId('ws'), surfaceId: newId('srf'), name: RELEASE_VERSION }),
     mapHash: hex(32),
     receiptId: `rct_${'a'.repeat(44)}_${newId('srf')}`,
@@ -75,6 +79,8 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
     return workspaceKeyCreatedSchema.parse(await make(`/v3/workspaces/${slug}/api-keys`, request)).apiKey
   }
 
+  const memberId = `member_${hex(10)}`
+  await make('/v3/members', { userId: memberId, permissions: ['org:findings:read'] })
   const surface = await makeSurface()
   const publicKey = await makeSurfaceKey(surface.id, { kind: 'public' })
   const secretKey = await makeSurfaceKey(surface.id, { kind: 'secret', scopes: ['release:write'] })
@@ -95,7 +101,9 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
       surfaceId: surface.id,
       surfaceKeyId: publicKey.id,
       apiKeyId: apiKey.id,
+      memberId,
       sessionId,
+      userIdentifier: userIdentifierOf(workspaceId),
       erasureId: erasure.id,
       ...seen,
       // Known once its letters are indexed.
@@ -137,18 +145,18 @@ async function sendRelease(
   return { releaseSlug, mapHash: digestOf(held.bytes) }
 }
 
-/** A session with an identity and a replay, and a finding with two traces. */
+/** A session with an identity and a replay, a finding with two traces, and a metric. */
 async function sendTelemetry(
   edgeUrl: string,
   owner: { workspaceId: string; surfaceId: string },
   publicKey: string,
   sessionId: string,
-): Promise<Pick<Things, 'findingId' | 'traceId' | 'spanId' | 'receiptId'>> {
+): Promise<Pick<Things, 'findingId' | 'traceId' | 'spanId' | 'metricName' | 'receiptId'>> {
   const headers = { 'x-service-public-key': publicKey }
   const send = (path: string, body: unknown, more: Record<string, string> = {}) =>
     expectOk(call(edgeUrl, `POST ${path}`, { body, headers: { ...headers, ...more } }))
   const source = { type: 'custom', name: 'ours' }
-  await send('/v3/session/identify', { sessionId, identifier: owner.workspaceId, source })
+  await send('/v3/session/identify', { sessionId, identifier: userIdentifierOf(owner.workspaceId), source })
   const events = `${JSON.stringify({ type: 2, timestamp: 1_700_000_000_000, data: owner.workspaceId })}\n`
   for (const segmentId of [0, 1]) {
     const metadata = encodeReplayMetadata({ windowId: 'w', segmentId, firstTs: 1, lastTs: 2 })
@@ -162,6 +170,7 @@ async function sendTelemetry(
       body,
     })
     if (!response.ok) throw new Error(`the export was answered ${response.status}`)
+    await send('/drain/v1/logs', logsOf(owner.workspaceId, { traceId, spanId, sessionId }))
     return { traceId, spanId, findingId, receiptId: response.headers.get(RECEIPT_HEADER) ?? '' }
   }
   await exportTrace()
@@ -171,7 +180,18 @@ async function sendTelemetry(
     body: Buffer.concat([gzipSync(owner.workspaceId).subarray(0, 20), Buffer.alloc(20, 1)]),
   })
   if (!damaged.ok) throw new Error(`the damaged export was answered ${damaged.status}`)
-  return exportTrace()
+  const metricName = `metric.${hex(8)}`
+  const point = { timeUnixNano: `${Date.now()}000000`, asInt: '1' }
+  const metrics = [{ name: metricName, gauge: { dataPoints: [point] } }]
+  await send('/drain/v1/metrics', { resourceMetrics: [{ scopeMetrics: [{ metrics }] }] })
+  return { ...(await exportTrace()), metricName }
+}
+
+/** An export of a log record with the time of its arrival. */
+function logsOf(text: string, { traceId, spanId, sessionId }: Pick<Things, 'traceId' | 'spanId' | 'sessionId'>) {
+  const attributes = [{ key: 'session.id', value: { stringValue: sessionId } }]
+  const record = { traceId, spanId, severityNumber: 9, body: { stringValue: text }, attributes }
+  return { resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] }
 }
 
 async function expectOk<A extends Pick<Answer, 'status' | 'body'>>(answer: Promise<A>): Promise<A> {

@@ -12,7 +12,7 @@ import {
 } from '../../../support/services/api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
-const DATABASE = `api_trace_${process.pid}`
+export const DATABASE = `api_trace_${process.pid}`
 export const FINDING = `fnd_${'a'.repeat(26)}`
 export const OTHER_FINDING = `fnd_${'b'.repeat(26)}`
 

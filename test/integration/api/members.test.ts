@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { changesPageSchema } from '../../../schemas/http/changes/schemas.ts'
+import { membersPageSchema } from '../../../schemas/http/members/schemas.ts'
+import type { Change } from '../../../schemas/records/change.ts'
+import { PERMISSIONS } from '../../../schemas/records/directory.ts'
+import { CHANGES_KEPT, importChanges } from '../../../shared/directory/changes/change-log.ts'
+import { commitIf } from '../../../shared/directory/transaction.ts'
+import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+
+const services = sharedServices()
+const redisUrl = `${services.redisUrl}/11`
+/** Members and changes are in Redis, and nothing is read from ClickHouse. */
+const DATABASE = 'default'
+
+describe('members and the log of changes', () => {
+  let redis: Redis
+  let api: TestApi
+
+  beforeAll(async () => {
+    redis = new Redis(redisUrl)
+    await redis.flushdb()
+    api = await startApi({ ...services, redisUrl }, DATABASE)
+  })
+  afterAll(async () => {
+    await api?.stop()
+    redis?.disconnect()
+  })
+
+  it('lets an invited identity sign in with its permissions, until it is removed', async () => {
+    const owner = await workspace('invited')
+    const userId = 'auth0|abc def/ü'
+    const request = { userId, permissions: ['org:members:read'], name: 'Ben', email: 'ben@example.com' }
+    const added = await owner('POST /v3/members', request)
+    expect(added).toMatchObject({ status: 201, body: { member: { id: userId, name: 'Ben' } } })
+    expect((await owner('POST /v3/members', request)).body).toEqual(added.body)
+    expect(await owner('POST /v3/members', { ...request, permissions: [] })).toMatchObject({ status: 400 })
+
+    const ben = caller('invited', userId)
+    const { members } = membersPageSchema.parse((await ben('GET /v3/members')).body)
+    expect(members).toEqual(expect.arrayContaining([{ id: 'owner', permissions: [...PERMISSIONS] }]))
+    expect((await ben('POST /v3/members', request)).status).toBe(403)
+    const path = `/v3/members/${encodeURIComponent(userId)}`
+    expect(await owner(`PATCH ${path}`, { permissions: ['org:surfaces:read'] })).toMatchObject({ status: 200 })
+    expect((await ben('GET /v3/members')).status).toBe(403)
+    expect((await ben('GET /v3/surfaces')).status).toBe(200)
+    expect((await owner(`DELETE ${path}`)).status).toBe(200)
+    expect((await ben('GET /v3/surfaces')).status).toBe(404)
+    expect((await owner(`DELETE ${path}`)).status).toBe(404)
+  })
+
+  it('lets members give and take only permissions that they have', async () => {
+    const owner = await workspace('lattice')
+    const clerkPermissions = ['org:members:read', 'org:members:write']
+    await owner('POST /v3/members', { userId: 'clerk', permissions: clerkPermissions })
+    const clerk = caller('lattice', 'clerk')
+    const refused = {
+      status: 403,
+      body: { code: 'PERMISSION_DENIED', message: expect.stringContaining('org:findings:read') },
+    }
+    const permissions = ['org:members:read', 'org:findings:read']
+    expect(await clerk('POST /v3/members', { userId: 'friend', permissions })).toMatchObject(refused)
+    expect(
+      await clerk('PATCH /v3/members/clerk', { permissions: [...clerkPermissions, ...permissions] }),
+    ).toMatchObject(refused)
+    expect(await clerk('PATCH /v3/members/owner', { permissions: [] })).toMatchObject(refused)
+    expect(await clerk('DELETE /v3/members/owner')).toMatchObject(refused)
+    expect((await clerk('POST /v3/members', { userId: 'friend', permissions: ['org:members:read'] })).status).toBe(201)
+  })
+
+  it('keeps a member who can change members, also when two remove each other at once', async () => {
+    const owner = await workspace('last')
+    const last = { status: 400, body: { message: expect.stringContaining('org:members:write') } }
+    expect(await owner('DELETE /v3/members/owner')).toMatchObject(last)
+    expect(await owner('PATCH /v3/members/owner', { permissions: ['org:members:read'] })).toMatchObject(last)
+    for (let round = 0; round < 5; round++) {
+      const other = `other${round}`
+      expect((await owner('POST /v3/members', { userId: other, permissions: PERMISSIONS })).status).toBe(201)
+      await Promise.all([
+        owner(`PATCH /v3/members/${other}`, { permissions: ['org:members:read'] }),
+        caller('last', other)('PATCH /v3/members/owner', { permissions: ['org:members:read'] }),
+      ])
+      expect(await redis.scard('penstock:{directory}:workspace:ws_last:managers')).toBe(1)
+      await putWorkspace(redisUrl, { id: 'ws_last', slug: 'last', userId: other, permissions: [] })
+      await putWorkspace(redisUrl, { id: 'ws_last', slug: 'last', userId: 'owner' })
+    }
+  })
+
+  it('shows each member once on pages, also when the last member of a page is removed', async () => {
+    const owner = await workspace('pages')
+    for (let i = 0; i < 7; i++) await owner('POST /v3/members', { userId: `user ${i}`, permissions: [] })
+    const first = membersPageSchema.parse((await owner('GET /v3/members?limit=3')).body)
+    const gone = first.members[2]?.id ?? ''
+    if (gone !== 'owner') await owner(`DELETE /v3/members/${encodeURIComponent(gone)}`)
+    const second = membersPageSchema.parse((await owner(`GET /v3/members?limit=100&cursor=${first.nextCursor}`)).body)
+    const ids = [...first.members, ...second.members].map(({ id }) => id)
+    expect(new Set(ids).size).toBe(8)
+    expect(ids).toHaveLength(8)
+  })
+
+  it('records who created, changed and revoked what, and nothing that changed nothing', async () => {
+    const owner = await workspace('logged')
+    const { surface } = (await owner('POST /v3/surfaces', { name: 'Shop' })).body as { surface: { id: string } }
+    const made = await owner(`POST /v3/surfaces/${surface.id}/keys`, { kind: 'public' })
+    const keyId = (made.body as { key: { id: string } }).key.id
+    await owner(`PATCH /v3/surfaces/${surface.id}/keys/${keyId}`, { quotas: { requestsPerSecond: 5 } })
+    const keyRequest = {
+      ...{ idempotencyKey: randomUUID(), name: 'deploy', secondsUntilExpiration: null },
+      scopes: ['org:surfaces:read', 'org:surfaces:delete', 'org:telemetry:admin'],
+    }
+    const { apiKey } = (await owner('POST /v3/workspaces/logged/api-keys', keyRequest)).body as {
+      apiKey: { id: string; secret: string }
+    }
+    await owner('POST /v3/workspaces/logged/api-keys', keyRequest)
+    const automation = (operation: string, body?: unknown) =>
+      call(api.baseUrl, operation, { bearer: apiKey.secret, ...(body !== undefined && { body }) })
+    for (let i = 0; i < 2; i++) await automation(`DELETE /v3/surfaces/${surface.id}/keys/${keyId}`)
+    const erasure = (await automation('POST /v3/erasures', { sessionId: 's' })).body as { erasure: { id: string } }
+    await owner('PUT /v3/retention', { builds: 3 })
+    for (let i = 0; i < 2; i++) await owner(`DELETE /v3/surfaces/${surface.id}`)
+    for (let i = 0; i < 2; i++) await owner(`DELETE /v3/workspaces/logged/api-keys/${apiKey.id}`)
+
+    const byOwner = { userId: 'owner', apiKeyId: null }
+    const byKey = { userId: 'owner', apiKeyId: apiKey.id }
+    const changes = await changesOf(owner)
+    expect(changes.map(({ id: _, createdAt: __, ...change }) => change)).toEqual(
+      expect.arrayContaining([
+        { by: byOwner, action: 'surface.created', subject: surface.id, name: 'Shop' },
+        { by: byOwner, action: 'surface-key.created', subject: keyId },
+        { by: byOwner, action: 'surface-key.changed', subject: keyId },
+        { by: byOwner, action: 'api-key.created', subject: apiKey.id, name: 'deploy', permissions: keyRequest.scopes },
+        { by: byKey, action: 'surface-key.revoked', subject: keyId },
+        { by: byKey, action: 'erasure.created', subject: erasure.erasure.id },
+        { by: byOwner, action: 'retention.changed', subject: '' },
+        { by: byOwner, action: 'surface.deleted', subject: surface.id },
+        { by: byOwner, action: 'api-key.revoked', subject: apiKey.id },
+      ]),
+    )
+    expect(changes).toHaveLength(9)
+    expect(JSON.stringify(changes)).not.toContain(apiKey.secret)
+  })
+
+  it('keeps a bounded number of changes, whose pages show each once', async () => {
+    const owner = await workspace('bounded')
+    const createdAt = new Date().toISOString()
+    const old = Array.from(
+      { length: CHANGES_KEPT },
+      (_, i): Change => ({
+        id: `chg_${i.toString(16).padStart(20, '0')}`,
+        createdAt: i < CHANGES_KEPT / 2 ? '2026-01-01T00:00:00.000Z' : createdAt,
+        ...{ by: null, action: 'surface.deleted', subject: 'srf_1' },
+      }),
+    )
+    for (let at = 0; at < old.length; at += 500) {
+      await commitIf(redis, { guards: [], commands: importChanges('ws_bounded', old.slice(at, at + 500)) })
+    }
+    await owner('POST /v3/surfaces', { name: 'Shop' })
+    expect(await redis.zcard('penstock:{directory}:workspace:ws_bounded:changes')).toBe(CHANGES_KEPT)
+    const seen = await changesOf(owner, 3)
+    expect(seen).toHaveLength(300)
+    expect(new Set(seen.map(({ id }) => id)).size).toBe(300)
+    expect(seen[0]).toMatchObject({ action: 'surface.created' })
+  })
+
+  /** Creates a workspace and returns a function that sends the requests of its owner. */
+  async function workspace(slug: string) {
+    await putWorkspace(redisUrl, { id: `ws_${slug}`, slug, userId: 'owner' })
+    return caller(slug, 'owner')
+  }
+
+  function caller(slug: string, sub: string) {
+    return async (operation: string, body?: unknown) =>
+      call(api.baseUrl, operation, {
+        bearer: await signToken({ org: slug, sub }),
+        ...(body !== undefined && { body }),
+      })
+  }
+
+  /** Follows the cursors of the log over at most this number of pages. */
+  async function changesOf(owner: Awaited<ReturnType<typeof workspace>>, pages = 1) {
+    const seen: Change[] = []
+    let cursor = ''
+    for (let page = 0; page < pages; page++) {
+      const { changes, nextCursor } = changesPageSchema.parse((await owner(`GET /v3/changes?limit=100${cursor}`)).body)
+      seen.push(...changes)
+      if (nextCursor === null) break
+      cursor = `&cursor=${nextCursor}`
+    }
+    return seen
+  }
+})

@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest'
+import { readTracesPage } from '../../../../api/traces/search/list-traces.ts'
+import { createClickHouse } from '../../../../clickhouse/client.ts'
+import { listTracesQuerySchema, type TracesPage, tracesPageSchema } from '../../../../schemas/http/traces/search.ts'
+import { FairSlots } from '../../../../shared/concurrency/fair-slots.ts'
+import { newId } from '../../../../shared/directory/directory.ts'
+import { isCluster } from '../../../support/cluster/connect.ts'
+import {
+  insertExceptions,
+  insertSpans,
+  putWorkspace,
+  type StoredSpan,
+  signToken,
+} from '../../../support/services/api.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
+import { api, client, DATABASE, FINDING, id, nextTraceId } from './fixture.ts'
+
+const DAY_MS = 86_400_000
+const MS = 1_000_000n
+let workspaces = 0
+
+interface Searched {
+  readonly store: (spans: readonly Partial<StoredSpan>[], traceId?: string) => Promise<string>
+  readonly list: (query?: Record<string, string>) => Promise<TracesPage>
+  readonly ask: (query: Record<string, string>) => Promise<{ status: number; body: unknown }>
+  readonly workspaceId: string
+}
+
+/** A workspace of its own, so that a list has nothing but what the test has stored. */
+async function newWorkspace(): Promise<Searched> {
+  const slug = `search-${process.pid}-${workspaces++}`
+  const workspaceId = newId('ws')
+  await putWorkspace(sharedServices().redisUrl, { id: workspaceId, slug, userId: `user_${slug}` })
+  const token = await signToken({ org: slug, sub: `user_${slug}` })
+  async function ask(query: Record<string, string>) {
+    const response = await fetch(`${api.baseUrl}/v3/traces?${new URLSearchParams(query)}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    return { status: response.status, body: (await response.json()) as unknown }
+  }
+  return {
+    workspaceId,
+    ask,
+    async list(query = {}) {
+      const { status, body } = await ask(query)
+      expect({ status, body }).toMatchObject({ status: 200 })
+      return tracesPageSchema.parse(body)
+    },
+    async store(spans, traceId = nextTraceId()) {
+      await insertSpans(
+        client,
+        spans.map((span, i) => ({ spanId: id(i + 1), ...span, workspaceId, traceId })),
+      )
+      return traceId
+    },
+  }
+}
+
+/** A span that started some milliseconds ago, and arrived when it ended. */
+function ago(startMs: number, lengthMs = 1): Partial<StoredSpan> {
+  const start = Date.now() - startMs
+  return {
+    startTimeUnixNano: BigInt(start) * MS,
+    endTimeUnixNano: BigInt(start + lengthMs) * MS,
+    receivedAt: start + lengthMs,
+  }
+}
+
+const idsOf = ({ traces }: TracesPage) => traces.map(({ traceId }) => traceId)
+
+const url = sharedServices().clickhouseUrl
+
+it.skipIf(isCluster(url))(
+  'refuses a search that reads more than it may, and names the parameters that narrow it',
+  async () => {
+    const { store, workspaceId } = await newWorkspace()
+    await store([{ spanId: id(1), name: 'read' }])
+    const deps = { clickhouse: client, traceSearches: new FairSlots({ slots: 1, waiting: 1 }), now: Date.now }
+    const request = {
+      ...{ workspaceId, deadline: AbortSignal.timeout(30_000) },
+      query: listTracesQuerySchema.parse({ name: 'read' }),
+    }
+    expect(await readTracesPage(deps, request)).toMatchObject({ ok: true, value: { traces: [{}] } })
+    const clickhouse = createClickHouse({ url, database: DATABASE, settings: { max_rows_to_read: '1' } })
+    const refused = await readTracesPage({ ...deps, clickhouse }, request)
+    await clickhouse.close()
+    expect(refused).toMatchObject({
+      ...{ ok: false, problem: { code: 'REQUEST_INVALID', message: expect.stringContaining('by "from" and "to"') } },
+    })
+  },
+)
+
+describe('GET /v3/traces', () => {
+  it('shows the newest traces first, with what all of their spans add up to', async () => {
+    const { store, list } = await newWorkspace()
+    const older = await store([{ ...ago(60_000, 20), serviceName: 'web', name: 'GET /' }])
+    const start = BigInt(Date.now() - 30_000) * MS
+    const newer = await store([
+      { startTimeUnixNano: start + 5n * MS, endTimeUnixNano: start + 90n * MS, statusCode: 2, parentSpanId: id(2) },
+      { startTimeUnixNano: start, endTimeUnixNano: start + 40n * MS, serviceName: 'web', name: 'GET /cart' },
+      { startTimeUnixNano: start + 6n * MS, endTimeUnixNano: start, parentSpanId: id(1), serviceName: 'db' },
+    ])
+    await store([{ startTimeUnixNano: start + 5n * MS, endTimeUnixNano: start + 90n * MS, statusCode: 2 }], newer)
+    expect(await list()).toEqual({
+      traces: [
+        {
+          traceId: newer,
+          firstSpan: { spanId: id(2), name: 'GET /cart', serviceName: 'web' },
+          startedAtUnixNano: String(start),
+          endedAtUnixNano: String(start + 90n * MS),
+          wallDurationMs: 90,
+          spanCount: 3,
+          errorCount: 1,
+          services: ['db', 'shop', 'web'],
+          serviceCount: 3,
+        },
+        expect.objectContaining({ traceId: older, wallDurationMs: 20, spanCount: 1, services: ['web'] }),
+      ],
+      nextCursor: null,
+    })
+  })
+
+  it('shows the first span of a trace whose root is not retained, with its parent', async () => {
+    const { store, list } = await newWorkspace()
+    await store([
+      { ...ago(1_000), parentSpanId: id(8), name: 'second' },
+      { ...ago(2_000), parentSpanId: id(9), name: 'first' },
+    ])
+    expect((await list()).traces[0]?.firstSpan).toEqual({
+      spanId: id(2),
+      parentSpanId: id(9),
+      name: 'first',
+      serviceName: 'shop',
+    })
+  })
+
+  it('finds traces by each filter, and by several if one span matches them all', async () => {
+    const { store, list, workspaceId } = await newWorkspace()
+    const slow = await store([
+      { ...ago(5_000, 2_000), serviceName: 'api', name: 'checkout' },
+      { ...ago(4_000), serviceName: 'db', name: 'select', statusCode: 2 },
+    ])
+    const quick = await store([
+      { ...ago(3_000, 3), serviceName: 'api', name: 'checkout', statusCode: 1, sessionId: 'session-1' },
+    ])
+    const other = await store([{ ...ago(2_000, 5), serviceName: '', name: 'poll' }])
+    await insertExceptions(client, [{ workspaceId, findingId: FINDING, traceId: other }])
+    const found = async (query: Record<string, string>) => idsOf(await list(query))
+    expect(await found({})).toEqual([other, quick, slow])
+    expect(await found({ service: 'api' })).toEqual([quick, slow])
+    expect(await found({ service: '' })).toEqual([other])
+    expect(await found({ name: 'select' })).toEqual([slow])
+    expect(await found({ name: 'sele' })).toEqual([])
+    expect(await found({ status: 'ERROR' })).toEqual([slow])
+    expect(await found({ status: 'OK' })).toEqual([quick])
+    expect(await found({ minDurationMs: '3' })).toEqual([other, quick, slow])
+    expect(await found({ minDurationMs: '4' })).toEqual([other, slow])
+    expect(await found({ session: 'session-1' })).toEqual([quick])
+    expect(await found({ hasFinding: 'true' })).toEqual([other])
+    expect(await found({ service: 'api', minDurationMs: '4' })).toEqual([slow])
+    // The service, the name and the error are of two spans.
+    expect(await found({ service: 'api', status: 'ERROR' })).toEqual([])
+    expect(await found({ name: 'checkout', status: 'ERROR' })).toEqual([])
+    expect(await found({ service: 'db', name: 'select', status: 'ERROR' })).toEqual([slow])
+  })
+
+  it('finds the newest traces of a frequent attribute, and all of a rare one among many', async () => {
+    const { list, workspaceId } = await newWorkspace()
+    const count = 1_000
+    // Every third trace has the route, two have the user, one of them with another key as well.
+    await client.command({
+      query: `INSERT INTO spans (workspace_id, received_at, trace_id, span_id, name, service_name, start_time_unix_nano, end_time_unix_nano, attributes, attribute_types)
+              SELECT '${workspaceId}', now64(3), unhex(concat(repeat('d', 28), leftPad(hex(number + 1), 4, '0'))), unhex('0000000000000001'), 'n', 'shop',
+                toUnixTimestamp64Nano(now64(9)) - 3600000000000 + number, toUnixTimestamp64Nano(now64(9)),
+                map('route', if(number % 3 = 0, '/a=b', '/c'), if(number = 777, 'other', 'user'), if(number IN (5, 77, 777), 'u1', 'u2')),
+                ['string', 'string']
+              FROM numbers(${count})`,
+    })
+    const nameOf = (number: number) => 'd'.repeat(28) + (number + 1).toString(16).padStart(4, '0')
+    const routed = await list({ attribute: 'route=/a=b', limit: '5' })
+    expect(idsOf(routed)).toEqual([999, 996, 993, 990, 987].map(nameOf))
+    const next = await list({ attribute: 'route=/a=b', limit: '2', cursor: routed.nextCursor ?? '' })
+    expect(idsOf(next)).toEqual([984, 981].map(nameOf))
+    const rare = await list({ attribute: 'user=u1' })
+    expect({ ids: idsOf(rare), next: rare.nextCursor }).toEqual({ ids: [77, 5].map(nameOf), next: null })
+    expect(await list({ attribute: 'user=' })).toEqual({ traces: [], nextCursor: null })
+    const page = await list({ attribute: 'user=u1', limit: '1' })
+    expect(idsOf(page)).toEqual([nameOf(77)])
+    const last = await list({ attribute: 'user=u1', limit: '1', cursor: page.nextCursor ?? '' })
+    expect(idsOf(last)).toEqual([nameOf(5)])
+  })
+
+  it('shows each trace once over the pages, also if it was stored in parts or at the same time as others', async () => {
+    const { store, list } = await newWorkspace()
+    const stored: string[] = []
+    const same = ago(90_000)
+    for (let i = 0; i < 4; i++) stored.push(await store([{ ...same, serviceName: i % 2 ? 'a' : 'b' }]))
+    for (let i = 0; i < 3; i++) stored.push(await store([ago(80_000 - i)]))
+    // The newest and the oldest have a part among the others, and one that arrived hours after the first.
+    await store([{ spanId: id(7), ...ago(1_000), serviceName: 'c' }], stored[0])
+    await store([{ spanId: id(8), ...ago(3 * 3_600_000) }], stored[5])
+    const seen: string[] = []
+    let cursor: string | null | undefined
+    do {
+      const page = await list({ limit: '2', ...(cursor && { cursor }) })
+      expect(page.traces.length).toBeLessThanOrEqual(2)
+      seen.push(...idsOf(page))
+      cursor = page.nextCursor
+    } while (cursor !== null)
+    expect(seen).toHaveLength(7)
+    expect([...seen].sort()).toEqual([...stored].sort())
+    expect(seen[0]).toBe(stored[0])
+  })
+
+  it('finds traces by their time, over days, and puts a start in the future to its arrival', async () => {
+    const { store, list } = await newWorkspace()
+    const [now, past] = [Date.now(), Date.now() - 3 * DAY_MS]
+    const old = await store([{ ...ago(3 * DAY_MS) }])
+    const future = await store([
+      { receivedAt: now - DAY_MS, startTimeUnixNano: BigInt(now + 300 * DAY_MS) * MS, endTimeUnixNano: 0n },
+    ])
+    const recent = await store([ago(1_000)])
+    const iso = (ms: number) => new Date(ms).toISOString()
+    expect(idsOf(await list())).toEqual([recent, future, old])
+    expect(idsOf(await list({ to: iso(now - DAY_MS + 1) }))).toEqual([future, old])
+    expect(idsOf(await list({ to: iso(now - DAY_MS) }))).toEqual([old])
+    expect(idsOf(await list({ from: iso(past - 60_000), to: iso(past + 60_000) }))).toEqual([old])
+    expect(idsOf(await list({ from: iso(now - 60_000) }))).toEqual([recent])
+    expect(idsOf(await list({ from: '0001-01-01T00:00:00Z', to: '9999-01-01T00:00:00Z' }))).toHaveLength(3)
+  })
+
+  it('shows no trace whose spans were deleted, and nothing of another workspace', async () => {
+    const mine = await newWorkspace()
+    const theirs = await newWorkspace()
+    const shared = await mine.store([ago(1_000)])
+    await theirs.store([{ ...ago(500), spanId: id(5), serviceName: 'secret', sessionId: 'session-2' }], shared)
+    await theirs.store([ago(400)])
+    expect((await mine.list()).traces).toMatchObject([{ traceId: shared, spanCount: 1, services: ['shop'] }])
+    expect(await mine.list({ service: 'secret' })).toEqual({ traces: [], nextCursor: null })
+    expect(await mine.list({ session: 'session-2' })).toEqual({ traces: [], nextCursor: null })
+    expect((await theirs.list({ session: 'session-2' })).traces).toHaveLength(1)
+    await client.command({
+      query: `DELETE FROM spans WHERE workspace_id = '${mine.workspaceId}'`,
+      clickhouse_settings: { lightweight_deletes_sync: '2', mutations_sync: '2' },
+    })
+    expect(await mine.list()).toEqual({ traces: [], nextCursor: null })
+  })
+
+  it('refuses a filter that breaks its rule, and the cursor of another list, by name', async () => {
+    const { ask, store, list } = await newWorkspace()
+    await store([ago(2_000)])
+    await store([ago(1_000)])
+    const { nextCursor } = await list({ limit: '1' })
+    const refused: [Record<string, string>, RegExp][] = [
+      [{ status: 'error' }, /^status must be one of UNSET, OK, ERROR/],
+      [{ minDurationMs: '-1' }, /^minDurationMs must be a whole number/],
+      [{ attribute: 'key' }, /^attribute must be a key and a value/],
+      [{ attribute: '=value' }, /^attribute must be a key and a value/],
+      [{ hasFinding: 'false' }, /^hasFinding must be true/],
+      [{ from: 'yesterday' }, /^from must be an RFC 3339 time/],
+      [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, /^from must be before "to"/],
+      [{ limit: '101' }, /^limit must be a whole number from 1 to 100/],
+      [{ limit: '1', service: 'x', cursor: nextCursor ?? '' }, /^cursor is for a list with other filters/],
+      [{ cursor: 'abc' }, /^cursor is invalid/],
+    ]
+    for (const [query, message] of refused) {
+      expect(await ask(query)).toMatchObject({
+        status: 400,
+        body: { code: 'REQUEST_INVALID', service: 'api-analytics', message: expect.stringMatching(message) },
+      })
+    }
+  })
+})

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import {
+  createDatabase,
+  insertExceptions,
+  insertSpans,
+  putWorkspace,
+  signToken,
+  startApi,
+  type TestApi,
+} from '../../support/services/api.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+
+const DATABASE = `cli_reads_${process.pid}`
+const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
+const RUN = randomBytes(5).toString('hex')
+const WORKSPACE = { id: `ws_${RUN}`, slug: `cli-${RUN}`, userId: `user_${RUN}` }
+const TRACE = randomBytes(16).toString('hex')
+
+interface Run {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+describe('penstock trace and findings', () => {
+  const services = sharedServices()
+  let client: ClickHouseClient
+  let api: TestApi
+  let token: string
+
+  beforeAll(async () => {
+    client = await createDatabase(services.clickhouseUrl, DATABASE)
+    await putWorkspace(services.redisUrl, WORKSPACE)
+    api = await startApi(services, DATABASE)
+    token = await signToken({ org: WORKSPACE.slug, sub: WORKSPACE.userId })
+    const start = BigInt(Date.now() - 60_000) * 1_000_000n
+    const span = (number: number, parent: number, offsetMs: number, lengthMs: number, more: object = {}) => ({
+      ...{ workspaceId: WORKSPACE.id, traceId: TRACE, spanId: id(number) },
+      ...(parent > 0 && { parentSpanId: id(parent) }),
+      startTimeUnixNano: start + BigInt(offsetMs) * 1_000_000n,
+      endTimeUnixNano: start + BigInt(offsetMs + lengthMs) * 1_000_000n,
+      receivedAt: Date.now() - 50_000,
+      ...more,
+    })
+    await insertSpans(client, [
+      span(1, 0, 0, 100, { serviceName: 'web', name: 'GET /cart' }),
+      span(2, 1, 10, 80, { serviceName: 'api', name: 'load\u001b[2J', statusCode: 2 }),
+      span(3, 2, 20, 5, { serviceName: 'db', name: 'select' }),
+      span(4, 1, 95, 1, { serviceName: 'web', name: 'render' }),
+      span(5, 9, 96, 1, { serviceName: 'web', name: 'orphan' }),
+    ])
+    const owner = { workspaceId: WORKSPACE.id, findingId: `fnd_${'a'.repeat(26)}`, traceId: TRACE }
+    await insertExceptions(client, [{ ...owner, type: 'CartError', message: 'the cart\nis empty', serviceName: 'api' }])
+  })
+
+  afterAll(async () => {
+    await api?.stop()
+    await client?.command({ query: `DROP DATABASE ${DATABASE}` })
+    await client?.close()
+  })
+
+  function run(words: readonly string[], env: Record<string, string> = { PENSTOCK_TOKEN: token }): Promise<Run> {
+    return new Promise(resolve => {
+      execFile(
+        process.execPath,
+        [MAIN, ...words],
+        { cwd: tmpdir(), env: { PATH: process.env.PATH, LOCAL_DIR: `/nowhere-${RUN}`, ...env } },
+        (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+      )
+    })
+  }
+
+  it('draws a trace as a tree, with what it lacks, and no control character of a client', async () => {
+    const { code, stdout, stderr } = await run(['trace', TRACE, '--url', api.baseUrl])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.split('\n')).toEqual([
+      `trace ${TRACE}: 5 spans of 3 services in 100 ms`,
+      'incomplete: unknown, 1 missing parent',
+      '    0.000 ms  100.000 ms  web  GET /cart',
+      '   10.000 ms   80.000 ms  api    load\\u{1b}[2J  ERROR',
+      '   20.000 ms    5.000 ms  db       select',
+      '   95.000 ms    1.000 ms  web    render',
+      '   96.000 ms    1.000 ms  web  orphan  (its parent is missing)',
+      '',
+    ])
+    const short = await run(['trace', TRACE.toUpperCase(), '--spans', '2'], {
+      PENSTOCK_TOKEN: token,
+      PENSTOCK_URL: api.baseUrl,
+    })
+    expect(short.stdout).toContain('\n… and 3 more spans\n')
+    const json = await run(['trace', TRACE, '--json', '--url', api.baseUrl])
+    expect(JSON.parse(json.stdout)).toMatchObject({ traceId: TRACE, spanCount: 5 })
+  })
+
+  it('lists findings in a table or as JSON', async () => {
+    const table = await run(['findings', '--url', api.baseUrl])
+    expect(table.code).toBe(0)
+    expect(table.stdout).toMatch(
+      /^FINDING +LAST SEEN +COUNT +SERVICE +WHAT\nfnd_a{26} .* 1 +api +CartError: the cart\\u\{a\}is empty\n$/,
+    )
+    const [head = '', row = ''] = table.stdout.split('\n')
+    expect(head.indexOf('COUNT')).toBe(row.search(/1 +api/))
+    const none = await run(['findings', '--url', api.baseUrl, '--text', 'nothing has it', '--json'])
+    expect(none).toEqual({ code: 0, stdout: '', stderr: '' })
+    const json = await run(['findings', '--url', api.baseUrl, '--service', 'api', '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({ type: 'CartError', occurrenceCount: 1 })
+  })
+
+  it('says in one line what is wrong', async () => {
+    const at = ['--url', api.baseUrl]
+    const wrong: [string[], Record<string, string>, number, RegExp][] = [
+      [
+        ['trace', 'f'.repeat(32), ...at],
+        { PENSTOCK_TOKEN: token },
+        3,
+        /there is no trace f+, or it is no longer retained/,
+      ],
+      [['trace', 'x', ...at], { PENSTOCK_TOKEN: token }, 2, /It must have 32 hex digits/],
+      [['trace', TRACE, ...at], { PENSTOCK_TOKEN: 'x' }, 1, /the API answered 401: AUTH_MISSING/],
+      [['trace', TRACE, ...at], {}, 2, /set PENSTOCK_TOKEN/],
+      [['findings'], { PENSTOCK_TOKEN: token }, 2, /set PENSTOCK_URL/],
+      [['findings'], {}, 2, /set PENSTOCK_URL and PENSTOCK_TOKEN, or run "npm start"/],
+      [['findings', '--limit', '101', ...at], { PENSTOCK_TOKEN: token }, 2, /It must be a whole number from 1 to 100/],
+    ]
+    for (const [words, env, code, message] of wrong) {
+      const ended = await run(words, env)
+      expect({ words, code: ended.code }).toEqual({ words, code })
+      expect(ended.stderr.trim()).toMatch(message)
+      expect(ended.stderr).not.toContain('    at ')
+    }
+  })
+})
+
+const id = (number: number) => number.toString(16).padStart(16, '0')
