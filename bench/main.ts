@@ -45,6 +45,7 @@ const SCENARIOS = [
   'replay',
   'replay-check',
   'source-maps',
+  'console',
   'memory',
   'cold-start',
 ]

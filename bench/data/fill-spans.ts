@@ -30,7 +30,8 @@ export async function fillSpans(url: string, spans: number, firstDay: string, da
     const counts = countTraces(spans, days)
     await command(client, 'SYSTEM STOP MERGES spans')
     await command(client, 'TRUNCATE TABLE spans')
-    await command(client, 'TRUNCATE TABLE finding_traces')
+    for (const table of ['finding_traces', 'session_traces', 'trace_services'])
+      await command(client, `TRUNCATE TABLE ${table}`)
     // Merged parts are wide if they are large enough, so these inserted parts are wide too.
     await command(client, 'ALTER TABLE spans MODIFY SETTING min_level_for_wide_part = 0')
     const slots = Array.from({ length: days * PARTS_PER_DAY }, (_, i) => ({

@@ -79,7 +79,7 @@ export const scenario: Scenario = {
 const NOTES = [
   'Everything runs on the cores of this machine, and one edge with one worker already uses two, so more processes cannot be faster. The scenario shows that cost per span rises little, and that nothing is lost or stored twice: a point fails if count() in ClickHouse differs from the number accepted.',
   `Surfaces fill workspaces of ${SURFACES_PER_WORKSPACE}. There is one of everything that does not grow. The first point of every series is the same run.`,
-  'With many workers, each processes few spans. Rows per insert show what ClickHouse saves: all workers together insert a batch of each lane every 250 ms (BATCH_MAX_AGE_MS), but each worker one a second or more.',
+  'With many workers, each processes few spans. Rows per insert show what ClickHouse saves: all workers together insert a batch of the express lane every 250 ms, of the bulk lane every 500 ms (BATCH_MAX_AGE_MS), but each worker one a second or more.',
   'Time runs from the first request until the last span can be queried; CPU time is the sum of all processes of a kind, including merges.',
 ]
 

@@ -6,6 +6,7 @@ import { type FindingsSize, measureFindingReads } from '../measure/reads/finding
 import type { ReadPlan } from '../measure/reads/measure-gets.ts'
 import { type MeasuredReads, measureReads, pickTraces, type ReadDeps, spansOf } from '../measure/reads/measure-reads.ts'
 import { measureCold, measureSelectOne, measureWhileIngesting } from '../measure/reads/read-conditions.ts'
+import { measureTraceSearches } from '../measure/reads/trace-searches.ts'
 import { measureTraceSizes } from '../measure/reads/trace-sizes.ts'
 import { setUpProduct } from '../services/product-process.ts'
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
@@ -25,6 +26,8 @@ interface Size {
   readonly coldReads: ReadPlan
   /** Reads while spans arrive. */
   readonly ingesting: { readonly rounds: number; readonly durationMs: number }
+  /** Number of searches of each kind. */
+  readonly searches: ReadPlan
   readonly findings: FindingsSize
 }
 
@@ -34,6 +37,7 @@ const FULL: Size = {
   storeMore: { rounds: 1, durationMs: 4_000 },
   coldReads: { rounds: 3, perRound: 10 },
   ingesting: { rounds: 3, durationMs: 8_000 },
+  searches: { rounds: 3, perRound: 20 },
   findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 3, perRound: 20 } },
 }
 const QUICK: Size = {
@@ -42,6 +46,7 @@ const QUICK: Size = {
   storeMore: { rounds: 1, durationMs: 1_500 },
   coldReads: { rounds: 1, perRound: 3 },
   ingesting: { rounds: 1, durationMs: 2_000 },
+  searches: { rounds: 2, perRound: 6 },
   findings: { occurrences: 200_000, findings: 2_000, reads: { rounds: 2, perRound: 6 } },
 }
 
@@ -99,6 +104,7 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
       return measureWhileIngesting(deps, source, context, plan)
     })),
     ...(await part('traces by size', () => measureTraceSizes(deps, spans, firstDay()))),
+    ...(await part('searches', () => measureTraceSearches(deps, size.searches))),
     ...(await part('many parts', () => measureManyParts(context, size, last.millions, clickhouse, deps))),
     ...(await part('findings', () => measureFindingReads(deps, size.findings))),
   ]

@@ -27,13 +27,19 @@ export async function measureTraceSizes(deps: ReadDeps, stored: number, firstDay
     const query = sizedTracesQuery(countTraces(stored), spans, traces, firstDay)
     await addTraces(deps.client, query)
     const targets = await selectTargets(deps, query)
-    const name = `by size: trace of ${spans.toLocaleString('en')} spans`
+    const trace = `trace of ${spans.toLocaleString('en')} spans`
+    const targetAt = (i: number) => targets[i % targets.length] as TraceTarget
     const get = async (i: number) => {
-      const body = await deps.reader.read(targets[i % targets.length] as TraceTarget)
+      const body = await deps.reader.read(targetAt(i))
       if (i === 0) assertSpans(body, spans)
       return body
     }
-    rows.push(...(await measureGets(deps.client, { name, get }, reads)))
+    rows.push(...(await measureGets(deps.client, { name: `by size: ${trace}`, get }, reads)))
+    const getColumns = (i: number) => {
+      const { workspaceId, traceId } = targetAt(i)
+      return deps.reader.get(workspaceId, `/v3/traces/${traceId}`)
+    }
+    rows.push(...(await measureGets(deps.client, { name: `as columns: ${trace}`, get: getColumns }, reads)))
   }
   return rows
 }

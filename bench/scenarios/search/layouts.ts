@@ -109,6 +109,7 @@ export function spanLayouts(rareUsers: readonly string[]): Layout[] {
     indexed('filter of attributes, 0.001', `${HASHES} ${bloom(0.001)}`, byHash),
     indexed('filter of attributes, 0.05', `${HASHES} ${bloom(0.05)}`, byHash),
     indexed('filter of attributes, four granules', `${HASHES} ${bloom(0.01, 4)}`, byHash),
+    { name: 'with services of traces', table, changes: SERVICES_TABLE, searches: {} },
     indexed('text index of attributes', `${PAIRS} TYPE text(tokenizer = array)`, byPair),
   ]
 }
@@ -204,6 +205,17 @@ export function pointLayouts(series: readonly string[], beganAt: bigint): Layout
     },
   ]
 }
+
+/** Services of traces, as migration 0025 stores them, beside the copy of `spans`. */
+const SERVICES_TABLE = [
+  'CREATE TABLE {table}_services AS trace_services',
+  `CREATE MATERIALIZED VIEW {table}_services_view TO {table}_services AS
+   SELECT toDate(received_at) AS day, workspace_id, service_name, trace_id,
+     max(least(start_time_unix_nano, toUInt64(toUnixTimestamp64Nano(received_at)))) AS last_start_unix_nano,
+     max(if(end_time_unix_nano > start_time_unix_nano, end_time_unix_nano - start_time_unix_nano, 0)) AS longest_nanos,
+     max(status_code = 2) AS has_error, groupBitOr(bitShiftLeft(toUInt64(1), cityHash64(name) % 64)) AS names
+   FROM {table} GROUP BY day, workspace_id, service_name, trace_id`,
+]
 
 /** A row for each series and day, filled by a view. */
 const SERIES_TABLE = [

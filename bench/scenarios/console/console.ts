@@ -1,0 +1,116 @@
+import type { Page } from 'playwright-core'
+import { openPrintedLink } from '../../../test/support/console/console-page.ts'
+import { startConsoleStack } from '../../../test/support/console/signed-in-console.ts'
+import { findBrowser } from '../../../test/support/pages/browser.ts'
+import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../../support/scenario.ts'
+import { collapseAll, openFindings, openPlainRows, openTrace, scrollThrough, servePlainRows } from './page-times.ts'
+import { type StagedData, stageData } from './staged-data.ts'
+
+interface Size {
+  readonly rounds: number
+  /** Numbers of spans of the traces. */
+  readonly traces: readonly number[]
+  readonly findings: number
+  /** How often the findings are opened in a round. */
+  readonly opens: number
+}
+const FULL: Size = { rounds: 5, traces: [100_000, 1_000_000], findings: 10_000, opens: 20 }
+const QUICK: Size = { rounds: 2, traces: [100_000, 1_000_000], findings: 10_000, opens: 5 }
+const PLAIN_ROWS = 100_000
+const PAGE_ROWS = 50
+const DEADLINE_MS = 60_000
+
+/** Measures the console in a browser. */
+export const scenario: Scenario = {
+  name: 'console',
+  question:
+    'How long do pages of the console take in a browser until they can be used: traces of 100,000 and 1,000,000 spans, and ' +
+    '10,000 findings, beside a page that has nothing but as many rows?',
+  run: context => run(context, context.quick ? QUICK : FULL),
+}
+
+async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
+  const found = await findBrowser()
+  if ('missing' in found) return { rows: [], method: 'nothing was measured', skipped: [`no browser: ${found.missing}`] }
+  const stack = await startConsoleStack(found.path)
+  context.onEnd(() => stack.stop())
+  stack.browser.context.setDefaultTimeout(DEADLINE_MS)
+  const data = await stageData(stack.credentials)
+  context.onEnd(() => data.close())
+  const page = await stack.openPage()
+  await openPrintedLink(page, stack.start)
+  const plain = await stack.openPage()
+  const rows = new Samples()
+  for (const spans of size.traces) await measureTrace(context, rows, page, data, spans, size.rounds)
+  await data.addFindings(size.findings)
+  for (const count of [PLAIN_ROWS, PAGE_ROWS]) await servePlainRows(plain, stack.urlOf(`rows-${count}`), count)
+  for (let round = 1; round <= size.rounds; round++) {
+    const times: number[] = []
+    for (let i = 0; i < size.opens; i++) times.push(await openFindings(page))
+    times.sort((a, b) => a - b)
+    rows.add('10,000 findings: painted, p95', 'ms', times[Math.ceil(times.length * 0.95) - 1] as number)
+    for (const count of [PAGE_ROWS, PLAIN_ROWS]) {
+      rows.add(plainName(count), 'ms', await openPlainRows(plain, stack.urlOf(`rows-${count}`)))
+    }
+    context.progress(`round ${round} of ${size.rounds}: findings and plain rows`)
+  }
+  return {
+    rows: rows.toRows({
+      [usableName(PLAIN_ROWS)]: plainName(PLAIN_ROWS),
+      '10,000 findings: painted, p95': plainName(PAGE_ROWS),
+    }),
+    method: `1 warm-up and ${size.rounds} rounds, each with one opening of every trace and ${size.opens} of the findings`,
+    notes: [
+      'The browser, the API, the workers and the stores share the cores. Pages are opened from another page of the console by a link. Times end in the task after the frame in which the rows are painted.',
+      `"Rows alone" is a page of plain rows without any script, from its first byte: ${PLAIN_ROWS.toLocaleString('en')} as a trace has, and ${PAGE_ROWS} as a page of findings has. The console has elements for the rows in view only.`,
+      'Scrolling goes through the whole trace in 200 frames. The time of findings includes their request.',
+    ],
+  }
+}
+
+const usableName = (spans: number) => `${spans.toLocaleString('en')} spans: usable after the first byte`
+const plainName = (rows: number) => `${rows.toLocaleString('en')} rows alone`
+
+async function measureTrace(
+  context: ScenarioRun,
+  rows: Samples,
+  page: Page,
+  data: StagedData,
+  spans: number,
+  rounds: number,
+): Promise<void> {
+  const traceId = await data.addTrace(spans)
+  const name = `${spans.toLocaleString('en')} spans`
+  context.progress(`${name} are stored`)
+  for (let round = 0; round <= rounds; round++) {
+    const { afterFirstByteMs, wholeMs } = await openTrace(page, traceId)
+    const collapseMs = await collapseAll(page)
+    const { longTasks, frameMs } = await scrollThrough(page)
+    if (round === 0) continue
+    rows.add(usableName(spans), 'ms', afterFirstByteMs)
+    rows.add(`${name}: usable after the link`, 'ms', wholeMs)
+    rows.add(`${name}: collapse all`, 'ms', collapseMs)
+    rows.add(`${name}: tasks over 50 ms while scrolling`, 'tasks', longTasks)
+    rows.add(`${name}: frame while scrolling, p99`, 'ms', frameMs)
+    context.progress(`${name}, round ${round} of ${rounds}: ${afterFirstByteMs.toFixed(0)} ms after the first byte`)
+  }
+}
+
+/** Figures by row, in the order in which rows were first added. */
+class Samples {
+  readonly #rows = new Map<string, { readonly unit: string; readonly samples: number[] }>()
+
+  add(name: string, unit: string, sample: number): void {
+    const row = this.#rows.get(name)
+    if (row) row.samples.push(sample)
+    else this.#rows.set(name, { unit, samples: [sample] })
+  }
+
+  /** Returns the rows, some with a ratio to another one. */
+  toRows(ratios: Readonly<Record<string, string>>): Row[] {
+    return [...this.#rows].map(([name, row]) => {
+      const to = ratios[name]
+      return { name, ...row, ...(to !== undefined && { ratios: [{ to }] }) }
+    })
+  }
+}
