@@ -1,5 +1,5 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { constants, createGzip } from 'node:zlib'
 import type { Header, Reply } from '../../shared/http/route.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -22,32 +22,46 @@ export interface PackOptions {
 
 /**
  * Joins the pieces of a JSON text, compressed if the client reads that, off the main thread. Returns undefined if the client
- * does not and the text is over the limit. A piece is made when the one before it is packed, so the whole text is never in
- * memory when it is compressed. Throws a TransientError when the signal fires.
+ * does not and the text is over the limit. A piece is requested when the one before it is packed, so the whole text is never in
+ * memory when it is compressed, and pieces may share their memory. Throws a TransientError when the signal fires.
  */
 export async function packJson(
-  pieces: Iterable<string>,
+  pieces: Iterable<Uint8Array>,
   { acceptsGzip, plainLimitBytes, signal }: PackOptions,
 ): Promise<PackedJson | undefined> {
+  if (acceptsGzip) return { bytes: await gzipped(pieces, signal), isGzip: true }
   const chunks: Buffer[] = []
-  let bytesLeft = acceptsGzip ? Number.POSITIVE_INFINITY : plainLimitBytes
-  const keep = async (packed: AsyncIterable<Buffer>) => {
-    for await (const chunk of packed) {
-      bytesLeft -= chunk.length
-      if (bytesLeft < 0) return
-      chunks.push(chunk)
-    }
+  let bytesLeft = plainLimitBytes
+  for (const piece of pieces) {
+    bytesLeft -= piece.length
+    if (bytesLeft < 0) return undefined
+    chunks.push(Buffer.from(piece))
+    await nextTurn()
+    if (signal.aborted) throw late(signal)
   }
-  const source = Readable.from(pieces, { objectMode: false })
-  try {
-    if (acceptsGzip) await pipeline(source, createGzip({ level: constants.Z_BEST_SPEED }), keep, { signal })
-    else await pipeline(source, keep, { signal })
-  } catch (cause) {
-    if (!signal.aborted) throw cause
-    throw new TransientError('the response was not ready in time', { cause })
-  }
-  return bytesLeft < 0 ? undefined : { bytes: Buffer.concat(chunks), isGzip: acceptsGzip }
+  return { bytes: Buffer.concat(chunks), isGzip: false }
 }
+
+async function gzipped(pieces: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED })
+  const chunks: Buffer[] = []
+  gzip.on('data', chunk => chunks.push(chunk))
+  const writeAll = async () => {
+    for (const piece of pieces) {
+      await new Promise<void>((resolve, reject) => gzip.write(piece, error => (error ? reject(error) : resolve())))
+      if (signal.aborted) throw late(signal)
+    }
+    gzip.end()
+  }
+  try {
+    await Promise.all([writeAll(), once(gzip, 'end')])
+  } finally {
+    gzip.destroy()
+  }
+  return Buffer.concat(chunks)
+}
+
+const late = (signal: AbortSignal) => new TransientError('the response was not ready in time', { cause: signal.reason })
 
 const VARY: Header = ['vary', 'accept-encoding']
 const GZIP: Header = ['content-encoding', 'gzip']

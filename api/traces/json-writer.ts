@@ -1,6 +1,7 @@
 const QUOTE = 0x22
 const ZERO = 0x30
 const POINT = 0x2e
+const MINUS = Buffer.from('-')
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 
 /** 1 for each byte that is a character by itself and is not escaped in JSON. */
@@ -55,6 +56,14 @@ export class JsonWriter {
     this.#at = at
   }
 
+  /** Appends a word of 32 bits in eight digits of hex. */
+  hexWord(word: number): void {
+    const at = this.#reserve(8)
+    const target = this.#bytes
+    for (let i = 0; i < 8; i++) target[at + i] = HEX_DIGITS[(word >>> (28 - 4 * i)) & 15] as number
+    this.#at = at + 8
+  }
+
   /**
    * Appends the text `source[start, end)` with quotes. Bytes that are not UTF-8 become U+FFFD, as when a string is made of
    * them.
@@ -80,6 +89,12 @@ export class JsonWriter {
     let digits = 1
     for (let bound = 10; value >= bound; bound *= 10) digits++
     this.#digits(value, digits)
+  }
+
+  /** Appends a whole number, between -2^53 and 2^53. */
+  signed(value: number): void {
+    if (value < 0) this.piece(MINUS)
+    this.integer(Math.abs(value))
   }
 
   /** Appends Unix nanoseconds, given as seconds and rest, in decimal digits. */
@@ -126,6 +141,18 @@ export class JsonWriter {
     let digits = 6
     for (; fraction % 10 === 0; fraction /= 10) digits--
     this.#digits(fraction, digits)
+  }
+
+  /** The bytes that were written since the beginning, or since `take`. */
+  get size(): number {
+    return this.#at
+  }
+
+  /** Returns what was written, and begins again in the same memory: the bytes are valid until the next one is written. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#at)
+    this.#at = 0
+    return taken
   }
 
   /** Returns what was written. Nothing may be written afterwards. */

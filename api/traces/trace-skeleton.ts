@@ -101,6 +101,11 @@ export class TraceSkeleton {
     return hexOf(this.#ids[2 * number]) + hexOf(this.#ids[2 * number + 1])
   }
 
+  /** Returns the first or the second word of the id of the span. */
+  idWord(number: number, word: 0 | 1): number {
+    return this.#ids[2 * number + word] ?? 0
+  }
+
   /** Returns the id of the parent of the span in hex. Needs `keepsColumns`. */
   parentSpanId(number: number): string {
     return hexOf(this.#parentIds[2 * number]) + hexOf(this.#parentIds[2 * number + 1])

@@ -33,7 +33,7 @@ export function readTraceColumnsRoute(deps: Deps): Route {
   })
 }
 
-async function pack(json: Iterable<string>, options: PackOptions): Promise<Outcome<PackedJson>> {
+async function pack(json: Iterable<Uint8Array>, options: PackOptions): Promise<Outcome<PackedJson>> {
   const value = await packJson(json, options)
   if (value !== undefined) return { ok: true, value }
   return invalid('accept-encoding must include gzip: the response has more than 24 MiB')
