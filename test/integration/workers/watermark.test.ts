@@ -36,7 +36,8 @@ beforeEach(async () => {
   const directory = createDirectory(redis)
   keyOfA = await issueKey(directory, A)
   keyOfB = await issueKey(directory, B)
-  edge = await startEdge(redisUrl)
+  // The edge shares the event loop of the workers of this test.
+  edge = await startEdge(redisUrl, { COMMIT_TIMEOUT_MS: '5000' })
 })
 
 afterEach(async () => {
