@@ -47,6 +47,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'clickhouse/queries/letters/',
       'clickhouse/queries/logs/',
       'clickhouse/queries/metrics/',
+      'clickhouse/queries/pipeline/',
       'clickhouse/queries/receipts/',
       'clickhouse/queries/releases/',
       'clickhouse/queries/replay/',
