@@ -27,6 +27,7 @@ import { labelRoutes } from './metrics/prometheus/labels.ts'
 import { queryRoutes } from './metrics/prometheus/query.ts'
 import { readMetricSeriesRoute } from './metrics/read-metric-series.ts'
 import { listWatermarksRoute } from './pipeline/list-watermarks.ts'
+import { readPipelineRoute } from './pipeline/read-pipeline.ts'
 import { readReceiptRoute } from './receipts/read-receipt.ts'
 import { deleteReleaseRoute } from './releases/delete-release.ts'
 import { listReleasesRoute } from './releases/list-releases.ts'
@@ -118,5 +119,6 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     listErasuresRoute(deps),
     readErasureRoute(deps),
     listWatermarksRoute(deps),
+    readPipelineRoute(deps),
   ]
 }
