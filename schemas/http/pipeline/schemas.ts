@@ -19,7 +19,7 @@ const count = z.number().int().min(0)
 const counts = z.array(count)
 const kind = z.enum(RECEIPT_KINDS)
 
-/** What waits in one queue. */
+/** Unfinished requests of one queue. */
 export const pipelineQueueSchema = z
   .strictObject({
     queue: z.enum(QUEUES),
@@ -41,8 +41,8 @@ export const pipelineQueueSchema = z
         'Every request of the kind that was accepted before this time is stored, dead-lettered or discarded, and its receipt is final.',
     }),
   })
-  .meta({ id: 'PipelineQueue', description: 'What waits of the requests of a workspace in one queue.' })
-/** What waits in one queue. */
+  .meta({ id: 'PipelineQueue', description: 'Unfinished requests of a workspace in one queue.' })
+/** Unfinished requests of one queue. */
 export type PipelineQueue = z.infer<typeof pipelineQueueSchema>
 
 /** Requests of one kind over time. */
@@ -56,7 +56,7 @@ export const pipelineRateSchema = z
   })
   .meta({ id: 'PipelineRate', description: 'Requests of one kind over time.' })
 
-/** What has become of the requests of a time. */
+/** Outcomes of the requests of a time. */
 export const pipelineHistorySchema = z
   .strictObject({
     from: z.iso.datetime().meta({ description: 'Start of the first step.' }),
@@ -78,8 +78,8 @@ export const pipelineHistorySchema = z
       .meta({ description: 'Requests that could not be stored, or not with all their records, most first.' }),
     purgedLetters: count.meta({ description: 'Dead letters that were purged, in whole hours.' }),
   })
-  .meta({ id: 'PipelineHistory', description: 'What has become of the requests of a time.' })
-/** What has become of the requests of a time. */
+  .meta({ id: 'PipelineHistory', description: 'Outcomes of the requests of a time.' })
+/** Outcomes of the requests of a time. */
 export type PipelineHistory = z.infer<typeof pipelineHistorySchema>
 
 /** Response of GET /v3/pipeline. */
@@ -87,7 +87,8 @@ export const pipelineSchema = z
   .strictObject({
     readAt: z.iso.datetime().meta({ description: 'When the queues were read, by the clock that accepts requests.' }),
     isPartial: z.boolean().meta({
-      description: `Whether the workspace has more than ${PIPELINE_SURFACES_MAX} surfaces. Then \`queues\` has the work and the requests of the newest ones.`,
+      description:
+        'Whether the workspace has more than 1,000 surfaces. Then `queues` has the work and the requests of the newest ones.',
     }),
     queues: z.array(pipelineQueueSchema).meta({ description: 'All queues, also those in which nothing waits.' }),
     history: pipelineHistorySchema.nullable().meta({ description: 'Null while stored data cannot be read.' }),
@@ -96,6 +97,6 @@ export const pipelineSchema = z
       .nullable()
       .meta({ description: 'Why there is no history, and why requests that wait are not counted. Else null.' }),
   })
-  .meta({ id: 'Pipeline', description: 'What waits of the requests of a workspace, and what became of the others.' })
+  .meta({ id: 'Pipeline', description: 'Unfinished requests of a workspace, and outcomes of the others.' })
 /** Response of GET /v3/pipeline. */
 export type Pipeline = z.infer<typeof pipelineSchema>
