@@ -241,6 +241,7 @@ describe('the pipeline of a workspace', () => {
   })
 
   it('is unavailable without the queues', async () => {
+    redis.disconnect()
     await services.redis.kill9()
     expect(await call(api.baseUrl, 'GET /v3/pipeline', { bearer: await signToken() })).toMatchObject({ status: 503 })
   })
