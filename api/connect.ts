@@ -19,6 +19,7 @@ import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
 import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
 import { type ConnectTo, connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
+import { countAccepted } from '../shared/queue/request-counts.ts'
 import { readOldestWatermarks, readWatermarks } from '../shared/queue/watermark.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -54,6 +55,8 @@ const SHARES = {
   sessionReads: { slots: 8, waiting: 64 },
   /** Reads of metrics, which may sort millions of points in ClickHouse. */
   metricReads: { slots: 4, waiting: 64 },
+  /** Histories of the pipeline, which read a row for each job, surface and dead letter of their time. */
+  pipelineReads: { slots: 4, waiting: 64 },
   /** Searches of traces, which read 8,192 rows for each trace that they look at, with all cores. */
   traceSearches: { slots: 8, waiting: 64 },
   /**
@@ -126,6 +129,7 @@ export function connectApi(
   let wasReady = false
   return {
     deps: {
+      acceptedRequests: (asked, hours) => countAccepted(queues, asked, hours),
       authenticate,
       clickhouse: retainedReads(clickhouse, {
         retentionOf,
@@ -151,6 +155,7 @@ export function connectApi(
       manifestPages: new FairSlots(SHARES.manifestPages),
       objects,
       oldestWatermarks: () => readOldestWatermarks(queues),
+      pipelineReads: new FairSlots(SHARES.pipelineReads),
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       removeUploads: release => removeUploads(queuesRedis, release),
       receiptSecret: () => readReceiptSecret(redis),

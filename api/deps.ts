@@ -8,6 +8,7 @@ import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../shared/ids/release-key.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { KeyUsage } from '../shared/queue/key-usage.ts'
+import type { CountedQueue } from '../shared/queue/request-counts.ts'
 import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { RowKind } from '../shared/runtime/retention.ts'
@@ -18,6 +19,8 @@ import type { TraceQueues } from './traces/completeness/trace-queues.ts'
 
 /** Everything that the routes of the API use. Only `connect.ts` and `routes.ts` see it; a route declares its own part. */
 export interface ApiDeps {
+  /** Counts the accepted requests of surfaces by hour of arrival in the Redis of the queues. */
+  readonly acceptedRequests: (asked: readonly CountedQueue[], hours: readonly number[]) => Promise<number[][]>
   readonly authenticate: Authenticate
   readonly clickhouse: ClickHouseClient
   /** Refuses what would fill the Redis of the directory. */
@@ -49,6 +52,8 @@ export interface ApiDeps {
   readonly manifestPages: Pick<FairSlots, 'run'>
   readonly now: () => number
   readonly objects: Pick<ObjectStore, 'getStream' | 'head'>
+  /** Slots for reads of the history of the pipeline. */
+  readonly pipelineReads: Pick<FairSlots, 'run'>
   readonly queryTimeoutMs: number
   /** Reads the watermarks of all surfaces together from the Redis of the queues. */
   readonly oldestWatermarks: () => Promise<OldestWatermarks>

@@ -26,6 +26,8 @@ import { listMetricsRoute } from './metrics/list-metrics.ts'
 import { labelRoutes } from './metrics/prometheus/labels.ts'
 import { queryRoutes } from './metrics/prometheus/query.ts'
 import { readMetricSeriesRoute } from './metrics/read-metric-series.ts'
+import { listWatermarksRoute } from './pipeline/list-watermarks.ts'
+import { readPipelineRoute } from './pipeline/read-pipeline.ts'
 import { readReceiptRoute } from './receipts/read-receipt.ts'
 import { deleteReleaseRoute } from './releases/delete-release.ts'
 import { listReleasesRoute } from './releases/list-releases.ts'
@@ -46,7 +48,6 @@ import { readSpansRoute } from './traces/spans/read-spans.ts'
 import { tempoRoutes } from './traces/tempo/routes.ts'
 import { listKeyUsageRoute } from './usage/list-key-usage.ts'
 import { listUsageRoute } from './usage/list-usage.ts'
-import { listWatermarksRoute } from './watermarks/list-watermarks.ts'
 import { createSurfaceRoute } from './workspaces/create-surface.ts'
 import { createSurfaceKeyRoute } from './workspaces/create-surface-key.ts'
 import { createWorkspaceKeyRoute } from './workspaces/create-workspace-key.ts'
@@ -118,5 +119,6 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     listErasuresRoute(deps),
     readErasureRoute(deps),
     listWatermarksRoute(deps),
+    readPipelineRoute(deps),
   ]
 }

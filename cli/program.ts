@@ -21,6 +21,7 @@ import { addKeys } from './commands/key/key.ts'
 import { addMembers } from './commands/member.ts'
 import { addFindings } from './commands/reads/findings.ts'
 import { addLogs } from './commands/reads/logs.ts'
+import { addPipeline } from './commands/reads/pipeline.ts'
 import { addTrace } from './commands/reads/trace.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
@@ -78,6 +79,7 @@ export function addReads(program: Command, context: ReadCommandContext): void {
   addTrace(program, context)
   addFindings(program, context)
   addLogs(program, context)
+  addPipeline(program, context)
 }
 
 /** Runs the command that the words name. An error becomes one line on stderr and an exit code. */

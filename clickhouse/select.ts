@@ -15,6 +15,14 @@ export interface Select {
   readonly trace?: TraceOfQuery
 }
 
+/** A time divided into steps of the same length. */
+export interface TimeSteps {
+  /** Start of the first step, Unix ms, at or before the start of the read time. */
+  readonly startMs: number
+  readonly stepMs: number
+  readonly count: number
+}
+
 /** An SQL condition with the values that it binds. */
 export interface BoundCondition {
   readonly sql: string

@@ -1,27 +1,12 @@
-import type { LogSteps } from '../../clickhouse/queries/logs/select-log-counts.ts'
+import type { TimeSteps } from '../../clickhouse/select.ts'
 import { HISTOGRAM_STEPS_MAX } from '../../schemas/http/logs/schemas.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
+import { divideTime } from '../http/time-steps.ts'
 
-const DAY_SECONDS = 86_400
-/** Lengths of steps that are chosen. Longer ones are whole days. */
-const STEP_SECONDS = [
-  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY_SECONDS],
-] as const
-/** Steps for which a length is chosen. There may be one more, because both ends of the time may be within steps. */
-const STEPS_CHOSEN = 100
-
-/**
- * Divides a time into steps. They begin at multiples of their length since 1970, so that the steps of two searches fit each
- * other. Without a length, the shortest is chosen of which about a hundred are enough.
- */
-export function chooseSteps(fromMs: number, toMs: number, stepSeconds?: number): Outcome<LogSteps> {
-  const seconds = (toMs - fromMs) / 1_000
-  const chosen = STEP_SECONDS.find(step => seconds / step <= STEPS_CHOSEN)
-  const days = Math.ceil(seconds / STEPS_CHOSEN / DAY_SECONDS)
-  const stepMs = (stepSeconds ?? chosen ?? days * DAY_SECONDS) * 1_000
-  const startMs = Math.floor(fromMs / stepMs) * stepMs
-  const count = Math.max(Math.ceil((toMs - startMs) / stepMs), 1)
-  if (count <= HISTOGRAM_STEPS_MAX) return { ok: true, value: { startMs, stepMs, count } }
-  const least = Math.ceil(seconds / (HISTOGRAM_STEPS_MAX - 1))
+/** Divides the time of a histogram into steps (`divideTime`). Refuses a length of which there would be too many. */
+export function chooseSteps(fromMs: number, toMs: number, stepSeconds?: number): Outcome<TimeSteps> {
+  const steps = divideTime(fromMs, toMs, stepSeconds)
+  if (steps.count <= HISTOGRAM_STEPS_MAX) return { ok: true, value: steps }
+  const least = Math.ceil((toMs - fromMs) / 1_000 / (HISTOGRAM_STEPS_MAX - 1))
   return invalid(`step must be at least ${least} for this time, because there are at most ${HISTOGRAM_STEPS_MAX} steps`)
 }

@@ -1,11 +1,7 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { LogsFilter, SearchLimits } from '../../clickhouse/queries/logs/logs-filter.ts'
-import {
-  type LogCount,
-  type LogSteps,
-  selectLogCounts,
-  selectLogExtent,
-} from '../../clickhouse/queries/logs/select-log-counts.ts'
+import { type LogCount, selectLogCounts, selectLogExtent } from '../../clickhouse/queries/logs/select-log-counts.ts'
+import type { TimeSteps } from '../../clickhouse/select.ts'
 import { readLogHistogram } from '../../schemas/http/logs/operations.ts'
 import { type LogHistogram, logHistogramQuerySchema, SEVERITIES } from '../../schemas/http/logs/schemas.ts'
 import type { Route } from '../../shared/http/route.ts'
@@ -58,7 +54,7 @@ async function boundsOf(
   return { fromMs: fromMs ?? firstMs, toMs: toMs ?? lastMs + 1 }
 }
 
-function histogramOf({ fromMs, toMs }: Bounds, steps: LogSteps, found: readonly LogCount[]): LogHistogram {
+function histogramOf({ fromMs, toMs }: Bounds, steps: TimeSteps, found: readonly LogCount[]): LogHistogram {
   const series = SEVERITIES.map(() => new Array<number>(steps.count).fill(0))
   let total = 0
   for (const { step, severity, total: ofStep } of found) {

@@ -10,10 +10,10 @@ import type { CallerRead } from '../http/guarded-route.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
 import type { readLogsPage } from '../logs/list-logs.ts'
+import type { readWatermarksPage } from '../pipeline/list-watermarks.ts'
 import type { readTimelinePage } from '../sessions/timeline/read-timeline.ts'
 import type { OutlineDeps } from '../traces/outline/outline-trace.ts'
 import type { readTracesPage } from '../traces/search/list-traces.ts'
-import type { readWatermarksPage } from '../watermarks/list-watermarks.ts'
 import type { Answer } from './fit-answer.ts'
 
 /** Dependencies of the reads behind the tools. */

@@ -24,6 +24,7 @@ const CALLED = new Set([
   'listSessions',
   'listReleases',
   'listWatermarks',
+  'readPipeline',
   'listDeadLetters',
   'readDeadLetter',
   'replayDeadLetters',

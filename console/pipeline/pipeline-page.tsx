@@ -1,23 +1,32 @@
-import { listSurfaces, listWatermarks, type Watermark } from '../api/generated/client.ts'
+import { listSurfaces, listWatermarks, readPipeline, type Watermark } from '../api/generated/client.ts'
 import { formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { DeadLetters } from './dead-letters.tsx'
+import { useFresh } from './fresh.ts'
+import { NotStored } from './not-stored.tsx'
+import { LATE_SECONDS, Queues } from './queues.tsx'
 
 const PAGE_SIZE = 50
-/** Age of the oldest unfinished request from which a queue is shown as late. */
-const LATE_SECONDS = 60
 
-/** Whether everything that surfaces have sent is stored: what waits in each queue, and what could not be stored. */
+/** Whether everything that surfaces have sent is stored: what waits in each queue, how much comes, and what could not be stored. */
 export function PipelinePage() {
-  const marks = useLoad('watermarks', signal => listWatermarks({ limit: PAGE_SIZE }, { signal }))
+  const pipeline = useFresh('pipeline', signal => readPipeline({}, { signal }))
+  const marks = useFresh('watermarks', signal => listWatermarks({ limit: PAGE_SIZE }, { signal }))
   const surfaces = useLoad('surfaces', signal => listSurfaces({ limit: PAGE_SIZE }, { signal }))
   const nameOf = (id: string) => surfaces.value?.surfaces.find(surface => surface.id === id)?.name ?? id
   return (
     <>
       <Title text="Pipeline" />
+      <section>
+        <h2>Queues</h2>
+        <Shown loaded={pipeline} what="the queues">
+          {value => <Queues pipeline={value} />}
+        </Shown>
+      </section>
+      {pipeline.value?.history && <NotStored history={pipeline.value.history} />}
       <section>
         <h2>Surfaces</h2>
         <Shown loaded={marks} what="the watermarks">
@@ -27,14 +36,6 @@ export function PipelinePage() {
               {watermarks.map(mark => (
                 <Surface key={mark.surfaceId} name={nameOf(mark.surfaceId)} mark={mark} readAt={readAt} />
               ))}
-              <p class="panel-links">
-                <span class="quiet">
-                  as of <Time iso={readAt} exact />
-                </span>
-                <button type="button" onClick={marks.again}>
-                  Read again
-                </button>
-              </p>
             </>
           )}
         </Shown>

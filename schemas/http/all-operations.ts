@@ -21,6 +21,7 @@ import { exchangeMcp } from './mcp/operations.ts'
 import { addMember, changeMember, listMembers, removeMember } from './members/operations.ts'
 import { listMetrics, readMetricSeries } from './metrics/operations.ts'
 import type { Operation } from './operation.ts'
+import { readPipeline } from './pipeline/operations.ts'
 import { PROMETHEUS_OPERATIONS } from './prometheus/operations.ts'
 import { readReceipt } from './receipts/operations.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
@@ -56,6 +57,7 @@ export function allOperations(settings: { identityProviders: readonly string[] }
     uploadReplay,
     readReceipt,
     listWatermarks,
+    readPipeline,
     registerRelease,
     signSourceMaps,
     uploadSourceMapPart,

@@ -167,6 +167,15 @@ export const usageProblems = [
   ),
 ]
 
+/** Problems of the operation that reads the pipeline of a workspace. */
+export const pipelineProblems = [
+  queryFault('api-analytics'),
+  ...callerProblems(
+    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
+    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'the queues are unavailable; retry after the delay' },
+  ),
+]
+
 /** Problems of operations that read metrics. */
 export const metricsProblems = [
   queryFault('api-analytics'),

@@ -60,6 +60,50 @@ export function countField(hour: number, member: string, outcome: RequestOutcome
   return `${hour}/${member}/${outcome}`
 }
 
+/** Surfaces whose accepted requests of one queue are counted. */
+export interface CountedQueue {
+  readonly queue: AdmittedQueue
+  /** Members of `shareMember`. */
+  readonly members: readonly string[]
+}
+
+/**
+ * Returns how many requests were accepted in each of these hours of arrival, in hours since 1970, over the surfaces of each
+ * queue, as far as Redis still has their counts. Reads a field for each surface, hour and partition, at once.
+ */
+export async function countAccepted(
+  queues: QueueConnections,
+  asked: readonly CountedQueue[],
+  hours: readonly number[],
+): Promise<number[][]> {
+  if (hours.length === 0 || asked.every(({ members }) => members.length === 0))
+    return asked.map(() => hours.map(() => 0))
+  const { numbers } = await queues.partitions()
+  return Promise.all(
+    asked.map(async ({ queue, members }) => {
+      const sums = hours.map(() => 0)
+      if (members.length === 0) return sums
+      const fields = members.flatMap(member => hours.map(hour => countField(hour, member, 'accepted')))
+      const counts = await Promise.all(
+        placesOf(queues, queue, numbers).map(({ redis, key }) => redis.hmget(key, ...fields)),
+      )
+      for (const ofPlace of counts) {
+        for (const [i, count] of ofPlace.entries())
+          sums[i % hours.length] = (sums[i % hours.length] ?? 0) + Number(count ?? 0)
+      }
+      return sums
+    }),
+  )
+}
+
+/** Returns where the counts of a queue are. Those of edges are in partition 0. */
+function placesOf(queues: QueueConnections, queue: AdmittedQueue, numbers: readonly number[]) {
+  return [...new Set([0, ...partitionsOf(queue, numbers)])].map(partition => ({
+    redis: partition === 0 ? queues.common : queues.at(queue, partition),
+    key: queueKeys(queue, partition).arrivals,
+  }))
+}
+
 /**
  * Yields the counts of all queues that are in Redis, in pages, and removes those of each page that arrived before
  * `keepFromHour` when the next one is requested. Until then, the caller has stored them. A count is the sum of all partitions. It
@@ -71,11 +115,7 @@ export async function* takeRequestCounts(
 ): AsyncGenerator<readonly RequestCount[]> {
   const { numbers } = await queues.partitions()
   for (const queue of ADMITTED_QUEUES) {
-    // The counts of edges are in partition 0.
-    const places = [...new Set([0, ...partitionsOf(queue, numbers)])].map(partition => ({
-      redis: partition === 0 ? queues.common : queues.at(queue, partition),
-      key: queueKeys(queue, partition).arrivals,
-    }))
+    const places = placesOf(queues, queue, numbers)
     for (const { redis, key } of places) {
       for await (const page of redis.hscanStream(key, { count: 1_000 })) {
         const counts = countsOf(RECEIPT_KIND_OF_QUEUE[queue], page as string[])

@@ -46,6 +46,8 @@ export interface SurfaceWatermarks {
   readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>>
   /** The latest time before which no unfinished request of the surface was accepted, by queue. */
   readonly unfinishedSinceMs: Readonly<Record<QueueName, number>>
+  /** Estimated work of the unfinished requests of the surface in decoded bytes (request-work.ts), by queue. */
+  readonly unfinishedWork: Readonly<Record<QueueName, number>>
 }
 
 /** Watermarks, and the time of Redis at which they were read. No watermark is later. */
@@ -55,11 +57,13 @@ export interface Watermarks {
   readonly surfaces: readonly SurfaceWatermarks[]
 }
 
-/** Bounds of one partition of a queue: the acceptance of its oldest request, and those of each surface. */
+/** Bounds of one partition of a queue: the acceptance of its oldest request, and those of each surface with its work. */
 interface QueueBounds {
   readonly queue: QueueName
+  readonly partition: number
   readonly oldestMs: number
   readonly surfaces: readonly number[]
+  readonly work: readonly number[]
 }
 
 /**
@@ -80,6 +84,12 @@ export async function readWatermarks(
     for (const { queue, surfaces: bounds } of reads) since[queue] = Math.min(since[queue], bounds[index] ?? readAtMs)
     return since
   }
+  const lastReads = [...new Map(reads.map(read => [`${read.queue} ${read.partition}`, read])).values()]
+  const workOf = (index: number) => {
+    const sums = Object.fromEntries(QUEUES.map(queue => [queue, 0])) as Record<QueueName, number>
+    for (const { queue, work } of lastReads) sums[queue] += work[index] ?? 0
+    return sums
+  }
   return {
     readAtMs,
     surfaces: members.map((_, index) => {
@@ -88,7 +98,12 @@ export async function readWatermarks(
         kind,
         Math.min(...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
       ])
-      return { unfinishedSinceMs, settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number> }
+      const unfinishedWork = workOf(index)
+      return {
+        unfinishedSinceMs,
+        unfinishedWork,
+        settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number>,
+      }
     }),
   }
 }
@@ -170,7 +185,9 @@ async function readBounds(
   const oldestMs = Number(oldest[1] ?? Number.POSITIVE_INFINITY)
   return {
     queue,
+    partition,
     oldestMs,
+    work: costs.map(cost => Math.max(0, Number(cost ?? 0))),
     surfaces: members.map((_, i) => {
       if (costs[i] == null) return Number.POSITIVE_INFINITY
       return Math.max(oldestMs, Number(busySince[i] ?? 0))

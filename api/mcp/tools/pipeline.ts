@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pageLimit, pageQuerySchema } from '../../../schemas/http/page.ts'
 import { RECEIPT_KINDS } from '../../../schemas/queues/names.ts'
-import { readWatermarksPage, WATERMARKS } from '../../watermarks/list-watermarks.ts'
+import { readWatermarksPage, WATERMARKS } from '../../pipeline/list-watermarks.ts'
 import { defineTool } from '../tool.ts'
 import { nextCursor } from './fields.ts'
 

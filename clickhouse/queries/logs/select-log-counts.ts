@@ -1,14 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
-import { selectRows } from '../../select.ts'
+import { selectRows, type TimeSteps } from '../../select.ts'
 import { type LogsFilter, logsCondition, nanosOf, ofTrace, type SearchLimits, searchSettings } from './logs-filter.ts'
-
-/** A time divided into steps of the same length. */
-export interface LogSteps {
-  /** Start of the first step, Unix ms, at or before the start of the search. */
-  readonly startMs: number
-  readonly stepMs: number
-  readonly count: number
-}
 
 /** Number of records of a step and a severity. Those without any are left out. */
 export interface LogCount {
@@ -23,7 +15,7 @@ export interface LogCount {
 export function selectLogCounts(
   client: ClickHouseClient,
   filter: LogsFilter,
-  { startMs, stepMs }: LogSteps,
+  { startMs, stepMs }: TimeSteps,
   limits: SearchLimits,
   signal: AbortSignal,
 ): Promise<LogCount[]> {

@@ -44,6 +44,70 @@ export type Watermark = {
         "dead-letter-index": number;
     };
 };
+export type PipelineQueue = {
+    queue: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    /** Estimated work of the unfinished requests in the queue, in decoded bytes. */
+    workBytes: number;
+    /** No request that is unfinished in the queue was accepted longer ago than this. 0 if there is none. */
+    oldestAgeSeconds: number;
+    /** Kind of the requests that edges put into the queue. Absent for queues that only workers write to. */
+    kind?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "source-maps" | "completions" | "build-reports";
+    /** Accepted requests of the kind that workers have not processed yet, in whatever queue they are. Null if they cannot be counted now. */
+    requests?: number | null;
+    /** Every request of the kind that was accepted before this time is stored, dead-lettered or discarded, and its receipt is final. */
+    settledBefore?: string;
+};
+export type PipelineRate = {
+    /** The kind of request, such as `traces` or `replay`. */
+    kind: string;
+    /** Requests that workers have processed, by step of their arrival. */
+    requests: number[];
+    /** Their records that were stored. */
+    records: number[];
+    /** Their bytes as they were sent. */
+    bytes: number[];
+    /** Those that became dead letters. */
+    deadLettered: number[];
+};
+export type PipelineHistory = {
+    /** Start of the first step. */
+    "from": string;
+    /** End of the last step. */
+    to: string;
+    stepSeconds: number;
+    /** Kinds without a request are left out. */
+    rates: PipelineRate[];
+    /** Requests that were refused in their response, by kind and status, in whole hours. */
+    refused: {
+        kind: string;
+        status: number;
+        requests: number;
+    }[];
+    /** Requests that could not be stored, or not with all their records, most first. */
+    letters: {
+        reason: string;
+        /** Dead letters that are not stored, also those that are being replayed. */
+        dead: number;
+        /** Dead letters that a replay has stored. */
+        replayed: number;
+        /** Requests over the bound of dead letters, of which nothing is kept. */
+        discarded: number;
+    }[];
+    /** Dead letters that were purged, in whole hours. */
+    purgedLetters: number;
+};
+export type Pipeline = {
+    /** When the queues were read, by the clock that accepts requests. */
+    readAt: string;
+    /** Whether the workspace has more than 1,000 surfaces. Then `queues` has the work and the requests of the newest ones. */
+    isPartial: boolean;
+    /** All queues, also those in which nothing waits. */
+    queues: PipelineQueue[];
+    /** Null while stored data cannot be read. */
+    history: (PipelineHistory) | null;
+    /** Why there is no history, and why requests that wait are not counted. Else null. */
+    unavailable: string | null;
+};
 export type Release = {
     slug: string;
     /** The registered version: the `service.version` of its telemetry. */
@@ -1072,6 +1136,23 @@ export function listWatermarks({ limit, cursor }: {
     }>(`/v3/watermarks${QS.query(QS.explode({
         limit,
         cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read what waits in each queue, rates over time, refusals by status and dead letters by reason
+ */
+export function readPipeline({ $from, to }: {
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Pipeline;
+    }>(`/v3/pipeline${QS.query(QS.explode({
+        "from": $from,
+        to
     }))}`, {
         ...opts
     }));

@@ -157,6 +157,8 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     await send({ baseUrl, publicKey }, 'traces', { resourceSpans: 'not a list' })
     await untilShown('pipeline', page.locator('a[data-row]'))
     await page.getByText('All queues and watermarks').first().click()
+    await page.getByRole('heading', { name: 'Not stored in the last 24 hours' }).waitFor()
+    await page.getByRole('row', { name: /^spans traces/ }).waitFor()
     await looksRight('pipeline-letters')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')

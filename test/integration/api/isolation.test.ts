@@ -191,8 +191,10 @@ function comparable(row: MatrixRow, { status, headers, body }: Answer, things: T
   return { status, headers: kept, text: plain(JSON.stringify(body, withoutProgress)) }
 }
 
-/** Watermarks and usage, which change with every request of the same workspace. */
-const CHANGING = new Set(['readAt', 'settledBefore', 'oldestAgeSeconds', 'usage', 'requests', 'bytes'])
+/** Watermarks, usage and rates, which change with every request of the same workspace. */
+const CHANGING = new Set([
+  ...['readAt', 'settledBefore', 'oldestAgeSeconds', 'workBytes', 'usage', 'requests', 'bytes', 'rates'],
+])
 
 /** Leaves out what changes with every request of the same workspace. */
 function withoutProgress(name: string, value: unknown): unknown {

@@ -27,7 +27,7 @@ interface Run {
   readonly stderr: string
 }
 
-describe('penstock trace and findings', () => {
+describe('penstock trace, findings and pipeline', () => {
   const services = sharedServices()
   let client: ClickHouseClient
   let api: TestApi
@@ -109,6 +109,22 @@ describe('penstock trace and findings', () => {
     expect(none).toEqual({ code: 0, stdout: '', stderr: '' })
     const json = await run(['findings', '--url', api.baseUrl, '--service', 'api', '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject({ type: 'CartError', occurrenceCount: 1 })
+  })
+
+  it('shows what waits and what was refused, in a table or as JSON', async () => {
+    await client.command({
+      query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, payloads, rows, discarded)
+        SELECT '${WORKSPACE.id}', 'srf_1', now64(3) - 1, 'traces', 3, 30, map('over_bound', 2)`,
+    })
+    const table = await run(['pipeline', '--url', api.baseUrl])
+    expect(table.stdout.split('\n')).toEqual([
+      'QUEUE              WAITING   WORK IN BYTES   OLDEST      REQUESTS',
+      'spans              0         0               0.0 s       3',
+      'over_bound: 0 dead letters, 0 replayed, 2 discarded',
+      '',
+    ])
+    const json = await run(['pipeline', '--json', '--url', api.baseUrl])
+    expect(JSON.parse(json.stdout)).toMatchObject({ history: { rates: [{ kind: 'traces' }] }, unavailable: null })
   })
 
   it('says in one line what is wrong', async () => {

@@ -64,6 +64,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   await storeExampleLetter(services, database.name)
   await storeExampleLog(services, database.name)
   await storeExamplePoint(services, database.name)
+  await storeExampleOutcomes(services, database.name)
   const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
   const publicKey = await issueKey(directory, OWNER)
   return {
@@ -184,6 +185,20 @@ async function storeExamplePoint(services: ServiceAddresses, database: string): 
        'Duration of HTTP server requests.', 's', 'histogram', 'delta', 1, ${EXAMPLE.recordedAtMs - 10_000}000000,
        ${EXAMPLE.recordedAtMs}000000, map('http.request.method', 'GET', 'http.route', '/cart'), ['string', 'string'], 1, 0.042,
        [0.01, 0.05, 0.1], [0, 1, 0, 0]`,
+  })
+  await clickhouse.close()
+}
+
+/** Stores what the example of the pipeline names: requests that were stored, refused and over the bound of dead letters. */
+async function storeExampleOutcomes(services: ServiceAddresses, database: string): Promise<void> {
+  const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
+  await clickhouse.command({
+    query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, payloads, bytes, rows, discarded)
+     SELECT '${workspaceId}', '${surfaceId}', now64(3) - 1, 'traces', 300, 2203011, 15012, map('refused_by_clickhouse', 1)`,
+  })
+  await clickhouse.command({
+    query: `INSERT INTO request_counts (workspace_id, surface_id, signal, outcome, received_hour, requests)
+     SELECT '${workspaceId}', '${surfaceId}', 'traces', 'refused-429', toStartOfHour(now()), 12`,
   })
   await clickhouse.close()
 }

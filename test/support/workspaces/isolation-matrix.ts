@@ -310,6 +310,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   row('GET /v3/erasures/:erasureId', MANAGERS, 'absent', ({ erasureId }) => ({ path: `/v3/erasures/${erasureId}` })),
   row('PUT /v3/retention', MANAGERS, 'own', () => ({ path: '/v3/retention', body: { builds: 29 } })),
 
+  read('GET /v3/pipeline', 'own', () => `/v3/pipeline?${AROUND_NOW}`),
   read('GET /v3/changes', 'own', (_, query) => `/v3/changes?${query}`),
   read('GET /v3/usage', 'own', (_, query) => `/v3/usage?${query}`),
   read('GET /v3/usage/keys', 'own', (_, query) => `/v3/usage/keys?${query}`),

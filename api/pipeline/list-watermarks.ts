@@ -55,8 +55,8 @@ export async function readWatermarksPage(
   return { ok: true, value: { readAt, watermarks, nextCursor } }
 }
 
-/** Throws a TransientError for every failure, because Redis becomes available again. */
-async function readFromQueues(read: Promise<Watermarks>): Promise<Watermarks> {
+/** Returns what is read from the queues. Throws a TransientError for every failure, because Redis becomes available again. */
+export async function readFromQueues<T>(read: Promise<T>): Promise<T> {
   try {
     return await read
   } catch (cause) {

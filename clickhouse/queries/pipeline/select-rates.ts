@@ -1,0 +1,29 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+import { ARRIVED, AS_SENT, type Period, periodParams } from './period.ts'
+
+/** Requests of a kind that arrived in a step. Steps without any are left out. 64-bit numbers are decimal text. */
+export interface RateRow {
+  readonly kind: string
+  /** Position of the step. */
+  readonly step: number
+  readonly requests: string
+  readonly records: string
+  readonly bytes: string
+  readonly deadLettered: string
+}
+
+/** Returns the requests of a period that workers have processed, by kind and step. Reads a row for each job and surface. */
+export function selectRates(client: ClickHouseClient, period: Period, signal: AbortSignal): Promise<RateRow[]> {
+  return selectRows(client, {
+    query: `
+      SELECT toString(signal) AS kind,
+             toUInt32(intDiv(toUnixTimestamp64Milli(received_at) - {startMs: Int64}, {stepMs: Int64})) AS step,
+             sum(payloads) AS requests, sum(l.rows) AS records, sum(l.bytes) AS bytes,
+             sum(arraySum(mapValues(l.dead_lettered))) AS deadLettered
+      FROM ingest_log AS l WHERE ${ARRIVED} AND ${AS_SENT}
+      GROUP BY kind, step ORDER BY kind, step`,
+    params: periodParams(period),
+    signal,
+  })
+}
