@@ -40,7 +40,7 @@ export function productionTree(
   lockText: string,
   bundled: readonly string[] = CONSOLE_DEPENDENCIES,
 ): ProductionTree {
-  const withoutDevelopment = <T extends z.infer<typeof manifestSchema>>({ devDependencies, ...rest }: T) => {
+  const withoutDevelopment = ({ devDependencies, ...rest }: z.infer<typeof manifestSchema>) => {
     const shipped = bundled.map(name => {
       const version = devDependencies?.[name]
       if (version === undefined) throw new Error(`${name} is bundled, but is no development dependency of package.json`)
@@ -53,7 +53,10 @@ export function productionTree(
   const inBundle = pathsOf(lock, bundled)
   const kept = Object.entries(lock.packages).filter(([path, { dev }]) => dev !== true || inBundle.has(path))
   const packages = Object.fromEntries(
-    kept.map(([path, { dev: _, ...entry }]) => [path, path === '' ? withoutDevelopment(entry) : entry]),
+    kept.map(([path, { dev: _, ...entry }]) => [
+      path,
+      path === '' ? withoutDevelopment(manifestSchema.parse(entry)) : entry,
+    ]),
   )
   const named = kept.flatMap(([path, { version }]) => (path === '' ? [] : [`${nameOf(path)}@${version}`]))
   return { manifest, lock: { ...lock, packages }, packages: new Set(named) }
