@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { CONSOLE_DEPENDENCIES } from '../docker/console-dependencies.ts'
 import { productionTree } from './production-tree.ts'
 
-/** What the schema of CycloneDX 1.5 requires, of the parts that npm writes. */
+/** The parts of CycloneDX 1.5 that npm writes, as its schema requires them. */
 const bomSchema = z.looseObject({
   bomFormat: z.literal('CycloneDX'),
   specVersion: z.enum(['1.5', '1.6']),

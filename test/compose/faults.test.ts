@@ -45,7 +45,7 @@ function connect(url: string): Redis {
   return connected
 }
 
-/** What clients sent during a fault: entries of the ledger from one index to another. */
+/** Entries of the ledger that clients sent during a fault, from one index to another. */
 interface FaultTime {
   readonly kind: string
   readonly first: number
@@ -53,7 +53,7 @@ interface FaultTime {
 }
 
 /**
- * Returns a line with the share of each answer for each kind of fault, the worst first, and for the time without one. A process and
+ * Returns a line with the shares of all answers during each kind of fault, the worst first, and during the time without one. A process and
  * a server have faults at the same time, so that a request may count for two: compare the kinds of both lists.
  */
 function sharesByFault(entries: readonly LedgerEntry[], times: readonly FaultTime[]): string[] {

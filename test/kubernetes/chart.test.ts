@@ -29,14 +29,14 @@ const STEADY_MINUTES = Number(process.env.KUBERNETES_STEADY_MINUTES || 2)
 /** The load of the step, as a multiple of what one worker stores. */
 const STEP = 3
 /**
- * The least of it with which the test passes. The client leaves out an export while 400 wait for their answers. Where edges, stores,
- * workers and the client share two cores, it leaves some out while workers start: 2.7 was not reached in one run.
+ * The least of it with which the test passes. The client leaves out an export while 400 wait for their answers. Where edges,
+ * stores, workers and the client share two cores, it leaves some out while workers start: 2.7 was not reached in one run.
  */
 const LEAST_STEP = 2.5
 /**
- * Part of the exports that must be acknowledged. While workers are missing, about half a minute, an edge on the same cores may answer
- * a late commit with 503, and a full queue with 429. That is an eighth of the four minutes of a short run, in which some of them are
- * acknowledged. Nothing that is refused is lost: the ledger counts it, and clients send it again.
+ * Part of the exports that must be acknowledged. While workers are missing, about half a minute, an edge on the same cores may
+ * refuse late commits with 503, and a full queue with 429. That is an eighth of the four minutes of a short run. Nothing that is
+ * refused is lost: the ledger counts it, and clients send it again.
  */
 const LEAST_ACKNOWLEDGED = 0.9
 
