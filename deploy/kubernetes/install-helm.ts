@@ -27,13 +27,15 @@ function build(path: string): string | undefined {
   mkdirSync(folder, { recursive: true })
   try {
     const module = `helm.sh/helm/v3/cmd/helm@${HELM_VERSION}`
-    const { status, stderr, error } = spawnSync('go', ['install', '-ldflags', '-s -w', module], {
+    const { status, signal, stderr, error } = spawnSync('go', ['install', '-ldflags', '-s -w', module], {
       env: { ...process.env, GOBIN: folder, CGO_ENABLED: '0' },
       encoding: 'utf8',
       maxBuffer: 64 * 1024 * 1024,
       timeout: BUILD_MS,
     })
-    if (status !== 0) return `Helm cannot be built: ${error?.message ?? stderr.trim().split('\n').at(-1)}`
+    // Modules that are fetched have a line each. What went wrong is in the others.
+    const reason = stderr.split('\n').filter(line => line !== '' && !line.startsWith('go: downloading'))
+    if (status !== 0) return `Helm cannot be built: ${error?.message ?? signal ?? reason.join('; ')}`
     mkdirSync(dirname(path), { recursive: true })
     renameSync(join(folder, 'helm'), path)
     return undefined

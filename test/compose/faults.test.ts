@@ -53,8 +53,8 @@ interface FaultTime {
 }
 
 /**
- * Returns a line with the shares of all answers during each kind of fault, the worst first, and during the time without one. A process
- * and a server have faults at the same time, so that a request may count for two: compare the kinds of both lists.
+ * Returns a line with the shares of all answers during each kind of fault, the worst first, and during the time without one. A
+ * process and a server have faults at the same time, so that a request may count for two: compare the kinds of both lists.
  */
 function sharesByFault(entries: readonly LedgerEntry[], times: readonly FaultTime[]): string[] {
   const kinds = Map.groupBy(times, ({ kind }) => kind)
