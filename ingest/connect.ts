@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
-import { ADMITTED_QUEUES, INGEST_QUEUES, type IngestQueue, type QueueName } from '../schemas/queues/names.ts'
-import { FairShares } from '../shared/concurrency/fair-shares.ts'
+import { ADMITTED_QUEUES, type QueueName } from '../schemas/queues/names.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
@@ -8,15 +7,13 @@ import { unlessEmptied } from '../shared/directory/emptied.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
-import { type StoreWatches, watchStores } from '../shared/queue/durability-watch.ts'
+import { watchStores } from '../shared/queue/durability-watch.ts'
 import { QueueLinks } from '../shared/queue/partitions/queue-links.ts'
 import { QueueServers } from '../shared/queue/partitions/queue-servers.ts'
-import { LANES, type Lane } from '../shared/queue/queue.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
-import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -33,18 +30,18 @@ import { LimitsOfKeys } from './auth/key-limits.ts'
 import { LookupBudget } from './auth/lookup-budget.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
-import { createConditionalCommit } from './commit/conditional-commit.ts'
-import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
-import { ExpressTraffic } from './commit/express-traffic.ts'
-import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
-import { GroupCommit } from './commit/group-commit.ts'
-import { LargeCommit } from './commit/large-commit.ts'
-import type { LaneTargets } from './commit/partitions/lane-targets.ts'
-import { createReceiptIssuer, followReceiptSecret, type ReceiptIssuer } from './commit/receipt-issuer.ts'
+import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
-import { type Followed, followPartitions, type PartitionsWiring, usePartitions } from './connect-partitions.ts'
+import { type Followed, followPartitions, usePartitions } from './connect-partitions.ts'
+import {
+  connectConditionalSink,
+  connectSinks,
+  IDLE_PAYLOAD_BYTES,
+  type SinkParts,
+  type Wiring,
+} from './connect-sinks.ts'
 import type { BuildDeps, IngestDeps } from './deps.ts'
-import { createIngestMetrics, type IngestMetrics } from './metrics.ts'
+import { createIngestMetrics } from './metrics.ts'
 import { VerdictWaits } from './releases/verdict-waits.ts'
 
 /** The edge, connected: the dependencies of its routes, and the hooks of its process. */
@@ -56,25 +53,6 @@ export interface Edge {
   readonly endWaits: () => void
   /** Reads the loads of all queues for autoscalers. */
   readonly readQueues: () => Promise<QueueLoads>
-}
-
-/** Collaborators that every part of the wiring uses. */
-interface Wiring extends PartitionsWiring {
-  readonly metrics: IngestMetrics
-}
-
-/** Collaborators that the sinks of all queues share. */
-interface SinkParts {
-  readonly admission: Admission
-  /** Returns the clock of a server of the queues. */
-  readonly clockOf: (server: string) => RedisClock
-  /** Returns the partitions that one more lane writes to. */
-  readonly openLane: () => LaneTargets
-  readonly failures: CommitFailures
-  readonly receipts: ReceiptIssuer
-  readonly durability: StoreWatches
-  /** The memory of the payloads of all commits. */
-  readonly memory: BufferPool
 }
 
 const SHARED_REDIS =
@@ -210,70 +188,6 @@ function connectAdmission(
   return admission
 }
 
-function sinkDeps({ failures, durability }: SinkParts) {
-  return { failures, durability: durability.queues }
-}
-
-/** The sinks of the queues that are written by group commits. */
-interface ConnectedSinks {
-  readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
-  readonly lanes: readonly LaneTargets[]
-}
-
-/** Large frames that this process writes at once. One surface alone may write half of them. */
-const MAX_LARGE_FRAMES = 8
-
-/**
- * Memory of payloads that is kept between commits, for all lanes: four buffers of COMMIT_MAX_BYTES. A busy lane takes one when a
- * request arrives and gives it back when Redis has confirmed it, so few are idle at once.
- */
-const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
-
-function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
-  const { config, logger, metrics, lifecycle } = wiring
-  const { admission, receipts, memory } = parts
-  const lanes: LaneTargets[] = []
-  const openLane = (): LaneTargets => {
-    const lane = parts.openLane()
-    lanes.push(lane)
-    return lane
-  }
-  const large = {
-    targets: openLane(),
-    slots: new FairShares(MAX_LARGE_FRAMES),
-  }
-  const traffic = new ExpressTraffic()
-  const sinks = INGEST_QUEUES.map(queue => {
-    const shares = admission.sharesOf(queue)
-    const priorityOf = (held: number) => shares.bulkPriority(held)
-    const onCommit = (frames: number, bytes: number, durationMs: number) =>
-      metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
-    const commitOf = (lane: Lane): GroupCommit => {
-      const commit = new GroupCommit(
-        { ...common, targets: openLane(), lane },
-        {
-          maxCommitBytes: config.COMMIT_MAX_BYTES,
-          maxCommitFrames: config.COMMIT_MAX_FRAMES,
-          timeoutMs: config.COMMIT_TIMEOUT_MS,
-          ...(lane === 'bulk' && { priorityOf }),
-          onCommit,
-        },
-      )
-      lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
-      return commit
-    }
-    const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
-    const largeCommit = new LargeCommit(
-      { ...common, ...large },
-      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
-    )
-    lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
-    return [queue, createFrameSink({ queue, commits, largeCommit, shares, ...sinkDeps(parts) })] as const
-  })
-  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, lanes }
-}
-
 /** Connects what only the routes with a secret key use. */
 function connectBuilds(
   wiring: Wiring,
@@ -312,29 +226,6 @@ function connectBuilds(
     },
     connections: [parted.redis, completions.redis, uploads],
   }
-}
-
-function connectConditionalSink(
-  { config, logger, metrics, lifecycle, servers, connect }: Wiring,
-  parts: SinkParts,
-  queue: 'source-maps' | 'completions',
-): { readonly sink: ConditionalSink; readonly redis: Redis } {
-  const { admission, clockOf, receipts, durability, failures, memory } = parts
-  const server = servers.serverOf(queue, 0)
-  const redis = connect(servers.addressOf(server), server)
-  const watch = durability.queues.of(server)
-  watch.follow(redis)
-  const shares = admission.sharesOf(queue)
-  const commit = createConditionalCommit(
-    { redis, queue, receipts, clock: clockOf(server), memory, logger, minReplicas: replicasToConfirm(config) },
-    {
-      timeoutMs: config.COMMIT_TIMEOUT_MS,
-      priorityOf: held => shares.bulkPriority(held),
-      onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
-    },
-  )
-  lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return { sink: createConditionalSink(queue, { commit, shares, failures, durability: watch }), redis }
 }
 
 function connectVerdicts({ config, logger, metrics, lifecycle, servers, connect }: Wiring, redis: Redis): VerdictWaits {

@@ -18,6 +18,8 @@ describe('npm run simulate', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^11,574,074 spans\/s as a mean of the day, 23,148,148 spans\/s at the peak\.$/m)
     for (const line of [
+      /^This needs \d+ installations\. One would need \d+ shards, of at most 64.*\.$/m,
+      /^ {2}All \d+ installations: \$[\d,]+ a month\.$/m,
       /^ {2}edge +\d/m,
       /^ {2}worker +\d/m,
       /^ {2}Redis node +\d/m,
@@ -37,6 +39,7 @@ describe('npm run simulate', () => {
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({
       inputs: { 'spans-per-day': 1e10, 'peak-factor': 2 },
+      ...{ installations: 1, because: [] },
       plan: { meanRate: expect.closeTo(1e10 / 86_400) },
       price: { dollarsPerBillionSpans: expect.any(Number) },
       check: expect.arrayContaining([expect.objectContaining({ name: '4 workers' })]),

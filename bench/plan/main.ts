@@ -4,8 +4,8 @@ import { bottlenecksOf, oneOfEach } from './bottlenecks.ts'
 import { checkModel } from './check-model.ts'
 import { fitModel } from './cost-model.ts'
 import { type Costs, readCosts } from './costs.ts'
+import { divideLoad } from './divide-load.ts'
 import { INPUT_NAMES, INPUTS, type Inputs, parseInputs } from './inputs.ts'
-import { makePlan } from './make-plan.ts'
 import { pricePlan } from './price-plan.ts'
 import { renderPlan, type Simulation } from './render-plan.ts'
 
@@ -31,15 +31,17 @@ ${INPUT_NAMES.map(name => {
 
 Example: npm run simulate -- --spans-per-day 1e10 --retention-days 14 --clickhouse-cores 32`
 
-/** Plans a load with these costs. */
+/** Plans a load with these costs: one installation, or several that have the same part of it. */
 function simulate(costs: Costs, inputs: Inputs): Simulation {
-  const plan = makePlan(fitModel(costs.points), inputs)
+  const { installations, because, share, plan } = divideLoad(fitModel(costs.points), inputs)
   return {
     inputs,
     costs: { source: costs.source, doubts: costs.doubts },
+    installations,
+    because,
     plan,
-    price: pricePlan(plan, inputs),
-    bottlenecks: bottlenecksOf(plan, inputs),
+    price: pricePlan(plan, share),
+    bottlenecks: bottlenecksOf(plan, share),
     oneOfEach: oneOfEach(plan),
     check: checkModel(costs.points),
   }

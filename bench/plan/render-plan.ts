@@ -11,6 +11,11 @@ import type { PricedPlan } from './price-plan.ts'
 export interface Simulation {
   readonly inputs: Inputs
   readonly costs: Pick<Costs, 'source' | 'doubts'>
+  /** Number of equal installations that share the load. */
+  readonly installations: number
+  /** Bounds that a single installation would exceed. */
+  readonly because: readonly string[]
+  /** Plan, price and bottlenecks are of one installation. */
   readonly plan: Plan
   readonly price: PricedPlan
   /** Resources of the plan, the scarcest first. */
@@ -42,17 +47,27 @@ export function renderPlan(simulation: Simulation): string {
   ].join('\n')
 }
 
-function inputLines({ inputs, plan }: Simulation): string[] {
+function inputLines({ inputs, installations, because, plan }: Simulation): string[] {
   const changed = (name: InputName) => inputs[name] !== INPUTS[name].standard || name === 'spans-per-day'
+  const ratesText = (number: number) =>
+    `${rateText(plan.meanRate * number)} as a mean of the day, ${rateText(plan.peakRate * number)} at the peak`
   return [
-    `${rateText(plan.meanRate)} as a mean of the day, ${rateText(plan.peakRate)} at the peak.`,
+    `${ratesText(installations)}.`,
     `Set: ${INPUT_NAMES.filter(changed)
       .map(name => `--${name} ${inputs[name]}`)
       .join(' ')}`,
+    ...(installations === 1
+      ? []
+      : [
+          '',
+          `This needs ${installations} installations. One would need ${because.join('; ')}.`,
+          `Each has workspaces of its own, with ${ratesText(1)}: the largest workspace must fit into one.`,
+          'All that follows is of one installation, unless it says otherwise.',
+        ]),
   ]
 }
 
-function fleetLines({ plan, price }: Simulation): string[] {
+function fleetLines({ installations, plan, price }: Simulation): string[] {
   const rows = price.lines.map(({ name, count, cores, memory, disk, dollarsPerMonth }) => [
     name,
     count.toLocaleString('en'),
@@ -72,8 +87,11 @@ function fleetLines({ plan, price }: Simulation): string[] {
   return [
     ...textTable({ head: ['', 'number', 'cores', 'memory', 'disk', '$ a month'], rows: [...rows, ...amounts] }),
     `  ${dollarText(price.dollarsPerMonth)} a month, ${dollarText(price.dollarsPerBillionSpans)} for a billion spans.`,
+    ...(installations === 1
+      ? []
+      : [`  All ${installations} installations: ${dollarText(installations * price.dollarsPerMonth)} a month.`]),
     ...plan.enlarged.map(text => `  Larger than set: ${text}.`),
-    ...plan.exceeded.map(text => `  More than one installation can have: ${text}. Divide the workspaces over several.`),
+    ...plan.exceeded.map(text => `  More than one installation can have, however the load is divided: ${text}.`),
   ]
 }
 

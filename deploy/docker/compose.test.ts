@@ -28,6 +28,27 @@ const { services, secrets } = load(read('compose.yaml'), { schema: YAML11_SCHEMA
 const all = Object.entries(services)
 const ofPenstock = all.filter(([, { image }]) => image.includes('PENSTOCK_IMAGE'))
 
+/** Settings whose defaults are right for these containers. A file of your own may replace them (README.md). */
+const LEFT_OUT = new Set([
+  // The image and this file decide on addresses, ports and times.
+  ...['BIND_HOST', 'ADMIN_BIND_HOST', 'SHUTDOWN_DEADLINE_MS', 'DRAIN_DELAY_MS', 'INGEST_PORT', 'INGEST_ADMIN_PORT'],
+  ...['WORKERS_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT'],
+  // The key of make-secrets.sh is set instead.
+  'AUTH_JWKS_URL',
+  // One ClickHouse, and one Redis without replicas, which syncs.
+  ...['CLICKHOUSE_DATABASE', 'CLICKHOUSE_CLUSTER', 'CLICKHOUSE_REPLICATED', 'CLICKHOUSE_FSYNC', 'REDIS_DURABILITY'],
+  ...['REDIS_MIN_REPLICAS', 'REDIS_MAX_MEMORY_SHARE', 'QUEUE_PARTITIONS', 'WORKER_PARTITIONS'],
+  // Bounds that fit the limits of memory, and times that fit each other.
+  ...['MAX_CONNECTIONS', 'HELD_BODY_BYTES', 'QUEUE_MAX_COST', 'QUEUE_MAX_PAYLOADS', 'QUEUE_MAX_BYTES'],
+  ...['COMMIT_MAX_BYTES', 'COMMIT_MAX_FRAMES', 'COMMIT_TIMEOUT_MS', 'VERDICT_TIMEOUT_MS', 'VERDICT_MAX_WAITING'],
+  ...['POOL_CONCURRENCY', 'POOL_FETCHED_BYTES', 'BATCH_MAX_ROWS', 'BATCH_MAX_BYTES', 'BATCH_MAX_AGE_MS'],
+  ...['BATCH_CONCURRENT_INSERTS', 'REPLAY_CONCURRENCY', 'REPLAY_HELD_BYTES', 'SOURCE_MAPS_CONCURRENCY'],
+  ...['SOURCE_MAPS_HELD_BYTES', 'COMPLETIONS_CONCURRENCY', 'COMPLETIONS_HELD_BYTES', 'SYMBOLICATION_HEAP_BYTES'],
+  ...['SYMBOLICATION_CACHE_BYTES', 'INSERT_TIMEOUT_MS', 'JOB_LOCK_MS', 'JOB_STALLED_CHECK_MS', 'SWEEP_INTERVAL_MS'],
+  ...['DEAD_LETTER_MAX_BYTES_PER_DAY', 'DEAD_LETTER_MAX_COUNT_PER_DAY'],
+  ...['DIRECTORY_BACKUP_INTERVAL_S', 'DIRECTORY_BACKUP_KEEP'],
+])
+
 it('gives every queue a pool', () => {
   const named = all.flatMap(([, { command = [] }]) => {
     const flag = command.indexOf('--pools')
@@ -41,6 +62,35 @@ it('names no variable of a process that is not a setting', () => {
   const known = new Set(['NODE_OPTIONS', 'LOCAL_DIR', ...schemas.flatMap(({ shape }) => Object.keys(shape))])
   const names = ofPenstock.flatMap(([, { environment = {} }]) => Object.keys(environment))
   expect(names.map(name => name.replace(/_FILE$/, '')).filter(name => !known.has(name))).toEqual([])
+})
+
+it('passes on every setting of a process that an operator of one machine may want to change', () => {
+  const processes = {
+    edge: ingestConfigSchema,
+    workers: workersConfigSchema,
+    api: apiConfigSchema,
+    migrate: migrateConfigSchema,
+  }
+  for (const [process, { shape }] of Object.entries(processes)) {
+    const containers = ofPenstock.filter(([, { command = [] }]) => command[0] === process)
+    expect(containers, process).not.toEqual([])
+    for (const [name, { environment = {} }] of containers) {
+      const given = Object.keys(environment).map(each => each.replace(/_FILE$/, ''))
+      const left = Object.keys(shape).filter(setting => !given.includes(setting) && !LEFT_OUT.has(setting))
+      expect(left, name).toEqual([])
+    }
+  }
+})
+
+it('passes on every setting that README.md names', () => {
+  const known = new Set(
+    Object.keys({ ...apiConfigSchema.shape, ...ingestConfigSchema.shape, ...migrateConfigSchema.shape }),
+  )
+  const [, section = ''] = read('README.md').split('## One machine')
+  const named = [...section.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name = '']) => name)
+  const isPassed = (name: string) => ofPenstock.some(([, { environment = {} }]) => name in environment)
+  // An identity provider replaces the key that is in compose.yaml.
+  expect(named.filter(name => known.has(name) && name !== 'AUTH_JWKS_URL' && !isPassed(name))).toEqual([])
 })
 
 it('gives each container the files that its variables name, and no other', () => {

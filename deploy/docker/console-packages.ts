@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { CONSOLE_DEPENDENCIES } from './console-dependencies.ts'
 
 /**
  * Reduces package.json and package-lock.json of the image's build to the packages that the console is built with, so that 40 MB are
  * installed instead of all tools of development, 1.6 GB. `npm ci` still verifies each package against the lock.
  */
-const NEEDED = ['vite', 'preact', '@preact/signals', 'oauth4webapi', '@oazapfts/runtime', '@rrweb/replay', 'uplot']
+const NEEDED = ['vite', ...CONSOLE_DEPENDENCIES]
 
 interface Manifest {
   dependencies?: Record<string, string | undefined>

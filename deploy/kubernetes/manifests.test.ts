@@ -27,6 +27,10 @@ const COMBINATIONS: Readonly<Record<string, readonly string[]>> = {
       ],
       ...['extraEnv[0].name=NODE_EXTRA_CA_CERTS', 'extraEnv[0].value=/ca', 'podAnnotations.a=b', 'podLabels.a=b'],
       ...['serviceAccount.annotations.role=r', 'networkPolicies.redis.peers[0].ipBlock.cidr=10.0.0.0/8'],
+      ...[
+        'networkPolicies.extraEgress[0].to[0].ipBlock.cidr=169.254.170.23/32',
+        'settings.CONSOLE_ISSUER=https://id.example',
+      ],
       ...['nodeSelector.pool=telemetry', 'tolerations[0].key=telemetry', 'edge.service.type=LoadBalancer'],
     ].flatMap(value => ['--set', value]),
   ],
@@ -183,6 +187,22 @@ describe.runIf(helm !== undefined)('the chart', () => {
     expect(refusal('workers.pools.more.queues={logs}')).toContain('the queue logs is in two pools')
     expect(refusal('secrets.existingSecret=')).toContain('name the Secret')
     expect(refusal('httpRoute.enabled=true')).toContain('name the Gateway')
+  })
+
+  it('refuses addresses whose ports no network policy opens, and opens those that are listed', () => {
+    const off = 'networkPolicies.enabled=false'
+    expect(refusal('settings.CLICKHOUSE_URL=https://a:8443|https://b')).toContain('networkPolicies.clickhouse.ports')
+    expect(refusal('settings.CLICKHOUSE_URL=https://a:8443|https://b', off)).toBe('accepted')
+    expect(refusal('settings.S3_ENDPOINT=http://s3.example')).toContain('S3_ENDPOINT: add the port 80')
+    expect(refusal('api.settings.AUTH_JWKS_URL=https://id.example:8443/keys')).toContain('add the port 8443')
+    const listed = ['networkPolicies.redis.ports={26380,6380}', 'networkPolicies.objectStore.ports={9001}']
+    const more = 'networkPolicies.extraEgress[0].ports[0].port=80'
+    const values = [...listed, more, 'settings.S3_ENDPOINT=http://s3.example:9001/path']
+    const manifests = manifestsOf([...SECRET, ...values.flatMap(value => ['--set', value])])
+    expect(manifests.flatMap(validatorOf())).toEqual([])
+    const policy = manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'penstock-edge')
+    const ports = policy?.spec.egress.map((rule: { ports: { port: number }[] }) => rule.ports.map(({ port }) => port))
+    expect(ports).toEqual([[53, 53], [26380, 6380], [9001], [80]])
   })
 
   it('puts edge and API behind one address by the rules that are tested in deploy/proxy', () => {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadAll } from 'js-yaml'
@@ -9,9 +10,12 @@ export const CHART = fileURLToPath(new URL('penstock', import.meta.url))
 /** Version of Kubernetes that the manifests are validated for (schemas/write-kinds.ts). */
 const KUBERNETES_VERSION = '1.36.3'
 
+/** Version of Helm that install-helm.ts builds. */
+export const HELM_VERSION = 'v3.22.0'
+
 /** What to do where Helm is missing. */
 export const NO_HELM =
-  'Helm is missing, so the chart is not rendered: go install helm.sh/helm/v3/cmd/helm@v3.22.0, or set HELM_PATH'
+  'Helm is missing, so the chart is not rendered: node deploy/kubernetes/install-helm.ts builds it with Go, or set HELM_PATH'
 
 /** A Kubernetes object. */
 export interface Manifest {
@@ -22,14 +26,18 @@ export interface Manifest {
   readonly spec: any
 }
 
-/** Returns the path of Helm from HELM_PATH or PATH, or undefined. */
+/** Returns where install-helm.ts puts Helm. */
+export function cachedHelm(env: NodeJS.ProcessEnv = process.env): string {
+  const parent = env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  return join(parent, 'penstock', `helm-${HELM_VERSION}`, 'helm')
+}
+
+/** Returns the path of Helm from HELM_PATH, PATH or the cache, or undefined. */
 export function findHelm(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const named = env.HELM_PATH
   if (named) return named
-  return (env.PATH ?? '')
-    .split(delimiter)
-    .map(folder => join(folder, 'helm'))
-    .find(existsSync)
+  const inPath = (env.PATH ?? '').split(delimiter).map(folder => join(folder, 'helm'))
+  return [...inPath, cachedHelm(env)].find(existsSync)
 }
 
 /** Renders the chart with more arguments of `helm template`. Throws with the output of Helm if it refuses the values. */

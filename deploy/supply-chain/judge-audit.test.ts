@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { auditExceptionsSchema, judgeAudit } from './judge-audit.ts'
-import { productionTree } from './production-tree.ts'
 
 const advisory = (name: string, severity: string, id: string) => ({
   name,
@@ -46,13 +44,4 @@ it('names exceptions that nothing needs, and requires a date and a reason', () =
   expect(auditExceptionsSchema.safeParse([undated]).success).toBe(false)
   expect(auditExceptionsSchema.safeParse([{ ...exception, reason: 'ok' }]).success).toBe(false)
   expect(auditExceptionsSchema.safeParse([exception]).success).toBe(true)
-})
-
-it('looks at every package of production, and at no other', () => {
-  const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
-  const { packages, manifest } = productionTree(read('package.json'), read('package-lock.json'))
-  const names = [...packages].map(text => text.slice(0, text.lastIndexOf('@')))
-  for (const name of ['pino', 'zod', 'ioredis', '@aws-sdk/client-s3', 'uWebSockets.js']) expect(names).toContain(name)
-  for (const name of ['vitest', 'typescript', 'chdb']) expect(names).not.toContain(name)
-  expect(manifest).not.toHaveProperty('devDependencies')
 })

@@ -4,12 +4,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { CONSOLE_DEPENDENCIES } from '../docker/console-dependencies.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const lockSchema = z.looseObject({
-  packages: z.record(z.string(), z.looseObject({ version: z.string().optional(), dev: z.boolean().optional() })),
+const versions = z.record(z.string(), z.string()).optional()
+
+const packageSchema = z.looseObject({
+  version: z.string().optional(),
+  dev: z.boolean().optional(),
+  dependencies: versions,
+  optionalDependencies: versions,
+  peerDependencies: versions,
 })
+
+const lockSchema = z.looseObject({ packages: z.record(z.string(), packageSchema) })
+
+const manifestSchema = z.looseObject({ dependencies: versions, devDependencies: versions })
 
 /** The packages of production, in the form of package.json and package-lock.json. */
 export interface ProductionTree {
@@ -20,19 +31,59 @@ export interface ProductionTree {
 }
 
 /**
- * Returns package.json and its lock without the packages of development. `--omit dev` of npm 11 does not do the same: it leaves out
- * every package that a package of development needs too, which are half of them here.
+ * Returns package.json and its lock with what an image contains: the packages of the processes, and those of which the console is
+ * bundled (`bundled`, which are development dependencies). `--omit dev` of npm 11 does not do the same: it leaves out every package
+ * that a package of development needs too, which are half of them here.
  */
-export function productionTree(manifestText: string, lockText: string): ProductionTree {
-  const withoutDevelopment = ({ devDependencies: _, ...rest }: Record<string, unknown>) => rest
-  const manifest = withoutDevelopment(z.looseObject({}).parse(JSON.parse(manifestText)))
+export function productionTree(
+  manifestText: string,
+  lockText: string,
+  bundled: readonly string[] = CONSOLE_DEPENDENCIES,
+): ProductionTree {
+  const withoutDevelopment = ({ devDependencies, ...rest }: z.infer<typeof manifestSchema>) => {
+    const shipped = bundled.map(name => {
+      const version = devDependencies?.[name]
+      if (version === undefined) throw new Error(`${name} is bundled, but is no development dependency of package.json`)
+      return [name, version] as const
+    })
+    return { ...rest, dependencies: { ...rest.dependencies, ...Object.fromEntries(shipped) } }
+  }
+  const manifest = withoutDevelopment(manifestSchema.parse(JSON.parse(manifestText)))
   const lock = lockSchema.parse(JSON.parse(lockText))
-  const kept = Object.entries(lock.packages).filter(([, { dev }]) => dev !== true)
+  const inBundle = pathsOf(lock, bundled)
+  const kept = Object.entries(lock.packages).filter(([path, { dev }]) => dev !== true || inBundle.has(path))
   const packages = Object.fromEntries(
-    kept.map(([path, entry]) => [path, path === '' ? withoutDevelopment(entry) : entry]),
+    kept.map(([path, { dev: _, ...entry }]) => [
+      path,
+      path === '' ? withoutDevelopment(manifestSchema.parse(entry)) : entry,
+    ]),
   )
   const named = kept.flatMap(([path, { version }]) => (path === '' ? [] : [`${nameOf(path)}@${version}`]))
   return { manifest, lock: { ...lock, packages }, packages: new Set(named) }
+}
+
+/** Returns the paths in the lock of these packages and of all that they depend on. */
+function pathsOf({ packages }: ProductionTree['lock'], names: readonly string[]): ReadonlySet<string> {
+  const found = new Set<string>()
+  const add = (name: string, from: string): void => {
+    const path = resolve(packages, name, from)
+    // Optional packages, and peers that are optional, may be absent.
+    if (path === undefined || found.has(path)) return
+    found.add(path)
+    const { dependencies, optionalDependencies, peerDependencies } = packages[path] ?? {}
+    for (const next of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) add(next, path)
+  }
+  for (const name of names) add(name, '')
+  return found
+}
+
+/** Finds a package as Node does: in the folder of the package that needs it, then in those above. */
+function resolve(packages: ProductionTree['lock']['packages'], name: string, from: string): string | undefined {
+  const path = `${from && `${from}/`}node_modules/${name}`
+  if (path in packages) return path
+  if (from === '') return undefined
+  const above = from.lastIndexOf('/node_modules/')
+  return resolve(packages, name, above < 0 ? '' : from.slice(0, above))
 }
 
 /** Returns the name of a package from its path in the lock. An alias has the name under which it is imported. */

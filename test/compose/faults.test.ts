@@ -4,6 +4,8 @@ import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client
 import { onOneServer } from '../../shared/queue/partitions/connections.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
+import type { Fault } from '../support/chaos/faults.ts'
+import type { LedgerEntry } from '../support/chaos/ledger.ts'
 import { runFaults } from '../support/chaos/run-faults.ts'
 import { type Composition, startComposition } from '../support/containers/composition.ts'
 import { PROCESS_CONTAINER_FAULTS, SERVER_CONTAINER_FAULTS } from '../support/containers/container-faults.ts'
@@ -43,15 +45,59 @@ function connect(url: string): Redis {
   return connected
 }
 
+/** Entries of the ledger that clients sent during a fault, from one index to another. */
+interface FaultTime {
+  readonly kind: string
+  readonly first: number
+  readonly end: number
+}
+
+/**
+ * Returns a line with the shares of all answers during each kind of fault, the worst first, and during the time without one. A
+ * process and a server have faults at the same time, so that a request may count for two: compare the kinds of both lists.
+ */
+function sharesByFault(entries: readonly LedgerEntry[], times: readonly FaultTime[]): string[] {
+  const kinds = Map.groupBy(times, ({ kind }) => kind)
+  const during = [...kinds].map(([kind, own]) => ({
+    name: `${kind} (${own.length})`,
+    sent: own.flatMap(({ first, end }) => entries.slice(first, end)),
+  }))
+  const between = entries.filter((_, i) => !times.some(({ first, end }) => first <= i && i < end))
+  const shareOf = (sent: readonly LedgerEntry[], answer: string) =>
+    sent.filter(entry => entry.answer === answer).length / Math.max(1, sent.length)
+  const lineOf = (name: string, sent: readonly LedgerEntry[]) => {
+    const answers = [...new Set(sent.map(({ answer }) => answer))].sort()
+    const shares = answers.map(answer => `${answer} ${(100 * shareOf(sent, answer)).toFixed(1)} %`)
+    return `answers, ${name}: ${sent.length} requests, ${shares.join(', ')}`
+  }
+  return [
+    lineOf('in all', entries),
+    lineOf('without a fault', between),
+    ...during
+      .toSorted((a, b) => shareOf(b.sent, '503') - shareOf(a.sent, '503'))
+      .map(({ name, sent }) => lineOf(name, sent)),
+  ]
+}
+
 it('after lost, paused and disconnected containers, what is stored is what the ledger of the clients states', async () => {
   console.log(`${MINUTES} minutes of faults; to repeat them: CHAOS_SEED=${SEED}`)
   const { secrets, s3, url } = composition
   clients = startClients({ edgeUrls: [url], secrets, seed: SEED, rate: RATE })
   const { ledger, builds } = clients
   const forMs = MINUTES * 60_000
+  const print = (text: string) => console.log(text)
+  const times: FaultTime[] = []
+  const noted = (fault: Fault<Composition>): Fault<Composition> => ({
+    ...fault,
+    async run(...args) {
+      const first = ledger.entries.length
+      await fault.run(...args)
+      times.push({ kind: fault.kind, first, end: ledger.entries.length })
+    },
+  })
   const counts = await Promise.all([
-    runFaults(composition, PROCESS_CONTAINER_FAULTS, { seed: SEED, forMs, print: text => console.log(text) }),
-    runFaults(composition, SERVER_CONTAINER_FAULTS, { seed: SEED + 1, forMs, print: text => console.log(text) }),
+    runFaults(composition, PROCESS_CONTAINER_FAULTS.map(noted), { seed: SEED, forMs, print }),
+    runFaults(composition, SERVER_CONTAINER_FAULTS.map(noted), { seed: SEED + 1, forMs, print }),
   ])
   const faults = Object.assign({}, ...counts) as Record<string, number>
   console.log(`faults: ${JSON.stringify(faults)}`)
@@ -62,7 +108,7 @@ it('after lost, paused and disconnected containers, what is stored is what the l
     if (build.isUploaded && !build.isCompleted) await builds.complete(build, SETTLE_DEADLINE_MS)
   }
   console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
-  console.log(`answers: ${JSON.stringify(ledger.answers())}`)
+  for (const line of sharesByFault(ledger.entries, times)) console.log(line)
   await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
   expect(await compareLedger({ secrets, s3, clickhouse, redis, control }, ledger, builds.sent)).toEqual([])
   expect(Object.keys(ledger.answers()).filter(answer => /^5/.test(answer) && answer !== '503')).toEqual([])

@@ -60,6 +60,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['ingest/commit/'],
     ['ingest/releases/', 'ingest/connect-partitions.ts'],
     ['ingest/routes/', 'ingest/metrics.ts', 'ingest/deps.ts'],
+    ['ingest/connect-sinks.ts'],
     ['ingest/routes.ts', 'ingest/connect.ts'],
     ['ingest/main.ts'],
   ],

@@ -26,6 +26,20 @@ const CATCH_UP_SECONDS = 120
 /** Minutes of steady load after it, in which workers may not be removed and added again. The whole time is ten. */
 const STEADY_MINUTES = Number(process.env.KUBERNETES_STEADY_MINUTES || 2)
 
+/** The load of the step, as a multiple of what one worker stores. */
+const STEP = 3
+/**
+ * The least of it with which the test passes. The client leaves out an export while 400 wait for their answers. Where edges,
+ * stores, workers and the client share two cores, it leaves some out while workers start: 2.7 was not reached in one run.
+ */
+const LEAST_STEP = 2.5
+/**
+ * Part of the exports that must be acknowledged. While workers are missing, about half a minute, an edge on the same cores may
+ * refuse late commits with 503, and a full queue with 429. That is an eighth of the four minutes of a short run. Nothing that is
+ * refused is lost: the ledger counts it, and clients send it again.
+ */
+const LEAST_ACKNOWLEDGED = 0.9
+
 interface Pod {
   readonly metadata: {
     readonly name: string
@@ -211,7 +225,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     await installation.upgrade(...limited, `${pool}.autoscaling.enabled=true`, `${pool}.autoscaling.max=7`)
     await until('the pool has one worker', async () => (await workers()) === 1, { deadlineMs: 180_000, everyMs: 1_000 })
     const seconds = CATCH_UP_SECONDS + STEADY_MINUTES * 60
-    const load = await installation.startLoad(LARGE, [[seconds, 3 * capacity]])
+    const load = await installation.startLoad(LARGE, [[seconds, STEP * capacity]])
     const startedAt = performance.now()
     const history: { atS: number; workers: number; ageSeconds: number; busy: number }[] = []
     const observe = async () => {
@@ -228,10 +242,10 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     }
     while (performance.now() - startedAt < seconds * 1_000) await observe()
     const report = await load.finish({ wait: true })
-    console.log(`step, ${(report.sent / seconds / capacity).toFixed(2)} times what one worker takes:`, summary(report))
+    const factor = (report.sent / seconds / capacity).toFixed(2)
+    console.log(`step, ${factor} times what one worker takes (goal ${STEP}, at least ${LEAST_STEP}):`, summary(report))
     const steady = history.filter(({ atS }) => atS >= CATCH_UP_SECONDS)
-    // A machine that others use may not deliver all of it.
-    expect(report.sent / seconds).toBeGreaterThan(2 * capacity)
+    expect(report.sent / seconds / capacity).toBeGreaterThan(LEAST_STEP)
     expect(Math.max(...history.map(each => each.workers))).toBeGreaterThan(3)
     expect(Math.max(...steady.map(({ ageSeconds }) => ageSeconds))).toBeLessThan(GOAL_SECONDS)
     const reversals = history.filter(({ workers: now }, i) => {
@@ -244,8 +258,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       everyMs: 3_000,
     })
     console.log(`one worker again after ${Math.round((performance.now() - startedAt) / 1_000)} s`)
-    // While the queue is old, admission may refuse some.
-    expect(report.statuses[200]).toBeGreaterThan(0.9 * report.sent)
+    expect((report.statuses[200] ?? 0) / report.sent).toBeGreaterThan(LEAST_ACKNOWLEDGED)
     await expectExact(load, report)
   })
 

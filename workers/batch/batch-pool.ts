@@ -3,16 +3,15 @@ import { decodePayload } from '../../shared/queue/payload-frame.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { Reason } from '../../shared/runtime/reason.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
 import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
-import { SUSPECT_LOSSES, Suspects } from '../queue/suspects.ts'
+import { SUSPECT_LOSSES } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
 import { LaneResources } from './lane-resources.ts'
-import { inBatchOfItsOwn, lockLost, nameAlone } from './name-alone.ts'
+import { lockLost, nameAlone } from './name-alone.ts'
 import { BatchResumer } from './resume-batch.ts'
 import type { RowBatch } from './row-batch.ts'
 import type { RowsPool } from './rows-pool.ts'
@@ -20,6 +19,7 @@ import type { ExpressFirst } from './schedule/express-first.ts'
 import type { InsertPace } from './schedule/insert-pace.ts'
 import { InsertSlot } from './schedule/insert-slot.ts'
 import type { BatchStorer } from './store-batch.ts'
+import { SuspectJobs } from './suspect-jobs.ts'
 
 /** Bounds of a batch pool. */
 export interface BatchPoolOptions {
@@ -76,7 +76,7 @@ export class BatchPool {
   readonly #slots: Budget
   readonly #rowsPool: RowsPool
   readonly #resumer: BatchResumer
-  readonly #suspects: Suspects
+  readonly #suspects: SuspectJobs
   #open: OpenBatch | undefined
   /** The time of the next insert, once it is reserved and until a batch is opened that uses it. */
   #reserved: Promise<void> | undefined
@@ -92,9 +92,9 @@ export class BatchPool {
     this.#fetched = resources.fetched
     this.#slots = resources.slots
     resources.join(() => this.#sealDue(this.#due))
-    this.#suspects = new Suspects(deps.store, deps.logger)
     this.#rowsPool = resources.rowsPool
     this.#resumer = new BatchResumer({ ...deps, rowsPool: this.#rowsPool, slots: this.#slots }, options)
+    this.#suspects = new SuspectJobs({ ...deps, resumer: this.#resumer }, job => this.#runOfAnySize(job))
   }
 
   /**
@@ -102,7 +102,7 @@ export class BatchPool {
    * otherwise.
    */
   async process(job: TakenJob): Promise<void> {
-    const process = () => (job.losses >= SUSPECT_LOSSES ? this.#processSuspect(job) : this.#runOfAnySize(job))
+    const process = () => (job.losses >= SUSPECT_LOSSES ? this.#suspects.process(job) : this.#runOfAnySize(job))
     return this.#deps.lane === 'express' ? this.#deps.expressFirst.run(process) : process()
   }
 
@@ -110,37 +110,6 @@ export class BatchPool {
     // A payload of this size has one request.
     const isLarge = job.payloadBytes > LARGE_BODY_BYTES || (await this.#run(job)) === 'large'
     if (isLarge) await this.#deps.memory.runLarge(job.lane, deadline => this.#run(job, deadline))
-  }
-
-  /**
-   * Processes a job that several workers have lost, alone, or sets it aside undecoded. A batch of several jobs is resumed as
-   * it is: all of its jobs were decoded when it was named, and its inserts may have been confirmed.
-   */
-  async #processSuspect(job: TakenJob): Promise<void> {
-    const { store } = this.#deps
-    const { batchId, payload } = await store.look(job.jobId)
-    if (payload !== null) store.giveBack(payload)
-    const record = batchId === null ? undefined : await store.batch(batchId)
-    if (record !== undefined && record.jobIds.length > 1) await this.#runOfAnySize(job)
-    else {
-      await this.#suspects.run(job, {
-        process: () => this.#takeAlone(job),
-        setAside: reason => this.#setAside(job, reason),
-      })
-    }
-  }
-
-  /** Processes a job in a batch of its own. For a job that may have ended the workers that had taken it before. */
-  async #takeAlone(job: HeldJob): Promise<void> {
-    await inBatchOfItsOwn(this.#deps.store, job, async ({ batchId }) => {
-      if ((await this.#resumer.resume(batchId, job)) === undefined) return
-      await this.#deps.memory.runLarge(job.lane, deadline => this.#resumer.resume(batchId, job, deadline))
-    })
-  }
-
-  /** Moves all requests of a job to the dead letters for this reason, without decoding them. */
-  async #setAside(job: HeldJob, reason: Reason): Promise<void> {
-    await inBatchOfItsOwn(this.#deps.store, job, named => this.#deps.storer.setAside(named, [job], reason))
   }
 
   /**

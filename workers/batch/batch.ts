@@ -9,14 +9,13 @@ import { describeError, isMemoryError, TransientError } from '../../shared/runti
 import { ONLY_COUNTED, type RejectionLabel } from '../../shared/runtime/reason.ts'
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress } from '../decode/decompress.ts'
-import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
-import { frameMoves } from '../queue/moves.ts'
 import { type Formation, RefusedCollector } from '../queue/payloads/batch-record.ts'
 import { addShare, type HeldJob, type Move } from '../queue/payloads/payload-store.ts'
-import { positionsToReplay, type SettledReplay, settledLetter } from '../queue/settled-letter.ts'
+import { positionsToReplay } from '../queue/settled-letter.ts'
 import type { JobLimits } from './job-limits.ts'
-import { entryOf, increment, isRefused, note, rejectionsOf } from './outcome/log-entries.ts'
+import { BatchLetters, type JobNotes } from './outcome/batch-letters.ts'
+import { entryOf, increment, rejectionsOf } from './outcome/log-entries.ts'
 import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './outcome/part-outcome.ts'
 import { blocksOf, type RowBatch, type SelectedFrame, type TableBlock } from './row-batch.ts'
 import { shardBlocks } from './shard-blocks.ts'
@@ -60,19 +59,6 @@ export interface BatchStats {
   readonly rejectedRows: Map<RejectionLabel, number>
 }
 
-/** A request of a job that becomes a dead letter, and the log entry in which it is counted. */
-interface LoggedRefusal {
-  readonly entry: IngestLogEntry
-  readonly request: RefusedFrame
-}
-
-/** Log entries, refused and replayed requests of a job, found while it is decoded. */
-interface JobNotes {
-  readonly entries: Map<string, IngestLogEntry>
-  readonly refusals: LoggedRefusal[]
-  readonly replays: SettledReplay[]
-}
-
 /**
  * Why a job was not added. `split`: its requests are too many or too large together. `large`: it has one request, with a
  * body that must be decoded while no other large body is.
@@ -97,7 +83,7 @@ export class Batch {
   readonly id: string
   readonly rows: RowBatch
   readonly jobs: PooledJob[] = []
-  readonly letters: LetterMoves
+  readonly letters: BatchLetters
   readonly stats: BatchStats = {
     frames: 0,
     payloadBytes: 0,
@@ -110,21 +96,19 @@ export class Batch {
   readonly #options: BatchOptions
   readonly #log = new IngestLogTable()
   readonly #refused = new RefusedCollector()
-  readonly #settledLetters: PayloadFrame[] = []
   #digest = FNV_BASIS
   /** Set from the first call of `formation` until a job is added. */
   #formation: Formation | undefined
   /** The rows by shard, as of `#formation`. Undefined with one server, because only dividing the rows is work. */
   #shardBlocks: readonly TableBlock[] | undefined
   #decodedBytes = 0
-  #noteBytes = 0
 
   constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
     this.#source = source
     this.#options = options
     this.rows = rows
     this.id = options.id ?? randomUUID()
-    this.letters = new LetterMoves(source.queue, this.id)
+    this.letters = new BatchLetters(source, this.id)
   }
 
   /** Bytes of rows and of dead letters. Both are in memory until the batch is stored. */
@@ -134,7 +118,7 @@ export class Batch {
 
   /** Bytes of the dead letters, and of what their receipts report. */
   get letterBytes(): number {
-    return this.letters.bytes + this.#noteBytes
+    return this.letters.bytes
   }
 
   /**
@@ -153,7 +137,8 @@ export class Batch {
     this.rows.markJob()
     try {
       const reason = await this.#appendAll(job, frames, notes, limits)
-      if (reason === undefined) await this.#keepLetters(job.jobId, notes)
+      const refused = reason === undefined ? await this.letters.keep(job.jobId, notes) : 0
+      this.stats.refused += refused
       notAdded = reason
     } finally {
       if (notAdded !== undefined) {
@@ -180,7 +165,7 @@ export class Batch {
 
   /** Returns the moves of the dead letters, and of the index rows of the letters that were replayed. */
   letterMoves(): Move[] {
-    return [...this.letters.moves(), ...frameMoves('dead-letter-index', `replayed-${this.id}`, this.#settledLetters)]
+    return this.letters.moves()
   }
 
   /** Returns the blocks to insert, in this order: the records, what derives from them, and last the log of the batch. */
@@ -281,28 +266,6 @@ export class Batch {
     } finally {
       if (isMeasured) this.#source.onDecoded?.(frame, body.length, performance.now() - startedAt)
       if (body !== frame.body) freeBuffer(body)
-    }
-  }
-
-  /** Keeps the refused requests of a job as dead letters, as far as their surfaces may have more of them on that day. */
-  async #keepLetters(jobId: string, { refusals, replays }: JobNotes): Promise<void> {
-    const { queue, letterQuota } = this.#source
-    const known = new Map(replays.map(({ frame, letter }) => [frame, letter.objectKey]))
-    const requests = refusals.map(({ request }) => request).filter(({ frame }) => !known.has(frame))
-    const isKept = requests.length === 0 ? [] : await letterQuota?.admit(queue, jobId, requests)
-    const kept = new Map(requests.map((request, i) => [request, isKept?.[i] ?? true]))
-    for (const { entry, request } of refusals) {
-      const { frame } = request
-      // A copy of the body, because the memory of the payload is used again.
-      const keep = () => this.letters.add({ ...request, frame: { ...frame, body: Buffer.from(frame.body) } })
-      const objectKey = known.get(frame) ?? (kept.get(request) ? keep() : '')
-      if (isRefused(request)) this.stats.refused++
-      this.#noteBytes += note(entry, request, objectKey)
-    }
-    for (const replay of replays) {
-      const row = settledLetter(replay, Date.now())
-      this.#settledLetters.push(row)
-      this.#noteBytes += row.body.length + row.attributes.length
     }
   }
 }

@@ -51,6 +51,23 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if not .Values.secrets.existingSecret }}{{ fail "secrets.existingSecret: name the Secret with the settings that are secret" }}{{ end }}
 {{- end }}
 
+{{/* Refuses addresses in settings whose ports the network policies do not open. Those in Secrets cannot be seen here. */}}
+{{- define "penstock.checkPorts" -}}
+{{- $values := .Values }}
+{{- $stores := dict "CLICKHOUSE_URL" "clickhouse" "S3_ENDPOINT" "objectStore" "AUTH_JWKS_URL" "identityProvider" "WORKLOAD_JWKS_URL" "identityProvider" }}
+{{- range $settings := list $values.settings $values.edge.settings $values.workers.settings $values.api.settings $values.migrate.settings }}
+{{- range $name, $store := $stores }}
+{{- range (get $settings $name | default "" | toString | replace "|" "," | splitList "," | compact) }}
+{{- $url := urlParse . }}
+{{- $port := regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "443" "80" (eq $url.scheme "https")) | int }}
+{{- $ports := list }}
+{{- range (index $values.networkPolicies $store).ports }}{{ $ports = append $ports (int .) }}{{ end }}
+{{- if not (has $port $ports) }}{{ fail (printf "%s: add the port %d to networkPolicies.%s.ports" $name $port $store) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* A value as text in quotes. Numbers of YAML are floats to Helm, which writes large ones with an exponent. */}}
 {{- define "penstock.text" -}}
 {{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ . | int64 | toString | quote }}{{ else }}{{ . | toString | quote }}{{ end }}

@@ -1,0 +1,9 @@
+/** Packages of which the bundle of the console in the image is made. They are development dependencies: no process imports them. */
+export const CONSOLE_DEPENDENCIES: readonly string[] = [
+  'preact',
+  '@preact/signals',
+  'oauth4webapi',
+  '@oazapfts/runtime',
+  '@rrweb/replay',
+  'uplot',
+]

@@ -1,0 +1,125 @@
+import type { Redis } from 'ioredis'
+import { INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
+import { FairShares } from '../shared/concurrency/fair-shares.ts'
+import type { BufferPool } from '../shared/memory/buffer-pool.ts'
+import type { StoreWatches } from '../shared/queue/durability-watch.ts'
+import { LANES, type Lane } from '../shared/queue/queue.ts'
+import { replicasToConfirm } from '../shared/runtime/config.ts'
+import type { Admission } from './admission/admission.ts'
+import type { RedisClock } from './admission/redis-clock.ts'
+import type { CommitFailures } from './commit/commit-failures.ts'
+import { createConditionalCommit } from './commit/conditional-commit.ts'
+import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
+import { ExpressTraffic } from './commit/express-traffic.ts'
+import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
+import { GroupCommit } from './commit/group-commit.ts'
+import { LargeCommit } from './commit/large-commit.ts'
+import type { LaneTargets } from './commit/partitions/lane-targets.ts'
+import type { ReceiptIssuer } from './commit/receipt-issuer.ts'
+import type { PartitionsWiring } from './connect-partitions.ts'
+import type { IngestMetrics } from './metrics.ts'
+
+/** Collaborators that every part of the wiring uses. */
+export interface Wiring extends PartitionsWiring {
+  readonly metrics: IngestMetrics
+}
+
+/** Collaborators that the sinks of all queues share. */
+export interface SinkParts {
+  readonly admission: Admission
+  /** Returns the clock of a server of the queues. */
+  readonly clockOf: (server: string) => RedisClock
+  /** Returns the partitions that one more lane writes to. */
+  readonly openLane: () => LaneTargets
+  readonly failures: CommitFailures
+  readonly receipts: ReceiptIssuer
+  readonly durability: StoreWatches
+  /** The memory of the payloads of all commits. */
+  readonly memory: BufferPool
+}
+
+/**
+ * Memory of payloads that is kept between commits, for all lanes: four buffers of COMMIT_MAX_BYTES. A busy lane takes one when a
+ * request arrives and gives it back when Redis has confirmed it, so few are idle at once.
+ */
+export const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
+
+/** The sinks of the queues that are written by group commits. */
+export interface ConnectedSinks {
+  readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
+  readonly lanes: readonly LaneTargets[]
+}
+
+/** Large frames that this process writes at once. One surface alone may write half of them. */
+const MAX_LARGE_FRAMES = 8
+
+/** Connects a sink of each queue that is written by group commits, with a lane of connections for each kind of commit. */
+export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
+  const { config, logger, metrics, lifecycle } = wiring
+  const { admission, receipts, memory, failures } = parts
+  const durability = parts.durability.queues
+  const lanes: LaneTargets[] = []
+  const openLane = (): LaneTargets => {
+    const lane = parts.openLane()
+    lanes.push(lane)
+    return lane
+  }
+  const large = {
+    targets: openLane(),
+    slots: new FairShares(MAX_LARGE_FRAMES),
+  }
+  const traffic = new ExpressTraffic()
+  const sinks = INGEST_QUEUES.map(queue => {
+    const shares = admission.sharesOf(queue)
+    const priorityOf = (held: number) => shares.bulkPriority(held)
+    const onCommit = (frames: number, bytes: number, durationMs: number) =>
+      metrics.observeCommit(queue, frames, bytes, durationMs)
+    const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
+    const commitOf = (lane: Lane): GroupCommit => {
+      const commit = new GroupCommit(
+        { ...common, targets: openLane(), lane },
+        {
+          maxCommitBytes: config.COMMIT_MAX_BYTES,
+          maxCommitFrames: config.COMMIT_MAX_FRAMES,
+          timeoutMs: config.COMMIT_TIMEOUT_MS,
+          ...(lane === 'bulk' && { priorityOf }),
+          onCommit,
+        },
+      )
+      lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
+      return commit
+    }
+    const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
+    const largeCommit = new LargeCommit(
+      { ...common, ...large },
+      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
+    )
+    lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
+    return [queue, createFrameSink({ queue, commits, largeCommit, shares, failures, durability })] as const
+  })
+  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, lanes }
+}
+
+/** Connects the sink of a queue whose requests are accepted on a condition, with its own connection. */
+export function connectConditionalSink(
+  { config, logger, metrics, lifecycle, servers, connect }: Wiring,
+  parts: SinkParts,
+  queue: 'source-maps' | 'completions',
+): { readonly sink: ConditionalSink; readonly redis: Redis } {
+  const { admission, clockOf, receipts, durability, failures, memory } = parts
+  const server = servers.serverOf(queue, 0)
+  const redis = connect(servers.addressOf(server), server)
+  const watch = durability.queues.of(server)
+  watch.follow(redis)
+  const shares = admission.sharesOf(queue)
+  const commit = createConditionalCommit(
+    { redis, queue, receipts, clock: clockOf(server), memory, logger, minReplicas: replicasToConfirm(config) },
+    {
+      timeoutMs: config.COMMIT_TIMEOUT_MS,
+      priorityOf: held => shares.bulkPriority(held),
+      onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
+    },
+  )
+  lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
+  return { sink: createConditionalSink(queue, { commit, shares, failures, durability: watch }), redis }
+}
