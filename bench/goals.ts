@@ -77,6 +77,8 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
     'by size: trace of 10,000 spans': atMost(35),
     'as columns: trace of 1,000 spans': atMost(15),
     'as columns: trace of 100,000 spans, p99': atMost(400),
+    'completeness, trace of 20: added': atMost(2),
+    'completeness, trace of 1,000: added': atMost(2),
     'traces: of a service, an hour, p99': atMost(100),
     'traces: newest, p99': atMost(100),
     'traces: rare attribute, p99': atMost(300),
