@@ -86,6 +86,13 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
     'findings: one, a tenth of all occurrences': atMost(25),
     'findings: text of all': atMost(60),
   },
+  'stored-reads': {
+    'logs: frequent word, an hour, p95': atMost(150),
+    'logs: rare word, an hour, p95': atMost(150),
+    'logs: missing word, an hour, p95': atMost(150),
+    'metrics: one series, a day, p95': atMost(100),
+    'metrics: rate by route, a day, p95': atMost(100),
+  },
   replay: {
     'gzip for a second of the worker’s CPU time': atLeast(30),
     'CPU time of the worker': atMost(35),

@@ -41,6 +41,7 @@ const SCENARIOS = [
   'growth',
   'scale',
   'trace-read',
+  'stored-reads',
   'search',
   'replay',
   'replay-check',
