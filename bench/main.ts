@@ -42,6 +42,7 @@ const SCENARIOS = [
   'scale',
   'trace-read',
   'stored-reads',
+  'jaeger-dataset',
   'search',
   'replay',
   'replay-check',
