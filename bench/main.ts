@@ -41,6 +41,8 @@ const SCENARIOS = [
   'growth',
   'scale',
   'trace-read',
+  'stored-reads',
+  'jaeger-dataset',
   'search',
   'replay',
   'replay-check',

@@ -1,10 +1,6 @@
-import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { BENCH_DATABASE } from '../services/start-stores.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { fillWithParts, runStatement, storedRows, withPatientClient } from './insert-parts.ts'
 import { allNumbers, countTraces, DAYS, PARTS_PER_DAY, slotNumbers, tracesQuery } from './stored-traces.ts'
-
-/** Concurrent inserts. Each needs a core, and 0.4 GB of memory for a part of the largest size. */
-const INSERTS_AT_ONCE = 2
-const TIMEOUT_MS = 300_000
 
 /** Result of filling a table. */
 export interface Filled {
@@ -21,69 +17,27 @@ export interface Filled {
  */
 export async function fillSpans(url: string, spans: number, firstDay: string, days: number = DAYS): Promise<Filled> {
   const startedAt = performance.now()
-  const client = createClickHouse({
-    url,
-    database: BENCH_DATABASE,
-    requestTimeoutMs: TIMEOUT_MS,
-  })
-  try {
+  return withPatientClient(url, async client => {
     const counts = countTraces(spans, days)
-    await command(client, 'SYSTEM STOP MERGES spans')
-    await command(client, 'TRUNCATE TABLE spans')
     for (const table of ['finding_traces', 'session_traces', 'trace_services'])
-      await command(client, `TRUNCATE TABLE ${table}`)
-    // Merged parts are wide if they are large enough, so these inserted parts are wide too.
-    await command(client, 'ALTER TABLE spans MODIFY SETTING min_level_for_wide_part = 0')
+      await runStatement(client, `TRUNCATE TABLE ${table}`)
     const slots = Array.from({ length: days * PARTS_PER_DAY }, (_, i) => ({
       day: i % days,
       part: Math.floor(i / days),
     }))
-    await Promise.all(
-      Array.from({ length: INSERTS_AT_ONCE }, async () => {
-        for (let slot = slots.shift(); slot; slot = slots.shift()) {
-          await command(client, insertSpans(tracesQuery(counts, slotNumbers(counts, slot.day, slot.part), firstDay)))
-        }
-      }),
+    const statements = slots.map(({ day, part }) =>
+      insertSpans(tracesQuery(counts, slotNumbers(counts, day, part), firstDay)),
     )
-    await command(client, 'ALTER TABLE spans MODIFY SETTING min_level_for_wide_part = 1')
-    await command(client, insertFindingTraces(tracesQuery(counts, allNumbers(counts), firstDay)))
-    return { ...(await stateOfSpans(client)), seconds: (performance.now() - startedAt) / 1_000 }
-  } finally {
-    await client.close()
-  }
+    await fillWithParts(client, 'spans', statements)
+    await runStatement(client, insertFindingTraces(tracesQuery(counts, allNumbers(counts), firstDay)))
+    const { rows, parts, bytesPerRow } = await storedRows(client, 'spans')
+    return { spans: rows, parts, bytesPerSpan: bytesPerRow, seconds: (performance.now() - startedAt) / 1_000 }
+  })
 }
 
 /** Adds a few traces of one size. */
 export async function addTraces(client: ClickHouseClient, traces: string): Promise<void> {
-  for (const query of [insertSpans(traces), insertFindingTraces(traces)]) await command(client, query)
-}
-
-async function command(client: ClickHouseClient, query: string): Promise<void> {
-  await client.command({
-    query,
-    clickhouse_settings: {
-      wait_end_of_query: 1,
-      max_threads: 1,
-      max_insert_threads: '1',
-      max_block_size: '4096',
-      // All rows of an insert form one part.
-      min_insert_block_size_rows: '1000000000',
-      min_insert_block_size_bytes: '0',
-      insert_deduplicate: 0,
-    },
-    abort_signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
-}
-
-async function stateOfSpans(client: ClickHouseClient): Promise<Omit<Filled, 'seconds'>> {
-  const result = await client.query({
-    query: `SELECT sum(rows) AS spans, count() AS parts, sum(bytes_on_disk) / spans AS bytesPerSpan
-            FROM system.parts WHERE active AND database = {database: String} AND table = 'spans'`,
-    query_params: { database: BENCH_DATABASE },
-    format: 'JSONEachRow',
-  })
-  const [row] = await result.json<Record<'spans' | 'parts' | 'bytesPerSpan', string>>()
-  return { spans: Number(row?.spans), parts: Number(row?.parts), bytesPerSpan: Number(row?.bytesPerSpan) }
+  for (const query of [insertSpans(traces), insertFindingTraces(traces)]) await runStatement(client, query)
 }
 
 const ROUTES = "arrayMap(i -> concat('/api/resource-', toString(i), '/:id'), range(50))"

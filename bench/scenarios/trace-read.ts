@@ -2,6 +2,8 @@ import { type Filled, fillSpans } from '../data/fill-spans.ts'
 import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../data/stored-traces.ts'
 import { settleMerges } from '../measure/clickhouse-work.ts'
 import { type SpanSource, type StoredMore, startSpanSource } from '../measure/measure-storing-more.ts'
+import { connectBare } from '../measure/reads/bare-queries.ts'
+import { measureVerdict } from '../measure/reads/completeness-cost.ts'
 import { type FindingsSize, measureFindingReads } from '../measure/reads/finding-reads.ts'
 import type { ReadPlan } from '../measure/reads/measure-gets.ts'
 import { type MeasuredReads, measureReads, pickTraces, type ReadDeps, spansOf } from '../measure/reads/measure-reads.ts'
@@ -74,7 +76,12 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
   const setup = await setUpProduct(context, redis, clickhouse)
   const reader = await startTraceReader(context, setup)
   const source = await startSpanSource(context, redis, clickhouse)
-  const deps = { reader, client: clickhouse.client, pids: { API: reader.pid, ClickHouse: clickhouse.pid } }
+  const deps = {
+    reader,
+    client: clickhouse.client,
+    bare: connectBare(context, clickhouse.url),
+    pids: { API: reader.pid, ClickHouse: clickhouse.pid },
+  }
   // A warm-up that compiles the code. The first stage removes the spans.
   await source.storeMore(size.storeMore.durationMs / 2)
 
@@ -91,7 +98,7 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
   const skipped: string[] = []
   const rows = [
     ...stages.flatMap(toRows),
-    ...(await part('SELECT 1', () => measureSelectOne(clickhouse.url, size.reads))),
+    ...(await part('SELECT 1', () => measureSelectOne(deps.bare, size.reads))),
     ...(await part('cold caches', async () => {
       const name = `cold caches: ${nameOf(true, last.millions)}`
       const cold = await measureCold(deps, name, { ...size.coldReads, targets })
@@ -104,6 +111,7 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
       return measureWhileIngesting(deps, source, context, plan)
     })),
     ...(await part('traces by size', () => measureTraceSizes(deps, spans, firstDay()))),
+    ...(await part('completeness', () => measureVerdict(deps, redis.url(0), spans, firstDay(), size.reads))),
     ...(await part('searches', () => measureTraceSearches(deps, size.searches))),
     ...(await part('many parts', () => measureManyParts(context, size, last.millions, clickhouse, deps))),
     ...(await part('findings', () => measureFindingReads(deps, size.findings))),
@@ -193,6 +201,7 @@ const NOTES = [
   `"${MANY_DAYS} days of parts": as many spans in ${MANY_DAYS} days of ${PARTS_PER_DAY} parts. "SELECT 1" is sent from the process of the bench, without the API.`,
   'More spans are sent to the edge, 200 a payload. They belong to the day after the stored spans, and parts of different days are never merged. CPU time is the sum of edge, worker, Redis and ClickHouse, including merges.',
   'Traces "by size" are added to those of the last stage. A response shows at most 2,000 spans. All findings belong to one workspace, with occurrences over the last 7 days, of which one finding has a tenth. "Rows read" is the sum over all queries of a request as ClickHouse counts it: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is read.',
+  '"ClickHouse alone" is one query of what a page shows, in the same rounds and over a connection that is kept. "Completeness, added" is the difference of the medians of reading a trace as columns with and without the verdict, by the functions of the API in the process of the bench, each trace with both.',
 ]
 
 const nameOf = (isLarge: boolean, millions: number) =>

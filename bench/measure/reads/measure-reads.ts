@@ -12,6 +12,7 @@ import {
 import { percentile } from '../../report/statistics.ts'
 import type { TraceReader, TraceTarget } from '../../services/start-trace-reader.ts'
 import { meterProcesses } from '../process-meter.ts'
+import type { BareQueries } from './bare-queries.ts'
 import { countRowsRead, type ReadPlan, timeEach } from './measure-gets.ts'
 
 /** Cost of sequential reads of traces of one size. */
@@ -30,10 +31,11 @@ export interface MeasuredReads {
   readonly answerBytes: number
 }
 
-/** The API, ClickHouse and their processes. */
+/** The API, ClickHouse with and without the official client, and their processes. */
 export interface ReadDeps {
   readonly reader: TraceReader
   readonly client: ClickHouseClient
+  readonly bare: BareQueries
   /** Pids of the API and ClickHouse. */
   readonly pids: Readonly<Record<string, number>>
 }

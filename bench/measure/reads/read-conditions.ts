@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
-import { Agent, request } from 'node:http'
 import { errorMessage } from '../../../shared/runtime/errors.ts'
 import { percentile } from '../../report/statistics.ts'
 import type { TraceTarget } from '../../services/start-trace-reader.ts'
 import { succeeded } from '../../support/rounds.ts'
 import type { Row, ScenarioRun } from '../../support/scenario.ts'
 import type { SpanSource } from '../measure-storing-more.ts'
+import type { BareQueries } from './bare-queries.ts'
 import { type ReadPlan, timeEach } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
 
@@ -26,35 +26,14 @@ function latencyRows(name: string, rounds: readonly (readonly number[] | undefin
   return [row('', 'ms, p50', 0.5), row(', p99', 'ms, p99', 0.99)]
 }
 
-/**
- * Measures the smallest query over a connection that is kept, so that a reader can see what the machine and ClickHouse add to
- * every read. Without the official client, which waits for a timer of a millisecond before each query.
- */
-export async function measureSelectOne(url: string, { rounds, perRound }: ReadPlan): Promise<Row[]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const { username, password, origin } = new URL(url)
-  const auth = `${username}:${password}`
-  const selectOne = () =>
-    new Promise<void>((resolve, reject) => {
-      const options = { agent, auth, signal: AbortSignal.timeout(SELECT_ONE_TIMEOUT_MS) }
-      const sent = request(`${origin}/?query=SELECT%201`, options, response => {
-        response.resume().once('end', () => resolve())
-        if (response.statusCode !== 200) reject(new Error(`SELECT 1 returned ${response.statusCode}`))
-      })
-      sent.once('error', reject)
-      sent.end()
-    })
-  try {
-    await timeEach(perRound / 2, selectOne)
-    const latencies: number[][] = []
-    for (let round = 0; round < rounds; round++) latencies.push(await timeEach(perRound, selectOne))
-    return latencyRows('SELECT 1 without the API', latencies)
-  } finally {
-    agent.destroy()
-  }
+/** Measures the smallest query, so that a reader can see what the machine and ClickHouse add to every read. */
+export async function measureSelectOne(bare: BareQueries, { rounds, perRound }: ReadPlan): Promise<Row[]> {
+  const selectOne = async () => void (await bare.countRows('SELECT 1'))
+  await timeEach(perRound / 2, selectOne)
+  const latencies: number[][] = []
+  for (let round = 0; round < rounds; round++) latencies.push(await timeEach(perRound, selectOne))
+  return latencyRows('SELECT 1 without the API', latencies)
 }
-
-const SELECT_ONE_TIMEOUT_MS = 10_000
 
 const CACHES = [
   'MARK CACHE',

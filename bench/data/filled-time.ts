@@ -1,0 +1,30 @@
+import { DAYS, PARTS_PER_DAY } from './stored-traces.ts'
+
+/** Number of workspaces with log records, points and sessions. The first has half of the rows, the next half of the rest. */
+export const SIGNAL_WORKSPACES = 8
+
+const DAY_MS = 86_400_000
+const SLOT_MS = DAY_MS / PARTS_PER_DAY
+
+/** Returns the number of the workspace of a random number: with how many zeros it ends. */
+export const workspaceNumberOf = (random: string) =>
+  `least(bitCount(bitXor(${random}, ${random} - 1)) - 1, ${SIGNAL_WORKSPACES - 1})`
+
+/** Returns the id of the workspace with a number, as `workspaceId` does. */
+export const workspaceIdOf = (number: string) => `concat('ws_', leftPad(toString(${number}), 2, '0'))`
+
+/** A part of the filled days, whose rows form a part of a table, or two if midnight is in it. */
+export interface Slot {
+  readonly number: number
+  readonly fromMs: number
+  readonly lengthMs: number
+}
+
+/** Returns the parts of the days that end at `endMs`, in the order of time: merges leave neighbours by arrival together. */
+export function slotsUntil(endMs: number, days: number = DAYS): Slot[] {
+  return Array.from({ length: days * PARTS_PER_DAY }, (_, number) => ({
+    number,
+    fromMs: endMs - days * DAY_MS + number * SLOT_MS,
+    lengthMs: SLOT_MS,
+  }))
+}

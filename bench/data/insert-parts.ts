@@ -1,0 +1,92 @@
+import type { ClickHouseSettings } from '@clickhouse/client'
+import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { BENCH_DATABASE } from '../services/start-stores.ts'
+
+/** Concurrent inserts. Each needs a core, and 0.4 GB of memory for a part of the largest size. */
+const INSERTS_AT_ONCE = 2
+const TIMEOUT_MS = 300_000
+
+/** Runs work with a client that waits as long as the largest insert takes. */
+export async function withPatientClient<T>(url: string, work: (client: ClickHouseClient) => Promise<T>): Promise<T> {
+  const client = createClickHouse({ url, database: BENCH_DATABASE, requestTimeoutMs: TIMEOUT_MS })
+  try {
+    return await work(client)
+  } finally {
+    await client.close()
+  }
+}
+
+/** Runs a statement, all of whose rows of a partition form one part. */
+export async function runStatement(
+  client: ClickHouseClient,
+  query: string,
+  settings: ClickHouseSettings = {},
+): Promise<void> {
+  await client.command({
+    query,
+    clickhouse_settings: {
+      wait_end_of_query: 1,
+      max_threads: 1,
+      max_insert_threads: '1',
+      max_block_size: '4096',
+      // All rows of an insert form one part.
+      min_insert_block_size_rows: '1000000000',
+      min_insert_block_size_bytes: '0',
+      insert_deduplicate: 0,
+      ...settings,
+    },
+    abort_signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+}
+
+/** Runs statements, a few at once. */
+export async function runStatements(
+  client: ClickHouseClient,
+  statements: readonly string[],
+  settings: ClickHouseSettings = {},
+): Promise<void> {
+  const waiting = [...statements]
+  await Promise.all(
+    Array.from({ length: INSERTS_AT_ONCE }, async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        await runStatement(client, next, settings)
+      }
+    }),
+  )
+}
+
+/**
+ * Empties a table and fills it with the parts that the statements insert, as merges would leave them: they are wide, have all
+ * indexes, and stay as they are, because merges of the table are stopped.
+ */
+export async function fillWithParts(
+  client: ClickHouseClient,
+  table: string,
+  statements: readonly string[],
+): Promise<void> {
+  await runStatement(client, `SYSTEM STOP MERGES ${table}`)
+  await runStatement(client, `TRUNCATE TABLE ${table}`)
+  // Merged parts are wide if they are large enough, so these inserted parts are wide too.
+  await runStatement(client, `ALTER TABLE ${table} MODIFY SETTING min_level_for_wide_part = 0`)
+  await runStatements(client, statements)
+  await runStatement(client, `ALTER TABLE ${table} MODIFY SETTING min_level_for_wide_part = 1`)
+}
+
+/** State of a table. */
+export interface StoredRows {
+  readonly rows: number
+  readonly parts: number
+  readonly bytesPerRow: number
+}
+
+/** Returns the active parts of a table. */
+export async function storedRows(client: ClickHouseClient, table: string): Promise<StoredRows> {
+  const result = await client.query({
+    query: `SELECT sum(rows) AS rows, count() AS parts, sum(bytes_on_disk) / rows AS bytesPerRow
+            FROM system.parts WHERE active AND database = {database: String} AND table = {table: String}`,
+    query_params: { database: BENCH_DATABASE, table },
+    format: 'JSONEachRow',
+  })
+  const [row] = await result.json<Record<keyof StoredRows, string>>()
+  return { rows: Number(row?.rows), parts: Number(row?.parts), bytesPerRow: Number(row?.bytesPerRow) }
+}

@@ -1,0 +1,149 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { attributeHint } from '../../../clickhouse/queries/attributes/attribute-condition.ts'
+import type { LogHistogram, LogsPage } from '../../../schemas/http/logs/schemas.ts'
+import { logService } from '../../data/fill-logs.ts'
+import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
+
+/** Different values of one search, so that none is remembered. */
+const VALUES = 40
+const PAGE = 100
+const HOUR_SECONDS = 3_600
+const DAY_SECONDS = 24 * HOUR_SECONDS
+const RECORDS_PER_TRACE = 5
+
+/** What a stored record has that is searched for. */
+interface Sample {
+  /** Start of its hour, Unix seconds. */
+  readonly hour: number
+  /** A word that no other record has. */
+  readonly orderId: string
+  readonly traceId: string
+  readonly user: string
+}
+
+/** A time in Unix seconds. */
+interface Period {
+  readonly from: number
+  readonly to: number
+}
+
+/** Returns the reads of log records of a workspace, which are those of full hours. */
+export async function logReads(client: ClickHouseClient, workspaceId: string, endMs: number): Promise<ComparedRead[]> {
+  const samples = await pickSamples(client, workspaceId, endMs)
+  const at = (i: number) => samples[i % samples.length] as Sample
+  const hour = (i: number): Period => ({ from: at(i).hour, to: at(i).hour + HOUR_SECONDS })
+  const lastHour = Math.floor(endMs / 1_000 / HOUR_SECONDS)
+  // Days that end with an hour of the last three days.
+  const day = (i: number): Period => {
+    const to = (lastHour - (i % 72)) * HOUR_SECONDS
+    return { from: to - DAY_SECONDS, to }
+  }
+  const service = (i: number) => logService(i % 4)
+  const page = (
+    name: string,
+    atLeast: number,
+    conditions: (i: number) => Record<string, string>,
+    sql: (i: number) => string,
+    period?: (i: number) => Period,
+  ): ComparedRead => ({
+    name: `logs: ${name}`,
+    atLeast,
+    path: i => `/v3/logs?${new URLSearchParams({ ...conditions(i), ...(period && bounds(period(i))) })}`,
+    count: body => (JSON.parse(body) as LogsPage).logs.length,
+    alone:
+      i => `SELECT * FROM logs WHERE workspace_id = '${workspaceId}' AND ${sql(i)} ${period ? within(period(i)) : ''}
+      ORDER BY timestamp DESC LIMIT ${PAGE}`,
+  })
+  const histogram = (
+    name: string,
+    conditions: (i: number) => Record<string, string>,
+    sql: (i: number) => string,
+  ): ComparedRead => ({
+    name: `histogram: ${name}`,
+    atLeast: 24,
+    path: i => `/v3/logs/histogram?${new URLSearchParams({ ...conditions(i), ...bounds(day(i)), step: '3600' })}`,
+    count: body => countSteps(JSON.parse(body) as LogHistogram),
+    alone: i => `SELECT toStartOfHour(timestamp) AS hour, intDiv(severity_number + 3, 4) AS severity, count() FROM logs
+      WHERE workspace_id = '${workspaceId}' AND ${sql(i)} ${within(day(i))} GROUP BY hour, severity`,
+  })
+  const attribute = (i: number) => ({ attribute: `enduser.id=${at(i).user}` })
+  const hasUser = (i: number) =>
+    `${attributeHint("'enduser.id'", `'${at(i).user}'`)} AND attributes['enduser.id'] = '${at(i).user}'`
+  const all = () => 'true'
+  return [
+    page('newest of an hour', PAGE, () => ({}), all, hour),
+    page(
+      'frequent word, an hour',
+      PAGE,
+      () => ({ q: 'payment' }),
+      () => word('payment'),
+      hour,
+    ),
+    page(
+      'rare word, an hour',
+      1,
+      i => ({ q: at(i).orderId }),
+      i => word(at(i).orderId),
+      hour,
+    ),
+    page(
+      'missing word, an hour',
+      0,
+      i => ({ q: `${at(i).orderId}f` }),
+      i => word(`${at(i).orderId}f`),
+      hour,
+    ),
+    page(
+      'frequent word of a service, an hour',
+      1,
+      i => ({ q: 'payment', service: service(i) }),
+      i => `service_name = '${service(i)}' AND ${word('payment')}`,
+      hour,
+    ),
+    page(
+      'of a trace',
+      RECORDS_PER_TRACE,
+      i => ({ trace: at(i).traceId }),
+      i => `trace_id = unhex('${at(i).traceId}')`,
+    ),
+    page('rare attribute, an hour', 1, attribute, hasUser, hour),
+    page('rare attribute, a day', 0, attribute, hasUser, day),
+    histogram('a day', () => ({}), all),
+    histogram(
+      'frequent word, a day',
+      () => ({ q: 'payment' }),
+      () => word('payment'),
+    ),
+  ]
+}
+
+const word = (text: string) => `hasToken(lower(body), '${text}')`
+
+function bounds({ from, to }: Period): Record<'from' | 'to', string> {
+  const time = (seconds: number) => new Date(seconds * 1_000).toISOString()
+  return { from: time(from), to: time(to) }
+}
+
+function within({ from, to }: Period): string {
+  const time = (seconds: number) => `fromUnixTimestamp64Nano(${BigInt(seconds) * 1_000_000_000n}, 'UTC')`
+  return `AND timestamp >= ${time(from)} AND timestamp < ${time(to)}`
+}
+
+/** Counts steps and severities with records. */
+function countSteps({ counts }: LogHistogram): number {
+  return Object.values(counts).reduce((sum, steps) => sum + steps.filter(records => records > 0).length, 0)
+}
+
+/** Picks records of hours that are filled whole, pseudo-randomly. */
+async function pickSamples(client: ClickHouseClient, workspaceId: string, endMs: number): Promise<Sample[]> {
+  const to = Math.floor(endMs / 1_000 / HOUR_SECONDS) * HOUR_SECONDS
+  const result = await client.query({
+    query: `
+      SELECT toUnixTimestamp(toStartOfHour(timestamp)) AS hour, extract(body, 'order_id=([0-9a-f]+)') AS orderId,
+        lower(hex(trace_id)) AS traceId, attributes['enduser.id'] AS user
+      FROM logs WHERE workspace_id = '${workspaceId}' AND startsWith(body, 'payment') ${within({ from: to - 5 * DAY_SECONDS, to })}
+      ORDER BY cityHash64(span_id) LIMIT 1 BY hour LIMIT ${VALUES}`,
+    format: 'JSONEachRow',
+  })
+  return result.json<Sample>()
+}

@@ -1,0 +1,91 @@
+import { fillLogs } from '../../data/fill-logs.ts'
+import { fillPoints, POINT_DAYS } from '../../data/fill-points.ts'
+import { fillSessions } from '../../data/fill-sessions.ts'
+import { SIGNAL_WORKSPACES } from '../../data/filled-time.ts'
+import type { StoredRows } from '../../data/insert-parts.ts'
+import { DAYS, workspaceId } from '../../data/stored-traces.ts'
+import { settleMerges } from '../../measure/clickhouse-work.ts'
+import { connectBare } from '../../measure/reads/bare-queries.ts'
+import { type ComparedRead, compareReads } from '../../measure/reads/compare-reads.ts'
+import type { ReadPlan } from '../../measure/reads/measure-gets.ts'
+import { setUpProduct } from '../../services/product-process.ts'
+import { startBenchClickHouse, startBenchRedis } from '../../services/start-stores.ts'
+import { startTraceReader } from '../../services/start-trace-reader.ts'
+import { attempt } from '../../support/rounds.ts'
+import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../../support/scenario.ts'
+import { logReads } from './log-reads.ts'
+import { metricReads } from './metric-reads.ts'
+import { sessionReads } from './session-reads.ts'
+
+interface Size {
+  readonly records: number
+  readonly points: number
+  readonly sessions: number
+  readonly reads: ReadPlan
+}
+
+const FULL: Size = {
+  records: 20_000_000,
+  points: 5_000_000,
+  sessions: 200_000,
+  reads: { rounds: 3, perRound: 40, hasP95: true },
+}
+const QUICK: Size = {
+  records: 1_500_000,
+  points: 300_000,
+  sessions: 20_000,
+  reads: { rounds: 2, perRound: 10, hasP95: true },
+}
+
+/** The workspace that is read, with half of all rows. */
+const WORKSPACE = workspaceId(0)
+
+/** Measures reads of log records, points and sessions. */
+export const scenario: Scenario = {
+  name: 'stored-reads',
+  question:
+    'How long do reads of logs, metrics and sessions take with 20 million log records and 5 million points stored, and how much ' +
+    'longer than ClickHouse alone for the same rows?',
+  run: context => run(context, context.quick ? QUICK : FULL),
+}
+
+async function run(context: ScenarioRun, { records, points, sessions, reads }: Size): Promise<ScenarioResult> {
+  const redis = await startBenchRedis(context, { ownRewrites: true })
+  const clickhouse = await startBenchClickHouse(context)
+  const reader = await startTraceReader(context, await setUpProduct(context, redis, clickhouse))
+  const { client, url, pid } = clickhouse
+  const deps = { reader, client, bare: connectBare(context, url), pids: { API: reader.pid, ClickHouse: pid } }
+  const endMs = Date.now()
+  const stored = { logs: await fillLogs(url, records, endMs), points: await fillPoints(url, points, endMs) }
+  context.progress(`${describe(stored.logs)} of logs, ${describe(stored.points)} of metrics`)
+  await fillSessions(url, sessions, endMs)
+  await settleMerges(client)
+
+  const part = (what: string, readsOf: () => Promise<ComparedRead[]>): Promise<Row[]> => {
+    context.progress(what)
+    return attempt(context, what, [], async () => compareReads(deps, WORKSPACE, await readsOf(), reads))
+  }
+  const rows = [
+    ...(await part('logs', () => logReads(client, WORKSPACE, endMs))),
+    ...(await part('metrics', async () => metricReads(WORKSPACE, points, endMs))),
+    ...(await part('sessions', async () => sessionReads(WORKSPACE, sessions, endMs))),
+  ]
+  return {
+    rows,
+    method:
+      `${reads.perRound / 2} requests of each read to warm up, ${reads.rounds} rounds of ${reads.perRound}, one after the other, ` +
+      'and in each round as many queries of ClickHouse alone',
+    notes: [
+      `Stored: ${describe(stored.logs)} of logs in ${DAYS} days, ${describe(stored.points)} of metrics in ${POINT_DAYS} days, and ` +
+        `${sessions.toLocaleString('en')} sessions with ten heartbeats each, in ${SIGNAL_WORKSPACES} workspaces. The workspace that is ` +
+        'read has half of them. Merges of logs and metrics are stopped.',
+      'ClickHouse alone: one query of the same rows in the same rounds, over a connection that is kept, whose result is not ' +
+        'parsed. It does not do what the API does besides: pages with a cursor, rates by step, totals of a session.',
+    ],
+    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+  }
+}
+
+function describe({ rows, parts, bytesPerRow }: StoredRows): string {
+  return `${rows.toLocaleString('en')} rows in ${parts} parts, ${bytesPerRow.toFixed(1)} bytes each,`
+}
