@@ -9,7 +9,9 @@ const CAUSES: Readonly<Record<Cause, string>> = {
   in_flight: 'Accepted requests are not stored yet. They appear by themselves.',
   dead_lettered: 'Requests of this workspace could not be stored at that time, and are kept as dead letters.',
   refused: 'Requests of this workspace were refused at that time, and their clients did not repeat them.',
-  expired: 'The trace begins where the retention of this workspace ends.',
+  expired:
+    'The trace begins where the retention of this workspace ends, or spans of its time have left with a shorter one.',
+  erased: 'Spans of its time were erased with a person or a session. They may have been of another trace.',
   cut: 'The trace has more than 1,000,000 spans. The first of them are shown.',
   not_received_from_other_service:
     'Nothing was lost here. The parent is a span of another service, which has not sent it: it was sampled out there, or that service does not export here.',

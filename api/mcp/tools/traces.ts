@@ -101,11 +101,11 @@ export const getSpansTool = defineTool({
     absent: z.array(z.string()).describe('Spans that are not stored in the trace.'),
     unread: z.array(z.string()).describe('Spans for which there was no room: ask for fewer.'),
   },
-  async read({ clickhouse }, { workspaceId, query: { traceId: id, spanIds }, deadline }) {
+  async read(deps, { workspaceId, query: { traceId: id, spanIds }, deadline }) {
     const isWellFormed = traceIdSchema.safeParse(id).success
     const known = spanIds.filter(spanId => spanIdSchema.safeParse(spanId).success)
     if (!isWellFormed || known.length === 0) return notFound(TRACES)
-    const read = await readSpanDetails(clickhouse, { workspaceId, traceId: id }, known, deadline)
+    const read = await readSpanDetails(deps, { workspaceId, traceId: id }, known, deadline)
     if (!read.ok) return read
     const { spans, rest, tooLarge, absent } = read.value
     const malformed = spanIds.filter(spanId => !known.includes(spanId))

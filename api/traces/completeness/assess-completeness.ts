@@ -70,7 +70,8 @@ function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | un
       settledBeforeMs < readAtMs && settledBeforeMs <= arrivals.lastMs + MINUTE_MS,
       settledBeforeMs <= arrivals.lastMs,
     ),
-    ...loss('expired', beganMs < keptSinceMs + HOUR_MS),
+    ...loss('expired', beganMs < keptSinceMs + HOUR_MS || losses.expired > 0),
+    ...loss('erased', losses.erased > 0),
     ...loss('dead_lettered', losses.deadLettered > 0),
     ...loss('refused', losses.refused.final + losses.refused.repeated > 0, losses.refused.final > 0),
   ]

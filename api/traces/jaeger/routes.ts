@@ -1,4 +1,3 @@
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectServices, selectTagValues } from '../../../clickhouse/queries/traces/search/select-tags.ts'
 import {
   jaegerOperations,
@@ -17,23 +16,25 @@ import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import type { ColumnsDeps } from '../columns/use-columns.ts'
 import { recentTraces } from '../search/recent-traces.ts'
 import { runTraceSearch } from '../search/run-search.ts'
 import { filterOfConditions, goDurationNanos, type SpanCondition, searchRange } from '../search/search-filter.ts'
-import { searchTraces } from '../search/search-traces.ts'
-import { useAllSpans, WHOLE_TRACE, type WholeTrace } from '../spans/load-all-spans.ts'
+import { searchTraces, type TraceSearch } from '../search/search-traces.ts'
+import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from '../spans/load-all-spans.ts'
+import type { SpansDeps } from '../spans/load-spans.ts'
 import { presentJaegerTrace } from './present-trace.ts'
 
-interface Deps extends GuardedRouteDeps, ColumnsDeps {
-  readonly clickhouse: ClickHouseClient
+interface Deps extends GuardedRouteDeps, SpansDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
   readonly now: () => number
 }
 
 /** Limits of all traces of a search together. */
-const FOUND_TRACES = { spans: WHOLE_TRACE.spans, characters: 4 * 1024 * 1024 }
+const FOUND_TRACES = { spans: WHOLE_TRACE.spans, bytes: 6 * 1024 * 1024 }
+/** Services are those of spans that arrived since so long ago, because the interface has no time for them. */
+const SERVICES_OF_MS = 7 * 86_400_000
+const TIMES = ['start', 'end'] as const
 /** Most names of a list. */
 const NAMES_MAX = 1_000
 
@@ -48,7 +49,22 @@ export function jaegerRoutes(deps: Deps): readonly Route[] {
       const of = { key: undefined, serviceName: service }
       return selectTagValues(clickhouse, { workspaceId, traceIds, limit: NAMES_MAX }, of, deadline)
     }
-    return traceSearches.run(workspaceId, read, deadline)
+    return runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
+  }
+
+  const found = async (search: TraceSearch, deadline: AbortSignal): Promise<string[]> => {
+    const { workspaceId } = search
+    const { traces } = await searchTraces(clickhouse, search, deadline)
+    const limits = {
+      spans: Math.floor(FOUND_TRACES.spans / Math.max(traces.length, 1)),
+      bytes: Math.floor(FOUND_TRACES.bytes / Math.max(traces.length, 1)),
+    }
+    const shown: string[] = []
+    for (const { traceId } of traces) {
+      const trace = await useFirstSpans(clickhouse, { workspaceId, traceId }, limits, traceJson, deadline)
+      if (trace !== undefined) shown.push(trace)
+    }
+    return shown
   }
 
   return [
@@ -58,7 +74,7 @@ export function jaegerRoutes(deps: Deps): readonly Route[] {
       async run({ workspaceId, param, deadline }) {
         const traceId = param('traceId').toLowerCase().padStart(32, '0')
         if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
-        const trace = await useAllSpans(deps, { workspaceId, traceId }, WHOLE_TRACE, traceJson, deadline)
+        const trace = await useAllSpans(deps, { workspaceId, traceId }, traceJson, deadline)
         return trace === undefined ? notFound(TRACES) : answerOf([trace])
       },
     }),
@@ -72,42 +88,39 @@ export function jaegerRoutes(deps: Deps): readonly Route[] {
         const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
         if (!filter.ok) return filter
         const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
-        const find = () => searchTraces(clickhouse, search, deadline)
-        const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, ['start', 'end'], find)
-        if (!found.ok) return found
-        const { traces } = found.value
-        const limits = {
-          spans: Math.floor(FOUND_TRACES.spans / Math.max(traces.length, 1)),
-          characters: Math.floor(FOUND_TRACES.characters / Math.max(traces.length, 1)),
-        }
-        const shown: string[] = []
-        for (const { traceId } of traces) {
-          const trace = await useAllSpans(deps, { workspaceId, traceId }, limits, traceJson, deadline)
-          if (trace !== undefined) shown.push(trace)
-        }
-        return answerOf(shown)
+        // The slot is held while the spans are read, because the text of the traces stays in memory meanwhile.
+        const read = () => found(search, deadline)
+        const shown = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
+        return shown.ok ? answerOf(shown.value) : shown
       },
     }),
     guardedRoute(deps, jaegerServices, {
       resource: TRACES,
       async run({ workspaceId, deadline }) {
-        const search = { workspaceId, ...searchRange(undefined, undefined), limit: NAMES_MAX }
+        const search = {
+          workspaceId,
+          ...searchRange(undefined, undefined),
+          arrivedSinceMs: now() - SERVICES_OF_MS,
+          limit: NAMES_MAX,
+        }
         const read = () => selectServices(clickhouse, search, deadline)
-        const services = await traceSearches.run(workspaceId, read, deadline)
-        return answer(services.filter(service => service !== ''))
+        const services = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
+        return services.ok ? answer(services.value.filter(service => service !== '')) : services
       },
     }),
     guardedRoute(deps, jaegerServiceOperations, {
       resource: TRACES,
-      run: async ({ workspaceId, param, deadline }) =>
-        answer(await operationsOf(workspaceId, param('service'), deadline)),
+      async run({ workspaceId, param, deadline }) {
+        const names = await operationsOf(workspaceId, param('service'), deadline)
+        return names.ok ? answer(names.value) : names
+      },
     }),
     guardedRoute(deps, jaegerOperations, {
       resource: TRACES,
       query: jaegerOperationsQuerySchema,
       async run({ workspaceId, query: { service }, deadline }) {
         const names = await operationsOf(workspaceId, service, deadline)
-        return answer(names.map(name => ({ name, spanKind: '' })))
+        return names.ok ? answer(names.value.map(name => ({ name, spanKind: '' }))) : names
       },
     }),
   ]

@@ -50,7 +50,7 @@ export async function searchTraces(
   const traces: TraceTotalsRow[] = []
   let position = after
   let traceIds: readonly string[] | undefined
-  for (const candidates of [limit, ...MORE_CANDIDATES]) {
+  for (const [round, candidates] of [limit, ...MORE_CANDIDATES].entries()) {
     const search = { workspaceId, filter, after: position, traceIds, limit: candidates, nowMs }
     const { found, next } = await selectTraceCandidates(client, search, signal)
     const matching = await thatMatch(client, { workspaceId, found, condition }, signal)
@@ -58,7 +58,8 @@ export async function searchTraces(
     traces.push(...(await totalsOf(client, workspaceId, shown, signal)))
     position = shown.length < matching.length ? shown.at(-1) : next
     if (position === undefined || traces.length === limit) break
-    if (condition !== undefined && filter.attribute !== undefined && traceIds === undefined) {
+    // Asked once: a value that is frequent stays so, and the answer costs more than a round.
+    if (round === 0 && condition !== undefined && filter.attribute !== undefined) {
       traceIds = await rareTraces(client, { workspaceId, condition, fromNano: filter.fromNano }, signal)
       if (traceIds?.length === 0) return { traces, next: undefined }
     }

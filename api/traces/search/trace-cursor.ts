@@ -2,9 +2,15 @@ import { z } from 'zod'
 import type { TracePosition } from '../../../clickhouse/queries/traces/search/select-trace-candidates.ts'
 import { decodeCursor, digestOf, encodeCursor, type ListIdentity, OTHER_LIST } from '../../http/cursor.ts'
 import type { Outcome } from '../../http/outcome.ts'
+import { SPAN_NANO_MAX } from './search-filter.ts'
+
+const unixNano = z
+  .string()
+  .regex(/^\d{1,19}$/)
+  .refine(digits => BigInt(digits) <= SPAN_NANO_MAX)
 
 const cursorSchema = z
-  .tuple([z.string(), z.string().regex(/^\d{1,19}$/), z.string().regex(/^[0-9a-f]{32}$/)])
+  .tuple([z.string(), unixNano, z.string().regex(/^[0-9a-f]{32}$/)])
   .transform(([list, atUnixNano, traceId]) => ({ list, atUnixNano, traceId }))
 
 /** Encodes the position after which the next page of a list begins. */

@@ -1,9 +1,10 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { selectFirstSpanIds } from '../../../clickhouse/queries/traces/select-first-span-ids.ts'
 import type { SpanDetailsRow } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
-import { type ColumnsDeps, useColumns } from '../columns/use-columns.ts'
-import { loadSpans } from './load-spans.ts'
+import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES, type SpansDeps, tryLoadSpans } from './load-spans.ts'
 
-/** All spans of a trace with everything that was received, in the order of their starts. */
+/** The first spans of a trace with everything that was received, in the order of their starts. */
 export interface WholeTrace {
   readonly traceId: string
   readonly rows: readonly SpanDetailsRow[]
@@ -14,73 +15,125 @@ export interface WholeTrace {
 /** Limits of a whole trace. */
 export interface WholeTraceLimits {
   readonly spans: number
-  /** Characters of the texts of its spans. */
-  readonly characters: number
+  /** Bytes of the JSON of its spans, as ClickHouse writes it: texts of any column, and what each attribute and event adds. */
+  readonly bytes: number
 }
 
 /** Limits of a trace that is read alone. */
-export const WHOLE_TRACE: WholeTraceLimits = { spans: 5_000, characters: 16 * 1024 * 1024 }
+export const WHOLE_TRACE: WholeTraceLimits = { spans: 5_000, bytes: 16 * 1024 * 1024 }
 
 const BATCH_SPANS = 500
-/** A trace with more spans or more characters waits for a slot for large ones. */
-const SMALL: WholeTraceLimits = { spans: 1_000, characters: 2 * 1024 * 1024 }
 
 /**
- * Loads a trace with the details of its spans and returns what `use` makes of it, or undefined if nothing of it is retained.
- * `use` of a large trace runs while it has its slot, and must not keep the rows.
+ * Loads a trace with the details of its spans and returns what `use` makes of it, or undefined if nothing of it is retained. More
+ * than one batch, or a batch of more than `SMALL_BYTES`, is read in a slot for large traces. `use` runs while the slot is held,
+ * and must not keep the rows.
  */
 export async function useAllSpans<T>(
-  deps: ColumnsDeps,
+  { clickhouse, largeTraces }: SpansDeps,
+  key: TraceKey,
+  use: (whole: WholeTrace) => T,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  const trace = await findSpans(clickhouse, key, WHOLE_TRACE.spans, signal)
+  if (trace === undefined) return undefined
+  if (trace.spanIds.length <= BATCH_SPANS) {
+    const small = await tryLoadSpans(clickhouse, key, trace.spanIds, SMALL_BYTES, signal)
+    if (small !== undefined) return useKept(key, new KeptSpans(trace, WHOLE_TRACE.bytes).add(small), use)
+  }
+  const useLarge = async () => {
+    const kept = new KeptSpans(trace, WHOLE_TRACE.bytes)
+    for (const batch of kept.batches()) {
+      kept.add(await loadSpans(clickhouse, key, batch, RESPONSE_BYTES, signal))
+    }
+    return useKept(key, kept, use)
+  }
+  return largeTraces.run(key.workspaceId, useLarge, signal)
+}
+
+/**
+ * Loads the first spans of a trace, one of many in a response, and returns what `use` makes of them, or undefined if nothing is
+ * retained. It waits for no slot, because it has no more than `SMALL_BYTES` besides the rows that it keeps.
+ */
+export async function useFirstSpans<T>(
+  clickhouse: ClickHouseClient,
   key: TraceKey,
   limits: WholeTraceLimits,
   use: (whole: WholeTrace) => T,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const found = await useColumns(deps, key, signal, async ({ skeleton, arranged: { numbers }, truncated }) => ({
-    spanIds: Array.from(numbers.subarray(0, limits.spans), number => skeleton.spanId(number)),
-    truncated: truncated || numbers.length > limits.spans,
-  }))
-  if (found === undefined) return undefined
-  const useWithin = async (characters: number) => {
-    const whole = await loadDetails(deps, key, found, characters, signal)
-    return whole.rows.length === 0 && !whole.truncated ? undefined : { whole, value: () => use(whole) }
+  const trace = await findSpans(clickhouse, key, limits.spans, signal)
+  if (trace === undefined) return undefined
+  const kept = new KeptSpans(trace, limits.bytes)
+  for (const batch of kept.batches()) {
+    kept.add(await loadSpans(clickhouse, key, batch, SMALL_BYTES, signal))
   }
-  if (found.spanIds.length <= SMALL.spans) {
-    const small = await useWithin(Math.min(limits.characters, SMALL.characters))
-    const isWhole = small === undefined || small.whole.truncated === found.truncated
-    if (isWhole || limits.characters <= SMALL.characters) return small?.value()
-  }
-  return deps.largeTraces.run(key.workspaceId, async () => (await useWithin(limits.characters))?.value(), signal)
+  return useKept(key, kept, use)
 }
 
-async function loadDetails(
-  { clickhouse }: ColumnsDeps,
+interface FoundSpans {
+  readonly spanIds: readonly string[]
+  /** Whether the trace has more. */
+  readonly truncated: boolean
+}
+
+async function findSpans(
+  clickhouse: ClickHouseClient,
   key: TraceKey,
-  { spanIds, truncated }: { readonly spanIds: readonly string[]; readonly truncated: boolean },
-  characters: number,
+  limit: number,
   signal: AbortSignal,
-): Promise<WholeTrace> {
-  const rows: SpanDetailsRow[] = []
-  let left = characters
-  let rest: readonly string[] = spanIds
-  let isCut = truncated
-  while (rest.length > 0) {
-    const { spans, ...others } = await loadSpans(clickhouse, key, rest.slice(0, BATCH_SPANS), signal)
-    for (const { row } of spans) {
-      left -= textCharacters(row)
-      if (left < 0) return { traceId: key.traceId, rows, truncated: true }
-      rows.push(row)
-    }
-    isCut ||= others.tooLarge.length > 0
-    rest = [...others.rest, ...rest.slice(BATCH_SPANS)]
-  }
-  return { traceId: key.traceId, rows, truncated: isCut }
+): Promise<FoundSpans | undefined> {
+  const spanIds = await selectFirstSpanIds(clickhouse, key, limit + 1, signal)
+  if (spanIds.length === 0) return undefined
+  return { spanIds: spanIds.slice(0, limit), truncated: spanIds.length > limit }
 }
 
-function textCharacters({ attributeColumns, eventColumns, linkColumns, resourceJson, name }: SpanDetailsRow): number {
-  const of = ([keys, values]: SpanDetailsRow['attributeColumns']) =>
-    keys.reduce((sum, key, i) => sum + key.length + (values[i]?.length ?? 0), 0)
-  const events = eventColumns.reduce((sum, [, text, attributes]) => sum + text.length + of(attributes), 0)
-  const links = linkColumns.reduce((sum, [, , , , attributes]) => sum + of(attributes), 0)
-  return of(attributeColumns) + events + links + resourceJson.length + name.length
+/** The rows of spans, up to a number of bytes. */
+class KeptSpans {
+  readonly rows: SpanDetailsRow[] = []
+  #rest: readonly string[]
+  #bytesLeft: number
+  #isCut: boolean
+
+  constructor({ spanIds, truncated }: FoundSpans, limitBytes: number) {
+    this.#rest = spanIds
+    this.#isCut = truncated
+    this.#bytesLeft = limitBytes
+  }
+
+  get truncated(): boolean {
+    return this.#isCut
+  }
+
+  /** Yields ids of spans to load and to add, until all are loaded or one does not fit. */
+  *batches(): Generator<readonly string[]> {
+    while (this.#rest.length > 0 && this.#bytesLeft >= 0) {
+      const batch = this.#rest.slice(0, BATCH_SPANS)
+      this.#rest = this.#rest.slice(BATCH_SPANS)
+      yield batch
+    }
+  }
+
+  add({ spans, rest, tooLarge }: LoadedSpans): this {
+    this.#rest = [...rest, ...this.#rest]
+    this.#isCut ||= tooLarge.length > 0
+    for (const { row, bytes } of spans) {
+      this.#bytesLeft -= bytes
+      if (this.#bytesLeft < 0) {
+        this.#isCut = true
+        break
+      }
+      this.rows.push(row)
+    }
+    return this
+  }
+}
+
+/** Returns undefined if the spans have gone since they were found. */
+function useKept<T>(
+  { traceId }: TraceKey,
+  { rows, truncated }: KeptSpans,
+  use: (whole: WholeTrace) => T,
+): T | undefined {
+  return rows.length === 0 && !truncated ? undefined : use({ traceId, rows, truncated })
 }

@@ -1,4 +1,3 @@
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
 import { readSpans } from '../../../schemas/http/traces/operations.ts'
 import { readSpansBodySchema, type Spans, traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
@@ -7,12 +6,10 @@ import type { GuardedRouteDeps } from '../../http/guarded-route.ts'
 import type { Outcome } from '../../http/outcome.ts'
 import { queryRoute } from '../../http/query-route.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import { loadSpans } from './load-spans.ts'
+import { type LoadedSpans, type SpansDeps, useSpans } from './load-spans.ts'
 import { presentSpan } from './present-span.ts'
 
-interface Deps extends GuardedRouteDeps {
-  readonly clickhouse: ClickHouseClient
-}
+type Deps = GuardedRouteDeps & SpansDeps
 
 /** Returns the route that reads the details of some spans of a trace (docs/contract.md#span-details). */
 export function readSpansRoute(deps: Deps): Route {
@@ -20,13 +17,13 @@ export function readSpansRoute(deps: Deps): Route {
     resource: TRACES,
     body: readSpansBodySchema,
     run: ({ workspaceId, body, param, deadline }) =>
-      readSpanDetails(deps.clickhouse, { workspaceId, traceId: param('traceId') }, body.spanIds, deadline),
+      readSpanDetails(deps, { workspaceId, traceId: param('traceId') }, body.spanIds, deadline),
   })
 }
 
 /** Reads the details of spans of a trace. */
 export async function readSpanDetails(
-  clickhouse: ClickHouseClient,
+  deps: SpansDeps,
   key: TraceKey,
   asked: readonly string[],
   deadline: AbortSignal,
@@ -34,7 +31,7 @@ export async function readSpanDetails(
   const { traceId } = key
   if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
   const spanIds = [...new Set(asked)]
-  const { spans, ...others } = await loadSpans(clickhouse, key, spanIds, deadline)
-  if (others.absent.length === spanIds.length) return notFound(TRACES)
-  return { ok: true, value: { traceId, spans: spans.map(presentSpan), ...others } }
+  const present = ({ spans, ...others }: LoadedSpans): Spans => ({ traceId, spans: spans.map(presentSpan), ...others })
+  const value = await useSpans(deps, key, spanIds, present, deadline)
+  return value.absent.length === spanIds.length ? notFound(TRACES) : { ok: true, value }
 }

@@ -24,16 +24,16 @@ import { millisecondsBetween } from '../../http/format-time.ts'
 import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okReply } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import type { ColumnsDeps } from '../columns/use-columns.ts'
 import { recentTraces } from '../search/recent-traces.ts'
 import { runTraceSearch } from '../search/run-search.ts'
 import { filterOfConditions, goDurationNanos, type SpanCondition, searchRange } from '../search/search-filter.ts'
 import { searchTraces } from '../search/search-traces.ts'
-import { useAllSpans, WHOLE_TRACE, type WholeTrace } from '../spans/load-all-spans.ts'
+import { useAllSpans, type WholeTrace } from '../spans/load-all-spans.ts'
+import type { SpansDeps } from '../spans/load-spans.ts'
 import { otlpTrace, resourceSpansJson, traceBytes } from './otlp-trace.ts'
 import { parseTags, parseTraceQl } from './parse-search.ts'
 
-interface Deps extends GuardedRouteDeps, ColumnsDeps {
+interface Deps extends GuardedRouteDeps, SpansDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
   readonly now: () => number
@@ -42,6 +42,7 @@ interface Deps extends GuardedRouteDeps, ColumnsDeps {
 /** Most values of a list. */
 const VALUES_MAX = 1_000
 const INTRINSICS = ['duration', 'name', 'status']
+const TIMES = ['start', 'end'] as const
 
 /** Returns the routes of the interface of Tempo (docs/contract.md#tempo). */
 export function tempoRoutes(deps: Deps): readonly Route[] {
@@ -56,7 +57,7 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
         if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
         const isProtobuf = accept?.includes('application/protobuf') ?? false
         const use = (whole: WholeTrace) => render({ trace: otlpTrace(whole), truncated: whole.truncated, isProtobuf })
-        const found = await useAllSpans(deps, { workspaceId, traceId }, WHOLE_TRACE, use, deadline)
+        const found = await useAllSpans(deps, { workspaceId, traceId }, use, deadline)
         return found === undefined ? notFound(TRACES) : { ok: true, value: found }
       },
     })
@@ -71,19 +72,19 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
       deadline,
     )
 
-  const tagKeys = (request: TagsRequest): Promise<string[]> => {
+  const tagKeys = (request: TagsRequest): Promise<Outcome<string[]>> => {
     const { workspaceId, deadline } = request
     const read = async () => {
       const traceIds = await recent(request)
       return selectTagKeys(clickhouse, { workspaceId, traceIds, limit: VALUES_MAX }, deadline)
     }
-    return traceSearches.run(workspaceId, read, deadline)
+    return runTraceSearch(traceSearches, request, TIMES, read)
   }
 
-  const tagValues = (request: TagsRequest, tag: string): Promise<readonly string[]> => {
+  const tagValues = async (request: TagsRequest, tag: string): Promise<Outcome<readonly string[]>> => {
     const { workspaceId, deadline } = request
     const { start, end } = request.query
-    if (/^(span:)?status$/.test(tag)) return Promise.resolve(SPAN_STATUSES.map(status => status.toLowerCase()))
+    if (/^(span:)?status$/.test(tag)) return { ok: true, value: SPAN_STATUSES.map(status => status.toLowerCase()) }
     const read = async () => {
       if (/^(resource)?\.?service\.name$/.test(tag)) {
         const search = { workspaceId, ...searchRange(start, end), limit: VALUES_MAX }
@@ -93,7 +94,7 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
       const source = { workspaceId, traceIds: await recent(request), limit: VALUES_MAX }
       return selectTagValues(clickhouse, source, { key, serviceName: undefined }, deadline)
     }
-    return traceSearches.run(workspaceId, read, deadline)
+    return runTraceSearch(traceSearches, request, TIMES, read)
   }
 
   const ofTags = { resource: TRACES, query: tempoTagsQuerySchema }
@@ -110,28 +111,30 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
         if (!filter.ok) return filter
         const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
         const run = () => searchTraces(clickhouse, search, deadline)
-        const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, ['start', 'end'], run)
+        const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, run)
         return found.ok ? { ok: true, value: { traces: found.value.traces.map(presentTrace), metrics: {} } } : found
       },
     }),
     guardedRoute(deps, tempoTags, {
       ...ofTags,
-      run: async request => ({
-        ok: true,
-        value: { tagNames: ['service.name', ...INTRINSICS, ...(await tagKeys(request))] },
-      }),
+      run: async request =>
+        withValue(await tagKeys(request), tags => ({ tagNames: ['service.name', ...INTRINSICS, ...tags] })),
     }),
     guardedRoute(deps, tempoTagsV2, {
       ...ofTags,
-      run: async request => {
-        const span = { name: 'span', tags: await tagKeys(request) }
-        const scopes = [{ name: 'resource', tags: ['service.name'] }, span, { name: 'intrinsic', tags: INTRINSICS }]
-        return { ok: true, value: { scopes } }
-      },
+      run: async request =>
+        withValue(await tagKeys(request), tags => ({
+          scopes: [
+            { name: 'resource', tags: ['service.name'] },
+            { name: 'span', tags },
+            { name: 'intrinsic', tags: INTRINSICS },
+          ],
+        })),
     }),
     guardedRoute(deps, tempoValues, {
       ...ofTags,
-      run: async request => ({ ok: true, value: { tagValues: await tagValues(request, request.param('tag')) } }),
+      run: async request =>
+        withValue(await tagValues(request, request.param('tag')), values => ({ tagValues: values })),
     }),
     guardedRoute(deps, tempoValuesV2, {
       ...ofTags,
@@ -139,7 +142,7 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
         const tag = request.param('tag')
         const type = /^(span:)?status$/.test(tag) ? 'keyword' : 'string'
         const found = await tagValues(request, tag)
-        return { ok: true, value: { tagValues: found.map(value => ({ type, value })) } }
+        return withValue(found, values => ({ tagValues: values.map(value => ({ type, value })) }))
       },
     }),
     guardedRoute(deps, tempoEcho, {
@@ -152,6 +155,11 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
       run: async () => ({ ok: true, value: TEMPO_BUILD_INFO }),
     }),
   ]
+}
+
+/** Returns the outcome with what is made of its value. */
+function withValue<T>(outcome: Outcome<T>, of: (value: T) => unknown): Outcome<unknown> {
+  return outcome.ok ? { ok: true, value: of(outcome.value) } : outcome
 }
 
 interface FoundTrace {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { findingsPageSchema } from '../../../schemas/http/findings/schemas.ts'
+import { FINDING_STATUSES } from '../../../schemas/http/findings/work.ts'
 import type { ReadCommandContext } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { parsedBy, rowOf } from '../../terminal.ts'
@@ -11,9 +12,9 @@ const HELP = `${ACCESS_HELP}
 ${exitCodesHelp({ [EXIT.failed]: 'the API is unavailable or refuses the token' })}
 
 Example:
-  $ npm run cli -- findings --service shop --text "cannot read"`
+  $ npm run cli -- findings --service shop --status regressed --text "cannot read"`
 
-const WIDTHS = [30, 30, 10, 20]
+const WIDTHS = [30, 30, 10, 10, 20]
 const MESSAGE_CHARACTERS = 100
 
 const limitSchema = z
@@ -24,6 +25,7 @@ const limitSchema = z
 interface FindingsOptions extends ReadOptions {
   readonly service?: string
   readonly text?: string
+  readonly status?: string
   readonly limit: number
 }
 
@@ -34,6 +36,7 @@ export function addFindings(parent: Command, context: ReadCommandContext): void 
     .description('list the findings that occurred last')
     .option('--service <name>', 'only those of this service')
     .option('--text <text>', 'only those with this text in type or message')
+    .addOption(new Option('--status <status>', 'only those with this status').choices(FINDING_STATUSES))
     .addOption(
       new Option('--limit <count>', 'how many, at most 100').argParser(parsedBy(limitSchema)).default(20, '20'),
     )
@@ -41,19 +44,19 @@ export function addFindings(parent: Command, context: ReadCommandContext): void 
     .option('--json', 'print the findings as the API returns them, one a line')
     .addHelpText('after', HELP)
     .action(async (options: FindingsOptions) => {
-      const { service, text, limit, json } = options
+      const { service, text, status, limit, json } = options
       const reader = await connectReader(context, options)
       const query = new URLSearchParams({ limit: String(limit) })
       if (service !== undefined) query.set('service', service)
       if (text !== undefined) query.set('q', text)
+      if (status !== undefined) query.set('status', status)
       const page = await reader.get(`/v3/findings?${query}`, findingsPageSchema)
-      if (!json) context.print(rowOf(['FINDING', 'LAST SEEN', 'COUNT', 'SERVICE', 'WHAT'], WIDTHS))
+      if (!json) context.print(rowOf(['FINDING', 'LAST SEEN', 'STATUS', 'COUNT', 'SERVICE', 'WHAT'], WIDTHS))
       for (const finding of page?.findings ?? []) {
         const { id, lastSeenAt, occurrenceCount, serviceName, type, message } = finding
         const what = `${type}: ${message}`.slice(0, MESSAGE_CHARACTERS)
-        context.print(
-          json ? JSON.stringify(finding) : rowOf([id, lastSeenAt, String(occurrenceCount), serviceName, what], WIDTHS),
-        )
+        const columns = [id, lastSeenAt, finding.status, String(occurrenceCount), serviceName, what]
+        context.print(json ? JSON.stringify(finding) : rowOf(columns, WIDTHS))
       }
     })
 }

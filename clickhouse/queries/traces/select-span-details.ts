@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../client.ts'
-import { selectRows } from '../../select.ts'
+import { selectBytes, selectRows } from '../../select.ts'
 import { type AttributeColumns, attributeColumns } from '../attributes/attribute-columns.ts'
 import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
 import type { TraceKey } from './select-trace.ts'
@@ -43,8 +43,21 @@ export interface SpanDetailsRow extends ScopeRow {
   readonly findingIds: string
 }
 
-/** Limit of a result in the memory of ClickHouse. */
-const RESULT_BYTES = 8 * 1024 * 1024
+/** A row with the size of its JSON, which bounds the memory that the row takes. */
+export interface SizedSpanRow {
+  readonly row: SpanDetailsRow
+  readonly bytes: number
+}
+
+/** Selects rows of spans. */
+export interface SpanSelection {
+  /** 16 hex digits each. */
+  readonly spanIds: readonly string[]
+  /** Whether only the row of each span is selected that is shown. */
+  readonly onePerSpan: boolean
+  /** Limit of the result in the memory of ClickHouse. Its JSON has up to six times as many bytes, if texts are control characters. */
+  readonly resultBytes: number
+}
 
 const COLUMNS = `
   lower(hex(span_id)) AS spanId, lower(hex(parent_span_id)) AS parentSpanId, surface_id AS surfaceId,
@@ -62,28 +75,37 @@ const COLUMNS = `
 const OF_SPANS = `${OF_TRACE} AND span_id IN (SELECT toFixedString(unhex(arrayJoin({spanIds: Array(String)})), 8))`
 
 /**
- * Returns the stored rows of these spans (16 hex digits each), of each span the one to show first. With `onePerSpan` only
- * these. Fails with ClickHouse's code 396 if the rows have more than `RESULT_BYTES`.
+ * Returns the stored rows of spans, of each span the one to show first. Fails with ClickHouse's code 396 if the rows have more
+ * than `resultBytes`.
  */
-export function selectSpanDetails(
+export async function selectSpanDetails(
   client: ClickHouseClient,
   key: TraceKey,
-  { spanIds, onePerSpan }: { readonly spanIds: readonly string[]; readonly onePerSpan: boolean },
+  { spanIds, onePerSpan, resultBytes }: SpanSelection,
   signal: AbortSignal,
-): Promise<SpanDetailsRow[]> {
-  return selectRows(client, {
-    query: `SELECT ${COLUMNS} FROM spans WHERE ${OF_SPANS} ORDER BY ${SPAN_PRECEDENCE} ${onePerSpan ? 'LIMIT 1 BY span_id' : ''}`,
+): Promise<SizedSpanRow[]> {
+  const lines = await selectBytes(client, {
+    query: `SELECT ${COLUMNS} FROM spans WHERE ${OF_SPANS} ORDER BY ${SPAN_PRECEDENCE} ${onePerSpan ? 'LIMIT 1 BY span_id' : ''}
+            FORMAT JSONEachRow`,
     params: { ...key, spanIds },
     signal,
     settings: {
       ...TRACE_READ_SETTINGS,
-      max_result_bytes: String(RESULT_BYTES),
+      max_result_bytes: String(resultBytes),
       result_overflow_mode: 'throw',
       // Tuples are arrays.
       output_format_json_named_tuples_as_objects: 0,
     },
     trace: key,
   })
+  const rows: SizedSpanRow[] = []
+  for (let start = 0; start < lines.length; ) {
+    const newline = lines.indexOf(0x0a, start)
+    const end = newline < 0 ? lines.length : newline
+    rows.push({ row: JSON.parse(lines.toString('utf8', start, end)) as SpanDetailsRow, bytes: end - start })
+    start = end + 1
+  }
+  return rows
 }
 
 /** Size of a span. */
@@ -95,6 +117,12 @@ export interface SpanSize {
   readonly rows: string
 }
 
+/** Columns whose texts many spans share. `byteSize` counts the positions of such texts only. */
+const SHARED_TEXTS = [
+  ...['service_name', 'resource', 'resource_schema_url'],
+  ...['scope_name', 'scope_version', 'scope_attributes', 'scope_schema_url'],
+]
+
 /** Returns the sizes of these spans. */
 export function selectSpanSizes(
   client: ClickHouseClient,
@@ -105,7 +133,8 @@ export function selectSpanSizes(
   return selectRows(client, {
     query: `
       SELECT lower(hex(span_id)) AS spanId, count() AS rows,
-             max(byteSize(name, status_message, trace_state, attributes, events, links, toString(resource), toString(scope_attributes))) AS bytes
+             max(byteSize(name, status_message, trace_state, http_route, finding_ids, attributes, events, links) +
+                 ${SHARED_TEXTS.map(column => `length(${column})`).join(' + ')}) AS bytes
       FROM spans WHERE ${OF_SPANS} GROUP BY span_id`,
     params: { ...key, spanIds },
     signal,

@@ -570,7 +570,7 @@ export type FoundTrace = {
     services: string[];
     serviceCount: number;
 };
-export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
+export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "erased" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
 export type Completeness = {
     /** complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. uncertain: no parent is missing, but spans may be. incomplete: parents are missing, or the trace was cut. */
     state: "complete" | "uncertain" | "incomplete";

@@ -8,6 +8,7 @@ export const missingCauseSchema = z
     'dead_lettered',
     'refused',
     'expired',
+    'erased',
     'cut',
     'not_received_from_other_service',
     'not_received_from_this_service',
@@ -16,7 +17,7 @@ export const missingCauseSchema = z
   .meta({
     id: 'MissingCause',
     description:
-      'Why spans are missing, or may be. in_flight: accepted requests are not stored yet. dead_lettered, refused: requests of the workspace at the time of the trace were. expired: the trace begins where the retention ends. cut: the response is limited. not_received_…: nothing was lost here, and the parent is of another service or of that of the child, as OTLP’s flags say.',
+      'Why spans are missing, or may be. in_flight: accepted requests are not stored yet. dead_lettered, refused: requests of the workspace at the time of the trace were. expired: the trace begins where the retention ends, or spans of its time left with a shorter retention. erased: spans of its time were erased with a person or a session. cut: the response is limited. not_received_…: nothing was lost here, and the parent is of another service or of that of the child, as OTLP’s flags say.',
   })
 /** Why spans of a trace are missing, or may be. */
 export type MissingCause = z.infer<typeof missingCauseSchema>

@@ -101,13 +101,14 @@ describe('penstock trace, findings and pipeline', () => {
     const table = await run(['findings', '--url', api.baseUrl])
     expect(table.code).toBe(0)
     expect(table.stdout).toMatch(
-      /^FINDING +LAST SEEN +COUNT +SERVICE +WHAT\nfnd_a{26} .* 1 +api +CartError: the cart\\u\{a\}is empty\n$/,
+      /^FINDING +LAST SEEN +STATUS +COUNT +SERVICE +WHAT\nfnd_a{26} .* open +1 +api +CartError: the cart\\u\{a\}is empty\n$/,
     )
     const [head = '', row = ''] = table.stdout.split('\n')
     expect(head.indexOf('COUNT')).toBe(row.search(/1 +api/))
-    const none = await run(['findings', '--url', api.baseUrl, '--text', 'nothing has it', '--json'])
+    const none = await run(['findings', '--url', api.baseUrl, '--status', 'resolved', '--json'])
     expect(none).toEqual({ code: 0, stdout: '', stderr: '' })
-    const json = await run(['findings', '--url', api.baseUrl, '--service', 'api', '--json'])
+    const filters = ['--service', 'api', '--text', 'is empty', '--status', 'open']
+    const json = await run(['findings', '--url', api.baseUrl, ...filters, '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject({ type: 'CartError', occurrenceCount: 1 })
   })
 

@@ -1,5 +1,5 @@
 import { TOOLS } from '../../../api/mcp/tools/table.ts'
-import { EXAMPLE } from '../../../schemas/http/example-values.ts'
+import { EXAMPLE, EXAMPLE_TIMES } from '../../../schemas/http/example-values.ts'
 import type { Random } from '../payloads/scramble-message.ts'
 import { pick } from './fuzz-run.ts'
 
@@ -89,6 +89,8 @@ export function foreignQuery(
       ':name',
       encodeURIComponent(pick([...TEXTS, '__name__', 'http.route', '.http.route'], random).toWellFormed()),
     )
+    .replace(':metric', encodeURIComponent(EXAMPLE.metricName))
+    .replace(':session', encodeURIComponent(EXAMPLE.sessionId))
   const isForm = path.startsWith('/prometheus/api/v1/query') && random() < 0.3
   const headers = { authorization: `Bearer ${sessionToken}` }
   const accept = random() < 0.2 ? { accept: 'application/protobuf' } : {}
@@ -115,6 +117,21 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/jaeger/api/traces/:traceId': [],
   '/jaeger/api/services/:name/operations': [],
   '/v3/findings': ['status', 'q', 'service', 'from', 'to', 'limit', 'occurrences'],
+  '/v3/traces': [
+    ...['service', 'name', 'status', 'minDurationMs', 'attribute', 'session', 'hasFinding'],
+    ...['from', 'to', 'limit', 'cursor'],
+  ],
+  '/v3/logs': [
+    ...['trace', 'span', 'session', 'service', 'severity', 'q', 'attribute'],
+    ...['from', 'to', 'receivedFrom', 'limit', 'cursor'],
+  ],
+  '/v3/logs/histogram': ['trace', 'service', 'severity', 'q', 'attribute', 'from', 'to', 'step'],
+  '/v3/metrics': ['prefix', 'service', 'from', 'to', 'limit', 'cursor'],
+  '/v3/metrics/:metric/series': [
+    ...['service', 'type', 'unit', 'filter', 'groupBy', 'step', 'aggregation', 'quantile'],
+    ...['from', 'to'],
+  ],
+  '/v3/sessions/:session/timeline': ['kinds', 'from', 'to', 'limit', 'cursor'],
 }
 const PATHS = Object.keys(PARAMETERS)
 
@@ -145,7 +162,26 @@ function parameterOf(name: string, random: Random): string {
     case 'status':
       return pick(['open', 'resolved', 'ignored', 'regressed'], random)
     case 'occurrences':
+    case 'hasFinding':
       return 'true'
+    case 'from':
+      return pick([EXAMPLE.from, EXAMPLE_TIMES.startedAt], random)
+    case 'to':
+      return pick([EXAMPLE.to, EXAMPLE_TIMES.endedAt], random)
+    case 'session':
+      return EXAMPLE.sessionId
+    case 'attribute':
+      return pick(['http.route=/cart', 'a=', '=b', 'a=b=c'], random)
+    case 'severity':
+      return pick(['INFO', 'ERROR', 'NONE'], random)
+    case 'kinds':
+      return pick(['span', 'span,log,finding,heartbeat,replay', 'log,log', 'x'], random)
+    case 'filter':
+      return pick(['{"http.route":"/cart"}', '{"a":""}', '[]', '{"a":1}'], random)
+    case 'groupBy':
+      return pick(['["http.route"]', '[]', '["a","a"]', '{}'], random)
+    case 'aggregation':
+      return pick(['rate', 'sum', 'average', 'quantile', 'last'], random)
     default:
       return pick(TEXTS, random)
   }

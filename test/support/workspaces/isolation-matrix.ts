@@ -116,7 +116,13 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   // Before the rows that write data of the caller with ids of the other's traces and sessions.
   tool('list_findings', () => ({})),
   tool('get_finding', ({ findingId }) => ({ findingId })),
+  tool('search_traces', () => ({})),
+  tool('search_traces', ({ sessionId }) => ({ session: sessionId })),
   tool('outline_trace', ({ traceId }) => ({ traceId })),
+  tool('get_spans', ({ traceId, spanId }) => ({ traceId, spanIds: [spanId] })),
+  tool('search_logs', () => ({})),
+  tool('search_logs', ({ traceId }) => ({ trace: traceId })),
+  tool('pipeline_health', () => ({})),
   tool('session_timeline', ({ sessionId }) => ({ sessionId, kinds: 'span,log,finding,heartbeat,replay' })),
 
   row('POST /drain/v1/:signal', TELEMETRY, 'own', things => ({ path: '/drain/v1/traces', body: failedSpan(things) })),

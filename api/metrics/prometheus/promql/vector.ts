@@ -25,8 +25,8 @@ export type Value =
   | { readonly type: 'string'; readonly text: string }
   | { readonly type: 'vector'; readonly series: readonly Series[] }
 
-/** Values that one query may compute, those of its parts included. */
-const COMPUTED_VALUES_MAX = 20_000_000
+/** Values that one query may compute, those of its parts included: 45 MB, because all of them may be in memory at once. */
+const COMPUTED_VALUES_MAX = 5_000_000
 
 /** Counts what a query computes, and refuses it over the limit, so that no query keeps the only thread. */
 export class Budget {

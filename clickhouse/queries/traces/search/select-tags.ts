@@ -51,24 +51,31 @@ export async function selectTagValues(
   return rows.map(({ value }) => value)
 }
 
+/** Selects services. */
+export interface ServiceSearch {
+  readonly workspaceId: string
+  readonly fromNano: bigint
+  readonly toNano: bigint
+  /** Leaves out spans that arrived on days before this time. */
+  readonly arrivedSinceMs?: number
+  readonly limit: number
+}
+
 /** Returns the services of traces whose newest span of the service started in a time, in alphabetical order. */
 export async function selectServices(
   client: ClickHouseClient,
-  {
-    workspaceId,
-    fromNano,
-    toNano,
-    limit,
-  }: { readonly workspaceId: string; readonly fromNano: bigint; readonly toNano: bigint; readonly limit: number },
+  { workspaceId, fromNano, toNano, arrivedSinceMs = 0, limit }: ServiceSearch,
   signal: AbortSignal,
 ): Promise<string[]> {
+  const fromDay = new Date(arrivedSinceMs).toISOString().slice(0, 10)
   const rows = await selectRows<{ service: string }>(client, {
     query: `
       SELECT DISTINCT toString(service_name) AS service FROM trace_services
       WHERE workspace_id = {workspaceId: String} AND day >= toDate(fromUnixTimestamp64Nano({fromNano: Int64}, 'UTC'))
+        AND day >= {fromDay: Date}
         AND last_start_unix_nano >= {fromNano: UInt64} AND last_start_unix_nano < {toNano: UInt64}
       ORDER BY service LIMIT {limit: UInt32}`,
-    params: { workspaceId, fromNano: String(fromNano), toNano: String(toNano), limit },
+    params: { workspaceId, fromNano: String(fromNano), toNano: String(toNano), fromDay, limit },
     signal,
   })
   return rows.map(({ service }) => service)

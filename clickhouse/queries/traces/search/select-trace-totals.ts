@@ -9,7 +9,7 @@ export interface TraceTotalsRow {
   readonly startUnixNano: string
   /** A span that ends before it starts ends at its start. */
   readonly endUnixNano: string
-  /** Spans, each counted once however often it was received. */
+  /** Spans, each counted once however often it was received. Large counts are estimates. */
   readonly spanCount: string
   readonly errorCount: string
   /** The first of them in alphabetical order. */
@@ -24,6 +24,12 @@ export const SERVICES_MAX = 20
 const NAME_CHARACTERS = 256
 const NO_SPAN = "toFixedString('', 8)"
 
+/**
+ * Of `uniqCombined64`, which counts exactly up to 2^17 values and then estimates in 1 MB. A client that never changes its trace id
+ * fills a trace with millions of spans, of which an exact count would exceed the memory of a query.
+ */
+const PRECISION = 20
+
 /** Returns the totals of the traces that have spans, in no order. All of their spans are read. */
 export function selectTraceTotals(
   client: ClickHouseClient,
@@ -36,9 +42,9 @@ export function selectTraceTotals(
     query: `
       SELECT lower(hex(trace_id)) AS traceId, min(start_time_unix_nano) AS startUnixNano,
              max(greatest(start_time_unix_nano, end_time_unix_nano)) AS endUnixNano,
-             uniqExact(span_id) AS spanCount, uniqExactIf(span_id, status_code = 2) AS errorCount,
+             uniqCombined64(${PRECISION})(span_id) AS spanCount, uniqCombined64If(${PRECISION})(span_id, status_code = 2) AS errorCount,
              arraySlice(arraySort(groupUniqArray(1000)(leftUTF8(toString(service_name), ${NAME_CHARACTERS}))), 1, ${SERVICES_MAX}) AS services,
-             uniqExact(service_name) AS serviceCount,
+             uniqCombined64(${PRECISION})(service_name) AS serviceCount,
              argMin(${first}, (parent_span_id != ${NO_SPAN}, start_time_unix_nano, span_id)) AS first
       FROM spans WHERE workspace_id = {workspaceId: String} AND ${IN_TRACE_IDS}
       GROUP BY trace_id`,

@@ -1,119 +1,21 @@
-import { randomBytes } from 'node:crypto'
-import { Redis } from 'ioredis'
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
-import { type TraceCompleteness, traceCompletenessSchema } from '../../../../schemas/http/traces/completeness.ts'
-import type { QueueName } from '../../../../schemas/queues/names.ts'
-import { createDirectory, newId } from '../../../../shared/directory/directory.ts'
-import { connectDatabase } from '../../../support/cluster/connect.ts'
-import { connectLetters } from '../../../support/dead-letters.ts'
-import { call, insertSpans, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
-import { issueKey, startEdge } from '../../../support/services/edge.ts'
-import { startPools, type TestPools } from '../../../support/services/pools.ts'
-import { sharedServices } from '../../../support/services/shared-services.ts'
-import { createTestDatabase } from '../../../support/services/test-database.ts'
+import { call, insertSpans, startApi } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
+import {
+  client,
+  database,
+  hex,
+  letters,
+  newWorkspace,
+  QUEUES,
+  restartPools,
+  services,
+  stopPools,
+} from './completeness-fixture.ts'
 
-const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index']
 const DAY_MS = 86_400_000
 const RETENTION_DAYS = 30
-
-// The queues are in a database of Redis of their own: requests that other tests left there would never be settled.
-const shared = sharedServices()
-const services = { ...shared, redisUrl: `${shared.redisUrl}/7` }
-const database = await createTestDatabase(services.clickhouseUrl, `completeness_${process.pid}`)
-const client = connectDatabase(services.clickhouseUrl, database.name)
-const letters = connectLetters(services, services.redisUrl, client)
-await letters.redis.flushdb()
-const directoryRedis = new Redis(services.redisUrl)
-const directory = createDirectory(directoryRedis)
-const api = await startApi(services, database.name)
-const edge = await startEdge(services.redisUrl)
-let pools: TestPools | undefined = start()
-
-afterEach(async () => {
-  await client.command({ query: 'ALTER TABLE spans DROP CONSTRAINT IF EXISTS refused' })
-  pools ??= start()
-})
-
-afterAll(async () => {
-  await pools?.stop()
-  await Promise.all([api.stop(), edge.stop()])
-  await letters.redis.flushdb()
-  await letters.close()
-  await directoryRedis.quit()
-  await client.close()
-  await database.drop()
-})
-
-function start(): TestPools {
-  return startPools(QUEUES, services, database.name)
-}
-
-async function stopPools(): Promise<void> {
-  await pools?.stop()
-  pools = undefined
-}
-
-interface SentSpan {
-  readonly spanId: number
-  readonly parent?: number
-  readonly name?: string
-  readonly flags?: number
-}
-
-/** A workspace of its own, because losses are those of a workspace. */
-async function newWorkspace() {
-  const slug = `whole-${randomBytes(5).toString('hex')}`
-  const workspace = { id: newId('ws'), slug, userId: `user_${slug}` }
-  await putWorkspace(services.redisUrl, workspace)
-  const surfaceId = newId('srf')
-  const key = await issueKey(directory, { workspaceId: workspace.id, surfaceId })
-  const bearer = await signToken({ org: slug, sub: workspace.userId })
-  const traceId = randomBytes(16).toString('hex')
-  const ask = (path: string) => call(api.baseUrl, `GET ${path}`, { bearer })
-  async function send(spans: readonly SentSpan[], contentType = 'application/json'): Promise<number> {
-    const started = BigInt(Date.now()) * 1_000_000n
-    const sent = spans.map(({ spanId, parent, name = 'n', flags = 0 }) => ({
-      ...{
-        traceId,
-        spanId: hex(spanId),
-        name,
-        flags,
-        startTimeUnixNano: String(started),
-        endTimeUnixNano: String(started),
-      },
-      ...(parent === undefined ? {} : { parentSpanId: hex(parent) }),
-    }))
-    const response = await fetch(`${edge.baseUrl}/drain/v1/traces`, {
-      method: 'POST',
-      headers: { 'content-type': contentType, 'x-service-public-key': key },
-      body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: sent }] }] }),
-    })
-    return response.status
-  }
-  async function completeness(): Promise<TraceCompleteness> {
-    const { status, body } = await ask(`/v3/traces/${traceId}/completeness`)
-    expect({ status, body }).toMatchObject({ status: 200 })
-    return traceCompletenessSchema.parse(body)
-  }
-  return {
-    ...{ workspaceId: workspace.id, surfaceId, traceId, bearer, ask, send, completeness },
-    /** Sends spans and waits until they are settled. */
-    async store(spans: readonly SentSpan[]): Promise<void> {
-      expect(await send(spans)).toBe(200)
-      await letters.untilDone(...QUEUES)
-    },
-    /** Waits until the trace is assessed so, which follows the clock of Redis. */
-    untilState: (state: TraceCompleteness['state']) =>
-      until(`the trace is ${state}`, async () => {
-        const assessed = await completeness()
-        return assessed.state === state ? assessed : undefined
-      }),
-  }
-}
-
-const hex = (spanId: number) => spanId.toString(16).padStart(16, '0')
 
 describe('GET /v3/traces/{traceId}/completeness', () => {
   it('is complete when everything that was accepted is stored, and stays so with a span that comes late', async () => {
@@ -137,7 +39,7 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
     const waiting = await completeness()
     expect(waiting).toMatchObject({ state: 'incomplete', reasons: ['in_flight'] })
     expect(waiting.missingParents).toEqual([{ spanId: hex(1), firstChild: 0, childCount: 1, cause: 'in_flight' }])
-    pools = start()
+    restartPools()
     expect((await untilState('complete')).spanCount).toBe(2)
   })
 
@@ -148,7 +50,7 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
     const { workspaceId, traceId, completeness, untilState } = await newWorkspace()
     await insertSpans(client, [{ workspaceId, traceId, spanId: hex(1), receivedAt: Date.now() }])
     expect(await completeness()).toMatchObject({ state: 'uncertain', reasons: ['in_flight'] })
-    pools = start()
+    restartPools()
     await untilState('complete')
   })
 

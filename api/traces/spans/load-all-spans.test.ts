@@ -1,0 +1,101 @@
+import { ClickHouseError } from '@clickhouse/client'
+import { expect, it } from 'vitest'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
+import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from './load-all-spans.ts'
+import { useSpans } from './load-spans.ts'
+
+const KEY = { workspaceId: 'ws_1', traceId: 'ab'.repeat(16) }
+const NEVER = new AbortController().signal
+const MB = 1024 * 1024
+const idOf = (number: number) => number.toString(16).padStart(16, '0')
+
+/** A store of spans with a status message of this size, which refuses results as ClickHouse does. */
+function storeOf(count: number, messageBytes: number) {
+  const spanIds = Array.from({ length: count }, (_, i) => idOf(i + 1))
+  const limits: number[] = []
+  let held = 0
+  const slots = new FairSlots({ slots: 1, waiting: 64 })
+  const read = async (
+    { query, params, settings }: { query: string; params: Record<string, unknown>; settings: Record<string, unknown> },
+    onChunk: (chunk: Buffer) => void,
+  ) => {
+    if (query.includes('RowBinary')) {
+      onChunk(Buffer.from(spanIds.slice(0, params.limit as number).join(''), 'hex'))
+      return ''
+    }
+    const asked = params.spanIds as string[]
+    if (query.includes('byteSize')) {
+      const sizes = asked.map(spanId => ({ spanId, rows: '1', bytes: String(messageBytes) }))
+      onChunk(Buffer.from(JSON.stringify(sizes)))
+      return ''
+    }
+    const limit = Number(settings.max_result_bytes)
+    limits.push(limit)
+    if (limit > 2 * MB) expect(held).toBe(1)
+    if (asked.length * messageBytes > limit) {
+      throw new ClickHouseError({ message: 'the result is too large', code: '396', type: 'TOO_MANY_ROWS_OR_BYTES' })
+    }
+    const message = 'x'.repeat(messageBytes)
+    for (const spanId of asked) onChunk(Buffer.from(`${JSON.stringify({ spanId, statusMessage: message })}\n`))
+    return ''
+  }
+  const deps = {
+    clickhouse: { reads: { read } } as unknown as ClickHouseClient,
+    largeTraces: {
+      run: <T>(owner: string, task: () => Promise<T>, signal: AbortSignal) =>
+        slots.run(
+          owner,
+          async () => {
+            held++
+            try {
+              return await task()
+            } finally {
+              held--
+            }
+          },
+          signal,
+        ),
+    },
+  }
+  return { deps, spanIds, limits }
+}
+
+const shown = ({ rows, truncated }: WholeTrace) => ({ spans: rows.length, truncated })
+
+it('counts every text of a span, so that long status messages end a trace at its limit of bytes', async () => {
+  const { deps } = storeOf(5_000, 150_000)
+  const whole = await useAllSpans(deps, KEY, shown, NEVER)
+  expect(whole).toEqual({ spans: Math.floor(WHOLE_TRACE.bytes / 150_050), truncated: true })
+})
+
+it('reads a small trace without a slot, and a larger one in a slot', async () => {
+  const small = storeOf(500, 1_000)
+  expect(await useAllSpans(small.deps, KEY, shown, NEVER)).toEqual({ spans: 500, truncated: false })
+  expect(small.limits).toEqual([MB])
+  const large = storeOf(500, 3_000)
+  expect(await useAllSpans(large.deps, KEY, shown, NEVER)).toEqual({ spans: 500, truncated: false })
+  expect(large.limits).toEqual([MB, 4 * MB])
+})
+
+it('reads the first spans of one of many traces without a slot, as far as they fit', async () => {
+  const { deps, limits } = storeOf(5_000, 10_000)
+  const limitsOfTrace = { spans: 200, bytes: 500_000 }
+  expect(await useFirstSpans(deps.clickhouse, KEY, limitsOfTrace, shown, NEVER)).toEqual({ spans: 49, truncated: true })
+  expect(Math.max(...limits)).toBeLessThanOrEqual(2 * MB)
+})
+
+it('reads spans that are asked for in a slot if they are large', async () => {
+  const small = storeOf(20, 1_000)
+  const count = ({ spans }: { readonly spans: readonly unknown[] }) => spans.length
+  expect(await useSpans(small.deps, KEY, small.spanIds, count, NEVER)).toBe(20)
+  expect(small.limits).toEqual([MB])
+  const large = storeOf(20, 150_000)
+  expect(await useSpans(large.deps, KEY, large.spanIds, count, NEVER)).toBe(20)
+  expect(large.limits).toEqual([MB, 4 * MB])
+})
+
+it('finds nothing of a trace without spans', async () => {
+  const { deps } = storeOf(0, 0)
+  expect(await useAllSpans(deps, KEY, shown, NEVER)).toBeUndefined()
+})

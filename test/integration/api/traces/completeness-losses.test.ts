@@ -1,0 +1,156 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { onFirstShard } from '../../../../clickhouse/client.ts'
+import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { insertSpans } from '../../../support/services/api.ts'
+import { until } from '../../../support/until.ts'
+import { client, hex, letters, newWorkspace, QUEUES, restartPools, stopPools } from './completeness-fixture.ts'
+
+const HOUR_MS = 3_600_000
+const COMMIT = 'c'.repeat(12)
+
+/** A workspace with a whole trace of one span, of which the log and the letters are what the test inserts. */
+async function withSpan() {
+  const workspace = await newWorkspace()
+  const { workspaceId, surfaceId, traceId } = workspace
+  const receivedAt = Date.now() - 2 * HOUR_MS
+  const startTimeUnixNano = BigInt(receivedAt) * 1_000_000n
+  const stored = { workspaceId, surfaceId, traceId, receivedAt, startTimeUnixNano, endTimeUnixNano: startTimeUnixNano }
+  await insertSpans(client, [{ ...stored, spanId: hex(1) }])
+  const common = { workspace_id: workspaceId, surface_id: surfaceId }
+  const insert = (table: string, row: object) =>
+    onFirstShard(client, shard =>
+      shard.insert({
+        table,
+        format: 'JSONEachRow',
+        values: [{ ...common, ...row }],
+        clickhouse_settings: { date_time_input_format: 'best_effort', async_insert: 0 },
+      }),
+    )
+  const time = (ms: number) => new Date(ms).toISOString()
+  return {
+    ...workspace,
+    receivedAt,
+    stored,
+    /** Adds requests of a job to the log of what was stored. */
+    log: (row: object, atMs = receivedAt) =>
+      insert('ingest_log', {
+        ...{ received_at: time(atMs), job_id: 'a', signal: 'traces', receipt_commit: COMMIT, payloads: 1 },
+        ...row,
+      }),
+    /** Adds a dead letter, or an attempt to replay one. */
+    letter: (row: object, atMs = receivedAt) =>
+      insert('dead_letters', {
+        ...{ received_at: time(atMs), refused_at: time(atMs), queue: 'spans', job_id: 'a', job_index: 0 },
+        ...{ receipt: `${COMMIT}0000`, reason: 'invalid_tag' },
+        ...row,
+      }),
+  }
+}
+
+const replayed = { attempt: 1, outcome: 'stored' }
+const isUncertain = (...reasons: string[]) => ({ state: 'uncertain', reasons })
+const isComplete = { state: 'complete', reasons: [] }
+
+describe('losses of a trace', () => {
+  it.each([
+    ['expired', 0],
+    ['erased', 0],
+    // Its other spans may have arrived in the hour before the first that it still has.
+    ['expired', HOUR_MS],
+  ] as const)('are spans of its hour that were deleted: %s', async (reason, beforeMs) => {
+    const { workspaceId, stored, receivedAt, completeness } = await withSpan()
+    const others = { ...stored, receivedAt: receivedAt - beforeMs, parentSpanId: hex(1) }
+    await insertSpans(client, [{ ...others, spanId: hex(2), name: 'leaf' }])
+    expect(await completeness()).toMatchObject(isComplete)
+    const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
+    const counted = { ...deletion, table: 'spans', isSource: true, reason, id: workspaceId }
+    expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
+    expect(await completeness()).toMatchObject({ ...isUncertain(reason), spanCount: 1 })
+  })
+
+  it('are no spans that were deleted at another time, or of another workspace', async () => {
+    const { stored, receivedAt, completeness } = await withSpan()
+    const other = await withSpan()
+    const elsewhere = [
+      { ...stored, traceId: 'e'.repeat(32), spanId: hex(2), receivedAt: receivedAt - 3 * HOUR_MS },
+      { ...other.stored, spanId: hex(3) },
+    ]
+    await insertSpans(client, elsewhere)
+    for (const { workspaceId, spanId } of elsewhere) {
+      const params = { workspaceId, spanId }
+      const where = 'workspace_id = {workspaceId: String} AND span_id = unhex({spanId: String})'
+      const counted = { where, params, table: 'spans', isSource: true, reason: 'erased' as const, id: workspaceId }
+      expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
+    }
+    expect(await completeness()).toMatchObject(isComplete)
+  })
+
+  it('are a dead letter until that letter is stored, and not until another is', async () => {
+    const { log, letter, receivedAt, completeness } = await withSpan()
+    await log({ dead_lettered: { invalid_tag: 1 } })
+    await letter({})
+    for (const other of [{ job_id: 'b' }, { receipt: 'd'.repeat(16), job_index: 1 }]) {
+      await letter({ ...other }, receivedAt)
+      await letter({ ...other, ...replayed }, receivedAt)
+      expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    }
+    await letter({ ...replayed, outcome: 'dead' })
+    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    await letter({ ...replayed, attempt: 2 })
+    expect(await completeness()).toMatchObject(isComplete)
+  })
+
+  it('are a dead letter of a request without a receipt', async () => {
+    const { log, letter, completeness } = await withSpan()
+    await log({ dead_lettered: { invalid_tag: 1 }, receipt_commit: '' })
+    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    await letter({ receipt: '', ...replayed })
+    expect(await completeness()).toMatchObject(isComplete)
+  })
+
+  it('are no occurrences over a limit, whose spans are stored', async () => {
+    const { log, letter, completeness } = await withSpan()
+    const overLimit = { rejected: { exceptions_over_limit: 3, session_id_too_long: 1 } }
+    await log({ ...overLimit, dead_lettered: { records_rejected: 1 } })
+    await log({ ...overLimit, discarded: { records_rejected: 1 }, discarded_indexes: [1] })
+    expect(await completeness()).toMatchObject(isComplete)
+    // Another request of the job lacks a span, which its own letter has.
+    const both = { exceptions_over_limit: 3, invalid_span_id: 1 }
+    await log({ job_id: 'b', rejected: both, dead_lettered: { records_rejected: 2 } })
+    await letter({ ...overLimit, job_id: 'b', reason: 'records_rejected' })
+    await letter({ job_id: 'b', job_index: 1, reason: 'records_rejected', rejected: { invalid_span_id: 1 } })
+    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    await letter({ job_id: 'b', job_index: 1, ...replayed })
+    expect(await completeness()).toMatchObject(isComplete)
+  })
+
+  it('are a record that was left out of a request that is stored', async () => {
+    const { store, completeness, untilState } = await newWorkspace()
+    await store([{ spanId: 1 }])
+    await untilState('complete')
+    await store([{ spanId: 2, parent: 1 }, { spanId: 0 }])
+    await until('the request is settled', async () => !(await completeness()).reasons.includes('in_flight'))
+    expect(await completeness()).toMatchObject({ ...isUncertain('dead_lettered'), spanCount: 2 })
+  })
+
+  it('are a request that was discarded, which nothing brings back', async () => {
+    await stopPools()
+    restartPools({ DEAD_LETTER_MAX_COUNT_PER_DAY: '1' })
+    const { store, sendBody, workspaceId, completeness, untilState } = await newWorkspace()
+    await store([{ spanId: 1 }])
+    await untilState('complete')
+    const broken = Buffer.concat([gzipSync('{}').subarray(0, 10), Buffer.alloc(20, 0xff)])
+    for (let i = 0; i < 2; i++) {
+      expect(await sendBody(broken, { 'content-encoding': 'gzip' })).toBe(200)
+      await letters.untilDone(...QUEUES)
+    }
+    await until('the requests are settled', async () => !(await completeness()).reasons.includes('in_flight'))
+    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    await letters.replayAll(workspaceId)
+    await letters.untilDone(...QUEUES)
+    expect((await letters.list(workspaceId)).length).toBe(1)
+    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    await stopPools()
+  })
+})
