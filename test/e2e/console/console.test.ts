@@ -310,6 +310,19 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
   })
 
+  it('states that a page cannot be shown when the console fails, and keeps the navigation', async () => {
+    const tab = await stack.openPage()
+    await tab.route('**/v3/traces?*', route => route.fulfill({ json: { traces: [{}], nextCursor: null } }))
+    await tab.goto(stack.urlOf('traces'))
+    await tab.getByRole('alert').getByText('This page cannot be shown').waitFor()
+    expect(await violations(tab)).toEqual([])
+    await takePictures(tab, 'console-error')
+    await tab.unroute('**/v3/traces?*')
+    await tab.getByRole('button', { name: 'Try again' }).click()
+    await tab.getByRole('link', { name: /POST \/checkout/ }).waitFor()
+    await tab.close()
+  })
+
   it('asks no other origin for anything, and breaks no rule of its policy', () => {
     const origins = new Set(stack.requests.filter(url => !url.startsWith('data:')).map(url => new URL(url).origin))
     expect([...origins]).toEqual([new URL(stack.credentials.baseUrl).origin])
