@@ -20,7 +20,7 @@ export function LogEntry({ log }: { readonly log: LogRecord }) {
       <details>
         <summary data-row>
           <span class="log-time">
-            <Time iso={log.timestamp} exact />
+            <Time iso={log.timestamp} precise />
           </span>
           <span class={TAGS[log.severity]}>{log.severity === 'UNSPECIFIED' ? '–' : log.severity}</span>
           <span class="log-service">{log.serviceName || '–'}</span>

@@ -50,7 +50,7 @@ function Details({ span, traceId }: { readonly span: SpanDetails; readonly trace
         <Fact name="Kind">{span.kind.toLowerCase()}</Fact>
         <Fact name="Duration">{formatNanos(nanos)}</Fact>
         <Fact name="Start">
-          <Time iso={span.timestamp} exact />
+          <Time iso={span.timestamp} precise />
         </Fact>
         {span.occurrenceCount > 1 && <Fact name="Received">{span.occurrenceCount} times</Fact>}
       </Facts>
