@@ -43,7 +43,7 @@ export function FindingPage({ id }: { readonly id: string }) {
             <div class="columns">
               <Work finding={finding} changed={loaded.again} />
               <Occurrences finding={finding} />
-              <Traces id={id} />
+              <Traces finding={finding} />
               <Sessions finding={finding} />
             </div>
           </article>
@@ -135,7 +135,14 @@ function Sessions({ finding }: { readonly finding: FindingDetails }) {
   )
 }
 
-function Traces({ id }: { readonly id: string }) {
+/** The traces of it. Each link leads to the span in which it occurred, which the page of the trace looks up if it is not known here. */
+function Traces({ finding }: { readonly finding: FindingDetails }) {
+  const { id, lastOccurrences } = finding
+  const spanIn = (traceId: string) => lastOccurrences.find(occurrence => occurrence.traceId === traceId)?.spanId
+  const linkOf = (traceId: string) => {
+    const span = spanIn(traceId)
+    return addressOf(`traces/${traceId}`, span === undefined ? { finding: id } : { span })
+  }
   const loaded = useLoad(id, signal => listFindingTraces({ findingId: id, limit: TRACES_SHOWN }, { signal }))
   return (
     <section>
@@ -147,7 +154,7 @@ function Traces({ id }: { readonly id: string }) {
             <ul class="entries">
               {traces.map(trace => (
                 <li key={trace.id}>
-                  <a data-row class="mono" href={addressOf(`traces/${trace.traceId}`, { finding: id })}>
+                  <a data-row class="mono" href={linkOf(trace.traceId)}>
                     {trace.traceId}
                   </a>
                   <div class="quiet">
