@@ -5,6 +5,7 @@ import { addressOf, place } from '../state/router.ts'
 import { Bars } from '../ui/bars.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf } from '../ui/filters.tsx'
+import { SessionLink } from '../ui/session-link.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { Frames } from './frames.tsx'
@@ -28,7 +29,7 @@ export function FindingPage({ id }: { readonly id: string }) {
           <article>
             <Title text={finding.type || 'Exception'} />
             <p class="statuses">
-              <Status finding={finding} />
+              <Status finding={finding} since={from} />
             </p>
             <p class="message-whole">{finding.message}</p>
             <FindingFacts finding={finding} />
@@ -100,9 +101,7 @@ function Occurrences({ finding }: { readonly finding: FindingDetails }) {
             <div class="entry-head">
               <Time iso={occurrence.receivedAt} />
               {occurrence.serviceVersion && <span class="tag">{occurrence.serviceVersion}</span>}
-              {occurrence.sessionId && (
-                <a href={addressOf(`sessions/${encodeURIComponent(occurrence.sessionId)}`)}>Session</a>
-              )}
+              {occurrence.sessionId && <SessionLink id={occurrence.sessionId}>Session</SessionLink>}
               {occurrence.traceId && (
                 <a href={addressOf(`traces/${occurrence.traceId}`, { span: occurrence.spanId })}>Trace</a>
               )}
@@ -125,9 +124,9 @@ function Sessions({ finding }: { readonly finding: FindingDetails }) {
       <ul class="entries">
         {ids.map(id => (
           <li key={id}>
-            <a data-row class="mono" href={addressOf(`sessions/${encodeURIComponent(id)}`)}>
+            <SessionLink isRow class="mono" id={id}>
               {id}
-            </a>
+            </SessionLink>
           </li>
         ))}
       </ul>
