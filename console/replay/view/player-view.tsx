@@ -1,8 +1,8 @@
 import { useComputed } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { counted, formatSeconds } from '../../state/format.ts'
 import type { Player } from '../player.ts'
-import type { SessionError } from '../session-errors.ts'
+import { neighbourOf, type SessionError, type VisitedError } from '../session-errors.ts'
 import { clockTime, elapsed } from '../words.ts'
 import { usePlayerKeys } from './player-keys.ts'
 import { Screen } from './screen.tsx'
@@ -29,13 +29,13 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
     player.seek(at)
     onStand(player.time.value)
   }
+  const visited = useRef<VisitedError>(undefined)
   const goToError = (direction: -1 | 1) => {
-    const at = time.value + LEAD_MS
-    const index =
-      direction > 0 ? errors.findIndex(error => error.at > at + 1) : errors.findLastIndex(error => error.at < at - 1)
+    const index = neighbourOf(errors, direction, time.value, visited.current)
     const error = errors[index]
     if (error === undefined) return say(direction > 0 ? 'No error after this time' : 'No error before this time')
     seek(error.at - LEAD_MS)
+    visited.current = { error, from: time.value }
     say(`Error ${index + 1} of ${errors.length}: ${error.text}, at ${clockTime(error.at)}`)
   }
   const toggle = () => {
@@ -48,7 +48,9 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
   useEffect(() => {
     if (skipped) say(`Skipped ${formatSeconds((skipped.to - skipped.from) / 1_000)} without activity`)
   }, [skipped])
+  // Texts, because they change once a second, while the time changes with every frame.
   const second = useComputed(() => elapsed(time.value - recording.startMs))
+  const clock = useComputed(() => clockTime(time.value))
 
   return (
     <section class="player" aria-label="Player">
@@ -60,7 +62,7 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
         </button>
         <span class="player-time">
           {second.value} <span class="quiet">of {elapsed(recording.endMs - recording.startMs)}</span>{' '}
-          <span class="quiet">· {clockTime(time.value)}</span>
+          <span class="quiet">· {clock.value}</span>
         </span>
         <button type="button" onClick={() => goToError(-1)} disabled={errors.length === 0} aria-keyshortcuts="Shift+E">
           Previous error
